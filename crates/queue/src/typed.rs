@@ -5,6 +5,7 @@ use crate::classes::statements::{END, OBJECTS};
 use sojourn_units::lines::{Line, Source};
 use sojourn_units::quantity::{format_rate, format_time, parse_rate, parse_time};
 use sojourn_units::words::{Kind, Table, WordError};
+use std::borrow::Cow;
 use std::ops::Range;
 
 /// Linux's other disciplines, and what is modelled in their place, if anything is near.
@@ -160,6 +161,14 @@ fn missing_unit(kind: Kind, value: &str) -> Option<&'static str> {
         Kind::Time if is_number && value != "0" => Some("us"),
         Kind::Rate if is_number => Some("bit"),
         _ => None,
+    }
+}
+
+/// A value with the unit that `tc` takes it in, if it has none.
+pub(crate) fn with_unit(kind: Kind, value: &str) -> Cow<'_, str> {
+    match missing_unit(kind, value) {
+        Some(unit) => format!("{value}{unit}").into(),
+        None => value.into(),
     }
 }
 

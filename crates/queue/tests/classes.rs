@@ -67,6 +67,37 @@ mod text {
 
     /// Trees in trees, and in `tbf`.
     #[test]
+    fn numbers_without_a_unit_are_those_of_tc() {
+        for (bare, whole) in [
+            (
+                "htb; class 1:1 rate 4000000 ceil 5000000.5 burst 20000",
+                "htb; class 1:1 rate 4mbit ceil 5000000bit burst 20000b",
+            ),
+            (
+                "hfsc; class 1:1 sc m1 2000000 d 5000 m2 1000000 ul rate 3000000",
+                "hfsc; class 1:1 sc m1 2mbit d 5ms m2 1mbit ul rate 3mbit",
+            ),
+            (
+                "hfsc; class 1:1 ls umax 1500 dmax 20000 rate 1000000",
+                "hfsc; class 1:1 ls umax 1500b dmax 20ms rate 1mbit",
+            ),
+            (
+                "htb; class 1:1 rate 1mbit; qdisc parent 1:1 codel target 2000",
+                "htb; class 1:1 rate 1mbit; qdisc parent 1:1 codel target 2ms",
+            ),
+        ] {
+            assert_eq!(params(bare), params(whole), "{bare}");
+        }
+    }
+
+    #[test]
+    fn a_curve_needs_no_first_part() {
+        let curve = |text: &str| params(&format!("hfsc; class 1:1 ls {text}"));
+        assert_eq!(curve("d 5ms m2 1mbit"), curve("m1 0bit d 5ms m2 1mbit"));
+        assert_eq!(curve("m1 2mbit m2 1mbit"), curve("m1 2mbit d 0us m2 1mbit"));
+    }
+
+    #[test]
     fn any_discipline_may_be_in_a_class() {
         for text in [
             "prio bands 2 priomap 0 1 0 0 0 0 0 0 0 0 0 0 0 0 0 0; qdisc parent 1:1 handle 10: htb \

@@ -102,6 +102,7 @@ def compare(
         typer.Option("--out", metavar="DIR", help="Keep the runs here; what is there is used."),
     ] = None,
     *,
+    tc: options.FromTc,
     made: options.Made,
     as_json: options.AsJson = False,
 ) -> None:
@@ -109,10 +110,11 @@ def compare(
 
     All run with the same seeds, hence the same arrivals. Of two that share a letter neither is
     better by more than the smallest difference of interest. Results are discarded without --out.
+    With --tc the queue that a file of `tc` says is compared with the others.
     """
     from sojourn.study.question import BY_OTHERWISE
 
-    scenario = options.load(file, settings)
+    scenario = tc.applied(options.load(file, settings))
     queues = chosen_queues(candidates.queues or [])
     factors = varied(candidates.vary or [])
     if candidates.policies is not None:
@@ -122,6 +124,7 @@ def compare(
     if scenario.model.balancers and not factors:
         output.note("queues are compared; `--policies all` compares how servers are chosen")
     listed = queues or ([] if factors else default_queues(scenario))
+    listed = tc.beside(scenario, listed)
     many = prod(len(levels) for levels in (listed, *factors.values()) if levels)
     general = scenario.warnings()
     for warning in general:

@@ -109,6 +109,89 @@ def changed(scenario: Scenario, settings: list[str] | None) -> Scenario:
     return scenario.replace(changes)
 
 
+@dataclass(frozen=True)
+class FromTc:
+    """Queues that are read from files of `tc`."""
+
+    tc: Annotated[
+        list[Path] | None,
+        typer.Option(
+            "--tc",
+            metavar="FILE",
+            # Whether it can be read is told by who reads it.
+            readable=False,
+            allow_dash=True,
+            help="Put the queues of `tc` on the scenario's bottleneck: what `tc [-s|-d] [-j] "
+            "qdisc|class|filter show` printed, or a script, of which nothing is executed. Repeat "
+            "for more; - is standard input.",
+        ),
+    ] = None
+    device: Annotated[
+        str | None,
+        typer.Option(
+            "--device",
+            metavar="NAME[,NAME]",
+            help="Of several devices in --tc the one for the bottleneck; a second one is for its "
+            "other direction. NAME:2 is the second transmit queue.",
+        ),
+    ] = None
+    var: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--var",
+            metavar="NAME=VALUE",
+            help="A variable of a script in --tc, such as UPLINK=20000; 1=start is its first "
+            "argument, and a command's text gives its output. It holds whatever the script sets. "
+            "Repeat for more.",
+        ),
+    ] = None
+    host: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--host",
+            metavar="ADDRESS=NODE",
+            help="The node that has an address in the filters of --tc. Repeat for more.",
+        ),
+    ] = None
+    partial: Annotated[
+        bool,
+        typer.Option("--partial", help="Go on without what cannot be read of --tc, and list it."),
+    ] = False
+
+    def applied(self, scenario: Scenario) -> Scenario:
+        """The scenario with these queues; says where each is, and what is worth knowing."""
+        if not self.tc:
+            if self.device or self.var or self.host or self.partial:
+                fail("--device, --var, --host and --partial belong to files of --tc")
+            return scenario
+        from sojourn.tc import apply, read_files
+
+        reading = read_files(self.tc, _pairs("--var", self.var), self.device)
+        found = apply(
+            scenario, reading, self.device, _pairs("--host", self.host), partial=self.partial
+        )
+        for notice in found.notices:
+            note(notice)
+        for placed in found.placed:
+            note(str(placed))
+        return found.scenario
+
+    def beside(self, scenario: Scenario, queues: list[str]) -> list[str]:
+        """Queues to be compared, with the one that was read before them."""
+        return list(dict.fromkeys([scenario.queue, *queues])) if self.tc and queues else queues
+
+
+def _pairs(option: str, texts: list[str] | None) -> dict[str, str]:
+    """Texts such as NAME=VALUE, by name."""
+    found: dict[str, str] = {}
+    for text in texts or []:
+        name, equals, value = text.partition("=")
+        if not equals or not name.strip():
+            fail(f"{option} is written as NAME=VALUE; found `{text}`")
+        found[" ".join(name.split())] = value
+    return found
+
+
 LONGEST_FOLDER = 80
 """Characters of a folder's name that we choose; systems allow 255 bytes."""
 

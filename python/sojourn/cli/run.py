@@ -31,6 +31,8 @@ def run(
     file: options.ScenarioFile,
     seed: options.Seed = 1,
     settings: options.Settings = None,
+    *,
+    tc: options.FromTc,
     engine: options.Engines = SIM,
     as_json: options.AsJson = False,
     out: Annotated[
@@ -41,12 +43,13 @@ def run(
     """See what happens in a scenario: simulate it once.
 
     To learn which queue is best, `sojourn compare`; to vary other things, `sojourn study run`.
+    With --tc the queue is what a file of `tc` says.
     """
     from sojourn.scenario.engine import check
 
     if out is not None:
         extras.require("pandas", "pyarrow")  # before the run, not after it
-    scenario = options.load(file, settings)
+    scenario = tc.applied(options.load(file, settings))
     for warning in scenario.warnings():
         output.note(warning)
     chosen = options.Made(engine=engine).engines(as_json)

@@ -18,6 +18,7 @@ from sojourn.study import quantities
 from sojourn.study.across import AcrossEngines
 from sojourn.study.answer import interest_told, table_metrics
 from sojourn.study.comparison import Comparison
+from sojourn.study.names import elided
 from sojourn.study.table import Table
 
 if TYPE_CHECKING:
@@ -53,6 +54,18 @@ def aligned(
     return scale, texts
 
 
+LONGEST = 120
+"""Characters of a choice in a table; of a longer queue words in the middle are left out."""
+
+
+def _named(c: Comparison) -> dict[str, str]:
+    """Return each choice as a table has it."""
+    return {
+        choice: choice if len(choice) <= LONGEST else elided(choice, c.short[choice], LONGEST)
+        for choice in c.choices
+    }
+
+
 def comparison(c: Comparison, metrics: Sequence[str] | None = None) -> RichTable:
     """Return the ranked table of a comparison."""
     table = tables.table()
@@ -66,10 +79,11 @@ def comparison(c: Comparison, metrics: Sequence[str] | None = None) -> RichTable
         mark = {"lower": " ↓", "higher": " ↑"}[c.better] if column == c.by else ""
         table.add_column(f"{column}{mark}\n{scale.unit}", justify="right", no_wrap=True)
         columns.append(texts)
+    named = _named(c)
     for row, entry in enumerate(c.entries):
         style = "bold" if entry in c.winners else "dim" if not entry.feasible else ""
         group = Text(entry.letters or quantities.NOTHING)
-        cells = [group, Text(entry.choice), *(Text(texts[row]) for texts in columns)]
+        cells = [group, Text(named[entry.choice]), *(Text(texts[row]) for texts in columns)]
         table.add_row(*cells, style=style)
     return table
 
@@ -88,7 +102,7 @@ def print_comparison(
             f"95 % interval is wholly beyond {interest_told(c.by, c.interest)}."
         )
     ]
-    notes += [f"{e.choice}: {e.reason}" for e in c.entries if e.reason]
+    notes += [f"{_named(c)[e.choice]}: {e.reason}" for e in c.entries if e.reason]
     for note in notes:
         console.print(Text(note, style="dim"))
 

@@ -6,9 +6,11 @@ use crate::device::Device;
 use crate::fifo;
 use crate::limit::Unit;
 use crate::params::{Params, tables};
+use crate::typed::with_unit;
 use serde::{Deserialize, Serialize};
 use sojourn_units::declare::Parameters;
 use sojourn_units::words::{self, Given, Kind, Table, Text, Token, Word, WordError};
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 /// The words of a [`Tree`].
@@ -343,6 +345,9 @@ impl<C: ClassParams> Tree<C> {
             return refuse(format!("`{}` cannot be in `{parent}`", token.text));
         }
         let (own, child) = split::<C>(text, &statement.words);
+        let values = with_units::<C>(&own);
+        let own: Vec<_> =
+            own.iter().zip(&values).map(|(token, text)| Token { text, at: token.at }).collect();
         let table = Table { name: "class", summary: "", source: "", words: C::WORDS };
         let given = words::read(&table, &own, statement.end())?;
         let present = present.filter(|_| !C::RESTATED).map(|class| class.words.clone());
@@ -458,6 +463,17 @@ fn joined(statements: &[&Statement<'_>]) -> String {
         text.extend([" ", END, " ", &words::untouched(first, rest).0]);
     }
     text
+}
+
+/// The texts of a class's words, with the units that `tc` takes values in that have none.
+fn with_units<'a, C: ClassParams>(words: &[Token<'a>]) -> Vec<Cow<'a, str>> {
+    let kind = |name: &str| C::WORDS.iter().find(|word| word.name == name).map(|word| word.kind);
+    let before = std::iter::once(None).chain(words.iter().map(|token| kind(token.text)));
+    let value = |(kind, token): (Option<Kind>, &Token<'a>)| match kind {
+        Some(kind) => with_unit(kind, token.text),
+        None => token.text.into(),
+    };
+    before.zip(words).map(value).collect()
 }
 
 /// The words of a class, and those of its discipline.

@@ -3,6 +3,7 @@
 use crate::classes::{ClassParams, TREE, Tree};
 use crate::device::Device;
 use crate::htb::class;
+use crate::typed::with_unit;
 use serde::{Deserialize, Serialize};
 use sojourn_units::declare::{Param, group};
 use sojourn_units::quantity::{format_rate, parse_rate, parse_size, parse_time};
@@ -50,11 +51,13 @@ impl Curve {
                 ));
             };
             let read = match CURVE[place] {
-                "d" | "dmax" => parse_time(value.text).map(|span| span / MICROSECOND),
+                "d" | "dmax" => {
+                    parse_time(&with_unit(Kind::Time, value.text)).map(|span| span / MICROSECOND)
+                }
                 "umax" => parse_size(value.text),
                 // A rate of 0 is none: at first nothing is promised.
                 _ if value.text.trim_end_matches(char::is_alphabetic) == "0" => Ok(0),
-                _ => parse_rate(value.text).map(|rate| rate.bits() / 8),
+                _ => parse_rate(&with_unit(Kind::Rate, value.text)).map(|rate| rate.bits() / 8),
             };
             let read =
                 read.map_err(|_| whole(&format!("`{}` cannot be `{}`", pair[0].text, value.text)))?;
@@ -66,7 +69,7 @@ impl Curve {
             u32::try_from(micros).map_err(|_| whole("its time is too long: it has 32 bits"))
         };
         let curve = match given {
-            [m1, d, Some(m2), None, None, None] if m1.is_some() == d.is_some() => {
+            [m1, d, Some(m2), None, None, None] => {
                 Self { m1: m1.unwrap_or_default(), d: short(d.unwrap_or_default())?, m2 }
             }
             [None, None, None, umax, dmax, Some(rate)] => {

@@ -1,0 +1,301 @@
+"""What was read, put on a scenario's link."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from ipaddress import AddressValueError, IPv4Address
+from typing import Any
+
+from sojourn import _core
+from sojourn.scenario import Problem, Scenario, ScenarioError
+from sojourn.scenario.topology import links_of
+from sojourn.tc.model import Device, Reading
+from sojourn.tc.tree import Built, build, shaped_rate, transmit_queue
+
+FIRST_HOST = int(IPv4Address("10.0.0.1"))
+"""The address of a plan's first node, as captures show it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Placed:
+    """A device's queue on one direction of a link."""
+
+    device: str
+    link: str
+    queue: str | None
+    netem: str | None
+    relation: str
+    """How its rate relates to the line's."""
+
+    def __str__(self) -> str:
+        what = self.queue.split()[0] if self.queue else "netem"
+        return f"{self.link}: {what} of {self.device}. {self.relation}"
+
+
+@dataclass(frozen=True, slots=True)
+class Applied:
+    """A scenario with the queues of files of `tc`."""
+
+    scenario: Scenario
+    placed: list[Placed]
+    notices: list[str]
+
+    def as_dict(self) -> dict[str, Any]:
+        """The same for machines."""
+        return {
+            "placed": [
+                {
+                    "device": one.device,
+                    "link": one.link,
+                    "queue": one.queue,
+                    "netem": one.netem,
+                    "relation": one.relation,
+                }
+                for one in self.placed
+            ],
+            "notices": self.notices,
+        }
+
+
+@dataclass(slots=True)
+class _Chosen:
+    """Devices by the direction of the link that each is for."""
+
+    pairs: list[tuple[Device, str]] = field(default_factory=list)
+    notices: list[str] = field(default_factory=list)
+
+
+def apply(
+    scenario: Scenario,
+    reading: Reading,
+    devices: str | None = None,
+    hosts: Mapping[str, str] | None = None,
+    *,
+    partial: bool = False,
+) -> Applied:
+    """Puts what was read on the scenario's bottleneck, and on its other direction.
+
+    `devices` names the device for the bottleneck, or two separated by a comma, of which the second
+    is for the other direction. `hosts` gives addresses to nodes. What could not be read raises
+    `ScenarioError`, by line; with `partial` it is left out and told.
+    """
+    chosen = _choose(scenario, reading, devices)
+    numbers = _hosts(scenario, hosts or {})
+    problems = list(reading.problems)
+    notices = [str(notice) for notice in reading.notices] + chosen.notices
+    built = [(device, link, build(device, numbers)) for device, link in chosen.pairs]
+    for _, _, one in built:
+        problems += one.problems
+        notices += [str(notice) for notice in one.notices]
+    problems.sort(key=lambda problem: (problem.file or "", problem.line or 0))
+    if problems and not partial:
+        raise ScenarioError(problems)
+    if problems:
+        notices += [f"left out: {problem}" for problem in problems]
+    if not any(one.queue or one.netem for _, _, one in built):
+        raise ScenarioError(problems or [Problem("nothing of it can be read")])
+    changes: dict[str, Any] = {}
+    placed: list[Placed] = []
+    for device, link, one in built:
+        if one.queue or one.netem:
+            placed.append(_place(scenario, device, link, one, changes))
+    return Applied(scenario.replace(changes), placed, list(dict.fromkeys(notices)))
+
+
+def _place(
+    scenario: Scenario, device: Device, link: str, built: Built, changes: dict[str, Any]
+) -> Placed:
+    """Adds the changes that put a device's queue on a direction of a link."""
+    one = next(way for way in links_of(scenario.model) if way.name == link)
+    if built.queue is not None:
+        changes[".".join(map(str, one.queue_at))] = built.queue
+    if built.netem is not None:
+        changes[".".join(map(str, _netem_key(one.queue_at)))] = built.netem
+    line = next(params["params"] for params in scenario.plan()["links"] if params["name"] == link)
+    return Placed(device.name, link, built.queue, built.netem, _relation(built.queue, line))
+
+
+def _netem_key(queue_at: tuple[str | int, ...]) -> tuple[str | int, ...]:
+    """The key of the impairments of the direction whose queue is at a key."""
+    *table, _ = queue_at
+    way = () if table and table[-1] in ("forward", "reverse") else ("forward",)
+    return (*table, *way, "netem")
+
+
+def _relation(queue: str | None, line: dict[str, Any]) -> str:
+    """How a queue's rate relates to that of the line behind it."""
+    rate = int(line["rate"]) if line.get("trace") is None else None
+    told = "the line's rate" if rate is None else f"the line's {_text(rate)}"
+    if queue is None:
+        return f"It has no queue: the scenario's own holds packets, at {told}."
+    shaped = shaped_rate(queue)
+    if shaped is None:
+        return f"It limits no rate as a whole: packets wait for {told}."
+    if rate is None:
+        return f"It shapes to {_text(shaped)}; the line's rate varies."
+    if shaped < rate:
+        share = f"{shaped * 100 / rate:.3g} % of {told}"
+        return f"It shapes to {_text(shaped)}, {share}: packets wait in it, not behind it."
+    return (
+        f"It shapes to {_text(shaped)}, which is no less than {told}: the line limits, and packets "
+        "wait in it for the line."
+    )
+
+
+def _text(rate: int) -> str:
+    return str(_core.format_quantity("rate", rate))
+
+
+# Devices
+
+
+def _choose(scenario: Scenario, reading: Reading, names: str | None) -> _Chosen:
+    main = scenario.bottlenecks
+    if len(main) != 1:
+        raise ScenarioError(
+            [Problem(f"the bottleneck is {len(main)} links: choose one by --set bottleneck=NAME")]
+        )
+    bottleneck = main[0]
+    holding = [device for device in reading.devices.values() if device.holds]
+    if names is not None:
+        return _named(scenario, reading, bottleneck, names.split(","))
+    configured = [device for device in holding if device.is_configured] or holding
+    if not configured:
+        raise ScenarioError(_nothing(reading))
+    if len(configured) == 1:
+        return _Chosen([(configured[0], bottleneck)])
+    pair = _pair(configured)
+    if pair is None:
+        listed = ", ".join(f"{device.name} ({_kind(device)})" for device in configured)
+        raise ScenarioError(
+            [
+                Problem(
+                    f"{len(configured)} devices have queues: {listed}; choose one for "
+                    f"{bottleneck} by --device {configured[0].name}, or two, of which the second "
+                    "is for the other direction: --device "
+                    f"{configured[0].name},{configured[1].name}"
+                )
+            ]
+        )
+    out, incoming, told = pair
+    away = _outgoing(scenario, bottleneck)
+    back = _other(away)
+    _check(scenario, back)
+    notice = (
+        f"{out.name} sends on {away}, and {incoming.name} has what {out.name} receives, on {back}; "
+        "--device chooses otherwise"
+    )
+    return _Chosen([(out, away), (incoming, back)], [*told, notice])
+
+
+def _kind(device: Device) -> str:
+    return device.root.kind if device.root is not None else "no discipline"
+
+
+def _nothing(reading: Reading) -> list[Problem]:
+    """Says why there is no queue at all."""
+    if reading.problems:
+        return reading.problems
+    message = "the files set up no queue"
+    if reading.absent:
+        message += f"; they read {', '.join(reading.absent)}: give it by --tc too"
+    if reading.asked:
+        message += (
+            f"; these have no value, which --var NAME=VALUE gives: {', '.join(reading.asked)}"
+        )
+    return [Problem(message)]
+
+
+def _named(scenario: Scenario, reading: Reading, bottleneck: str, names: list[str]) -> _Chosen:
+    if len(names) > 2:
+        raise ScenarioError([Problem("--device takes one device, or two separated by a comma")])
+    found = _Chosen()
+    for name, link in zip(names, (bottleneck, _other(bottleneck)), strict=False):
+        device = reading.devices.get(name)
+        if device is None:
+            base, _, number = name.rpartition(":")
+            whole = reading.devices.get(base)
+            if whole is not None and number.isdecimal():
+                device = transmit_queue(whole, int(number))
+        if device is None or not device.holds:
+            known = [d.name for d in reading.devices.values() if d.holds]
+            listed = f"; there are {', '.join(known)}" if known else ""
+            raise ScenarioError(
+                [
+                    Problem(
+                        f"the files set up no queue of `{name}`{listed}",
+                        found=name,
+                        allowed=tuple(known),
+                        nearest=_core.nearest(name, known),
+                    )
+                ]
+                + ([] if known else reading.problems)
+            )
+        _check(scenario, link)
+        found.pairs.append((device, link))
+    return found
+
+
+def _pair(configured: list[Device]) -> tuple[Device, Device, list[str]] | None:
+    """A device and the one that gets what it receives, if these are all."""
+    if len(configured) != 2:
+        return None
+    for out, incoming in (configured, configured[::-1]):
+        if incoming.name in out.redirects:
+            return out, incoming, []
+    for out, incoming in (configured, configured[::-1]):
+        by_name = incoming.name.startswith("ifb") and not out.name.startswith("ifb")
+        alone = out.ingress is not None and incoming.ingress is None and not out.redirects
+        if by_name or alone:
+            return (
+                out,
+                incoming,
+                [f"{incoming.name} is taken for the device that gets what {out.name} receives"],
+            )
+    return None
+
+
+def _outgoing(scenario: Scenario, bottleneck: str) -> str:
+    """The direction of the bottleneck's link in which the user's machine sends."""
+    ways = {way.name: way for way in links_of(scenario.model)}
+    forward = bottleneck.removesuffix(".reverse")
+    machine = scenario.model.deploy.machine
+    if machine is not None and machine == ways[forward].target:
+        return f"{forward}.reverse"
+    return forward
+
+
+def _other(link: str) -> str:
+    return link.removesuffix(".reverse") if link.endswith(".reverse") else f"{link}.reverse"
+
+
+def _check(scenario: Scenario, link: str) -> None:
+    if link not in {way.name for way in links_of(scenario.model)}:
+        raise ScenarioError(
+            [Problem(f"the scenario has no `{link}`: choose one device by --device")]
+        )
+
+
+def _hosts(scenario: Scenario, given: Mapping[str, str]) -> dict[IPv4Address, int]:
+    """The numbers of the scenario's nodes by their addresses."""
+    names = [node["name"] for node in scenario.plan()["nodes"]]
+    found = {IPv4Address(FIRST_HOST + number): number for number in range(len(names))}
+    for text, name in given.items():
+        try:
+            address = IPv4Address(text)
+        except AddressValueError:
+            raise ScenarioError([Problem(f"--host: `{text}` is no IPv4 address")]) from None
+        if name not in names:
+            raise ScenarioError(
+                [
+                    Problem(
+                        f"--host: the scenario has no node `{name}`",
+                        allowed=tuple(names),
+                        nearest=_core.nearest(name, names),
+                    )
+                ]
+            )
+        number = names.index(name)
+        found = {a: n for a, n in found.items() if n != number} | {address: number}
+    return found

@@ -1,0 +1,58 @@
+"""CBQ, which Linux has not had since 6.8, read as HTB, which took its place."""
+
+from __future__ import annotations
+
+from sojourn.tc.model import Class, Device, Discipline, Notice
+
+_VALUES = {
+    "bandwidth", "rate", "allot", "prio", "weight", "maxburst", "minburst", "avpkt", "cell", "mpu",
+    "est", "ewma", "split", "defmap", "maxidle", "minidle", "linklayer", "overhead",
+}  # fmt: skip
+"""Words of CBQ with a value; `bounded`, `isolated`, `borrow` and `sharing` have none."""
+TOLD = (
+    "`cbq` is read as `htb`: rates, borrowing and priorities, not its estimate of idle time, which "
+    "Linux has not had since 6.8"
+)
+
+
+def replaced(device: Device, notices: list[Notice]) -> None:
+    """Makes a device's CBQ an HTB."""
+    for one in list(device.seats.values()):
+        if one.kind != "cbq":
+            continue
+        notices.append(one.place.note(TOLD))
+        line = _given(one.words).get("bandwidth")
+        device.put(Discipline("htb", one.parent, one.handle, [], one.place, one.stab))
+        for name, inner in device.classes.items():
+            if inner.kind == "cbq" and name.major == (one.handle or 1):
+                device.classes[name] = _class(inner, line)
+
+
+def _given(words: list[str]) -> dict[str, str]:
+    found: dict[str, str] = {}
+    at = 0
+    while at < len(words):
+        if words[at] in _VALUES and at + 1 < len(words):
+            found[words[at]] = words[at + 1]
+            at += 2
+        else:
+            found[words[at]] = ""
+            at += 1
+    return found
+
+
+def _class(one: Class, line: str | None) -> Class:
+    given = _given(one.words)
+    words = ["rate", given["rate"]] if "rate" in given else []
+    ceil = given.get("bandwidth", line)
+    if "bounded" not in given and ceil is not None:
+        words += ["ceil", ceil]
+    rank = given.get("prio", "")
+    if rank.isdecimal():
+        # From 1, while those of HTB begin at 0.
+        words += ["prio", str(max(0, int(rank) - 1))]
+    words += [word for key in ("mpu", "overhead") if key in given for word in (key, given[key])]
+    words += [
+        key for key in given if key not in (*_VALUES, "bounded", "isolated", "borrow", "sharing")
+    ]
+    return Class("htb", one.name, one.parent, words, one.place)

@@ -1,0 +1,348 @@
+"""What `tc qdisc show`, `tc class show` and `tc filter show` print, as text."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator
+
+from sojourn import _core
+from sojourn.tc import filters
+from sojourn.tc.model import (
+    INGRESS,
+    ROOT,
+    Class,
+    Device,
+    Discipline,
+    Filter,
+    Name,
+    Place,
+    Reading,
+    Refused,
+    handle_of,
+    name_of,
+)
+
+ENTRY = re.compile(r"^\s*(qdisc|class|filter)\s+(.*)$")
+_SHOWN = re.compile(
+    r"^[ \t]*(?:qdisc [a-z_0-9]+ [0-9a-f]+: |class [a-z_0-9]+ [0-9a-f]*:[0-9a-f]* "
+    r"|filter (?:parent|protocol) )",
+    re.MULTILINE,
+)
+_PROMPT = re.compile(r"\btc\b.*\bdev\s+(\S+)")
+LINE = 2000
+"""Characters of a line in which the command that printed an output is looked for."""
+CLASSFUL = {"htb", "hfsc", "drr", "ets", "prio"}
+"""Disciplines whose classes say something."""
+HOLDERS = {"mq", "mqprio"}
+_DROPPED = {
+    "htb": {"direct_packets_stat": 1, "ver": 1},
+    "sfq": {"ewma": 1},
+    "netem": {"seed": 1},
+    "fq": {"bands": 1},
+}
+"""By discipline: words that `tc` prints and does not take, and how many follow each."""
+
+
+def is_dump(text: str) -> bool:
+    """Whether a text is printed by `tc`."""
+    return _SHOWN.search(text) is not None
+
+
+class Dumps:
+    """Reads what was printed into the devices of a reading."""
+
+    def __init__(self, reading: Reading, chosen: Collection[str]) -> None:
+        self.reading = reading
+        self._chosen = chosen
+        self._classes: list[tuple[Class, str | None]] = []
+        self._filters: list[tuple[Filter, str | None]] = []
+
+    def read(self, file: str, text: str) -> None:
+        """Reads the text form of one file."""
+        device: str | None = None
+        for place, words, more in _entries(file, text):
+            if not words:
+                device = more[0][1]
+                continue
+            try:
+                match words[0]:
+                    case "qdisc":
+                        device = self._qdisc(words[1:], more, place, device, file)
+                    case "class":
+                        self._class(words[1:], place, device)
+                    case _:
+                        self._filter(words[1:], more, place, device)
+            except Refused as why:
+                self.reading.problems.append(place.problem(str(why), why.found))
+
+    # Disciplines
+
+    def _qdisc(
+        self,
+        words: list[str],
+        more: list[tuple[int, str]],
+        place: Place,
+        device: str | None,
+        file: str,
+    ) -> str | None:
+        if len(words) < 2 or (handle := handle_of(words[1])) is None:
+            raise Refused("this is no discipline as `tc` prints it")
+        kind, at = words[0], 2
+        name, parent = device, None
+        while at < len(words):
+            match words[at]:
+                case "root":
+                    parent, at = ROOT, at + 1
+                case "offloaded":
+                    at += 1
+                case "dev" | "parent" | "refcnt" | "ingress_block" | "egress_block" as key if (
+                    at + 1 < len(words)
+                ):
+                    if key == "dev":
+                        name = words[at + 1]
+                    elif key == "parent":
+                        parent = name_of(words[at + 1])
+                    at += 2
+                case _:
+                    break
+        if name is None:
+            name = file.rpartition("/")[2]
+            device = name
+        stab = next((line.split() for _, line in more if re.match(r"\s*linklayer \w+ ", line)), [])
+        self.add_qdisc(name, kind, handle, parent, words[at:], stab, place)
+        return device
+
+    def add_qdisc(
+        self,
+        name: str,
+        kind: str,
+        handle: int,
+        parent: Name | None,
+        words: list[str],
+        stab: list[str],
+        place: Place,
+    ) -> None:
+        """Adds a discipline as `tc` prints its words."""
+        device = self.reading.device(name)
+        if kind in ("ingress", "clsact"):
+            device.ingress = place
+            return
+        words, notice = shown_words(kind, words)
+        if notice:
+            self.reading.notices.append(place.note(notice))
+        new = Discipline(kind, parent or ROOT, handle or None, words, place, stab, shown=True)
+        device.check_depth(new)
+        device.put(new)
+
+    # Classes
+
+    def _class(self, words: list[str], place: Place, device: str | None) -> None:
+        if len(words) < 2 or (name := name_of(words[1])) is None:
+            raise Refused("this is no class as `tc` prints it")
+        kind, at, parent = words[0], 2, Name(name.major)
+        while at < len(words):
+            match words[at]:
+                case "root":
+                    at += 1
+                case "parent" | "leaf" as key if at + 1 < len(words):
+                    if key == "parent":
+                        parent = name_of(words[at + 1]) or parent
+                    at += 2
+                case _:
+                    break
+        self.add_class(Class(kind, name, parent, class_words(kind, words[at:]), place), device)
+
+    def add_class(self, found: Class, device: str | None) -> None:
+        """Adds a class, unless it is none of its own, as the flows of `fq_codel` are."""
+        if found.kind in CLASSFUL and found.name.minor:
+            self._classes.append((found, device))
+
+    # Filters
+
+    def _filter(
+        self, words: list[str], more: list[tuple[int, str]], place: Place, device: str | None
+    ) -> None:
+        given: dict[str, str] = {}
+        at, kind, pretty = 0, "", ""
+        keys = ("parent", "protocol", "pref", "chain", "handle", "fh", "flowid", "classid")
+        while at < len(words):
+            if words[at] in keys and at + 1 < len(words):
+                given[words[at]] = words[at + 1]
+                at += 2
+            elif words[at] == "match":
+                pretty = " ".join(words[at:])
+                break
+            else:
+                kind = kind or (words[at] if "pref" in given else "")
+                at += 1
+        target = given.get("flowid") or given.get("classid")
+        if not (target or more or pretty or kind in ("fw", "matchall")) or "pref" not in given:
+            return
+        if kind in ("fw", "matchall", "flower", "basic", "flow") and "handle" not in given:
+            return
+        found = Filter(
+            kind,
+            name_of(given.get("parent", "")) or ROOT,
+            place,
+            int(given["pref"]) if given["pref"].isdecimal() else None,
+            given.get("protocol", "all"),
+            given.get("handle", ""),
+            target=None if target in (None, "???") else target,
+        )
+        self.add_filter(found, [pretty, *(line for _, line in more)], device)
+
+    def add_filter(self, found: Filter, lines: list[str], device: str | None) -> None:
+        """Adds a filter with the tests in these lines."""
+        if found.parent.major == INGRESS:
+            found.kind = (
+                "matchall" if found.kind not in ("u32", "flower", "matchall") else found.kind
+            )
+        elif found.kind in filters.NOT_READ:
+            raise Refused(f"`{found.kind}` filters are not read", found.kind)
+        if found.kind == "fw":
+            filters.read_command(found, [])
+        for line in lines:
+            if found.kind == "flower":
+                key, _, value = line.strip().partition(" ")
+                if value and not line.startswith("\t") and key not in ("action", "not_in_hw"):
+                    filters.flower_key(found, key, value)
+            elif found.kind == "basic" and "(" in line and "mirred" not in line:
+                filters.basic_match(found, line)
+            filters.read_shown(found, line)
+        if found.target or found.redirect:
+            self._filters.append((found, device))
+
+    # Devices
+
+    def end(self) -> None:
+        """Gives classes and filters, which are printed without their device, to devices."""
+        for one, name in self._classes:
+            if (device := self._owner(one.name.major, name, one.place)) is not None:
+                device.classes[one.name] = one
+        seen: list[tuple[object, ...]] = []
+        for found, name in self._filters:
+            major = found.parent.major
+            if found.parent == ROOT:
+                target = name_of(found.target or "")
+                major = target.major if target is not None else 0
+            # Those of the root are printed with their parent and, if it is asked for, without it.
+            key = (
+                name,
+                major,
+                found.parent.minor % 0xFFFF,
+                found.prio,
+                found.target,
+                found.matches,
+            )
+            if key in seen:
+                continue
+            seen.append(key)
+            if major == INGRESS:
+                self._ingress(found, name)
+            elif (device := self._owner(major, name, found.place)) is not None:
+                device.filters.append(found)
+
+    def _ingress(self, found: Filter, name: str | None) -> None:
+        entrances = [d for d in self.reading.devices.values() if d.ingress is not None]
+        device = self.reading.devices.get(name or "")
+        if device is None and len(entrances) == 1:
+            device = entrances[0]
+        if device is not None:
+            device.filters.append(found)
+
+    def _owner(self, major: int, name: str | None, place: Place) -> Device | None:
+        if name is not None and name in self.reading.devices:
+            return self.reading.devices[name]
+        able = [
+            device for device in self.reading.devices.values()
+            if major in device.handles
+        ]  # fmt: skip
+        if len(able) > 1 and self._chosen:
+            able = [device for device in able if device.name in self._chosen]
+        if len(able) == 1:
+            return able[0]
+        if not able:
+            message = f"no discipline `{major:x}:` is among what was printed"
+        else:
+            names = ", ".join(device.name for device in able)
+            message = (
+                f"`{major:x}:` is a discipline of {names}: put the command that printed this "
+                "before it, such as `tc class show dev "
+                f"{able[0].name}`, or choose one by --device"
+            )
+        self.reading.problems.append(place.problem(message))
+        return None
+
+
+def _entries(file: str, text: str) -> Iterator[tuple[Place, list[str], list[tuple[int, str]]]]:
+    """Each entry with its words and the lines that belong to it; without words a device's name."""
+    current: tuple[Place, list[str], list[tuple[int, str]]] | None = None
+    for number, line in enumerate(text.splitlines(), 1):
+        place = Place(file, number, line)
+        if match := ENTRY.match(line):
+            if current is not None:
+                yield current
+            current = (place, line.split(), [])
+        elif (match := _PROMPT.search(line[:LINE])) and not line[:1].isspace():
+            if current is not None:
+                yield current
+            current = None
+            yield place, [], [(number, match[1])]
+        elif current is not None and line.strip():
+            current[2].append((number, line))
+    if current is not None:
+        yield current
+
+
+def shown_words(kind: str, words: list[str]) -> tuple[list[str], str | None]:
+    """Words of a discipline as `tc` prints them, as it takes them; and a notice."""
+    dropped = _DROPPED.get(kind, {})
+    kept: list[str] = []
+    at = 0
+    while at < len(words):
+        if words[at] in dropped:
+            at += 1 + dropped[words[at]]
+            continue
+        kept.append(words[at])
+        at += 1
+    notice = None
+    if kind == "tbf" and kept.count("mpu") > 1:
+        # It stands behind each of the two buckets.
+        del kept[kept.index("mpu") : kept.index("mpu") + 2]
+    if kind == "sfq" and "min" in kept:
+        notice = "`tc` does not print `redflowlimit`, without which sfq has no RED"
+    if kind == "fq_codel" and "ecn" not in kept:
+        kept.append("noecn")
+    if kind == "sfq":
+        kept = [re.sub(r"^(\d+)(?:sec|/\d+)$", r"\1", word) for word in kept]
+    if kind in ("codel", "fq_codel"):
+        # CoDel's clock ticks every 1024 ns, and `tc` prints whole microseconds, rounded down.
+        kept = [re.sub(r"^(\d+)us$", lambda m: f"{int(m[1]) + 1}us", word) for word in kept]
+    if kind in ("red", "choke"):
+        notice = (
+            f"`tc` does not print all words of `{kind}`: burst, avpkt and bandwidth are defaults"
+        )
+    if kind in HOLDERS or kind == "netem" or not kept:
+        return kept, notice
+    try:
+        text = _core.queue_description(f"qdisc {kind} 1: root {' '.join(kept)}")
+    except _core.WordError:
+        return kept, notice
+    return text.split()[1:], notice
+
+
+def class_words(kind: str, words: list[str]) -> list[str]:
+    """Words of a class as `tc` prints them, as it takes them."""
+    # `burst 15Kb/1mpu 0b`: the size of a cell has no meaning any more.
+    text = re.sub(r"/\d+ ?(mpu \S+)?(?: ?overhead \S+)?", " ", " ".join(words))
+    kept: list[str] = []
+    source = iter(text.split())
+    for word in source:
+        if word in ("level", "mpu") and kind == "htb":
+            next(source, None)
+        else:
+            kept.append(word)
+    mpu = re.search(r"mpu (\d+)b", " ".join(words))
+    if kind == "htb" and mpu is not None and mpu[1] != "0":
+        kept += ["mpu", mpu[1]]
+    return kept

@@ -1,0 +1,491 @@
+"""Filters of `tc`: their tests as words of the IP header, and as conditions of ours."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from ipaddress import IPv4Address, IPv4Network
+from itertools import product
+
+from sojourn import _core
+from sojourn.tc.model import INGRESS, Filter, Match, Name, Refused, name_of
+
+WORD = 0xFFFF_FFFF
+ALTERNATIVES = 64
+"""Filters of ours that one of `tc` becomes, at most."""
+IPV4 = ("ip", "ipv4", "all", "0x800", "0x0800", "800")
+PROTOCOLS = {"icmp": 1, "tcp": 6, "udp": 17, "gre": 47, "esp": 50, "sctp": 132}
+NOT_READ = {
+    "bpf": "a program decides",
+    "cgroup": "packets belong to no cgroup here",
+    "route": "routes have no realms here",
+    "rsvp": "there are no sessions of RSVP here",
+    "tcindex": "packets have no traffic index here",
+    "ematch": "it is no filter by itself",
+}
+PASS = {"pass", "ok", "continue", "reclassify", "pipe"}
+
+Condition = tuple[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Meaning:
+    """A filter in our words: it fits what meets all conditions of one of its alternatives."""
+
+    alternatives: list[list[Condition]] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    strangers: list[str] = field(default_factory=list)
+    """Addresses that no host has, so that it fits nothing."""
+
+
+def read_command(new: Filter, words: list[str]) -> None:
+    """Reads the words of a filter behind its kind; raises `Refused`."""
+    if why := NOT_READ.get(new.kind):
+        raise Refused(f"`{new.kind}` filters are not read: {why}", new.kind)
+    reader = {"u32": _u32, "flower": _flower, "basic": _basic, "flow": _flow}
+    if new.kind not in (*reader, "fw", "matchall"):
+        known = ", ".join([*reader, "fw", "matchall"])
+        raise Refused(f"`{new.kind}` filters are not read; known are {known}", new.kind)
+    given = _Words(words)
+    while (word := given.next()) is not None:
+        if word in ("flowid", "classid"):
+            new.target = given.value(word)
+        elif word in ("action", "actions"):
+            _action(new, given)
+        elif word == "police":
+            police(new)
+        elif word in ("skip_hw", "skip_sw", "no_percpu", "verbose"):
+            continue
+        elif new.kind in reader:
+            reader[new.kind](new, word, given)
+        else:
+            raise Refused(f"unknown word `{word}` for `{new.kind}`", word)
+    if new.kind == "fw":
+        _mark(new, new.handle)
+
+
+def _mark(new: Filter, handle: str) -> None:
+    value, _, mask = handle.partition("/")
+    if not handle:
+        raise Refused("`fw` without `handle` takes the mark for a class, which is not modelled")
+    new.matches.append(Match("mark", _number(value), _number(mask) if mask else WORD))
+
+
+# Actions
+
+
+def _action(new: Filter, given: _Words) -> None:
+    kind = given.value("action")
+    if kind == "police":
+        police(new)
+    elif kind == "mirred":
+        _mirred(new, given)
+    elif kind == "skbedit":
+        while given.peek() in ("priority", "mark", "queue_mapping", "ptype"):
+            key, value = given.value("skbedit"), given.value("skbedit")
+            if key == "priority" and name_of(value):
+                new.target = value
+    elif kind in ("gact", *PASS):
+        if kind == "gact":
+            given.next()
+    elif kind in ("connmark", "ctinfo"):
+        while given.peek() not in (None, "action", "flowid", "classid", "mirred"):
+            given.next()
+        if given.peek() == "mirred":
+            _action(new, given)
+    elif kind in ("drop", "shot"):
+        raise Refused("packets that a filter drops are not modelled", kind)
+    else:
+        raise Refused(f"the action `{kind}` is not modelled", kind)
+
+
+def _mirred(new: Filter, given: _Words) -> None:
+    words: list[str] = []
+    while (word := given.next()) is not None and word != "dev":
+        words.append(word)
+    device = given.value("dev")
+    if "redirect" not in words:
+        raise Refused("copies of packets are not modelled", "mirror")
+    if new.parent.major != INGRESS:
+        raise Refused("what goes out is sent to another device, which is not modelled", device)
+    new.redirect = device
+
+
+def police(new: Filter) -> None:
+    """Refuses a policer."""
+    where = "what comes in" if new.parent.major == INGRESS else "packets"
+    raise Refused(f"`police`: a limit that drops {where} without a queue is not modelled", "police")
+
+
+# u32
+
+
+def _u32(new: Filter, word: str, given: _Words) -> None:
+    if word == "match":
+        new.matches.append(_selector(given))
+    elif word in ("ht", "link", "hashkey", "divisor", "sample", "offset"):
+        if word == "ht" and given.peek() in ("800:", "800::"):
+            given.next()
+            return
+        raise Refused("hash tables of `u32` are not read: write its filters one by one", word)
+    elif word in ("order", "handle"):
+        given.value(word)
+    else:
+        raise Refused(f"unknown word `{word}` for `u32`", word)
+
+
+def _selector(given: _Words) -> Match:
+    kind = given.value("match")
+    if kind in ("u8", "u16", "u32"):
+        width = int(kind[1:])
+        value, mask = _number(given.value(kind)), _number(given.value(kind), 16)
+        place = given.value("at") if given.peek() == "at" and given.next() else "0"
+        return _at(place, width, value, mask)
+    if kind == "mark":
+        return Match("mark", _number(given.value(kind)), _number(given.value(kind), 16))
+    if kind in ("ip6", "ether"):
+        given.next()
+        given.next()
+        if (rest := given.peek()) is not None and re.fullmatch(r"(0x)?[0-9a-fA-F]+", rest):
+            given.next()
+        return Match(kind, "")
+    if kind in ("tcp", "udp"):
+        end = given.value(kind)
+        if end not in ("src", "dst"):
+            raise Refused(f"`match {kind} {end}` is not modelled", end)
+        return _port("sport" if end == "src" else "dport", given)
+    if kind != "ip":
+        raise Refused(f"`match {kind}` is not read", kind)
+    key = given.value("ip")
+    if key in ("src", "dst"):
+        address = _network(given.value(key))
+        offset = 12 if key == "src" else 16
+        return Match("ip", int(address.network_address), int(address.netmask), offset)
+    if key in ("sport", "dport"):
+        return _port(key, given)
+    if key in ("tos", "dsfield", "precedence"):
+        return _byte(given, key, 0, 16)
+    if key == "protocol":
+        return _byte(given, key, 8, 16)
+    raise Refused(f"`match ip {key}` is not modelled", key)
+
+
+def _byte(given: _Words, key: str, offset: int, shift: int) -> Match:
+    text = given.value(key)
+    value = PROTOCOLS.get(text) if key == "protocol" else None
+    value = _number(text) if value is None else value
+    mask = _number(given.value(key), 16)
+    return Match("ip", value << shift, mask << shift, offset)
+
+
+def _port(key: str, given: _Words) -> Match:
+    value, mask = _number(given.value(key)), _number(given.value(key), 16)
+    shift = 16 if key == "sport" else 0
+    return Match("next", value << shift, mask << shift, 0)
+
+
+def _at(place: str, width: int, value: int, mask: int) -> Match:
+    """A comparison of some bytes as one of a word of the header."""
+    text, where = (place[8:] or "0", "next") if place.startswith("nexthdr+") else (place, "ip")
+    offset = _number(text)
+    shift = 32 - width - 8 * (offset % 4)
+    if offset < 0 or shift < 0:
+        raise Refused("a comparison across words of the header is not read", place)
+    return header_word(where, value << shift, mask << shift, offset - offset % 4)
+
+
+def header_word(where: str, value: int, mask: int, offset: int) -> Match:
+    """A comparison of a word of the IP header, or of what is behind it."""
+    # Headers here have no options.
+    if where == "ip" and offset >= 20:
+        where, offset = "next", offset - 20
+    return Match(where, value, mask, offset)
+
+
+def read_shown(new: Filter, text: str) -> None:
+    """Reads a line of `tc filter show` that states a test or an action of a filter."""
+    found = re.findall(r"match ([0-9a-f]+)/([0-9a-f]+) at (nexthdr\+)?(-?\d+)", text)
+    for value, mask, behind, offset in found:
+        where = "next" if behind else "ip"
+        new.matches.append(header_word(where, int(value, 16), int(mask, 16), int(offset)))
+    for value, mask in re.findall(r"\bmark 0x([0-9a-f]+) 0x([0-9a-f]+)", text):
+        new.matches.append(Match("mark", int(value, 16), int(mask, 16)))
+    for pretty in re.finditer(
+        r"match (IP |IP6 )?(protocol|dsfield|tos|[sd]port|src|dst) (\S+)", text
+    ):
+        if pretty[1] == "IP6 ":
+            new.matches.append(Match("ip6", ""))
+            continue
+        mask = {"protocol": "ff", "dsfield": "ff", "tos": "ff"}.get(pretty[2], "ffff")
+        words = ["ip", pretty[2], pretty[3]] + ([mask] if pretty[2] not in ("src", "dst") else [])
+        new.matches.append(_selector(_Words(words)))
+    if match := re.search(r"mirred \(Egress (Redirect|Mirror) to device (\S+?)\)", text):
+        if match[1] == "Mirror":
+            raise Refused("copies of packets are not modelled")
+        new.redirect = match[2]
+    if re.match(r"\s*(action order \d+: +)?police\b", text):
+        police(new)
+
+
+# flower, basic, flow
+
+
+def _flower(new: Filter, key: str, given: _Words) -> None:
+    value = given.value(key)
+    flower_key(new, key, value)
+
+
+def flower_key(new: Filter, key: str, value: str) -> None:
+    """Adds a test of `flower`."""
+    if key == "eth_type":
+        new.protocol = value
+    elif key == "ip_proto":
+        new.matches.append(_proto(value))
+    elif key in ("src_ip", "dst_ip"):
+        if ":" in value:
+            new.matches.append(Match("ip6", ""))
+            return
+        address = _network(value)
+        offset = 12 if key == "src_ip" else 16
+        new.matches.append(Match("ip", int(address.network_address), int(address.netmask), offset))
+    elif key in ("src_port", "dst_port"):
+        shift = 16 if key == "src_port" else 0
+        new.matches.append(Match("next", _number(value) << shift, 0xFFFF << shift, 0))
+    elif key == "ip_tos":
+        tos, _, mask = value.partition("/")
+        bits = _number(mask, 16) if mask else 0xFF
+        new.matches.append(Match("ip", _number(tos) << 16, bits << 16, 0))
+    elif key in ("chain", "hw_tc", "handle"):
+        return
+    else:
+        raise Refused(f"`flower` by `{key}` is not modelled", key)
+
+
+def _proto(value: str) -> Match:
+    protocol = PROTOCOLS.get(value)
+    protocol = _number(value) if protocol is None else protocol
+    return Match("ip", protocol << 16, 0xFF << 16, 8)
+
+
+_CMP = re.compile(
+    r"cmp\(\s*(u8|u16|u32)\s+at\s+(\d+)\s+(?:layer\s+(\w+)\s+)?(?:mask\s+(\w+)\s+)?eq\s+(\w+)\s*\)"
+)
+_META = re.compile(r"meta\(\s*(?:nf_mark|fwmark)(?:\s+mask\s+(\w+))?\s+eq\s+(\w+)\s*\)")
+
+
+def _basic(new: Filter, word: str, given: _Words) -> None:
+    if word != "match":
+        raise Refused(f"unknown word `{word}` for `basic`", word)
+    text = ""
+    while given.peek() not in (None, "flowid", "classid", "action", "police"):
+        text += f" {given.next()}"
+    basic_match(new, text)
+
+
+def basic_match(new: Filter, text: str) -> None:
+    """Adds the tests of an expression of `basic`."""
+    whole = text.strip().strip("()" if text.count("(") < 2 else "")
+    for part in map(str.strip, re.split(r"\band\b", whole)):
+        if match := _CMP.fullmatch(part):
+            width, offset, layer, mask, value = match.groups()
+            bits = int(width[1:])
+            place = offset if layer in (None, "1", "network") else f"nexthdr+{offset}"
+            if layer in ("0", "link"):
+                raise Refused("frames have no header of the link here", part)
+            full = (1 << bits) - 1
+            new.matches.append(_at(place, bits, _number(value), _number(mask) if mask else full))
+        elif match := _META.fullmatch(part):
+            mask = match[1]
+            new.matches.append(Match("mark", _number(match[2]), _number(mask) if mask else WORD))
+        else:
+            raise Refused(f"`basic` with `{part[:40]}` is not read", part)
+
+
+def _flow(new: Filter, word: str, given: _Words) -> None:
+    if word in ("hash", "map"):
+        new.flow["mode"] = word
+    elif word in ("keys", "key", "divisor", "baseclass", "perturb", "addend", "rshift"):
+        new.flow["keys" if word == "key" else word] = given.value(word)
+    elif word in ("and", "or", "xor"):
+        given.value(word)
+    else:
+        raise Refused(f"unknown word `{word}` for `flow`", word)
+
+
+# What they mean here
+
+
+def meaning(one: Filter, hosts: Mapping[IPv4Address, int]) -> Meaning:
+    """The conditions of a filter; `hosts` are the numbers of those that have an address.
+
+    Raises `Refused` if a test has no equivalent.
+    """
+    if one.protocol not in IPV4:
+        return Meaning(notes=[f"packets here are IPv4: a filter of `{one.protocol}` fits none"])
+    choices: list[list[list[Condition]]] = []
+    notes: list[str] = []
+    strangers: list[str] = []
+    for match in _merged(one.matches):
+        found = _choices(match, hosts, notes, strangers)
+        if found is None:
+            return Meaning(notes=notes, strangers=strangers)
+        if found:
+            choices.append(found)
+    total = 1
+    for found in choices:
+        total *= len(found)
+    if total > ALTERNATIVES:
+        raise Refused(f"it would become {total} filters; {ALTERNATIVES} at most are made of one")
+    alternatives = [[c for part in parts for c in part] for parts in product(*choices)]
+    return Meaning(alternatives, notes)
+
+
+def _merged(matches: list[Match]) -> Iterator[Match]:
+    """The tests, those of one word of the header as one."""
+    words: dict[tuple[str, int], Match] = {}
+    for match in matches:
+        if match.field not in ("ip", "next") or match.mask is None:
+            yield match
+            continue
+        key = (match.field, match.offset)
+        old = words.get(key)
+        if old is None:
+            words[key] = match
+        else:
+            value = int(old.value) | int(match.value)
+            words[key] = Match(match.field, value, (old.mask or 0) | match.mask, match.offset)
+    yield from words.values()
+
+
+def _choices(
+    match: Match, hosts: Mapping[IPv4Address, int], notes: list[str], strangers: list[str]
+) -> list[list[Condition]] | None:
+    """The alternatives of one test: none if it always holds; None if it never does."""
+    mask = match.mask if match.mask is not None else WORD
+    if match.field == "ip6":
+        notes.append("packets here are IPv4: a test of IPv6 fits none")
+        return None
+    if match.field == "ether":
+        raise Refused("frames have no addresses of the link here")
+    value = int(match.value) & mask
+    if mask == 0:
+        return []
+    if match.field == "mark":
+        if not _is_known("mark"):
+            notes.append("packets have no marks here: a filter by mark fits none")
+            return None
+        text = f"{value:#x}" if mask == WORD else f"{value:#x}/{mask:#x}"
+        return [[("mark", text)]]
+    if match.field == "ip" and match.offset in (12, 16):
+        return _address("src" if match.offset == 12 else "dst", value, mask, hosts, strangers)
+    if match.field == "ip" and match.offset == 0:
+        return _first_word(value, mask, notes)
+    if match.field == "ip" and match.offset == 8 and mask == 0xFF_0000:
+        return [[("protocol", str(value >> 16))]]
+    if match.field == "next" and match.offset == 0:
+        if not _is_known("sport"):
+            notes.append("packets have no ports here: a filter by port fits none")
+            return None
+        return _ports(value, mask)
+    raise Refused("a test of this part of the header is not modelled")
+
+
+@cache
+def _is_known(condition: str) -> bool:
+    """Whether the engine's packets have what a condition asks for."""
+    try:
+        _core.parse_queue(f"prio ; filter parent 1: {condition} 1 to 1:1")
+    except _core.WordError:
+        return False
+    return True
+
+
+def _first_word(value: int, mask: int, notes: list[str]) -> list[list[Condition]] | None:
+    if mask & 0xFFFF:
+        raise Refused("a test of the packet's length is not modelled")
+    # Version 4, five words of header.
+    if (0x45 << 24) & mask != value & 0xFF00_0000:
+        notes.append("packets here have no options: the test of their header's length fits none")
+        return None
+    tos, bits = value >> 16 & 0xFF, mask >> 16 & 0xFF
+    if bits & 3:
+        notes.append("the ECN field is left out of the comparison of the DS field")
+    points = [dscp for dscp in range(64) if (dscp << 2 ^ tos) & bits & 0xFC == 0]
+    return [] if len(points) == 64 else [[("dscp", str(dscp))] for dscp in points]
+
+
+def _ports(value: int, mask: int) -> list[list[Condition]]:
+    found: list[Condition] = []
+    for key, shift in (("sport", 16), ("dport", 0)):
+        bits = mask >> shift & 0xFFFF
+        if bits not in (0, 0xFFFF):
+            raise Refused("a range of ports is not read: write its ports one by one")
+        if bits:
+            found.append((key, str(value >> shift & 0xFFFF)))
+    return [found]
+
+
+def _address(
+    key: str, value: int, mask: int, hosts: Mapping[IPv4Address, int], strangers: list[str]
+) -> list[list[Condition]] | None:
+    fit = [host for address, host in hosts.items() if int(address) & mask == value]
+    if not fit:
+        bits = mask.bit_count()
+        strangers.append(str(IPv4Address(value)) + ("" if bits == 32 else f"/{bits}"))
+        return None
+    return [] if len(fit) == len(hosts) else [[(key, str(host))] for host in sorted(set(fit))]
+
+
+def _number(text: str, base: int = 0) -> int:
+    """A number of 32 bits, as `tc` reads it: hexadecimal behind `0x`, and of masks always."""
+    base = base or (16 if text.lower().startswith("0x") else 10)
+    digits = text.lower().removeprefix("0x") if base == 16 else text
+    if not re.fullmatch(r"[0-9a-f]{1,20}" if base == 16 else r"[0-9]{1,20}", digits):
+        raise Refused(f"`{text}` is no number", text)
+    value = int(digits, base)
+    if value > WORD:
+        raise Refused(f"`{text}` has more than 32 bits", text)
+    return value
+
+
+def _network(text: str) -> IPv4Network:
+    if short := re.fullmatch(r"(\d+(?:\.\d+){0,2})((?:/.*)?)", text):
+        # `tc` takes what is left out of an address for 0.
+        text = short[1] + ".0" * (3 - short[1].count(".")) + short[2]
+    try:
+        return IPv4Network("0.0.0.0/0" if text in ("any", "all", "default") else text, strict=False)
+    except ValueError:
+        raise Refused(f"`{text}` is no IPv4 address", text) from None
+
+
+class _Words:
+    """Words that are taken one by one."""
+
+    def __init__(self, words: list[str]) -> None:
+        self._words = words
+        self._at = 0
+
+    def next(self) -> str | None:
+        word = self.peek()
+        self._at += word is not None
+        return word
+
+    def peek(self) -> str | None:
+        return self._words[self._at] if self._at < len(self._words) else None
+
+    def value(self, key: str) -> str:
+        word = self.next()
+        if word is None:
+            raise Refused(f"`{key}` needs a value", key)
+        return word
+
+
+def target_of(found: Filter) -> Name:
+    """The class that a filter leads to; raises `Refused` if it names none."""
+    text = found.target or found.flow.get("baseclass", "")
+    name = name_of(text)
+    if name is None:
+        raise Refused(f"`{text}` is no class", text)
+    return name

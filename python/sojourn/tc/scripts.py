@@ -1,0 +1,224 @@
+"""Shell scripts, lists of commands and files for `tc -batch`."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import cache
+from json import loads
+
+from sojourn import _core
+from sojourn.tc.commands import PRINTS, Table, object_of
+from sojourn.tc.model import Place, Reading
+from sojourn.tc.shell.run import WHICH_IS, Run, Shell
+from sojourn.tc.shell.syntax import List, ShellSyntaxError, parse
+from sojourn.tc.shell.values import TooMuch
+
+FAULTS = 100
+"""Lines of a script that are no shell's, of which each is told."""
+_PROMPT = re.compile(r"^\s*(?:\S*[#$%>]|\+)\s+(?=(?:sudo\s+)?(?:\S*/)?tc\s|\$\w+\s|\w+=)")
+_PROMPT_BEFORE_TC = re.compile(r"^\s*[#$%>]\s*(?=(?:sudo\s+)?(?:\S*/)?tc\s)")
+_COMMAND = re.compile(
+    r"^\s*(?:sudo\s+)?(?:\S*/|\$\{?)?tc\}?\s|^\s*(qdisc|class|filter)\s+[a-z]", re.IGNORECASE
+)
+SPEAKERS = {"echo", "printf", "which", "type", "logger", "grep", "man", "alias", "#"}
+"""Programs whose words are no commands."""
+FIREWALLS = {"iptables", "ip6tables", "nft", "ebtables", "ipset", "ipt"}
+
+
+def lines_of(text: str) -> list[str]:
+    """The lines of a file without the prompts of a terminal."""
+    lines = text.splitlines()
+    if any(_COMMAND.match(line) and not line.lstrip().startswith("#") for line in lines):
+        return lines
+    if not any(_PROMPT_BEFORE_TC.match(line) for line in lines):
+        return lines
+    # No command stands without a prompt, so these are no comments.
+    return [_PROMPT_BEFORE_TC.sub("", _PROMPT.sub("", line)) for line in lines]
+
+
+class Scripts:
+    """Reads scripts one after another into the devices of a reading."""
+
+    def __init__(
+        self, reading: Reading, given: Mapping[str, str], others: Mapping[str, str]
+    ) -> None:
+        self._reading = reading
+        self._table = Table(reading)
+        self._shell = Shell(given, self._program, self._doubt)
+        self._shell.sources = dict(others)
+        self._file = ""
+        self._lines: list[str] = []
+        self._last: tuple[list[str], Place] | None = None
+        self._firewalls: list[Place] = []
+
+    def read(self, file: str, text: str) -> None:
+        """Reads one file."""
+        self._shell.had(file)
+        self._file, self._lines = file, lines_of(text)
+        try:
+            self._shell.run(self._parsed())
+        except (ShellSyntaxError, TooMuch) as why:
+            self._reading.problems.append(self._place(self._shell.line).problem(str(why)))
+        for name, line in self._shell.absent.items():
+            self._reading.absent.setdefault(name, self._place(line))
+        self._shell.absent.clear()
+        self._flush()
+
+    def _parsed(self) -> List:
+        """The script without the lines that are no shell's, of which each is told."""
+        lines = list(self._lines)
+        for _ in range(FAULTS):
+            try:
+                return parse("\n".join(lines))
+            except ShellSyntaxError as fault:
+                number = min(max(fault.line, 1), len(lines))
+                while number > 1 and not lines[number - 1].strip():
+                    number -= 1
+                told = f"this is no shell command: {fault}"
+                self._reading.problems.append(self._place(number).problem(told))
+                lines[number - 1] = ""
+        return List()
+
+    def end(self) -> None:
+        """Says what concerns all of the scripts."""
+        self._reading.asked |= self._shell.variables.asked
+        for name, place in self._reading.absent.items():
+            told = f"`{name}` is not at hand: give it by --tc too, if it matters"
+            self._reading.notices.append(place.note(told))
+        if self._firewalls:
+            count = len(self._firewalls)
+            told = (
+                "a line of the firewall is" if count == 1 else f"{count} lines of the firewall are"
+            )
+            self._reading.notices.append(
+                self._firewalls[0].note(
+                    f"{told} left out: no packet gets a mark, class or code point there"
+                )
+            )
+
+    def _place(self, number: int) -> Place:
+        line = self._lines[number - 1] if 0 < number <= len(self._lines) else ""
+        return Place(self._file, number, line)
+
+    def _doubt(self, line: int, message: str) -> None:
+        self._reading.notices.append(self._place(line).note(message))
+
+    # Commands
+
+    def _program(self, run: Run) -> bool:
+        """Takes a command of another program; whether it is known what it prints: nothing."""
+        place = self._place(run.line)
+        words = _of_tc(run.words)
+        if words is None:
+            name = run.words[0].rpartition("/")[2]
+            if name in FIREWALLS:
+                self._firewalls.append(place)
+                return True
+            if self._last is not None and run.words[0] in _words_of(tuple(self._last[0])):
+                # A line of a command, broken where it was pasted.
+                self._reading.notices.append(place.note("read as the rest of the line before it"))
+                self._last[0].extend(run.words)
+                return True
+            return name in ("ip", "modprobe", "insmod", "ethtool", "ifconfig", "sleep", "logger")
+        batch = _batch(words)
+        if batch is not None:
+            self._batch(batch, run, place)
+            return True
+        if run.origins.unknown:
+            self._unknown(run, place)
+            return True
+        self._flush()
+        self._last = (words, replace(place, missing=tuple(run.origins.missing)))
+        found = object_of([word for word in words if not word.startswith("-")])
+        return found is None or found[1] not in PRINTS
+
+    def _flush(self) -> None:
+        """Applies the command before, now that it is known to end."""
+        if self._last is None:
+            return
+        words, place = self._last
+        self._last = None
+        before = len(self._reading.problems)
+        self._table.run(words, place)
+        if place.missing and len(self._reading.problems) == before:
+            names = ", ".join(f"`{name}`" for name in place.missing)
+            self._reading.notices.append(place.note(f"{names}: no value, counts as nothing"))
+
+    def _unknown(self, run: Run, place: Place) -> None:
+        what = next(iter(run.origins.unknown))
+        name, _, command = what.partition(WHICH_IS)
+        if command:
+            told, key = f"`{name}`, the output of `{command[2:-1]}`,", name
+        else:
+            told, key = f"the output of `{what[2:-1]}`", what[2:-1]
+        option = f"--var '{key}=VALUE'" if not key.isidentifier() else f"--var {key}=VALUE"
+        self._reading.problems.append(place.problem(f"{told} is not known: give it by {option}"))
+
+    def _batch(self, name: str, run: Run, place: Place) -> None:
+        text = run.stdin if name in ("", "-") else self._shell.files.get(name)
+        if text is None:
+            if name.rpartition("/")[2] not in self._shell.sources and name not in ("", "-"):
+                self._reading.problems.append(
+                    place.problem(f"`{name}` is not at hand: give it as a file too", name)
+                )
+            return
+        for line in text.splitlines():
+            try:
+                words = shlex.split(line, comments=True)
+            except ValueError:
+                self._reading.problems.append(place.problem(f"`{line}` has an open quote"))
+                continue
+            if words:
+                self._flush()
+                self._last = (words, Place(self._file, place.line, line))
+
+
+def _of_tc(words: list[str]) -> list[str] | None:
+    """The words behind `tc`, if a command is one of it, whatever stands before."""
+    if words[0].rpartition("/")[2] in SPEAKERS:
+        return None
+    for at, word in enumerate(words):
+        if word.rpartition("/")[2] == "tc":
+            rest = words[at + 1 :]
+            plain = [one for one in rest if not one.startswith("-")]
+            if at == 0 or object_of(plain) or _batch(rest) is not None:
+                return rest
+    if words[0] in ("qdisc", "class", "filter") and len(words) > 1 and object_of(words):
+        return words
+    return None
+
+
+def _batch(words: list[str]) -> str | None:
+    """The file of `tc -batch`; None of other commands."""
+    for at, word in enumerate(words):
+        if word.startswith("-b") and "-batch".startswith(word):
+            return words[at + 1] if at + 1 < len(words) else ""
+    return None
+
+
+@cache
+def _vocabulary() -> dict[str, frozenset[str]]:
+    found = {}
+    for table in loads(_core.describe())["queue"]:
+        words: set[str] = set()
+        for word in table["words"]:
+            words |= set(word["of"]) if word["kind"] == "one_of" else {word["name"]}
+            words |= {word["off"]} if word["kind"] == "switch" else set()
+        found[table["name"]] = frozenset(words)
+    return found
+
+
+def _words_of(command: tuple[str, ...]) -> frozenset[str]:
+    """The words of the discipline that a command names."""
+    return next((_vocabulary()[word] for word in command if word in _vocabulary()), frozenset())
+
+
+def has_commands(text: str) -> bool:
+    """Whether a text has commands that change something, and not only what `tc` printed."""
+    return any(
+        re.search(r"\b(?:qdisc|class|filter)\s+(?:add|replace|change|del)\b", line)
+        for line in text.splitlines()
+    )

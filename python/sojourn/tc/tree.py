@@ -1,0 +1,600 @@
+"""The queue that a device's disciplines, classes and filters are, in our words."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from ipaddress import IPv4Address
+
+from sojourn import _core
+from sojourn.scenario import limits
+from sojourn.scenario.errors import Problem
+from sojourn.tc import cbq, filters
+from sojourn.tc.dumps import CLASSFUL
+from sojourn.tc.model import (
+    ROOT,
+    SEATED,
+    Class,
+    Device,
+    Discipline,
+    Filter,
+    Name,
+    Notice,
+    Place,
+    Refused,
+)
+
+FAULTS = 200
+"""Lines that are tried one after another, at most, and left out."""
+DEFAULT = ("htb", "hfsc")
+"""Disciplines that send to a default class what a filter sends to none."""
+IMPLICIT = ("prio", "ets")
+"""Disciplines whose classes are there without a command."""
+AUTOMATIC = 0xC000
+"""The order that Linux gives to a filter without one; each later one comes before it."""
+
+
+@dataclass(slots=True)
+class Built:
+    """A device's queue."""
+
+    queue: str | None = None
+    """The queue in our words; None if the device has impairments only."""
+    netem: str | None = None
+    """The impairments at the device, in netem's words."""
+    problems: list[Problem] = field(default_factory=list)
+    notices: list[Notice] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class _Part:
+    """A statement, and the line that it comes from."""
+
+    text: str
+    place: Place
+    needs: tuple[Name, ...] = ()
+    """Classes that it is in or leads to."""
+    makes: Name | None = None
+    """The class that it makes."""
+
+
+class _Builder:
+    def __init__(self, device: Device, hosts: Mapping[IPv4Address, int]) -> None:
+        self._device = device
+        self._hosts = hosts
+        self.built = Built()
+        self._parts: list[_Part] = []
+        self._strangers: dict[str, Place] = {}
+        self._told: set[Notice] = set()
+        self._index()
+
+    def _index(self) -> None:
+        """Sorts what is in the device by the number of the discipline that it is in."""
+        self._seated: dict[int, list[Discipline]] = {}
+        for one in self._device.seats.values():
+            if one.parent != ROOT:
+                self._seated.setdefault(one.parent.major, []).append(one)
+        self._by_major: dict[int, list[Class]] = {}
+        for inner in self._device.classes.values():
+            self._by_major.setdefault(inner.name.major, []).append(inner)
+        self._parents = {inner.parent for inner in self._device.classes.values()}
+        self._filtered: dict[int, list[tuple[int, Filter]]] = {}
+        for number, found in enumerate(self._device.filters):
+            major = -1 if found.parent == ROOT else found.parent.major
+            self._filtered.setdefault(major, []).append((number, found))
+
+    def _in(self, handle: int | None) -> list[Discipline]:
+        """The disciplines that are in the classes of one."""
+        return self._seated.get(handle, []) if handle else []
+
+    def _classes_of(self, handle: int | None) -> list[Class]:
+        return self._by_major.get(handle, []) if handle else []
+
+    def note(self, place: Place, message: str) -> None:
+        found = place.note(message)
+        if found not in self._told:
+            self._told.add(found)
+            self.built.notices.append(found)
+
+    def fault(self, place: Place, message: str, found: str | None = None) -> None:
+        self.built.problems.append(place.problem(message, found))
+
+    def build(self, root: Discipline) -> None:
+        """Makes the queue."""
+        root = self._impairments(self._single(root))
+        if root.kind == "netem":
+            return
+        if root.kind == "cake_mq":
+            self.note(
+                root.place, "`cake_mq` is read as `cake`: one transmit queue has its whole rate"
+            )
+        head = self._head(root, at_root=True)
+        self._parts = [_Part(head, root.place)]
+        self._inside(root)
+        self._tell_strangers()
+        self.built.queue = self._settled(root)
+
+    def _tell_strangers(self) -> None:
+        """Says which addresses no host has."""
+        if not self._strangers:
+            return
+        known = list(self._strangers)
+        listed = ", ".join(known[:4]) + (f" and {len(known) - 4} more" if len(known) > 4 else "")
+        self.note(
+            self._strangers[known[0]],
+            f"no host has {listed}: filters by these fit none; --host ADDRESS=NODE says whose "
+            "one is",
+        )
+
+    # What stands at the root
+
+    def _single(self, root: Discipline) -> Discipline:
+        """Of a device with several transmit queues the discipline that all of them have."""
+        if root.kind not in ("mq", "mqprio"):
+            return root
+        below = self._below(root)
+        if not below:
+            self.fault(root.place, f"the disciplines of `{root.kind}` are not among these lines")
+            return Discipline("noqueue", ROOT, None, [], root.place)
+        texts = {self._shape(one): one for one in reversed(below)}
+        if len(texts) > 1:
+            self.fault(
+                root.place,
+                f"the {len(below)} transmit queues of `{self._device.name}` differ: choose one by "
+                f"--device {self._device.name}:1 (up to {len(below)})",
+            )
+        chosen = below[0]
+        if len(below) > 1 and len(texts) == 1:
+            self.note(
+                root.place,
+                f"{len(below)} transmit queues with equal disciplines are read as one",
+            )
+        return chosen
+
+    def _below(self, holder: Discipline) -> list[Discipline]:
+        found = [
+            d for d in self._device.seats.values()
+            if d.parent != ROOT and d is not holder and d.parent.major == (holder.handle or 0)
+        ]  # fmt: skip
+        return sorted(found, key=lambda d: d.parent.minor)
+
+    def _shape(self, one: Discipline) -> str:
+        """A discipline with all that is in it, without its number."""
+        classes = [
+            (c.kind, c.name.minor, c.parent.minor, c.words)
+            for c in self._classes_of(one.handle)
+            if one.handle and c.name.major == one.handle
+        ]
+        inner = [(d.parent.minor, self._shape(d)) for d in self._in(one.handle)]
+        return repr((one.kind, one.words, one.stab, classes, inner))
+
+    def _impairments(self, root: Discipline) -> Discipline:
+        """Takes netem apart from the discipline in it, or around it."""
+        inner = next(iter(self._seat(root)), None)
+        if root.kind == "netem":
+            self.built.netem = self._netem(root)
+            return inner or root
+        if root.kind == "tbf" and inner is not None and inner.kind == "netem":
+            self.built.netem = self._netem(inner)
+            self._device.take_out(inner)
+            self._index()
+        return root
+
+    def _seat(self, holder: Discipline) -> list[Discipline]:
+        if holder.kind not in SEATED or not holder.handle:
+            return []
+        return self._in(holder.handle)[:1]
+
+    def _netem(self, one: Discipline) -> str | None:
+        words = list(one.words)
+        if "limit" in words and words.index("limit") + 1 < len(words):
+            at = words.index("limit")
+            self.note(one.place, f"netem's limit of {words[at + 1]} packets is left out")
+            del words[at : at + 2]
+        text = " ".join(words)
+        try:
+            text = _core.netem_description(f"tc qdisc add dev x root netem {text}") if text else ""
+            if text:
+                _core.parse_netem(text)
+        except _core.WordError as why:
+            self.fault(one.place, f"netem: {why.message}", why.found)
+            return None
+        if text:
+            self.note(one.place, "netem becomes the link's impairments, behind its queue")
+        return text or None
+
+    # Disciplines
+
+    def _head(self, one: Discipline, *, at_root: bool) -> str:
+        """A discipline with its words, and those of what its seat holds."""
+        kind = "cake" if one.kind == "cake_mq" else one.kind
+        words = [kind, *one.words]
+        if kind in CLASSFUL and one.handle and (at_root or one.parent != ROOT):
+            words[1:1] = ["handle", f"{one.handle:x}:"] if one.handle != 1 or not at_root else []
+        if kind == "tbf":
+            words += self._frame(one, words)
+        elif one.stab and kind != "htb":
+            self.note(
+                one.place,
+                "the size table `stab` has no effect here: give the link's `overhead` and `cells`",
+            )
+        inner = next(iter(self._seat(one)), None)
+        if inner is not None and inner.kind != "netem":
+            words += ["child", self._head(inner, at_root=False)]
+        return " ".join(words)
+
+    def _frame(self, one: Discipline, words: list[str]) -> list[str]:
+        """The words of a shaper that say what its size table says."""
+        if not one.stab:
+            return []
+        given = dict(zip(one.stab[::2], one.stab[1::2], strict=False))
+        found: list[str] = []
+        overhead = given.get("overhead", "0")
+        if overhead.startswith("-"):
+            self.note(one.place, f"the overhead of {overhead} bytes of `stab` is left out")
+        elif overhead.isdecimal() and overhead != "0" and "overhead" not in words:
+            found += ["overhead", overhead]
+        if (
+            given.get("mpu", "0").isdecimal()
+            and given.get("mpu", "0") != "0"
+            and "mpu" not in words
+        ):
+            found += ["mpu", given["mpu"]]
+        if given.get("linklayer") in ("atm", "adsl") and "linklayer" not in words:
+            found += ["linklayer", "atm"]
+        return found
+
+    def _inside(self, holder: Discipline) -> None:
+        """Adds the classes of a discipline, what is in them, and its filters."""
+        inner = next(iter(self._seat(holder)), None)
+        if inner is not None:
+            if inner.kind != "netem":
+                self._inside(inner)
+            return
+        if holder.handle is None and holder.shown and holder.kind in CLASSFUL:
+            return
+        major = holder.handle or (1 if holder.parent == ROOT else 0)
+        if holder.kind in CLASSFUL:
+            self._classes(holder, major)
+        if holder.kind in ("hfsc", "drr", "htb") and not self._has_classes(major):
+            self._no_classes(holder, major)
+            if holder.shown:
+                return
+        for one in self._in(major):
+            self._child(holder, major, one)
+        order = sorted(enumerate(self._filters_of(holder, major)), key=lambda f: (f[1][0], f[0]))
+        for _, (_, found) in order:
+            self._filter(holder, major, found)
+
+    def _classes(self, holder: Discipline, major: int) -> None:
+        own = self._classes_of(major)
+        names = {c.name for c in own}
+        placed: set[Name] = set()
+        waiting = list(own)
+        while waiting:
+            later: list[Class] = []
+            for one in waiting:
+                if one.parent.minor and one.parent in names and one.parent not in placed:
+                    later.append(one)
+                    continue
+                self._class(holder, one, names)
+                placed.add(one.name)
+            if len(later) == len(waiting):
+                for one in later:
+                    self.fault(one.place, f"`{one.name}` is in itself")
+                return
+            waiting = later
+
+    def _class(self, holder: Discipline, one: Class, names: set[Name]) -> None:
+        if one.kind != holder.kind:
+            self.fault(one.place, f"a class of `{one.kind}` in `{holder.kind}`", one.kind)
+            return
+        parent = one.parent
+        if parent.minor and parent not in names and one.kind == "htb":
+            self.note(
+                one.place, f"there is no `{parent}`: as in Linux, the class is below the root"
+            )
+            parent = Name(parent.major)
+        words = list(one.words)
+        if holder.kind == "htb":
+            words += self._frame(holder, words)
+            words = _without_zeros(self._rank(one, words))
+        text = f"class {one.name}"
+        if holder.kind in ("htb", "hfsc"):
+            text += f" parent {parent}"
+        if holder.kind in IMPLICIT and not words:
+            return
+        needs = (parent,) if parent.minor else ()
+        self._parts.append(_Part(" ".join([text, *words]), one.place, needs, one.name))
+
+    def _is_only_leaf(self, holder: Discipline, name: Name) -> bool:
+        """Whether all packets of the device pass a class."""
+        leaves = [c.name for c in self._classes_of(name.major) if c.name not in self._parents]
+        is_default = self._default(holder, name.major) == name
+        return holder.parent == ROOT and leaves == [name] and is_default
+
+    def _no_classes(self, holder: Discipline, major: int) -> None:
+        if holder.shown:
+            self.fault(
+                holder.place,
+                f"the classes of `{major:x}:` are not among these lines: add what `tc class show "
+                f"dev {self._device.name}` prints",
+            )
+            return
+        does = "lets every packet pass" if holder.kind == "htb" else "drops every packet"
+        self.note(holder.place, f"`{holder.kind}` has no class: it {does}")
+
+    def _has_classes(self, major: int) -> bool:
+        return bool(self._classes_of(major))
+
+    def _rank(self, one: Class, words: list[str]) -> list[str]:
+        """HTB has eight ranks; Linux takes larger ones for the last."""
+        if "prio" in words and words.index("prio") + 1 < len(words):
+            value = words[words.index("prio") + 1]
+            if value.isdecimal() and int(value) > 7:
+                self.note(one.place, f"`prio {value}` is read as 7, as by Linux")
+                words[words.index("prio") + 1] = "7"
+        return words
+
+    def _child(self, holder: Discipline, major: int, one: Discipline) -> None:
+        name = Name(major, one.parent.minor)
+        if holder.kind in DEFAULT and name in self._parents:
+            self.note(one.place, f"`{name}` has classes, so Linux leaves out what is in it")
+            return
+        if holder.kind not in CLASSFUL:
+            self.fault(one.place, f"`{holder.kind}` has no classes here, so nothing can be in it")
+            return
+        if one.kind == "netem":
+            if not any(word != "limit" for word in one.words[::2]):
+                self.note(one.place, "netem without impairments is read as a pfifo of its limit")
+                limit = one.words[1] if len(one.words) > 1 else "1000"
+                self._parts.append(
+                    _Part(f"qdisc parent {name} pfifo limit {limit}", one.place, (name,))
+                )
+                return
+            if self._is_only_leaf(holder, name):
+                self.built.netem = self._netem(one)
+                return
+            self.fault(
+                one.place, "netem in a class is not modelled: delay belongs to a link", "netem"
+            )
+            return
+        seated = self._seat(one)
+        if seated and seated[0].kind == "netem":
+            self.fault(seated[0].place, "netem in a class is not modelled", "netem")
+        needs = () if holder.kind in IMPLICIT else (name,)
+        self._parts.append(
+            _Part(f"qdisc parent {name} {self._head(one, at_root=False)}", one.place, needs)
+        )
+        self._inside_of(one)
+
+    def _inside_of(self, one: Discipline) -> None:
+        if one.handle is not None:
+            self._inside(one)
+
+    # Filters
+
+    def _filters_of(self, holder: Discipline, major: int) -> Iterator[tuple[int, Filter]]:
+        automatic = AUTOMATIC
+        at_root = self._filtered.get(-1, []) if holder.parent == ROOT else []
+        both = sorted([*self._filtered.get(major, []), *at_root], key=lambda one: one[0])
+        for _, found in both:
+            order = found.prio
+            if order is None:
+                order, automatic = automatic, automatic - 1
+            yield order, found
+
+    def _filter(self, holder: Discipline, major: int, found: Filter) -> None:
+        if holder.kind not in CLASSFUL:
+            self.note(
+                found.place,
+                f"filters of `{holder.kind}` are left out: flows are told by its own hash here",
+            )
+            return
+        if found.target is None and not found.flow:
+            if found.kind != "flow":
+                self.note(found.place, "this filter leads to no class: it has no effect here")
+            return
+        try:
+            target = self._target(holder, major, found)
+            if found.kind == "flow":
+                self._flow(major, found)
+                return
+            meaning = filters.meaning(found, self._hosts)
+        except Refused as why:
+            self.fault(found.place, str(why), why.found)
+            return
+        for note in meaning.notes:
+            self.note(found.place, note)
+        for address in meaning.strangers:
+            self._strangers.setdefault(address, found.place)
+        parent = f" parent {found.parent}" if found.parent.minor and found.parent != ROOT else ""
+        for conditions in meaning.alternatives:
+            tests = " ".join(f"{key} {value}" for key, value in conditions) or "all"
+            lead = (target,) if target.minor and holder.kind not in IMPLICIT else ()
+            self._parts.append(
+                _Part(
+                    f"filter{parent or f' parent {major:x}:'} {tests} to {target}",
+                    found.place,
+                    lead,
+                )
+            )
+
+    def _target(self, holder: Discipline, major: int, found: Filter) -> Name:
+        from_text = filters.target_of(found)
+        target = Name(major, from_text.minor)
+        if holder.kind in IMPLICIT:
+            return target
+        known = self._device.classes
+        if from_text.major not in (0, major) or (target.minor and target not in known):
+            default = self._default(holder, major)
+            if holder.kind in DEFAULT:
+                where = f"`{default}`, the default" if default.minor else "past all classes"
+                self.note(found.place, f"there is no class `{from_text}`: packets go to {where}")
+                return default
+        return target
+
+    def _default(self, holder: Discipline, major: int) -> Name:
+        words = holder.words
+        if "default" in words and words.index("default") + 1 < len(words):
+            text = words[words.index("default") + 1]
+            minor = text.rpartition(":")[2].lower().removeprefix("0x")
+            try:
+                name = Name(major, int(minor, 16))
+            except ValueError:
+                return Name(major)
+            if name in self._device.classes:
+                return name
+        return Name(major)
+
+    def _flow(self, major: int, found: Filter) -> None:
+        if "baseclass" not in found.flow:
+            self.note(found.place, "`flow` without `baseclass` is left out")
+            return
+        base = found.flow["baseclass"].rpartition(":")[2]
+        divisor = found.flow.get("divisor", "1")
+        keys = set(found.flow.get("keys", "").split(","))
+        if not {"src", "dst", "proto-src", "proto-dst"} <= keys:
+            self.note(found.place, "flows are spread by the hash of the whole flow")
+        self._parts.append(
+            _Part(
+                f"filter parent {major:x}: flow divisor {divisor} to {major:x}:{base}", found.place
+            )
+        )
+
+    # The whole
+
+    def _settled(self, root: Discipline) -> str | None:
+        """The statements that can be read; what cannot is told by its line and left out."""
+        length = sum(len(part.text) + 3 for part in self._parts)
+        if length > limits.TEXT_CHARACTERS:
+            self.fault(
+                root.place,
+                f"the tree of `{self._device.name}` has {len(self._parts)} statements of {length} "
+                f"characters; a queue has {limits.TEXT_CHARACTERS} at most",
+            )
+            return None
+        for _ in range(FAULTS):
+            why = self._error(len(self._parts))
+            if why is None:
+                return self._text(len(self._parts))
+            if not self._leave_out(why):
+                return None
+        self.fault(root.place, f"more than {FAULTS} lines of `{self._device.name}` cannot be read")
+        return None
+
+    def _text(self, count: int) -> str:
+        return " ; ".join(part.text for part in self._parts[:count])
+
+    def _error(self, count: int) -> _core.WordError | None:
+        """What is wrong with the first statements; None if they can be read."""
+        try:
+            _core.parse_queue(self._text(count))
+        except _core.WordError as why:
+            return why
+        return None
+
+    def _leave_out(self, why: _core.WordError) -> bool:
+        """Leaves out the first statement with which it cannot be read; whether anything is left."""
+        low, high = 0, len(self._parts)
+        while high - low > 1:
+            middle = (low + high) // 2
+            found = self._error(middle)
+            if found is None:
+                low = middle
+            else:
+                high, why = middle, found
+        part = self._parts[high - 1]
+        nearest = f": did you mean `{why.nearest}`?" if why.nearest else ""
+        self.fault(part.place, why.message + nearest, why.found)
+        if high == 1:
+            return False
+        gone = {part.makes} - {None}
+        kept = [p for p in self._parts if p is not part]
+        while lost := [p for p in kept if any(name in gone for name in p.needs)]:
+            gone |= {p.makes for p in lost} - {None}
+            kept = [p for p in kept if p not in lost]
+            for p in lost:
+                self.note(
+                    p.place, f"left out with line {part.place.line}, to whose class it belongs"
+                )
+        self._parts = kept
+        return True
+
+
+def _without_zeros(words: list[str]) -> list[str]:
+    """Words of a class of HTB without bursts of 0, for which `tc` takes its default."""
+    kept: list[str] = []
+    at = 0
+    while at < len(words):
+        is_burst = words[at] in ("burst", "cburst", "buffer", "cbuffer", "maxburst", "cmaxburst")
+        value = words[at + 1] if at + 1 < len(words) else ""
+        if is_burst and value.rstrip("bkmgBKMG") in ("0", "00"):
+            at += 2
+            continue
+        kept.append(words[at])
+        at += 1
+    return kept
+
+
+def build(device: Device, hosts: Mapping[IPv4Address, int]) -> Built:
+    """The queue of a device; `hosts` are the numbers of those that have an address."""
+    copy = device.copy()
+    notices: list[Notice] = []
+    cbq.replaced(copy, notices)
+    builder = _Builder(copy, hosts)
+    builder.built.notices += notices
+    root = copy.root
+    if root is not None:
+        builder.build(root)
+    return builder.built
+
+
+def transmit_queue(device: Device, number: int) -> Device | None:
+    """The device with one of its transmit queues alone; None if it has no such one."""
+    root = device.root
+    if root is None or root.kind not in ("mq", "mqprio"):
+        return None
+    seated = sorted(
+        (
+            d
+            for d in device.seats.values()
+            if d.parent != ROOT and d.parent.major == (root.handle or 0)
+        ),
+        key=lambda d: d.parent.minor,
+    )
+    if not 1 <= number <= len(seated):
+        return None
+    chosen = seated[number - 1]
+    one = device.copy()
+    one.name = f"{device.name}:{number}"
+    for other in seated:
+        if other is not chosen:
+            one.take_out(other)
+    one.seats = {name: d for name, d in one.seats.items() if d is not root and d is not chosen}
+    one.put(replace(chosen, parent=ROOT))
+    return one
+
+
+def shaped_rate(queue: str) -> int | None:
+    """The rate in bit/s that a queue lets through at most; None if it does not limit."""
+    return _rate(json.loads(_core.parse_queue(queue)))
+
+
+def _rate(found: dict[str, object]) -> int | None:
+    match found:
+        case {"name": "cake", "bandwidth": int(rate)} if rate:
+            return rate
+        case {"name": "tbf", "rate": int(rate)}:
+            return rate
+        case {"name": "htb", "default": int(default), "tree": {"classes": [_, *_] as classes}}:
+            tops = [c for c in classes if c["parent"] == 0]
+            if default not in {c["id"] for c in classes}:
+                return None
+            return sum(int(c["ceil"] or c["rate"]) for c in tops)
+        case {"name": "hfsc", "tree": {"classes": [_, *_] as classes}}:
+            limits = [c["ul"] for c in classes if c["parent"] == 0]
+            return None if None in limits else sum(int(u["m2"]) * 8 for u in limits)
+        case _:
+            return None

@@ -1,0 +1,192 @@
+"""What `tc` prints, as text and as JSON, is the tree that Linux has."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from sojourn import _core
+from tests.tc.texts import SHOWN, applied, problems, queue
+
+KINDS = ["htb", "hfsc", "prio", "netem"]
+MADE = {
+    # The commands that made what was printed, with the bursts that `tc` computed at HZ=100.
+    "htb": """htb default 30 r2q 5; class 1:1 parent 1: rate 6mbit \
+ceil 6mbit burst 15kb cburst 9100b
+class 1:10 parent 1:1 rate 5mbit ceil 6mbit burst 15kb cburst 9100b prio 1 quantum 3000b
+class 1:20 parent 1:1 rate 3mbit ceil 6mbit burst 5350b cburst 9100b overhead 14 mpu 64 \
+linklayer atm quantum 75000b
+class 1:30 parent 1:1 rate 1kbit ceil 6mbit burst 1601b cburst 9100b quantum 1000b
+class 1:40 parent 1: rate 1kbit ceil 6mbit burst 1601b cburst 9100b quantum 1000b
+qdisc parent 1:30 handle 30: prio
+qdisc parent 30:1 pie
+qdisc parent 1:10 fq_codel quantum 1480b
+qdisc parent 1:20 sfq limit 127p perturb 10 quantum 1480b""",
+    "hfsc": """hfsc default 20; class 1:1 parent 1: sc rate 400mbit ul rate 400mbit
+class 1:10 parent 1:1 rt m1 875kbit d 520us m2 150kbit ls m1 875kbit d 520us m2 833kbit \
+ul rate 1500kbit
+class 1:20 parent 1:1 ls d 28800us m2 10mbit
+qdisc parent 1:10 cake besteffort""",
+}
+
+
+def shown(name: str) -> str:
+    return (SHOWN / name).read_text(encoding="utf-8")
+
+
+def tree(name: str) -> dict[str, Any]:
+    found: dict[str, Any] = queue(shown(name), hosts={"10.0.0.1": "isp"})
+    return found
+
+
+def without_filters(found: dict[str, Any]) -> dict[str, Any]:
+    return found | {"tree": found["tree"] | {"filters": []}}
+
+
+@pytest.mark.parametrize("kind", MADE)
+@pytest.mark.parametrize("form", ["txt", "json"])
+def test_a_printed_tree_is_the_one_that_was_made(kind: str, form: str) -> None:
+    made = json.loads(_core.parse_queue(MADE[kind]))
+    found = without_filters(tree(f"{kind}.{form}"))
+    # Linux's PIE updates every 20 ms at HZ=100, and what is printed says so.
+    for one in made["tree"]["classes"]:
+        if one["id"] == 0x30:
+            one["child"]["tree"]["classes"][0]["child"]["tupdate_us"] = 20_000
+    assert found == made | ({"direct_qlen": 1000} if kind == "htb" else {})
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_both_forms_say_the_same(kind: str) -> None:
+    text, data = (applied(shown(f"{kind}.{form}")).placed[0] for form in ("txt", "json"))
+    assert text.netem is None or _core.parse_netem(text.netem) == _core.parse_netem(
+        data.netem or ""
+    )
+    found = [json.loads(_core.parse_queue(str(one.queue))) for one in (text, data)]
+    if kind == "prio":
+        # `tc -j` leaves out the quantum of drr's classes, and RED's probability.
+        for one in found:
+            one["tree"]["classes"] = [
+                {**inner, "child": (inner["child"] or {}).get("name")}
+                for inner in one["tree"]["classes"]
+            ]
+    assert found[0] == found[1]
+
+
+def test_what_json_lacks_is_told() -> None:
+    assert any("peakrate" in notice for notice in applied(shown("tbf.json")).notices)
+    assert any("quantum of drr" in notice for notice in applied(shown("prio.json")).notices)
+    assert queue(shown("tbf.txt"))["peakrate"] == 2_000_000
+    assert queue(shown("tbf.txt"))["child"]["maxrate"] == 5_000_000
+
+
+def test_printed_filters_are_those_that_were_made() -> None:
+    for form in ("txt", "json"):
+        found = tree(f"htb.{form}")["tree"]["filters"]
+        conditions = [[next(iter(c)) for c in one["conditions"]] for one in found]
+        assert ["dscp"] in conditions
+        assert conditions[-1] == []
+        assert [one["class"] for one in found][-1] == 0x30
+
+
+def test_disciplines_by_themselves_read_in_both_forms() -> None:
+    lines = shown("alone.txt").splitlines()
+    seen = set()
+    for text, data in zip(lines[::2], lines[1::2], strict=True):
+        kind = text.split()[1]
+        seen.add(kind)
+        if kind in ("skbprio", "hhf", "gred"):
+            ((_, message),) = problems(text)
+            assert f"`{kind}` is not modelled" in message
+            continue
+        first, second = queue(text), queue(data)
+        if kind in ("choke", "dualpi2"):
+            assert first["name"] == second["name"] == kind
+        else:
+            assert first == second, text
+    assert len(seen) >= 12
+
+
+def test_outputs_follow_their_commands() -> None:
+    one = """# tc qdisc show dev {0}
+qdisc htb 1: root refcnt 2 r2q 10 default 10 direct_packets_stat 3
+# tc class show dev {0}
+class htb 1:10 root prio 0 rate {1}Mbit ceil {1}Mbit burst 1600b cburst 1600b
+"""
+    text = one.format("eth0", 5) + one.format("eth1", 7)
+    assert queue(text, "eth1")["tree"]["classes"][0]["rate"] == 7_000_000
+    assert [placed.link for placed in applied(text, "eth1,eth0").placed] == ["line", "line.reverse"]
+    ((_, message),) = problems(text)
+    assert message.startswith("2 devices have queues: eth0 (htb), eth1 (htb); choose one for line")
+    # Without their commands classes cannot be told apart, unless a device is chosen.
+    mixed = (
+        "qdisc htb 1: dev eth0 root refcnt 2 r2q 10 default 10\n"
+        "qdisc htb 1: dev eth1 root refcnt 2 r2q 10 default 10\n"
+        "class htb 1:10 root prio 0 rate 5Mbit ceil 5Mbit burst 1600b cburst 1600b\n"
+    )
+    assert queue(mixed, "eth0")["tree"]["classes"][0]["rate"] == 5_000_000
+    assert queue(mixed, "eth1")["tree"]["classes"][0]["rate"] == 5_000_000
+    both = problems(mixed, "eth0,eth1")
+    assert any("`1:` is a discipline of eth0, eth1: put the command" in told for _, told in both)
+
+
+def test_defaults_of_linux_give_way_to_what_was_set_up() -> None:
+    text = (
+        "qdisc noqueue 0: dev lo root refcnt 2\n"
+        "qdisc fq_codel 0: dev eth0 root refcnt 2 limit 10240p flows 1024 quantum 1514 target 5ms\n"
+        "qdisc mq 0: dev wlan0 root\n"
+        "qdisc fq_codel 0: dev wlan0 parent :1 limit 10240p\n"
+        "qdisc cake 8009: dev eth1 root refcnt 2 bandwidth 18Mbit diffserv3\n"
+    )
+    assert queue(text)["bandwidth"] == 18_000_000
+    # What is not printed is off: `fq_codel` marks unless it says so.
+    assert queue(text, "eth0")["ecn"] is False
+    assert queue(text, "wlan0")["name"] == "fq_codel"
+
+
+def test_transmit_queues() -> None:
+    def device(second: str) -> str:
+        return (
+            "tc qdisc add dev eth0 root handle 7fff: mq\n"
+            "tc qdisc add dev eth0 parent 7fff:1 handle 1: tbf rate 1mbit burst 9k latency 9ms\n"
+            f"tc qdisc add dev eth0 parent 7fff:2 handle 2: {second}\n"
+        )
+
+    same = applied(device("tbf rate 1mbit burst 9k latency 9ms"))
+    assert same.notices == ["f:1: 2 transmit queues with equal disciplines are read as one"]
+    ((line, message),) = problems(device("cake"))
+    assert line == 1
+    assert "choose one by --device eth0:1 (up to 2)" in message
+    assert queue(device("cake"), "eth0:2")["name"] == "cake"
+    assert problems(device("cake"), "eth0:3")[0][1] == (
+        "the files set up no queue of `eth0:3`; there are eth0"
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "message"),
+    [
+        ('[{"kind":"htb","handle":"1:","root":true,"options":{fh 800: }}]', 1, "this is no JSON"),
+        ('[{"kind":"htb"}]', 1, "this is no discipline, class or filter as `tc -j` prints it"),
+        ("[{}, 5]", 1, "this is no discipline"),
+        ('[{"kind":"htb","handle":7,"root":true}]', 1, "the classes of `7:` are not among"),
+        ('[{"class":"htb","handle":"x"}]', 1, "`x` is no class"),
+        ('[{"class":"htb","handle":"1:1","rate":"a"}]', 1, "values of another kind"),
+        ('[{"class":"htb","handle":"1:1","rate":5}]', 1, "no discipline `1:` is among"),
+        ('[{"a":' * 5000, 1, "too deeply nested"),
+        (
+            "qdisc htb x: dev eth0 root\nqdisc cake 1: dev eth0 root\n",
+            1,
+            "no discipline as `tc` prints",
+        ),
+        ("class htb 1:1 root rate 1Mbit\n", 1, "no discipline `1:` is among what was printed"),
+    ],
+)
+def test_what_is_no_output_of_tc_is_told(text: str, line: int, message: str) -> None:
+    found = problems(text)
+    assert any(at == line and message in told for at, told in found), found
+
+
+def test_an_entry_without_a_key_is_named() -> None:
+    assert problems('[{"class":"htb","parent":"1:"}]') == [(1, "this entry lacks `handle`")]

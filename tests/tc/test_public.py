@@ -1,0 +1,89 @@
+"""Configurations from public threads: 54 of 60 are read, the others named with their reason."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TypeVar
+
+import pytest
+
+from sojourn.scenario import ScenarioError
+from sojourn.tc import apply, read
+from tests.tc.texts import HERE, HOME_SCENARIO
+
+T = TypeVar("T")
+TEXTS = {
+    address: text
+    for part in (HERE / "public.txt").read_text(encoding="utf-8").split("\n==== ")[1:]
+    for address, _, text in [part.partition("\n")]
+}
+
+GIVEN: dict[str, dict[str, str]] = {
+    "firehol/issues/297": {"1": "eth0"},
+    "kubernetes/issues/11965": {"hostname -i": "10.0.0.1"},
+    "lartc.ratelimit.single": {"DEV": "eth0"},
+    "tc:tldr:98987": {
+        "max_bandwidth_mb": "10", "max_burst_rate_kb": "32", "max_latency_before_drop_ms": "400",
+    },
+    "316405b02": {"WAN_INTERFACE": "eth0"},
+    "wangzhe1635": {"1": "eth0", "2": "start", "3": "1000000", "4": "8000000"},
+    "629838": {"RATE": "5mbit"},
+    "116609277": {"lan": "eth1"},
+    "wZmqxG89": {"dev": "eth0"},
+}  # fmt: skip
+"""Values that the scripts take from their caller, by a part of the address."""
+
+CHOSEN = {
+    "LibreQoS/issues/34": "enp5s0f0:1",
+    "LibreQoS/issues/111": "enp4s0f0:1",
+    "ignisf": "eth2slowegress,eth2slowingress",
+    "sqm-reporting": "eth0",
+}
+"""Devices chosen where there are several, likewise."""
+
+NOT_READ = {
+    # A class is added by `tc qdisc`: tc refuses it.
+    "https://berthub.eu/cbq-presentation/1024x768/mgp00022.txt": "`qdisc` needs a class",
+    # Only `tc qdisc show` was posted: the classes are not known.
+    "https://github.com/vyos/vyos-1x/pull/4181": "the classes of `1:` are not among these lines",
+    "https://github.com/svinota/pyroute2/issues/221": "the classes of `1:` are not among",
+    "https://github.com/tohojo/sqm-scripts/issues/37": "the classes of `1:` are not among",
+    # Delays by class.
+    "https://github.com/alexei-led/pumba/issues/52": "netem in a class is not modelled",
+    # Typing errors (`1:htb`, `cllassid`, `prtocol`, `oxffff`): tc refuses it.
+    "https://blog.csdn.net/u012335044/article/details/52415852": "`1:htb` is no number",
+}
+"""Those that are not read, and how the first reason begins."""
+
+
+def of(table: Mapping[str, T], address: str) -> T | None:
+    """What a table has for an address."""
+    return next((value for part, value in table.items() if part in address), None)
+
+
+def reason(address: str) -> str | None:
+    """Why a configuration is not read; None if it is."""
+    given, device = of(GIVEN, address) or {}, of(CHOSEN, address)
+    try:
+        found = apply(HOME_SCENARIO, read([("posted", TEXTS[address])], given, device), device)
+    except ScenarioError as error:
+        assert all(problem.line for problem in error.problems), error
+        return error.problems[0].message
+    assert found.placed
+    return None
+
+
+def test_there_are_sixty_and_nine_tenths_are_read() -> None:
+    assert len(TEXTS) == 60
+    assert len(TEXTS) - len(NOT_READ) >= 54
+    assert set(NOT_READ) <= set(TEXTS)
+
+
+@pytest.mark.parametrize("address", TEXTS)
+def test_a_posted_configuration(address: str) -> None:
+    found = reason(address)
+    if address in NOT_READ:
+        assert found is not None
+        assert found.startswith(NOT_READ[address])
+    else:
+        assert found is None
