@@ -46,6 +46,7 @@ SNIPPETS = {
     "dash": '[ -z "" -a 1 -lt 2 ] && tc a; [ ! 1 = 2 -o 1 = 1 ] && tc b; test "x" != "y" && tc c',
     "unset": "A=1; unset A; tc [${A}] ${A:-gone}",
     "redirected": "tc a 2> /dev/null; tc b > /dev/null 2>&1; if tc c; then tc d; fi 2>/dev/null",
+    "errors": "w() { echo bad >&2; }; f() { w; echo 1; }; tc $(f) $(echo x 1>&2) $(echo y >&1) >&2",
     "cut": "A=10.8.3.4; tc $(echo $A | cut -d. -f3) ${A%.*}",
 }  # fmt: skip
 BASH = {

@@ -374,6 +374,9 @@ class Shell:
                 self._stdin = None if text is None else text.splitlines()
             elif one.op in (">", ">>", ">|", "&>", "&>>") and one.number in ("", "1"):
                 target = (name, one.op.endswith(">>"))
+            elif one.op == ">&" and one.number in ("", "1") and name != "1":
+                # Another descriptor is not the output that a substitution takes.
+                target = ("/dev/null" if name == "-" or name.isdecimal() else name, False)
         try:
             if target is None:
                 action()
