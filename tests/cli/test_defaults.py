@@ -17,6 +17,7 @@ SERVICES = {
     "lab validate": "makes real runs for minutes",
     "linux build": "downloads and builds a kernel",
     "store fetch": "downloads a database",
+    "study coexistence": "makes 2720 runs for minutes",
     "wire selftest": "measures the machine for a minute",
     "wire top": "follows a wire until it is stopped",
 }

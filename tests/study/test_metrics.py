@@ -90,6 +90,7 @@ OWN_TABLES = {
     "lab/store/findings.py": "the words of the clients' protocol",
     "lab/cassandra/client.py": "the words of the clients' protocol",
     "rcvbuf/metrics.py": "the state of sockets, exported to Prometheus",
+    "study/coexistence.py": "what the coexistence matrix is about",
 }
 
 
