@@ -34,6 +34,9 @@ from sojourn.stats import Claim, judge, support
 from tests.papers import pretend
 from tests.papers.cells import Later
 
+# The first test that asks for the runs of the study makes them: four minutes of a core.
+pytestmark = pytest.mark.timeout(1200)
+
 TINY = parts.Size(
     seeds=2, meant_seeds=2, short=0.6, long=0.6, warmup=0.6, loads=(1.2,), other_seeds=2,
     whole=False, published_share=0.3,
