@@ -245,6 +245,13 @@ def test_what_is_in_tbf_and_netem() -> None:
     assert (mininet.queue or "").startswith("htb handle 5: default 1 ; class 5:1")
     other = applied(tbf + "tc qdisc add dev eth0 parent 1:1 netem delay 30ms\n").placed[0]
     assert (other.queue, other.netem) == ("tbf rate 1mbit burst 10k latency 50ms", "delay 30ms")
+    inner = (
+        "tc qdisc add dev x root handle 5: htb default 1\n"
+        "tc class add dev x parent 5: classid 5:1 htb rate 10mbit\n"
+        "tc qdisc add dev x parent 5:1 handle 10: netem delay 5ms\n"
+        "tc qdisc add dev x parent 10:1 codel\n"
+    )
+    assert problems(inner) == [(3, "netem in a class is not modelled: delay belongs to a link")]
 
 
 def test_cbq_is_read_as_htb() -> None:

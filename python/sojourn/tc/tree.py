@@ -353,7 +353,7 @@ class _Builder:
                     _Part(f"qdisc parent {name} pfifo limit {limit}", one.place, (name,))
                 )
                 return
-            if self._is_only_leaf(holder, name):
+            if self._is_only_leaf(holder, name) and not self._seat(one):
                 self.built.netem = self._netem(one)
                 return
             self.fault(
