@@ -115,96 +115,93 @@ class Redirection:
 
 
 @dataclass(slots=True)
-class Simple:
+class _Redirected:
+    """A command, whose input and output may be redirected."""
+
+    redirections: list[Redirection] = field(default_factory=list, kw_only=True)
+
+
+@dataclass(slots=True)
+class Simple(_Redirected):
     """Assignments, a command and its words."""
 
     line: int
     assignments: list[tuple[str, bool, Word]] = field(default_factory=list)
     words: list[Word] = field(default_factory=list)
-    redirections: list[Redirection] = field(default_factory=list)
 
 
 @dataclass(slots=True)
-class If:
+class If(_Redirected):
     """`if`."""
 
     branches: list[tuple[List, List]]
     otherwise: List | None
-    redirections: list[Redirection] = field(default_factory=list)
 
 
 @dataclass(slots=True)
-class For:
+class For(_Redirected):
     """`for NAME in WORDS`; without words it takes the positional parameters."""
 
     name: str
     words: list[Word] | None
     body: List
-    redirections: list[Redirection] = field(default_factory=list)
 
 
 @dataclass(slots=True)
-class CountedFor:
+class CountedFor(_Redirected):
     """`for ((FIRST; TEST; STEP))`."""
 
     first: Word
     test: Word
     step: Word
     body: List
-    redirections: list[Redirection] = field(default_factory=list)
 
 
 @dataclass(slots=True)
-class While:
+class While(_Redirected):
     """`while` and `until`."""
 
     test: List
     body: List
     until: bool
-    redirections: list[Redirection] = field(default_factory=list)
 
 
 @dataclass(slots=True)
-class Case:
+class Case(_Redirected):
     """`case`, with what ends each branch."""
 
     word: Word
     branches: list[tuple[list[Word], List, str]]
-    redirections: list[Redirection] = field(default_factory=list)
 
 
 @dataclass(slots=True)
-class Function:
+class Function(_Redirected):
     """The definition of a function."""
 
     name: str
     body: Command
-    redirections: list[Redirection] = field(default_factory=list)
 
 
 @dataclass(slots=True)
-class Group:
+class Group(_Redirected):
     """`{ ...; }` and `( ... )`."""
 
     body: List
     subshell: bool
-    redirections: list[Redirection] = field(default_factory=list)
 
 
 @dataclass(slots=True)
-class Test:
+class Test(_Redirected):
     """`[[ ... ]]`."""
 
     words: list[Word]
-    redirections: list[Redirection] = field(default_factory=list)
 
 
 @dataclass(slots=True)
-class Evaluation:
+class Evaluation(_Redirected):
     """`((...))`."""
 
     word: Word
-    redirections: list[Redirection] = field(default_factory=list)
 
 
 Command = Simple | If | For | CountedFor | While | Case | Function | Group | Test | Evaluation
