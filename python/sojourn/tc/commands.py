@@ -16,6 +16,7 @@ from sojourn.tc.model import (
     Place,
     Reading,
     Refused,
+    Words,
     handle_of,
     name_of,
 )
@@ -241,30 +242,16 @@ class Table:
         device.filters.append(new)
 
 
-class _Options:
+class _Options(Words):
     """The words of a command in their order, and the values that were taken."""
 
     def __init__(self, words: list[str]) -> None:
-        self._words = words
-        self._at = 0
+        super().__init__(words)
         self.values: dict[str, str] = {}
-
-    def next(self) -> str | None:
-        """The next word."""
-        word = self.peek()
-        self._at += word is not None
-        return word
-
-    def peek(self) -> str | None:
-        """The next word, which stays."""
-        return self._words[self._at] if self._at < len(self._words) else None
 
     def take(self, key: str) -> None:
         """Takes the next word as the value of `key`."""
-        value = self.next()
-        if value is None:
-            raise Refused(f"`{key}` needs a value", self._words[-1])
-        self.values[key] = value
+        self.values[key] = self.value(key)
 
     def drop(self, count: int) -> None:
         """Passes over words."""

@@ -10,7 +10,7 @@ from ipaddress import IPv4Address, IPv4Network
 from itertools import product
 
 from sojourn import _core
-from sojourn.tc.model import INGRESS, Filter, Match, Name, Refused, name_of
+from sojourn.tc.model import INGRESS, Filter, Match, Name, Refused, Words, name_of
 
 WORD = 0xFFFF_FFFF
 ALTERNATIVES = 64
@@ -48,7 +48,7 @@ def read_command(new: Filter, words: list[str]) -> None:
     if new.kind not in (*reader, "fw", "matchall"):
         known = ", ".join([*reader, "fw", "matchall"])
         raise Refused(f"`{new.kind}` filters are not read; known are {known}", new.kind)
-    given = _Words(words)
+    given = Words(words)
     while (word := given.next()) is not None:
         if word in ("flowid", "classid"):
             new.target = given.value(word)
@@ -76,7 +76,7 @@ def _mark(new: Filter, handle: str) -> None:
 # Actions
 
 
-def _action(new: Filter, given: _Words) -> None:
+def _action(new: Filter, given: Words) -> None:
     kind = given.value("action")
     if kind == "police":
         police(new)
@@ -101,7 +101,7 @@ def _action(new: Filter, given: _Words) -> None:
         raise Refused(f"the action `{kind}` is not modelled", kind)
 
 
-def _mirred(new: Filter, given: _Words) -> None:
+def _mirred(new: Filter, given: Words) -> None:
     words: list[str] = []
     while (word := given.next()) is not None and word != "dev":
         words.append(word)
@@ -122,7 +122,7 @@ def police(new: Filter) -> None:
 # u32
 
 
-def _u32(new: Filter, word: str, given: _Words) -> None:
+def _u32(new: Filter, word: str, given: Words) -> None:
     if word == "match":
         new.matches.append(_selector(given))
     elif word in ("ht", "link", "hashkey", "divisor", "sample", "offset"):
@@ -136,7 +136,7 @@ def _u32(new: Filter, word: str, given: _Words) -> None:
         raise Refused(f"unknown word `{word}` for `u32`", word)
 
 
-def _selector(given: _Words) -> Match:
+def _selector(given: Words) -> Match:
     kind = given.value("match")
     if kind in ("u8", "u16", "u32"):
         width = int(kind[1:])
@@ -172,7 +172,7 @@ def _selector(given: _Words) -> Match:
     raise Refused(f"`match ip {key}` is not modelled", key)
 
 
-def _byte(given: _Words, key: str, offset: int, shift: int) -> Match:
+def _byte(given: Words, key: str, offset: int, shift: int) -> Match:
     text = given.value(key)
     value = PROTOCOLS.get(text) if key == "protocol" else None
     value = _number(text) if value is None else value
@@ -180,7 +180,7 @@ def _byte(given: _Words, key: str, offset: int, shift: int) -> Match:
     return Match("ip", value << shift, mask << shift, offset)
 
 
-def _port(key: str, given: _Words) -> Match:
+def _port(key: str, given: Words) -> Match:
     value, mask = _number(given.value(key)), _number(given.value(key), 16)
     shift = 16 if key == "sport" else 0
     return Match("next", value << shift, mask << shift, 0)
@@ -220,7 +220,7 @@ def read_shown(new: Filter, text: str) -> None:
             continue
         mask = {"protocol": "ff", "dsfield": "ff", "tos": "ff"}.get(pretty[2], "ffff")
         words = ["ip", pretty[2], pretty[3]] + ([mask] if pretty[2] not in ("src", "dst") else [])
-        new.matches.append(_selector(_Words(words)))
+        new.matches.append(_selector(Words(words)))
     if match := re.search(r"mirred \(Egress (Redirect|Mirror) to device (\S+?)\)", text):
         if match[1] == "Mirror":
             raise Refused("copies of packets are not modelled")
@@ -232,7 +232,7 @@ def read_shown(new: Filter, text: str) -> None:
 # flower, basic, flow
 
 
-def _flower(new: Filter, key: str, given: _Words) -> None:
+def _flower(new: Filter, key: str, given: Words) -> None:
     value = given.value(key)
     flower_key(new, key, value)
 
@@ -275,7 +275,7 @@ _CMP = re.compile(
 _META = re.compile(r"meta\(\s*(?:nf_mark|fwmark)(?:\s+mask\s+(\w+))?\s+eq\s+(\w+)\s*\)")
 
 
-def _basic(new: Filter, word: str, given: _Words) -> None:
+def _basic(new: Filter, word: str, given: Words) -> None:
     if word != "match":
         raise Refused(f"unknown word `{word}` for `basic`", word)
     text = ""
@@ -303,7 +303,7 @@ def basic_match(new: Filter, text: str) -> None:
             raise Refused(f"`basic` with `{part[:40]}` is not read", part)
 
 
-def _flow(new: Filter, word: str, given: _Words) -> None:
+def _flow(new: Filter, word: str, given: Words) -> None:
     if word in ("hash", "map"):
         new.flow["mode"] = word
     elif word in ("keys", "key", "divisor", "baseclass", "perturb", "addend", "rshift"):
@@ -458,28 +458,6 @@ def _network(text: str) -> IPv4Network:
         return IPv4Network("0.0.0.0/0" if text in ("any", "all", "default") else text, strict=False)
     except ValueError:
         raise Refused(f"`{text}` is no IPv4 address", text) from None
-
-
-class _Words:
-    """Words that are taken one by one."""
-
-    def __init__(self, words: list[str]) -> None:
-        self._words = words
-        self._at = 0
-
-    def next(self) -> str | None:
-        word = self.peek()
-        self._at += word is not None
-        return word
-
-    def peek(self) -> str | None:
-        return self._words[self._at] if self._at < len(self._words) else None
-
-    def value(self, key: str) -> str:
-        word = self.next()
-        if word is None:
-            raise Refused(f"`{key}` needs a value", key)
-        return word
 
 
 def target_of(found: Filter) -> Name:

@@ -23,6 +23,31 @@ class Refused(Exception):
         self.found = found
 
 
+class Words:
+    """Words of a command that are taken one by one."""
+
+    def __init__(self, words: list[str]) -> None:
+        self._words = words
+        self._at = 0
+
+    def next(self) -> str | None:
+        """The next word; None at the end."""
+        word = self.peek()
+        self._at += word is not None
+        return word
+
+    def peek(self) -> str | None:
+        """The next word, which stays."""
+        return self._words[self._at] if self._at < len(self._words) else None
+
+    def value(self, key: str) -> str:
+        """The next word as the value of `key`; raises `Refused` at the end."""
+        word = self.next()
+        if word is None:
+            raise Refused(f"`{key}` needs a value", key)
+        return word
+
+
 @dataclass(frozen=True, slots=True)
 class Place:
     """Where something stands: a file, its line from 1, and the text there."""
