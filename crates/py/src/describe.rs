@@ -92,6 +92,7 @@ fn presets() -> Vec<Value> {
 pub(crate) fn describe() -> PyResult<String> {
     json(&object!({
         "queue": sojourn_queue::tables(),
+        "class": sojourn_queue::class_tables(),
         "tcp": sojourn_tcp::tables(),
         "app": sojourn_traffic::tables(),
         "netem": [sojourn_link::netem::TABLE],

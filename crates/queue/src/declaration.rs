@@ -13,6 +13,9 @@ pub trait DisciplineParams: Parameters<On = Device> + Clone {
     /// Its name and words; several for a discipline of several names.
     const TABLES: &'static [&'static Table];
 
+    /// The words of its classes, under its name, if it has classes.
+    const CLASS: Option<&'static Table> = None;
+
     /// What the kernel has instead, if it does not have this discipline.
     const NOT_IN_KERNEL: Option<&'static str> = None;
 

@@ -73,32 +73,47 @@ impl DisciplineParams for Params {
     }
 }
 
-/// A tail drop queue.
+/// Parameters of a FIFO.
+pub trait Fifos: DisciplineParams {
+    /// Whether the oldest packet makes room for an arrival that finds the queue full.
+    const DROPS_HEAD: bool;
+}
+
+impl Fifos for Params {
+    const DROPS_HEAD: bool = false;
+}
+
+/// A FIFO with a limit.
 #[derive(Clone, Debug)]
-pub struct Fifo<P> {
-    params: Params,
+pub struct Fifo<P, D = Params> {
+    params: D,
     store: Store<P>,
     totals: Totals,
 }
 
-impl<P: Packet> Configured<P, Params> for Fifo<P> {
-    fn new(params: Params, _now: Nanos) -> Self {
+impl<P: Packet, D: Fifos> Configured<P, D> for Fifo<P, D> {
+    fn new(params: D, _now: Nanos) -> Self {
         Self { params, store: Store::default(), totals: Totals::default() }
     }
 
-    fn params(&self) -> &Params {
+    fn params(&self) -> &D {
         &self.params
     }
 
-    /// Replaces the parameters.
-    fn change(&mut self, params: Params, _now: Nanos, _sink: &mut impl Sink<P>) {
+    /// Replaces the parameters. Packets that no longer fit stay, unless it is the oldest that are dropped.
+    fn change(&mut self, params: D, _now: Nanos, sink: &mut impl Sink<P>) {
         self.params = params;
+        if D::DROPS_HEAD
+            && let Some((Unit::Packets, limit)) = self.params.limit()
+        {
+            self.store.cut(limit as usize, &mut self.totals, sink);
+        }
     }
 }
 
-viewed!(Fifo in store);
+viewed!(Fifo<D: Fifos> in store);
 
-impl<P: Packet> Discipline<P> for Fifo<P> {
+impl<P: Packet, D: Fifos> Discipline<P> for Fifo<P, D> {
     #[inline]
     fn enqueue(
         &mut self,
@@ -107,12 +122,21 @@ impl<P: Packet> Discipline<P> for Fifo<P> {
         _draws: &mut impl Draws,
         sink: &mut impl Sink<P>,
     ) -> Return {
-        if self.params.unit.fits(self.params.limit, &self.store, &packet) {
+        let fits = |(unit, limit): (Unit, u32)| unit.fits(limit, &self.store, &packet);
+        if self.params.limit().is_none_or(fits) {
             self.store.push(now, packet);
             return Return::Success;
         }
-        self.totals.refuse(packet, DropReason::Overflow, sink);
-        Return::Drop
+        if !D::DROPS_HEAD {
+            self.totals.refuse(packet, DropReason::Overflow, sink);
+            return Return::Drop;
+        }
+        self.totals.drops += 1;
+        if let Some(oldest) = self.store.pop() {
+            sink.dropped(oldest.packet, DropReason::Overflow, true);
+        }
+        self.store.push(now, packet);
+        Return::Congestion
     }
 
     #[inline]

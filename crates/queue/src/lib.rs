@@ -74,7 +74,7 @@ pub use discipline::{
 pub use limit::Unit;
 pub use linux::Linux;
 pub use packet::{Ecn, Headers, Packet, SackBlocks, Sender, Socket, SocketKind, TcpView};
-pub use params::{OtherDiscipline, Params, tables};
+pub use params::{OtherDiscipline, Params, class_tables, tables};
 pub use peek::Peek;
 pub use queue::Queue;
 pub use tc::NoKernelEquivalent;

@@ -36,6 +36,11 @@ macro_rules! family {
             tables.concat().into_iter().filter(|table| table.is_named()).collect()
         });
 
+        static CLASSES: LazyLock<Vec<&Table>> = LazyLock::new(|| {
+            let tables = [$(<crate::$module::Params as DisciplineParams>::CLASS,)*];
+            tables.into_iter().flatten().filter(|table| !table.words.is_empty()).collect()
+        });
+
         impl Params {
             /// The parameters under the name of `table`.
             fn read(table: &Table, given: &Given, device: &Device) -> Result<Self, WordError> {
@@ -92,6 +97,11 @@ disciplines!(family!);
 /// The words of every discipline.
 pub fn tables() -> &'static [&'static Table] {
     &TABLES
+}
+
+/// The words of a class of each discipline whose classes have any, under the discipline's name.
+pub fn class_tables() -> &'static [&'static Table] {
+    &CLASSES
 }
 
 fn is_called<D: DisciplineParams>(name: &str) -> bool {

@@ -9,18 +9,14 @@
 //! Invariants: a band sends only while those before it are empty, or hold their packets back; packets of one
 //! band leave in its discipline's order.
 
-use crate::classes::{Children, ClassParams, TREE, Tree};
-use crate::declaration::{Configured, DisciplineParams};
+use crate::classes::{ClassParams, Classful, Ranked, Scheduler, TREE, Tree};
 use crate::device::Device;
-use crate::discipline::{Dequeue, Discipline, Draws, Return, Sink};
 use crate::kinds::bytes_of;
-use crate::limit::Unit;
 use crate::packet::Packet;
-use crate::store::viewed;
 use serde::{Deserialize, Serialize};
 use sojourn_units::declare::{Param, Parameters, group, integer};
+use sojourn_units::params;
 use sojourn_units::words::{Given, Kind, Table, Value, WordError};
-use sojourn_units::{Nanos, params};
 
 /// The words of `prio`.
 pub const TABLE: Table = Table {
@@ -29,9 +25,6 @@ pub const TABLE: Table = Table {
     source: "Linux sch_prio.c",
     words: Params::WORDS,
 };
-
-/// Bands at most.
-pub(crate) const BANDS: usize = 16;
 
 /// Bands of priorities.
 pub(crate) type Map = [u8; 16];
@@ -65,157 +58,79 @@ params! {
     }
 }
 
-/// The band of a packet's priority.
-pub(crate) fn by_priority(map: &Map, priority: u32) -> usize {
-    // Larger ones are names of classes of other disciplines.
-    let priority = if priority >= 1 << 16 { 0 } else { priority };
-    map[(priority & 15) as usize].into()
+/// The class of a packet's band; `map` gives the band of a priority.
+pub(crate) fn band<C>(
+    tree: &Tree<C>,
+    bands: u8,
+    packet: &impl Packet,
+    map: impl Fn(usize) -> u8,
+) -> u16 {
+    let band = match packet.class().or_else(|| tree.filtered(packet)) {
+        Some(class) if (1..=u16::from(bands)).contains(&class) => return class,
+        Some(_) => map(0),
+        // Larger ones are names of classes of other disciplines.
+        None if packet.priority() >= 1 << 16 => map(0),
+        None => map((packet.priority() & 15) as usize),
+    };
+    u16::from(band) + 1
 }
 
-/// The band of a packet.
-pub(crate) fn band<C>(tree: &Tree<C>, map: &Map, bands: u8, packet: &impl Packet) -> usize {
-    let filtered = || tree.filters.iter().find_map(|filter| filter.class(packet));
-    match packet.class().or_else(filtered) {
-        None => by_priority(map, packet.priority()),
-        Some(class) if (1..=u16::from(bands)).contains(&class) => usize::from(class - 1),
-        Some(_) => map[0].into(),
-    }
-}
-
-impl DisciplineParams for Params {
-    const TABLES: &'static [&'static Table] = &[&TABLE];
-
-    fn limit(&self) -> Option<(Unit, u32)> {
-        None
-    }
-
-    fn settle(&mut self, given: &Given, device: &Device) -> Result<(), WordError> {
-        if let Some(band) = self.priomap.iter().find(|band| **band >= self.bands) {
-            let message =
-                format!("`priomap` names band {band}, and the last one is {}", self.bands - 1);
-            return Err(given.error("priomap", message));
+/// Checks that a map names bands that are there.
+pub(crate) fn check_map(map: &[u8], bands: u8, given: &Given) -> Result<(), WordError> {
+    match map.iter().find(|band| **band >= bands) {
+        Some(band) => {
+            let message = format!("`priomap` names band {band}, and the last one is {}", bands - 1);
+            Err(given.error("priomap", message))
         }
+        None => Ok(()),
+    }
+}
+
+impl Classful for Params {
+    const TABLE: &'static Table = &TABLE;
+
+    type Class = Band;
+
+    fn tree(&self) -> &Tree<Band> {
+        &self.tree
+    }
+
+    fn complete(&mut self, given: &Given, device: &Device) -> Result<(), WordError> {
+        let bands = self.bands;
+        check_map(&self.priomap, bands, given)?;
+        self.tree.keep_bands(bands);
         self.tree.read(given, device)?;
-        self.tree.check(given, |id| (1..=u16::from(self.bands)).contains(&id))
+        self.tree.check(given, |id| (1..=u16::from(bands)).contains(&id))
     }
 
-    /// States bands and their map anew, as `tc` does; classes and filters stay.
-    fn changed(&self, given: &Given, device: &Device) -> Result<Self, WordError> {
-        let mut changed = self.clone();
+    /// Bands and their map are stated anew; classes and filters stay.
+    fn restated(&self, given: &Given, device: &Device) -> Self {
         if given.has("bands") || given.has("priomap") {
-            let Self { bands, priomap, .. } = Self::new(device);
-            (changed.bands, changed.priomap) = (bands, priomap);
+            return Self { tree: self.tree.clone(), ..Self::new(device) };
         }
-        changed.set(given)?;
-        let last = u16::from(changed.bands);
-        changed.tree.classes.retain(|class| class.id <= last);
-        changed.settle(given, device)?;
-        changed.tree.check_change(&self.tree, given)?;
-        Ok(changed)
+        self.clone()
+    }
+}
+
+impl Ranked for Params {
+    const TAKES_TURNS: bool = false;
+
+    fn ids(&self) -> Vec<u16> {
+        (1..=self.bands.into()).collect()
     }
 
-    fn has_handle(&self, handle: u16) -> bool {
-        self.tree.has_handle(handle)
+    fn strict(&self) -> u16 {
+        self.bands.into()
     }
 
-    fn in_kernel(&self) -> Result<(), &'static str> {
-        self.tree.in_kernel()
+    fn turn(&self, _id: u16) -> u32 {
+        0
+    }
+
+    fn class_of(&self, packet: &impl Packet, _has: impl Fn(u16) -> bool) -> Option<u16> {
+        Some(band(&self.tree, self.bands, packet, |priority| self.priomap[priority]))
     }
 }
 
 /// Bands in order.
-#[derive(Clone, Debug)]
-pub struct Prio<P> {
-    params: Params,
-    /// By band.
-    children: Children<P>,
-}
-
-impl<P: Packet> Configured<P, Params> for Prio<P> {
-    fn new(params: Params, now: Nanos) -> Self {
-        let mut children = Children::default();
-        for band in 0..params.bands {
-            children.add(params.tree.child(u16::from(band) + 1), now);
-        }
-        Self { params, children }
-    }
-
-    fn params(&self) -> &Params {
-        &self.params
-    }
-
-    /// Replaces the parameters. Bands that are no more lose their packets.
-    fn change(&mut self, params: Params, now: Nanos, sink: &mut impl Sink<P>) {
-        for band in params.bands..self.params.bands {
-            self.children.remove(band.into(), now, sink);
-        }
-        for band in 0..params.bands {
-            let child = params.tree.child(u16::from(band) + 1);
-            if band < self.params.bands {
-                self.children.change(band.into(), &child, now, sink);
-            } else {
-                self.children.add(child, now);
-            }
-        }
-        self.params = params;
-    }
-}
-
-viewed!(Prio in children);
-
-impl<P: Packet> Discipline<P> for Prio<P> {
-    fn enqueue(
-        &mut self,
-        now: Nanos,
-        packet: P,
-        draws: &mut impl Draws,
-        sink: &mut impl Sink<P>,
-    ) -> Return {
-        let Params { bands, priomap, tree } = &self.params;
-        let band = band(tree, priomap, *bands, &packet);
-        self.children.enqueue(band, now, packet, draws, sink)
-    }
-
-    fn dequeue(
-        &mut self,
-        now: Nanos,
-        draws: &mut impl Draws,
-        sink: &mut impl Sink<P>,
-    ) -> Dequeue<P> {
-        self.children.begin();
-        let mut wait: Option<Nanos> = None;
-        for band in 0..usize::from(self.params.bands) {
-            match self.children.dequeue(band, now, draws, sink) {
-                Dequeue::Packet(packet) => return Dequeue::Packet(packet),
-                Dequeue::Empty => {}
-                Dequeue::NotBefore(time) => wait = Some(wait.map_or(time, |wait| wait.min(time))),
-            }
-        }
-        self.children.wait(wait)
-    }
-
-    fn wake_up(&self) -> Option<Nanos> {
-        self.children.wake_up()
-    }
-
-    fn next_timer(&self) -> Option<Nanos> {
-        self.children.next_timer()
-    }
-
-    fn on_timer(&mut self, now: Nanos) {
-        self.children.on_timer(now);
-    }
-
-    fn state(&self, _visit: &mut dyn FnMut(&'static str, i128)) {}
-
-    /// Of a band, from 1 on.
-    fn flow_state(&self, flow: usize, visit: &mut dyn FnMut(&'static str, i128)) {
-        if (1..=BANDS).contains(&flow) {
-            self.children.state(Some(flow - 1), visit);
-        }
-    }
-
-    fn counters(&self, visit: &mut dyn FnMut(&'static str, u64)) {
-        self.children.counters(visit);
-    }
-}
+pub type Prio<P> = Scheduler<P, Params>;

@@ -182,8 +182,8 @@ impl<P: Packet> Source<P> for Store<P> {
 
 /// Declares the field in which a discipline keeps all its packets: its view is the field's.
 macro_rules! viewed {
-    ($Queue:ident in $($field:ident).+) => {
-        impl<P: $crate::packet::Packet> $crate::discipline::View for $Queue<P> {
+    ($Queue:ident $(<$D:ident: $Bound:ident>)? in $($field:ident).+) => {
+        impl<P: $crate::packet::Packet $(, $D: $Bound)?> $crate::discipline::View for $Queue<P $(, $D)?> {
             #[inline]
             fn packets(&self) -> usize {
                 $crate::discipline::View::packets(&self.$($field).+)

@@ -6,7 +6,7 @@ use crate::header;
 use crate::read::{self, Json, Object, Recorded};
 use crate::report::{Outcome, Report};
 use crate::{classes, tbf, tc};
-use sojourn_queue::{Dequeue, Device, Discipline, Params, Queue, Return};
+use sojourn_queue::{Dequeue, Device, Discipline, Linux, Params, Queue, Return};
 use sojourn_units::{Nanos, jiffies};
 
 type Result<T> = std::result::Result<T, Outcome>;
@@ -51,6 +51,8 @@ struct Player {
     columns: Columns,
     expected: Expected,
     now: Nanos,
+    /// Whether each change states the parameters that it results in: older recordings have the command alone.
+    states_changes: bool,
     /// When the periodic task's timer was set.
     armed: Nanos,
 }
@@ -93,8 +95,17 @@ impl Player {
         let header::Made { params, queue } = header::make(head, discipline, &device, t0)?;
         let columns = Columns::read(head, &params)?;
         let expected = Expected::new(head, discipline, &params, &queue)?;
-        let discipline = discipline.to_owned();
-        Ok(Self { queue, params, device, discipline, columns, expected, now: t0, armed: t0 })
+        Ok(Self {
+            queue,
+            params,
+            device,
+            discipline: discipline.to_owned(),
+            columns,
+            expected,
+            now: t0,
+            states_changes: header::linux(head)? >= Some(Linux::V7_3),
+            armed: t0,
+        })
     }
 
     fn advance(&mut self, line: usize, time: Nanos) -> Result<()> {
@@ -216,14 +227,12 @@ impl Player {
             if row["p"].is_null() {
                 self.expected.forget(row);
             }
-        } else if has_classes {
-            let recorded = read::map(line, "p", read::field(line, row, "p")?)?;
-            let numbers = classes::without_leaves(&numbers);
-            header::same(line, recorded, &numbers)?;
-        }
-        for key in ["params", "p"].into_iter().filter(|_| !has_classes) {
-            if let Some(recorded) = row.get(key) {
-                header::same(line, read::map(line, key, recorded)?, &numbers)?;
+        } else {
+            let numbers = if has_classes { classes::without_leaves(&numbers) } else { numbers };
+            let key = if row.contains_key("params") { "params" } else { "p" };
+            if self.states_changes || row.contains_key(key) {
+                let recorded = read::map(line, key, read::field(line, row, key)?)?;
+                header::same(line, recorded, &numbers)?;
             }
         }
         self.params = params;

@@ -225,6 +225,11 @@ impl<P: Packet> Children<P> {
     }
 }
 
+/// The earlier time of two at which something may leave.
+pub(crate) fn earlier(wait: Option<Nanos>, time: Nanos) -> Option<Nanos> {
+    Some(wait.map_or(time, |wait| wait.min(time)))
+}
+
 impl<P: Packet> View for Children<P> {
     fn packets(&self) -> usize {
         self.queues.iter().map(|child| child.queue.packets()).sum()

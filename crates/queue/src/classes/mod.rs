@@ -9,12 +9,18 @@
 //! what the discipline's own rule says.
 
 mod children;
+mod classful;
 pub mod filter;
 pub(crate) mod rounds;
+mod scheduler;
 pub(crate) mod statements;
 mod tree;
 
-pub(crate) use children::Children;
+pub(crate) use children::{Children, earlier};
+pub use classful::Classful;
+pub(crate) use classful::default_class;
 pub use filter::Filter;
+pub(crate) use scheduler::BANDS;
+pub use scheduler::{Ranked, Scheduler};
 pub(crate) use tree::TREE;
 pub use tree::{Class, ClassParams, Tree};

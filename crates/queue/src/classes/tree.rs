@@ -5,6 +5,7 @@ use super::statements::{self, END, Statement};
 use crate::device::Device;
 use crate::fifo;
 use crate::limit::Unit;
+use crate::packet::Packet;
 use crate::params::{Params, tables};
 use crate::typed::with_unit;
 use serde::{Deserialize, Serialize};
@@ -99,6 +100,21 @@ impl<C> Tree<C> {
 
     fn class_mut(&mut self, id: u16) -> Option<&mut Class<C>> {
         self.classes.iter_mut().find(|class| class.id == id)
+    }
+
+    /// The numbers of the classes, in the order in which they were made.
+    pub(crate) fn ids(&self) -> Vec<u16> {
+        self.classes.iter().map(|class| class.id).collect()
+    }
+
+    /// Forgets the classes of bands that are no more.
+    pub(crate) fn keep_bands(&mut self, bands: u8) {
+        self.classes.retain(|class| class.id <= bands.into());
+    }
+
+    /// The class to which the first filter that fits sends a packet.
+    pub(crate) fn filtered(&self, packet: &impl Packet) -> Option<u16> {
+        self.filters.iter().find_map(|filter| filter.class(packet))
     }
 
     /// Whether the class called `id` has no classes in it.

@@ -17,50 +17,14 @@ pub use curve::Internal;
 pub use params::{Curve, Curves, Params, TABLE};
 
 use crate::classes::{self, Children};
-use crate::declaration::{Configured, DisciplineParams};
-use crate::device::Device;
+use crate::declaration::Configured;
 use crate::discipline::{Dequeue, Discipline, Draws, Return, Sink, View};
-use crate::limit::Unit;
 use crate::packet::Packet;
 use crate::speed::TICK;
 use crate::store::viewed;
 use curve::Running;
 use sojourn_units::Nanos;
-use sojourn_units::words::{Given, Table, WordError};
 use std::collections::{BTreeMap, BTreeSet};
-
-impl DisciplineParams for Params {
-    const TABLES: &'static [&'static Table] = &[&TABLE];
-
-    fn limit(&self) -> Option<(Unit, u32)> {
-        None
-    }
-
-    fn settle(&mut self, given: &Given, device: &Device) -> Result<(), WordError> {
-        self.complete(given, device)
-    }
-
-    fn changed(&self, given: &Given, device: &Device) -> Result<Self, WordError> {
-        let changed = self.clone().with(given, device)?;
-        changed.tree.check_change(&self.tree, given)?;
-        if let Some(class) = self.tree.classes.iter().find(|c| changed.tree.class(c.id).is_none()) {
-            let message = format!(
-                "`{}` cannot be deleted: `hfsc` keeps its classes",
-                self.tree.name(class.id)
-            );
-            return Err(given.error(";", message));
-        }
-        Ok(changed)
-    }
-
-    fn has_handle(&self, handle: u16) -> bool {
-        self.tree.has_handle(handle)
-    }
-
-    fn in_kernel(&self) -> Result<(), &'static str> {
-        self.tree.in_kernel()
-    }
-}
 
 /// A class; times are ticks of 64 ns.
 #[derive(Clone, Debug, Default)]
@@ -162,7 +126,7 @@ impl<P: Packet> Hfsc<P> {
             let place = *self.places.get(&id)?;
             self.classes[place].queue.map(|_| place)
         };
-        let filtered = || self.params.tree.filters.iter().find_map(|filter| filter.class(packet));
+        let filtered = || self.params.tree.filtered(packet);
         packet
             .class()
             .and_then(leaf)
@@ -382,8 +346,7 @@ impl<P: Packet> Configured<P, Params> for Hfsc<P> {
             eligible: BTreeSet::new(),
             listed: 0,
         };
-        let ids: Vec<_> = hfsc.params.tree.classes.iter().map(|class| class.id).collect();
-        for id in ids {
+        for id in hfsc.params.tree.ids() {
             hfsc.add(id, now);
         }
         hfsc

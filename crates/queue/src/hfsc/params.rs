@@ -1,8 +1,7 @@
 //! What the user sets of HFSC: `tc`'s words.
 
-use crate::classes::{ClassParams, TREE, Tree};
+use crate::classes::{ClassParams, Classful, TREE, Tree, default_class};
 use crate::device::Device;
-use crate::htb::class;
 use crate::typed::with_unit;
 use serde::{Deserialize, Serialize};
 use sojourn_units::declare::{Param, group};
@@ -166,19 +165,22 @@ params! {
     #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
     pub struct Params on Device {
         /// Class of packets that no filter sends to one, in hexadecimal; without it they are dropped.
-        default: u16 = Param::word(
-            Kind::Name,
-            "0",
-            |value| class(value.text()).ok_or_else(|| "needs a class, such as 10 or 1:10".to_owned()),
-            |class| (*class != 0).then(|| Value::Text(format!("{class:x}"))),
-        ),
+        default: u16 = default_class(),
         /// The classes and the filters.
         tree: Tree<Curves> = group(TREE, |_| Tree::default(), Tree::set, Tree::write),
     }
 }
 
-impl Params {
-    pub(super) fn complete(&mut self, given: &Given, device: &Device) -> Result<(), WordError> {
+impl Classful for Params {
+    const TABLE: &'static Table = &TABLE;
+
+    type Class = Curves;
+
+    fn tree(&self) -> &Tree<Curves> {
+        &self.tree
+    }
+
+    fn complete(&mut self, given: &Given, device: &Device) -> Result<(), WordError> {
         self.tree.read(given, device)?;
         // A class that gets classes shares by its real-time curve, if it has no other.
         let leaves: Vec<_> = self.tree.classes.iter().map(|c| self.tree.is_leaf(c.id)).collect();
@@ -189,5 +191,17 @@ impl Params {
         }
         let tree = &self.tree;
         tree.check(given, |id| tree.class(id).is_some() && tree.is_leaf(id))
+    }
+
+    fn check_change(&self, before: &Self, given: &Given) -> Result<(), WordError> {
+        self.tree.check_change(&before.tree, given)?;
+        match before.tree.ids().into_iter().find(|id| self.tree.class(*id).is_none()) {
+            Some(id) => {
+                let name = before.tree.name(id);
+                let message = format!("`{name}` cannot be deleted: `hfsc` keeps its classes");
+                Err(given.error(";", message))
+            }
+            None => Ok(()),
+        }
     }
 }

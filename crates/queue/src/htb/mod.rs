@@ -13,12 +13,10 @@
 mod params;
 mod rows;
 
-pub(crate) use params::class;
 pub use params::{Bucket, LEVELS, Law, MBUFFER, Params, TABLE};
 
-use crate::classes::Children;
-use crate::declaration::{Configured, DisciplineParams};
-use crate::device::Device;
+use crate::classes::{Children, earlier};
+use crate::declaration::Configured;
 use crate::discipline::{Dequeue, Discipline, Draws, Return, Sink};
 use crate::fifo;
 use crate::limit::Unit;
@@ -28,38 +26,11 @@ use crate::speed::Speed;
 use crate::store::viewed;
 use params::FAR;
 use rows::Row;
-use sojourn_units::words::{Given, Table, WordError};
 use sojourn_units::{Nanos, SECOND};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Priorities of classes.
 const PRIOS: usize = 8;
-
-impl DisciplineParams for Params {
-    const TABLES: &'static [&'static Table] = &[&TABLE];
-
-    fn limit(&self) -> Option<(Unit, u32)> {
-        None
-    }
-
-    fn settle(&mut self, given: &Given, device: &Device) -> Result<(), WordError> {
-        self.complete(given, device)
-    }
-
-    fn changed(&self, given: &Given, device: &Device) -> Result<Self, WordError> {
-        let changed = self.clone().with(given, device)?;
-        changed.tree.check_change(&self.tree, given)?;
-        Ok(changed)
-    }
-
-    fn has_handle(&self, handle: u16) -> bool {
-        self.tree.has_handle(handle)
-    }
-
-    fn in_kernel(&self) -> Result<(), &'static str> {
-        self.tree.in_kernel()
-    }
-}
 
 /// What a class may do.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -214,7 +185,7 @@ impl<P: Packet> Htb<P> {
                 return Some(place);
             }
         }
-        match self.params.tree.filters.iter().find_map(|filter| filter.class(packet)) {
+        match self.params.tree.filtered(packet) {
             Some(0) => None,
             Some(id) => leaf(id).or_else(default),
             None => default(),
@@ -409,7 +380,7 @@ impl<P: Packet> Htb<P> {
                 }
                 Dequeue::Empty => self.rest(place),
                 Dequeue::NotBefore(time) => {
-                    *wait = Some(wait.map_or(time, |wait| wait.min(time)));
+                    *wait = earlier(*wait, time);
                     if first_held == Some(place) {
                         return None;
                     }
@@ -487,8 +458,7 @@ impl<P: Packet> Configured<P, Params> for Htb<P> {
             slept: 0,
             overlimits: 0,
         };
-        let ids: Vec<_> = htb.params.tree.classes.iter().map(|class| class.id).collect();
-        for id in ids {
+        for id in htb.params.tree.ids() {
             htb.put(id, now);
         }
         htb
@@ -509,8 +479,7 @@ impl<P: Packet> Configured<P, Params> for Htb<P> {
             }
         }
         self.children.change(self.direct, &direct(&self.params), now, sink);
-        let ids: Vec<_> = self.params.tree.classes.iter().map(|class| class.id).collect();
-        for id in ids {
+        for id in self.params.tree.ids() {
             if let Some(queue) = self.places.get(&id).and_then(|place| self.get(*place).queue) {
                 let child = self.params.tree.child(id);
                 self.children.change(queue, &child, now, sink);
@@ -578,7 +547,7 @@ impl<P: Packet> Discipline<P> for Htb<P> {
         if self.children.packets() == 0 {
             return Dequeue::Empty;
         }
-        self.children.wait(Some(held.map_or(next, |held| next.min(held))))
+        self.children.wait(earlier(held, next))
     }
 
     fn wake_up(&self) -> Option<Nanos> {

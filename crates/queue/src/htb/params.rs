@@ -1,7 +1,6 @@
 //! What the user sets of HTB: `tc`'s words, and the kernel's numbers that they mean.
 
-use crate::classes::statements::Name;
-use crate::classes::{ClassParams, TREE, Tree};
+use crate::classes::{ClassParams, Classful, TREE, Tree, default_class};
 use crate::device::Device;
 use crate::kinds::{bytes, link_layer, one_size, optional_rate, required_rate};
 use crate::speed::{LinkLayer, Speed};
@@ -97,12 +96,7 @@ params! {
     #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
     pub struct Params on Device {
         /// Class of packets that no filter sends to one, in hexadecimal; without it they pass beside all classes.
-        default: u16 = Param::word(
-            Kind::Name,
-            "0",
-            |value| class(value.text()).ok_or_else(|| "needs a class, such as 10 or 1:10".to_owned()),
-            |class| (*class != 0).then(|| Value::Text(format!("{class:x}"))),
-        ),
+        default: u16 = default_class(),
         /// Divisor of a class's rate in bytes a second, which gives its quantum.
         r2q: u32 = integer(1, u32::MAX as u64, "10"),
         /// Packets that fit in the queue beside all classes; without it as many as txqueuelen says.
@@ -115,14 +109,6 @@ params! {
         .initially(|_| None),
         /// The classes and the filters.
         tree: Tree<Bucket> = group(TREE, |_| Tree::default(), Tree::set, Tree::write),
-    }
-}
-
-/// A class, with or without the number of its discipline.
-pub(crate) fn class(text: &str) -> Option<u16> {
-    match Name::read(text) {
-        Some(name) => Some(name.minor),
-        None => u16::from_str_radix(text.strip_prefix("0x").unwrap_or(text), 16).ok(),
     }
 }
 
@@ -182,8 +168,18 @@ impl Params {
     pub fn direct_limit(&self) -> u32 {
         self.direct_qlen.unwrap_or(self.tree.txqueuelen)
     }
+}
 
-    pub(super) fn complete(&mut self, given: &Given, device: &Device) -> Result<(), WordError> {
+impl Classful for Params {
+    const TABLE: &'static Table = &TABLE;
+
+    type Class = Bucket;
+
+    fn tree(&self) -> &Tree<Bucket> {
+        &self.tree
+    }
+
+    fn complete(&mut self, given: &Given, device: &Device) -> Result<(), WordError> {
         self.tree.read(given, device)?;
         for class in &self.tree.classes {
             if !self.tree.is_leaf(class.id) && self.level(class.id) == 0 {

@@ -1,0 +1,91 @@
+//! What the parameters of a discipline with classes declare, and what follows for the family of disciplines.
+
+use super::statements::Name;
+use super::tree::{ClassParams, Tree};
+use crate::declaration::DisciplineParams;
+use crate::device::Device;
+use crate::limit::Unit;
+use sojourn_units::declare::{Param, Parameters};
+use sojourn_units::words::{Given, Kind, Table, Value, WordError};
+
+/// Parameters of a discipline with classes.
+pub trait Classful: Parameters<On = Device> + Clone {
+    /// Its name and words.
+    const TABLE: &'static Table;
+
+    /// The words of its classes.
+    type Class: ClassParams;
+
+    /// Its classes and filters.
+    fn tree(&self) -> &Tree<Self::Class>;
+
+    /// Reads the statements and settles values that depend on each other.
+    ///
+    /// # Errors
+    /// Values or statements that contradict each other.
+    fn complete(&mut self, given: &Given, device: &Device) -> Result<(), WordError>;
+
+    /// What a change begins with: what `tc` states anew has its default.
+    fn restated(&self, _given: &Given, _device: &Device) -> Self {
+        self.clone()
+    }
+
+    /// Checks that a change may follow `before`.
+    ///
+    /// # Errors
+    /// It cannot.
+    fn check_change(&self, before: &Self, given: &Given) -> Result<(), WordError> {
+        self.tree().check_change(before.tree(), given)
+    }
+}
+
+impl<D: Classful> DisciplineParams for D {
+    const TABLES: &'static [&'static Table] = &[D::TABLE];
+
+    const CLASS: Option<&'static Table> = Some(&Table {
+        name: D::TABLE.name,
+        summary: "words of a class",
+        source: D::TABLE.source,
+        words: <D::Class as Parameters>::WORDS,
+    });
+
+    /// Each class has its own.
+    fn limit(&self) -> Option<(Unit, u32)> {
+        None
+    }
+
+    fn settle(&mut self, given: &Given, device: &Device) -> Result<(), WordError> {
+        self.complete(given, device)
+    }
+
+    fn changed(&self, given: &Given, device: &Device) -> Result<Self, WordError> {
+        let changed = self.restated(given, device).with(given, device)?;
+        changed.check_change(self, given)?;
+        Ok(changed)
+    }
+
+    fn has_handle(&self, handle: u16) -> bool {
+        self.tree().has_handle(handle)
+    }
+
+    fn in_kernel(&self) -> Result<(), &'static str> {
+        self.tree().in_kernel()
+    }
+}
+
+/// The class of packets that no filter sends to one; 0 is none.
+pub(crate) const fn default_class<On>() -> Param<u16, On> {
+    let from = |value: &Value| {
+        class(value.text()).ok_or_else(|| "needs a class, such as 10 or 1:10".to_owned())
+    };
+    let to = |class: &u16| (*class != 0).then(|| Value::Text(format!("{class:x}")));
+    Param::word(Kind::Name, "0", from, to)
+}
+
+/// A class, with or without the number of its discipline.
+fn class(text: &str) -> Option<u16> {
+    match Name::read(text) {
+        Some(name) => Some(name.minor),
+        None => u16::from_str_radix(text.strip_prefix("0x").unwrap_or(text), 16).ok(),
+    }
+}

@@ -1,0 +1,208 @@
+//! Classes of which the first are served in order, and the others in turn: `prio`, `ets` and `drr`.
+
+use super::Children;
+use super::children::earlier;
+use super::classful::Classful;
+use super::rounds::Rounds;
+use super::tree::ClassParams;
+use crate::declaration::Configured;
+use crate::discipline::{Dequeue, Discipline, Draws, Return, Sink};
+use crate::packet::Packet;
+use crate::store::viewed;
+use sojourn_units::Nanos;
+use std::collections::BTreeMap;
+
+/// Bands at most, where a discipline has a class for each band.
+pub(crate) const BANDS: usize = 16;
+
+/// Parameters of a discipline that serves its classes in order or in turn.
+pub trait Ranked: Classful {
+    /// Whether classes may take turns, so that they have deficits.
+    const TAKES_TURNS: bool;
+
+    /// The numbers of its classes; those that are served in order stand in it.
+    fn ids(&self) -> Vec<u16>;
+
+    /// The classes up to this number are served in order, before all others.
+    fn strict(&self) -> u16;
+
+    /// Bytes that a class may send in its turn.
+    fn turn(&self, id: u16) -> u32;
+
+    /// The class of a packet; `has` says which classes there are.
+    fn class_of(&self, packet: &impl Packet, has: impl Fn(u16) -> bool) -> Option<u16>;
+}
+
+/// A class as it is served.
+#[derive(Clone, Copy, Debug, Default)]
+struct Rank {
+    id: u16,
+    is_strict: bool,
+    /// Bytes of a turn.
+    turn: u32,
+}
+
+/// Classes that are served in order, and classes that take turns while those have no packets.
+#[derive(Clone, Debug)]
+pub struct Scheduler<P, D> {
+    params: D,
+    children: Children<P>,
+    rounds: Rounds,
+    /// Places of classes by their number.
+    places: BTreeMap<u16, usize>,
+    /// By place.
+    ranks: Vec<Rank>,
+    /// Places of the classes that are served in order.
+    strict: Vec<usize>,
+}
+
+impl<P: Packet, D: Ranked> Scheduler<P, D> {
+    fn place(&self, packet: &P) -> Option<usize> {
+        let class = self.params.class_of(packet, |id| self.places.contains_key(&id))?;
+        self.places.get(&class).copied()
+    }
+
+    /// Makes the classes that are not there, and takes over how all are served: one that takes turns from now on
+    /// and has packets goes to the end of the round.
+    fn rank(&mut self, now: Nanos) {
+        self.strict.clear();
+        for id in self.params.ids() {
+            let place = match self.places.get(&id) {
+                Some(place) => *place,
+                None => self.children.add(self.params.tree().child(id), now),
+            };
+            self.places.insert(id, place);
+            self.rounds.grow(place + 1);
+            if self.ranks.len() <= place {
+                self.ranks.resize(place + 1, Rank::default());
+            }
+            let is_strict = id <= self.params.strict();
+            let rank = Rank { id, is_strict, turn: self.params.turn(id) };
+            let before = std::mem::replace(&mut self.ranks[place], rank);
+            if is_strict {
+                self.strict.push(place);
+                self.rounds.remove(place);
+            } else if before.is_strict && !self.children.is_empty(place) {
+                self.rounds.add(place, rank.turn);
+            }
+        }
+    }
+}
+
+impl<P: Packet, D: Ranked> Configured<P, D> for Scheduler<P, D> {
+    fn new(params: D, now: Nanos) -> Self {
+        let mut scheduler = Self {
+            params,
+            children: Children::default(),
+            rounds: Rounds::default(),
+            places: BTreeMap::new(),
+            ranks: Vec::new(),
+            strict: Vec::new(),
+        };
+        scheduler.rank(now);
+        scheduler
+    }
+
+    fn params(&self) -> &D {
+        &self.params
+    }
+
+    /// Replaces the parameters. Classes that are no more lose their packets; bytes of a turn count from the next
+    /// one on.
+    fn change(&mut self, params: D, now: Nanos, sink: &mut impl Sink<P>) {
+        let before = std::mem::replace(&mut self.params, params).ids();
+        let after = self.params.ids();
+        for id in before.iter().filter(|id| !after.contains(id)) {
+            let Some(place) = self.places.remove(id) else { continue };
+            self.rounds.forget(place);
+            self.children.remove(place, now, sink);
+            self.ranks[place] = Rank::default();
+        }
+        for id in after {
+            if let Some(place) = self.places.get(&id) {
+                self.children.change(*place, &self.params.tree().child(id), now, sink);
+            }
+        }
+        self.rank(now);
+    }
+}
+
+viewed!(Scheduler<D: Ranked> in children);
+
+impl<P: Packet, D: Ranked> Discipline<P> for Scheduler<P, D> {
+    fn enqueue(
+        &mut self,
+        now: Nanos,
+        packet: P,
+        draws: &mut impl Draws,
+        sink: &mut impl Sink<P>,
+    ) -> Return {
+        let Some(place) = self.place(&packet) else {
+            return self.children.refuse(packet, sink);
+        };
+        let given = self.children.enqueue(place, now, packet, draws, sink);
+        let Rank { is_strict, turn, .. } = self.ranks[place];
+        if !is_strict && !self.children.is_empty(place) && !self.rounds.is_active(place) {
+            self.rounds.add(place, turn);
+        }
+        given
+    }
+
+    fn dequeue(
+        &mut self,
+        now: Nanos,
+        draws: &mut impl Draws,
+        sink: &mut impl Sink<P>,
+    ) -> Dequeue<P> {
+        self.children.begin();
+        let mut wait = None;
+        for place in &self.strict {
+            match self.children.dequeue(*place, now, draws, sink) {
+                Dequeue::Packet(packet) => return Dequeue::Packet(packet),
+                Dequeue::Empty => {}
+                Dequeue::NotBefore(time) => wait = earlier(wait, time),
+            }
+        }
+        let turn = |place: usize| self.ranks[place].turn;
+        match self.rounds.serve(&mut self.children, now, turn, draws, sink) {
+            Dequeue::Packet(packet) => Dequeue::Packet(packet),
+            Dequeue::Empty => self.children.wait(wait),
+            Dequeue::NotBefore(time) => self.children.wait(earlier(wait, time)),
+        }
+    }
+
+    fn wake_up(&self) -> Option<Nanos> {
+        self.children.wake_up()
+    }
+
+    fn next_timer(&self) -> Option<Nanos> {
+        self.children.next_timer()
+    }
+
+    fn on_timer(&mut self, now: Nanos) {
+        self.children.on_timer(now);
+    }
+
+    fn state(&self, _visit: &mut dyn FnMut(&'static str, i128)) {}
+
+    /// Of a class, by its number. All bands that there may be have one.
+    fn flow_state(&self, flow: usize, visit: &mut dyn FnMut(&'static str, i128)) {
+        let place = u16::try_from(flow).ok().and_then(|id| self.places.get(&id).copied());
+        if place.is_none() && !(D::Class::IMPLICIT && (1..=BANDS).contains(&flow)) {
+            return;
+        }
+        self.children.state(place, visit);
+        if D::TAKES_TURNS {
+            visit("deficit", place.map_or(0, |place| self.rounds.deficit(place)).into());
+        }
+    }
+
+    /// The classes that have packets and take turns, the next to be served first.
+    fn lists(&self, visit: &mut dyn FnMut(usize, usize)) {
+        self.rounds.active().for_each(|place| visit(0, self.ranks[place].id.into()));
+    }
+
+    fn counters(&self, visit: &mut dyn FnMut(&'static str, u64)) {
+        self.children.counters(visit);
+    }
+}
