@@ -3,6 +3,7 @@
 `{words} SECTION NAME`   the words that a component understands, with its summary and source
                          (`:beyond: OTHER`: only those that OTHER does not have;
                          `:summary:`: summary and source only; `:bare:`: words only)
+                         (section `class`: those of a class of a queue discipline)
 `{tables} SECTION`       the components of a section, a line each (`:to: FOLDER`: linked to their
                          pages)
 `{profiles}`             what each TCP profile sets, side by side

@@ -396,6 +396,13 @@ def test_list_and_explain() -> None:
     assert "codec" in sojourn("explain", "voip").out
     assert "g711-noplc" in sojourn("explain", "voip").out
     assert "duration" in sojourn("explain", "scenario").out
+    of_a_class = sojourn("explain", "htb").out.partition("words of a class")[2]
+    for words in ("rate", "ceil", "burst", "cburst", "prio", "quantum"):
+        assert f"\n {words} " in of_a_class
+    assert {"rt", "ls", "ul"} <= {
+        word["name"] for word in sojourn("explain", "hfsc", "--json").json()[0]["class_words"]
+    }
+    assert "words of a class" not in sojourn("explain", "prio").out
     shown = sojourn("explain", "daqm").out
     for part in ("s3-threshold", "names for preset", "f8", "names for published", "wall-clock"):
         assert part in shown

@@ -142,16 +142,17 @@ def test_no_words_are_no_json() -> None:
 def test_it_describes_itself() -> None:
     known = json.loads(_core.describe())
     assert set(known) == {
-        *("queue", "tcp", "app", "netem", "medium", "host", "buffer", "balancer"),
+        *("queue", "class", "tcp", "app", "netem", "medium", "host", "buffer", "balancer"),
         *("profiles", "presets", "metrics", "views"),
     }
-    for kind in ("queue", "tcp", "app", "netem", "medium", "host", "buffer", "balancer"):
+    for kind in ("queue", "class", "tcp", "app", "netem", "medium", "host", "buffer", "balancer"):
         for table in known[kind]:
             assert table["name"]
             assert table["summary"]
             for word in table["words"]:
                 assert word["doc"], (table["name"], word["name"])
                 assert word["kind"]
+    assert {table["name"] for table in known["class"]} == {"drr", "ets", "htb", "hfsc"}
     pages = ROOT / "docs" / "reference" / "queues"
     for name in {table["name"] for table in known["queue"]} - {"pfifo", "bfifo"}:
         assert (pages / f"{name}.md").exists(), f"{name} has no page"

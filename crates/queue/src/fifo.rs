@@ -1,4 +1,4 @@
-//! `pfifo` and `bfifo`: tail drop.
+//! `pfifo` and `bfifo`: tail drop; and what they share with `pfifo_head_drop`.
 //!
 //! Source: Linux `sch_fifo.c`.
 //!
@@ -74,12 +74,12 @@ impl DisciplineParams for Params {
 }
 
 /// Parameters of a FIFO.
-pub trait Fifos: DisciplineParams {
+pub trait FifoParams: DisciplineParams {
     /// Whether the oldest packet makes room for an arrival that finds the queue full.
     const DROPS_HEAD: bool;
 }
 
-impl Fifos for Params {
+impl FifoParams for Params {
     const DROPS_HEAD: bool = false;
 }
 
@@ -91,7 +91,7 @@ pub struct Fifo<P, D = Params> {
     totals: Totals,
 }
 
-impl<P: Packet, D: Fifos> Configured<P, D> for Fifo<P, D> {
+impl<P: Packet, D: FifoParams> Configured<P, D> for Fifo<P, D> {
     fn new(params: D, _now: Nanos) -> Self {
         Self { params, store: Store::default(), totals: Totals::default() }
     }
@@ -111,9 +111,9 @@ impl<P: Packet, D: Fifos> Configured<P, D> for Fifo<P, D> {
     }
 }
 
-viewed!(Fifo<D: Fifos> in store);
+viewed!(Fifo<D: FifoParams> in store);
 
-impl<P: Packet, D: Fifos> Discipline<P> for Fifo<P, D> {
+impl<P: Packet, D: FifoParams> Discipline<P> for Fifo<P, D> {
     #[inline]
     fn enqueue(
         &mut self,

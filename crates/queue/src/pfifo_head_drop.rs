@@ -9,7 +9,7 @@
 
 use crate::declaration::DisciplineParams;
 use crate::device::Device;
-use crate::fifo::{Fifo, Fifos};
+use crate::fifo::{Fifo, FifoParams};
 use crate::kinds::packets;
 use crate::limit::Unit;
 use serde::{Deserialize, Serialize};
@@ -42,7 +42,7 @@ impl DisciplineParams for Params {
     }
 }
 
-impl Fifos for Params {
+impl FifoParams for Params {
     const DROPS_HEAD: bool = true;
 }
 

@@ -79,6 +79,9 @@ def catalogue() -> dict[str, list[dict[str, Any]]]:
         "observe": Observe,
     }
     known: dict[str, Any] = json.loads(_core.describe())
+    of_classes = {table["name"]: table["words"] for table in known["class"]}
+    for queue in known["queue"]:
+        queue["class_words"] = of_classes.get(queue["name"], [])
     for app in known["app"]:
         app["presets"] = [p for p in known["presets"] if p["app"] == app["name"]]
     return {
@@ -261,24 +264,9 @@ def _show(kind: str, item: dict[str, Any]) -> None:
     if isinstance(item.get("words"), str):
         typer.echo(f"Stands for: {item['words']}")
     elif item.get("words"):
-        typer.echo()
-        rows = [
-            {
-                "parameter": word["name"],
-                "takes": takes(word),
-                "default": word["default"],
-                "meaning": word["doc"],
-            }
-            for word in item["words"]
-        ]
-        output.table(rows, ["parameter", "takes", "default", "meaning"])
-        for word in item["words"]:
-            if word["kind"] in ("named", "list"):
-                typer.echo()
-                named = [{"name": n["name"], "meaning": n["doc"]} for n in word["of"]]
-                also = ", or all, or none" if word["kind"] == "list" else ""
-                title = f"names for {word['name']}{also}"
-                output.table(named, ["name", "meaning"], title=title)
+        _show_words(item["words"])
+    if item.get("class_words"):
+        _show_words(item["class_words"], title="words of a class")
     if item.get("shown"):
         typer.echo()
         output.table([{"value": k, "is": v} for k, v in item["shown"]], ["value", "is"])
@@ -288,6 +276,27 @@ def _show(kind: str, item: dict[str, Any]) -> None:
     if item.get("presets"):
         typer.echo()
         output.table(item["presets"], ["name", "words", "source"], title="presets")
+
+
+def _show_words(words: list[dict[str, Any]], title: str = "") -> None:
+    typer.echo()
+    rows = [
+        {
+            "parameter": word["name"],
+            "takes": takes(word),
+            "default": word["default"],
+            "meaning": word["doc"],
+        }
+        for word in words
+    ]
+    output.table(rows, ["parameter", "takes", "default", "meaning"], title=title)
+    for word in words:
+        if word["kind"] in ("named", "list"):
+            typer.echo()
+            named = [{"name": n["name"], "meaning": n["doc"]} for n in word["of"]]
+            also = ", or all, or none" if word["kind"] == "list" else ""
+            title = f"names for {word['name']}{also}"
+            output.table(named, ["name", "meaning"], title=title)
 
 
 def _show_metric(name: str) -> None:

@@ -225,9 +225,9 @@ impl<P: Packet> Children<P> {
     }
 }
 
-/// The earlier time of two at which something may leave.
-pub(crate) fn earlier(wait: Option<Nanos>, time: Nanos) -> Option<Nanos> {
-    Some(wait.map_or(time, |wait| wait.min(time)))
+/// The earlier of two times at which something may leave; `wait` need not be known.
+pub(crate) fn earlier(wait: Option<Nanos>, time: Nanos) -> Nanos {
+    wait.map_or(time, |wait| wait.min(time))
 }
 
 impl<P: Packet> View for Children<P> {

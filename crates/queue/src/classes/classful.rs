@@ -26,6 +26,7 @@ pub trait Classful: Parameters<On = Device> + Clone {
     fn complete(&mut self, given: &Given, device: &Device) -> Result<(), WordError>;
 
     /// What a change begins with: what `tc` states anew has its default.
+    #[must_use]
     fn restated(&self, _given: &Given, _device: &Device) -> Self {
         self.clone()
     }

@@ -160,14 +160,14 @@ impl<P: Packet, D: Ranked> Discipline<P> for Scheduler<P, D> {
             match self.children.dequeue(*place, now, draws, sink) {
                 Dequeue::Packet(packet) => return Dequeue::Packet(packet),
                 Dequeue::Empty => {}
-                Dequeue::NotBefore(time) => wait = earlier(wait, time),
+                Dequeue::NotBefore(time) => wait = Some(earlier(wait, time)),
             }
         }
         let turn = |place: usize| self.ranks[place].turn;
         match self.rounds.serve(&mut self.children, now, turn, draws, sink) {
             Dequeue::Packet(packet) => Dequeue::Packet(packet),
             Dequeue::Empty => self.children.wait(wait),
-            Dequeue::NotBefore(time) => self.children.wait(earlier(wait, time)),
+            Dequeue::NotBefore(time) => self.children.wait(Some(earlier(wait, time))),
         }
     }
 

@@ -380,7 +380,7 @@ impl<P: Packet> Htb<P> {
                 }
                 Dequeue::Empty => self.rest(place),
                 Dequeue::NotBefore(time) => {
-                    *wait = earlier(*wait, time);
+                    *wait = Some(earlier(*wait, time));
                     if first_held == Some(place) {
                         return None;
                     }
@@ -547,7 +547,7 @@ impl<P: Packet> Discipline<P> for Htb<P> {
         if self.children.packets() == 0 {
             return Dequeue::Empty;
         }
-        self.children.wait(earlier(held, next))
+        self.children.wait(Some(earlier(held, next)))
     }
 
     fn wake_up(&self) -> Option<Nanos> {
