@@ -42,7 +42,7 @@ def _problem(detail: Any, data: Mapping[str, Any], source: Source) -> Problem:
     match kind:
         case _ if kind == WORD_ERROR:
             return source.problem(
-                path,
+                (*path, *context.get("path", ())),
                 context.pop("message"),
                 start=context.pop("start", None),
                 end=context.pop("end", None),

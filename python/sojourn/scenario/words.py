@@ -7,7 +7,7 @@ it, and turns the parser's complaint into a pydantic error that keeps the place 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Annotated, Any
 
 from pydantic import AfterValidator, BeforeValidator, WithJsonSchema
@@ -15,7 +15,7 @@ from pydantic_core import PydanticCustomError
 
 from sojourn import _core
 from sojourn.own.sources import is_own, place_of
-from sojourn.scenario import trace
+from sojourn.scenario import trace, trees
 from sojourn.scenario.limits import TEXT_CHARACTERS
 
 WORD_ERROR = "words"
@@ -232,14 +232,49 @@ def queue_description(text: str) -> str:
         return text
 
 
+def _of_table(value: object) -> object:
+    """The text of a queue that is given as a table; any other value as it is."""
+    if not isinstance(value, Mapping):
+        return value
+    try:
+        tree = trees.written(value)
+        text = text_of(tree.text, "a queue", "codel limit 1000p")
+    except trees.TreeProblem as problem:
+        raise complaint(problem.message, path=problem.path, nearest=problem.nearest) from None
+    try:
+        _core.parse_queue(text)
+    except _core.WordError as error:
+        is_of_whole = error.found == trees.STATEMENTS
+        path, start, end = ((), None, None) if is_of_whole else tree.place(error.start, error.end)
+        raise complaint(
+            error.message,
+            path=path,
+            start=start,
+            end=end,
+            found=error.found,
+            allowed=list(error.allowed),
+            nearest=error.nearest,
+        ) from None
+    return text
+
+
 Queue = Annotated[
     str,
     AfterValidator(queue_description),
     _checked("a queue", "codel limit 1000p", _or_own(_core.parse_queue)),
-    _schema(
-        "A queue discipline in tc's words, or a line of tc that sets or shows one.",
-        "pfifo limit 300p",
-        "codel target 5ms ecn",
+    BeforeValidator(_of_table),
+    WithJsonSchema(
+        {
+            "anyOf": [
+                {
+                    "type": "string",
+                    "description": "A queue discipline in tc's words, or a line of tc that sets or "
+                    "shows one.",
+                    "examples": ["pfifo limit 300p", "codel target 5ms ecn"],
+                },
+                trees.SCHEMA,
+            ]
+        }
     ),
 ]
 Tcp = Annotated[

@@ -1,0 +1,283 @@
+"""Queues with classes as tables: the text of `tc`'s words that says the same.
+
+The text is the engine's to read. Each part of it knows the key that it comes from, so that the
+engine's complaints are told of that key.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from sojourn.scenario.locate import Path
+
+LEVELS = 16
+"""Tables of classes and queues in each other, at most."""
+CLASSES = 4096
+"""Classes of a queue, at most."""
+
+TREE = ("discipline", "handle", "classes", "filters")
+CLASS = ("parent", "queue", "classes")
+CONDITIONS = ("dscp", "protocol", "src", "dst", "host")
+FILTER = (*CONDITIONS, "divisor", "to")
+
+STATEMENTS = ";"
+"""The engine's word for all statements: a complaint about it is about the whole tree."""
+
+IMPLICIT = ("prio", "ets")
+"""Disciplines whose classes are there without a statement."""
+
+_CLASSES = {
+    "type": "object",
+    "description": "Classes by their names, such as 1:10.",
+    "additionalProperties": {
+        "type": "object",
+        "description": "A class: the words that its discipline gives it, and these keys.",
+        "properties": {
+            "parent": {"type": "string", "description": "The class that it is in."},
+            "queue": {"type": ["string", "object"], "description": "Its queue, a text or a table."},
+            "classes": {"type": "object", "description": "Classes in it."},
+        },
+        "additionalProperties": {"type": ["string", "integer"]},
+    },
+}
+SCHEMA = {
+    "type": "object",
+    "description": "A queue discipline with classes and filters.",
+    "properties": {
+        "discipline": {
+            "type": "string",
+            "description": "The discipline's own words in tc's manner.",
+            "examples": ["htb default 20"],
+        },
+        "handle": {"type": "string", "description": "Its number; names of classes begin with it."},
+        "classes": _CLASSES,
+        "filters": {
+            "type": "array",
+            "description": "Filters, in the order in which they are asked.",
+            "items": {
+                "anyOf": [
+                    {"type": "string", "examples": ["dscp EF to 1:10"]},
+                    {
+                        "type": "object",
+                        "properties": {key: {"type": ["string", "integer"]} for key in FILTER},
+                        "required": ["to"],
+                        "additionalProperties": False,
+                    },
+                ]
+            },
+        },
+    },
+    "required": ["discipline"],
+    "additionalProperties": False,
+}
+"""What editors check a table by."""
+
+
+class TreeProblem(ValueError):
+    """What is wrong with a table, and under which key."""
+
+    def __init__(self, path: Path, message: str, nearest: str | None = None) -> None:
+        super().__init__(message)
+        self.path, self.message, self.nearest = path, message, nearest
+
+
+@dataclass(frozen=True)
+class Part:
+    """A part of the text, and the key that it comes from."""
+
+    start: int
+    end: int
+    path: Path
+    is_whole: bool
+    """Whether it is the key's value as it stands."""
+
+
+@dataclass
+class Written:
+    """The text of a tree."""
+
+    text: str = ""
+    parts: list[Part] = field(default_factory=list)
+    classes: int = 0
+
+    def add(self, text: str, path: Path, *, is_whole: bool = False) -> None:
+        """Appends a word or several, after a blank."""
+        if self.text and not self.text.endswith(" "):
+            self.text += " "
+        start = len(self.text)
+        self.text += text
+        self.parts.append(Part(start, len(self.text), path, is_whole))
+
+    def begin(self, text: str, path: Path) -> None:
+        """Begins a statement."""
+        self.text += ";"
+        self.add(text, path)
+
+    def place(self, start: int, end: int) -> tuple[Path, int | None, int | None]:
+        """The key from which the text from `start` to `end` comes, and where in its value."""
+        for part in self.parts:
+            if part.start <= start < part.end or start == part.end == len(self.text):
+                if part.is_whole:
+                    return part.path, start - part.start, min(end, part.end) - part.start
+                return part.path, None, None
+        return (), None, None
+
+
+def written(table: Mapping[str, Any]) -> Written:
+    """The text that says what a table says; raises `TreeProblem`."""
+    text = Written()
+    _tree(text, table, (), None, 0)
+    return text
+
+
+def _tree(
+    text: Written, table: Mapping[str, Any], at: Path, parent: str | None, level: int
+) -> None:
+    """Writes a discipline, in the class `parent` or as the outermost one."""
+    if level >= LEVELS:
+        raise TreeProblem(at, f"more than {LEVELS} tables in each other")
+    _known(table, TREE, at)
+    name = _text(table, "discipline", at, 'the discipline\'s own words, such as "htb default 20"')
+    classes = _table(table, "classes", at)
+    handle = _handle(table, classes, at, None if parent else "1")
+    if parent is not None:
+        text.begin(f"qdisc parent {parent}", at)
+        if handle is not None:
+            text.add(f"handle {handle}:", (*at, "handle"))
+    text.add(name, (*at, "discipline"), is_whole=True)
+    if parent is None and handle != "1":
+        text.add(f"handle {handle}:", (*at, "handle"))
+    is_implicit = name.split()[:1] in [[word] for word in IMPLICIT]
+    queues: list[tuple[str, Any, Path]] = []
+    _classes(text, classes, (*at, "classes"), f"{handle}:", is_implicit, queues, level)
+    for class_, queue, path in queues:
+        if isinstance(queue, Mapping):
+            _tree(text, queue, path, class_, level + 1)
+        else:
+            text.begin(f"qdisc parent {class_}", path)
+            text.add(_single(queue, path), path, is_whole=True)
+    filters = table.get("filters", [])
+    if not isinstance(filters, list):
+        raise TreeProblem((*at, "filters"), "needs a list of filters, such as `dscp EF to 1:10`")
+    for n, filter_ in enumerate(filters):
+        _filter(text, filter_, (*at, "filters", n), f"{handle}:")
+
+
+def _classes(
+    text: Written,
+    classes: Mapping[str, Any],
+    at: Path,
+    parent: str,
+    is_implicit: bool,
+    queues: list[tuple[str, Any, Path]],
+    level: int,
+) -> None:
+    """Writes classes and those in them; gathers their queues."""
+    if level >= LEVELS:
+        raise TreeProblem(at, f"more than {LEVELS} tables in each other")
+    for name, class_ in classes.items():
+        path: Path = (*at, name)
+        if not isinstance(class_, Mapping):
+            raise TreeProblem(path, "needs a table of the class's words, such as rate")
+        text.classes += 1
+        if text.classes > CLASSES:
+            raise TreeProblem(path, f"more than {CLASSES} classes")
+        words = {key: value for key, value in class_.items() if key not in CLASS}
+        if words or not is_implicit:
+            text.begin(f"class {name}", path)
+            if "parent" in class_:
+                above = _text(class_, "parent", path, "the name of a class, such as 1:1")
+                text.add(f"parent {above}", (*path, "parent"))
+            else:
+                text.add(f"parent {parent}", path)
+            for key, value in words.items():
+                text.add(key, (*path, key))
+                text.add(_value(value, (*path, key)), (*path, key), is_whole=True)
+        if "queue" in class_:
+            queues.append((name, class_["queue"], (*path, "queue")))
+        within = _table(class_, "classes", path)
+        _classes(text, within, (*path, "classes"), name, is_implicit, queues, level + 1)
+
+
+def _filter(text: Written, filter_: Any, at: Path, parent: str) -> None:
+    text.begin(f"filter parent {parent}", at)
+    if isinstance(filter_, str):
+        text.add(_single(filter_, at), at, is_whole=True)
+        return
+    if not isinstance(filter_, Mapping):
+        raise TreeProblem(at, "needs a filter, such as `dscp EF to 1:10`, or a table of its words")
+    _known(filter_, FILTER, at)
+    if "to" not in filter_:
+        raise TreeProblem(at, '`to` is missing: the class that packets go to, such as "1:10"')
+    conditions = [key for key in CONDITIONS if key in filter_]
+    for key in conditions:
+        text.add(key, (*at, key))
+        text.add(_value(filter_[key], (*at, key)), (*at, key), is_whole=True)
+    if "divisor" in filter_:
+        text.add("flow divisor", (*at, "divisor"))
+        text.add(_value(filter_["divisor"], (*at, "divisor")), (*at, "divisor"), is_whole=True)
+    elif not conditions:
+        text.add("all", at)
+    text.add("to", (*at, "to"))
+    text.add(_value(filter_["to"], (*at, "to")), (*at, "to"), is_whole=True)
+
+
+def _handle(
+    table: Mapping[str, Any], classes: Mapping[str, Any], at: Path, default: str | None
+) -> str | None:
+    """The number of a discipline: as it says, or as the names of its classes begin."""
+    if "handle" in table:
+        given = _text(table, "handle", at, "the number of the discipline, such as 1:")
+        return given.removesuffix(":")
+    for name in classes:
+        major, colon, _ = name.partition(":")
+        if not colon or not major:
+            raise TreeProblem(
+                (*at, "classes", name), "needs the name of a class, such as 1:10, as its key"
+            )
+        return major
+    return default
+
+
+def _known(table: Mapping[str, Any], keys: tuple[str, ...], at: Path) -> None:
+    from sojourn import _core
+
+    for key in table:
+        if key not in keys:
+            nearest = _core.nearest(key, list(keys))
+            allowed = "" if nearest else f"; allowed here: {', '.join(keys)}"
+            raise TreeProblem((*at, key), f"unknown key `{key}`{allowed}", nearest)
+
+
+def _table(table: Mapping[str, Any], key: str, at: Path) -> Mapping[str, Any]:
+    value = table.get(key, {})
+    if not isinstance(value, Mapping):
+        raise TreeProblem((*at, key), "needs a table of classes, by their names, such as 1:10")
+    return value
+
+
+def _text(table: Mapping[str, Any], key: str, at: Path, what: str) -> str:
+    if key not in table:
+        raise TreeProblem(at, f"`{key}` is missing: {what}")
+    value = table[key]
+    if not isinstance(value, str) or not value.strip():
+        raise TreeProblem((*at, key), f"needs {what}")
+    return _single(value, (*at, key))
+
+
+def _single(value: Any, at: Path) -> str:
+    """A text of one statement."""
+    if not isinstance(value, str) or not value.strip():
+        raise TreeProblem(at, "needs a text, or a table with `discipline` and `classes`")
+    if ";" in value or "\n" in value:
+        raise TreeProblem(at, "is a text of several statements: give tables instead")
+    return value
+
+
+def _value(value: Any, at: Path) -> str:
+    """The value of a word."""
+    if isinstance(value, bool) or not isinstance(value, str | int):
+        raise TreeProblem(at, "needs a text or a whole number")
+    return _single(str(value), at)
