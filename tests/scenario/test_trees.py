@@ -85,15 +85,15 @@ def problem(queue: str) -> Any:
                 "htb default 20; class 1:1 parent 1: rate 10mbit; class 1:10 parent 1:1 rate 6mbit "
                 "ceil 10mbit prio 1; class 1:20 parent 1:1 rate 4mbit ceil 10mbit; "
                 "qdisc parent 1:10 fq_codel limit 300p; qdisc parent 1:20 handle 20: prio bands 2 "
-                "priomap 1 1 1 1 1 1 0 0 1 1 1 1 1 1 1 1; qdisc parent 20:2 codel; filter parent 20: "
-                "flow divisor 2 to 20:1; filter dscp EF to 1:10; filter src 0 to 1:20"
+                "priomap 1 1 1 1 1 1 0 0 1 1 1 1 1 1 1 1; qdisc parent 20:2 codel; filter parent "
+                "20: flow divisor 2 to 20:1; filter dscp EF to 1:10; filter src 0 to 1:20"
             ),
         ),
         (
             WITH_PARENTS,
             (
-                "hfsc default 20; class 1:1 sc rate 10mbit; class 1:10 parent 1:1 sc m1 8mbit d 10ms "
-                "m2 4mbit; class 1:20 parent 1:1 ls rate 4mbit ul rate 8mbit"
+                "hfsc default 20; class 1:1 sc rate 10mbit; class 1:10 parent 1:1 sc m1 8mbit "
+                "d 10ms m2 4mbit; class 1:20 parent 1:1 ls rate 4mbit ul rate 8mbit"
             ),
         ),
         (
@@ -121,6 +121,11 @@ def test_a_table_is_the_plan_of_its_text(table: str, text: str) -> None:
         ('"20:2"]', '"2"]', "classes.2", "1:10"),
         ('"fq_codel limit 300p"', "true", '"1:10".queue', "text"),
         ('"fq_codel limit 300p"', '"prio; qdisc parent 1:1 codel"', '"1:10".queue', "tables"),
+        ('"1:1"]', '"1:1 rate 1mbit"]', "1:1 rate 1mbit", "1:10"),
+        ('"1:1"]', '"1:1; class 1:2"]', "1:1; class 1:2", "1:10"),
+        ("prio = 1", '"prio 1 burst" = "9k"', "1:10.prio 1 burst", "no word"),
+        ("filters = [{ d", 'handle = "1: x"\nfilters = [{ d', "queue.handle", "number"),
+        ('"htb default 20"', '"codel"', "queue.classes", "hfsc"),
         ("filters = [{ dscp", "filter = [{ dscp", "queue.filter", "filter"),
     ],
 )

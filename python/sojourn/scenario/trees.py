@@ -6,10 +6,14 @@ engine's complaints are told of that key.
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any
 
+from sojourn import _core
 from sojourn.scenario.locate import Path
 
 LEVELS = 16
@@ -24,6 +28,11 @@ FILTER = (*CONDITIONS, "divisor", "to")
 
 STATEMENTS = ";"
 """The engine's word for all statements: a complaint about it is about the whole tree."""
+
+_MINOR = r"[0-9a-fA-F]{1,4}"
+_HANDLE = re.compile(rf"({_MINOR}):?")
+_NAME = re.compile(rf"({_MINOR}):{_MINOR}")
+_WORD = re.compile(r"\w+")
 
 IMPLICIT = ("prio", "ets")
 """Disciplines whose classes are there without a statement."""
@@ -141,6 +150,12 @@ def _tree(
     _known(table, TREE, at)
     name = _text(table, "discipline", at, 'the discipline\'s own words, such as "htb default 20"')
     classes = _table(table, "classes", at)
+    own = name.split()[0]
+    if own in disciplines() and not disciplines()[own]:
+        for key in ("classes", "filters"):
+            if key in table:
+                having = ", ".join(sorted(one for one, has in disciplines().items() if has))
+                raise TreeProblem((*at, key), f"`{own}` has no {key}: {having} have")
     handle = _handle(table, classes, at, None if parent else "1")
     if parent is not None:
         text.begin(f"qdisc parent {parent}", at)
@@ -149,7 +164,7 @@ def _tree(
     text.add(name, (*at, "discipline"), is_whole=True)
     if parent is None and handle != "1":
         text.add(f"handle {handle}:", (*at, "handle"))
-    is_implicit = name.split()[:1] in [[word] for word in IMPLICIT]
+    is_implicit = own in IMPLICIT
     queues: list[tuple[str, Any, Path]] = []
     _classes(text, classes, (*at, "classes"), f"{handle}:", is_implicit, queues, level)
     for class_, queue, path in queues:
@@ -179,6 +194,7 @@ def _classes(
         raise TreeProblem(at, f"more than {LEVELS} tables in each other")
     for name, class_ in classes.items():
         path: Path = (*at, name)
+        _major(name, path)
         if not isinstance(class_, Mapping):
             raise TreeProblem(path, "needs a table of the class's words, such as rate")
         text.classes += 1
@@ -193,6 +209,8 @@ def _classes(
             else:
                 text.add(f"parent {parent}", path)
             for key, value in words.items():
+                if not _WORD.fullmatch(key):
+                    raise TreeProblem((*path, key), "is no word of a class, such as rate")
                 text.add(key, (*path, key))
                 text.add(_value(value, (*path, key)), (*path, key), is_whole=True)
         if "queue" in class_:
@@ -229,21 +247,30 @@ def _handle(
 ) -> str | None:
     """The number of a discipline: as it says, or as the names of its classes begin."""
     if "handle" in table:
-        given = _text(table, "handle", at, "the number of the discipline, such as 1:")
-        return given.removesuffix(":")
-    for name in classes:
-        major, colon, _ = name.partition(":")
-        if not colon or not major:
-            raise TreeProblem(
-                (*at, "classes", name), "needs the name of a class, such as 1:10, as its key"
-            )
-        return major
-    return default
+        given = _text(table, "handle", at, what := "the number of the discipline, such as 1:")
+        if found := _HANDLE.fullmatch(given.strip()):
+            return found[1]
+        raise TreeProblem((*at, "handle"), f"needs {what}")
+    return next((_major(name, (*at, "classes", name)) for name in classes), default)
+
+
+def _major(name: str, at: Path) -> str:
+    """The number of its discipline with which the name of a class begins."""
+    if found := _NAME.fullmatch(name):
+        return found[1]
+    raise TreeProblem(at, "needs the name of a class, such as 1:10, as its key")
+
+
+@cache
+def disciplines() -> dict[str, bool]:
+    """All disciplines, and whether they have classes: then they have a number, too."""
+    tables = json.loads(_core.describe())["queue"]
+    return {
+        table["name"]: any(word["name"] == "handle" for word in table["words"]) for table in tables
+    }
 
 
 def _known(table: Mapping[str, Any], keys: tuple[str, ...], at: Path) -> None:
-    from sojourn import _core
-
     for key in table:
         if key not in keys:
             nearest = _core.nearest(key, list(keys))
