@@ -7,8 +7,8 @@
 //! grows in rounds that reduce it (by what was acknowledged without a mark): it rests at two to three
 //! marks a round. Rounds and growth are those of a flow with a round-trip time of at least
 //! `rtt_target`, so that a short path gets no more than a long one; a new flow has that patience only
-//! after `rtt_transition` rounds. Segments are paced over the round-trip time. A loss halves the
-//! window.
+//! after `rtt_transition` rounds, and none in slow start. Segments are paced over the round-trip time.
+//! A loss halves the window.
 //! Invariants: alpha is within 0 and 1; one reduction a round; a window grows by no more than a segment
 //! a round outside slow start.
 //!
@@ -110,8 +110,9 @@ impl Prague {
     }
 
     /// How long a round lasts at least.
-    fn patience(&self) -> Nanos {
-        if self.rounds >= self.params.rtt_transition { self.params.rtt_target } else { 0 }
+    fn patience(&self, window: &Window) -> Nanos {
+        let is_patient = self.rounds >= self.params.rtt_transition && !window.in_slow_start();
+        if is_patient { self.params.rtt_target } else { 0 }
     }
 
     /// A round trip is over: counts it, and takes it into alpha.
@@ -123,7 +124,7 @@ impl Prague {
         if !window.in_slow_start() {
             self.rounds = self.rounds.saturating_add(1);
         }
-        if ack.now.saturating_sub(self.updated_at) < self.patience() {
+        if ack.now.saturating_sub(self.updated_at) < self.patience(window) {
             return;
         }
         self.updated_at = ack.now;
@@ -139,7 +140,8 @@ impl Prague {
     /// Takes alpha/2 of the window away, once a round.
     fn on_mark(&mut self, window: &mut Window, ack: &Ack) {
         self.is_marked = true;
-        if ack.una <= self.reduced_end || ack.now.saturating_sub(self.reduced_at) < self.patience()
+        if ack.una <= self.reduced_end
+            || ack.now.saturating_sub(self.reduced_at) < self.patience(window)
         {
             return;
         }
@@ -154,7 +156,7 @@ impl Prague {
 
     /// One segment a round of `rtt_target`, in shares of what is acknowledged without a mark.
     fn increase(&mut self, window: &mut Window, acked: u64, srtt: Nanos) {
-        let target = self.patience();
+        let target = self.patience(window);
         let scale = if srtt == 0 || srtt >= target {
             ONE
         } else {

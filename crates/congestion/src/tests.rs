@@ -539,6 +539,20 @@ fn prague_reduces_once_a_round() {
     }
 }
 
+/// In slow start, as after a timeout, it is as quick as its path.
+#[test]
+fn prague_has_no_patience_in_slow_start() {
+    let params = prague::Params { rtt_target: 25 * MILLISECOND, rtt_transition: 0 };
+    for in_slow_start in [false, true] {
+        let mut path = prague(params, 1_000_000);
+        path.round(30 * MILLISECOND, 5 * MILLISECOND, MILLISECOND, true);
+        let before = path.window.cwnd;
+        path.window.ssthresh = if in_slow_start { 2 * before } else { before };
+        path.round(5 * MILLISECOND, 5 * MILLISECOND, MILLISECOND, true);
+        assert_eq!(path.window.cwnd < before, in_slow_start);
+    }
+}
+
 #[test]
 fn prague_paces_over_the_round_trip() {
     let mut path = Path::new(&Params::Prague(PATIENT), Kind::None);
