@@ -39,6 +39,7 @@ macro_rules! controls {
 controls!(modules!);
 
 mod bictcp;
+mod classic;
 mod control;
 mod family;
 pub mod hystart;

@@ -12,15 +12,17 @@
 //! Invariants: alpha is within 0 and 1; one reduction a round; a window grows by no more than a segment
 //! a round outside slow start.
 //!
-//! Left out: detection of a queue that marks as RFC 3168 says (off by default in the reference too).
-//! Where no exact echo of marks was agreed on, [`EcnUse::L4s`] puts Reno in its place.
+//! With `classic_fallback`, which is off as in the reference (`prague_ecn_fallback`), a queue that marks
+//! as RFC 3168 says is detected (`classic.rs`), and its marks are then answered by an alpha of at least
+//! 5/8. Where no exact echo of marks was agreed on, [`EcnUse::L4s`] puts Reno in its place.
 
+use crate::classic::Detector;
 use crate::control::{Control, ControlParams, EcnUse};
 use crate::hystart::{self, HyStart};
 use crate::reno;
 use crate::window::{Ack, Cause, MAX_WINDOW, SuperPacket, Window};
 use serde::{Deserialize, Serialize};
-use sojourn_units::declare::{Parameters, integer, time};
+use sojourn_units::declare::{Parameters, flag, integer, time};
 use sojourn_units::words::Table;
 use sojourn_units::{Nanos, SECOND, params};
 
@@ -37,6 +39,8 @@ params! {
         rtt_target: Nanos = time("25ms"),
         /// Rounds after slow start until they do.
         rtt_transition: u32 = integer(0, u32::MAX as u64, "500"),
+        /// Look out for a queue that marks as RFC 3168 says, and answer its marks as CUBIC would.
+        classic_fallback: bool = flag(),
     }
 }
 
@@ -81,6 +85,7 @@ pub struct Prague {
     /// Growth that is not a whole byte yet, in 1/`ONE`.
     fraction: u64,
     pacing: u64,
+    detector: Detector,
 }
 
 impl Prague {
@@ -101,6 +106,7 @@ impl Prague {
             fraction: 0,
             // Before there is a round-trip time, the initial window is spread over a millisecond.
             pacing: window.cwnd.saturating_mul(1000),
+            detector: Detector::default(),
         }
     }
 
@@ -129,6 +135,9 @@ impl Prague {
         }
         self.updated_at = ack.now;
         if self.is_marked {
+            if self.params.classic_fallback {
+                self.detector.end_round(ack.min_rtt);
+            }
             let fraction =
                 u128::from(self.marked) * u128::from(ONE) / u128::from(self.acked.max(1));
             self.upscaled = self.upscaled - (self.upscaled >> GAIN) + fraction as u64;
@@ -148,8 +157,8 @@ impl Prague {
         self.reduced_at = ack.now;
         self.reduced_end = ack.nxt;
         self.hystart.on_congestion();
-        let cut =
-            u128::from(window.cwnd) * u128::from(self.upscaled) / u128::from((2 * ONE) << GAIN);
+        let alpha = self.upscaled.max(self.detector.least_alpha() << GAIN);
+        let cut = u128::from(window.cwnd) * u128::from(alpha) / u128::from((2 * ONE) << GAIN);
         window.ssthresh = (window.cwnd - cut as u64).max(window.floor());
         window.set_cwnd(window.cwnd.min(window.ssthresh));
     }
@@ -188,10 +197,14 @@ impl Control for Prague {
         visit("alpha", i128::from(self.upscaled >> GAIN));
         visit("rounds", i128::from(self.rounds));
         visit("fraction", i128::from(self.fraction));
+        visit("classic", i128::from(self.detector.score()));
     }
 
     #[inline]
     fn on_ack(&mut self, window: &mut Window, ack: &Ack) {
+        if self.params.classic_fallback {
+            self.detector.on_rtt(ack.rtt, window);
+        }
         let marked = ack.marked.min(ack.acked);
         self.acked = self.acked.saturating_add(ack.acked);
         self.marked = self.marked.saturating_add(marked);

@@ -18,7 +18,11 @@ fn all() -> Vec<Params> {
         }),
         Params::Bbr(bbr::Params { variant: bbr::Variant::Linux, ..bbr::Params::default() }),
         Params::Dctcp(dctcp::Params { shift: 0, initial_alpha: 0 }),
-        Params::Prague(prague::Params { rtt_target: SECOND, rtt_transition: 0 }),
+        Params::Prague(prague::Params {
+            rtt_target: SECOND,
+            rtt_transition: 0,
+            classic_fallback: true,
+        }),
     ]);
     all
 }
@@ -451,7 +455,8 @@ fn alpha(path: &Path) -> f64 {
     }
 }
 
-const PATIENT: prague::Params = prague::Params { rtt_target: 0, rtt_transition: 0 };
+const PATIENT: prague::Params =
+    prague::Params { rtt_target: 0, rtt_transition: 0, classic_fallback: false };
 
 /// Alpha stands at one until a mark is seen, so the first answer is Reno's; then it follows the
 /// fraction with gain 1/16, and small fractions are not lost to rounding.
@@ -503,7 +508,7 @@ fn prague_grows_by_what_is_not_marked() {
 #[test]
 fn prague_is_patient_on_short_paths() {
     let rtt = 5 * MILLISECOND;
-    let params = prague::Params { rtt_target: 25 * MILLISECOND, rtt_transition: 10 };
+    let params = prague::Params { rtt_target: 25 * MILLISECOND, rtt_transition: 10, ..PATIENT };
     let mut path = prague(params, 100_000);
     let gain = |path: &mut Path, rounds: u64| {
         let before = path.window.cwnd;
@@ -527,7 +532,8 @@ fn prague_is_patient_on_short_paths() {
 #[test]
 fn prague_reduces_once_a_round() {
     for (rtt_target, expected) in [(0, 20), (25 * MILLISECOND, 4)] {
-        let mut path = prague(prague::Params { rtt_target, rtt_transition: 0 }, 1_000_000);
+        let mut path =
+            prague(prague::Params { rtt_target, rtt_transition: 0, ..PATIENT }, 1_000_000);
         let mut reductions = 0;
         for _ in 0..20 {
             let before = path.window.cwnd;
@@ -542,7 +548,7 @@ fn prague_reduces_once_a_round() {
 /// In slow start, as after a timeout, it is as quick as its path.
 #[test]
 fn prague_has_no_patience_in_slow_start() {
-    let params = prague::Params { rtt_target: 25 * MILLISECOND, rtt_transition: 0 };
+    let params = prague::Params { rtt_target: 25 * MILLISECOND, rtt_transition: 0, ..PATIENT };
     for in_slow_start in [false, true] {
         let mut path = prague(params, 1_000_000);
         path.round(30 * MILLISECOND, 5 * MILLISECOND, MILLISECOND, true);
@@ -551,6 +557,25 @@ fn prague_has_no_patience_in_slow_start() {
         path.round(5 * MILLISECOND, 5 * MILLISECOND, MILLISECOND, true);
         assert_eq!(path.window.cwnd < before, in_slow_start);
     }
+}
+
+/// Behind a queue that is long and varies, a mark costs 5/16 of the window, however rare marks are; with the
+/// detection off it costs alpha/2.
+#[test]
+fn prague_answers_a_classic_queue_as_a_classic_control() {
+    let cut = |classic_fallback| {
+        let mut path = prague(prague::Params { classic_fallback, ..PATIENT }, 100_000);
+        for round in 0..300 {
+            let rtt = (24 + 12 * (round % 2)) * MILLISECOND;
+            path.round(rtt, 20 * MILLISECOND, MILLISECOND, round == 0);
+            path.window.set_cwnd(100_000);
+            path.window.ssthresh = 100_000;
+        }
+        path.round(20 * MILLISECOND, 20 * MILLISECOND, MILLISECOND, true);
+        1.0 - path.window.cwnd as f64 / 100_000.0
+    };
+    assert!((cut(true) - 0.3125).abs() < 1e-3, "{}", cut(true));
+    assert!(cut(false) < 0.01, "{}", cut(false));
 }
 
 #[test]

@@ -90,6 +90,39 @@ fn one_queue_can_keep_the_kinds_even() {
     assert!(pie > 4.0, "{pie}");
 }
 
+/// With its look-out for classic queues, Prague gets at most twice what CUBIC gets where a single queue
+/// marks both alike, and where it got much more without.
+#[test]
+fn a_classic_queue_is_detected_and_shared() {
+    for queue in ["codel ecn", "pie ecn"] {
+        let ratio = |prague: &str| {
+            let ratio = |seed| {
+                let record = bulk(queue, 40, 20, &[(prague, 1), ("cubic ecn classic", 1)], seed);
+                metric(&record, "prague.goodput") / metric(&record, "cubic.goodput")
+            };
+            (1..=3).map(ratio).sum::<f64>() / 3.0
+        };
+        let (off, on) = (ratio("prague"), ratio("prague classic_fallback"));
+        println!("{queue}: {off:.2} without, {on:.2} with");
+        assert!(off > 4.0, "{queue}: {off}");
+        assert!((0.5..=2.0).contains(&on), "{queue}: {on}");
+    }
+}
+
+/// A queue made for L4S is never taken for a classic one: packet for packet, the look-out changes nothing.
+#[test]
+fn an_l4s_queue_is_not_taken_for_a_classic_one() {
+    let step = "fq_codel ce_threshold 1ms ce_threshold_selector 0x01/0x01";
+    for (queue, rtt) in [("dualpi2", 10), ("dualpi2", 20), ("dualpi2", 80), (step, 20)] {
+        let hash = |prague: &str| {
+            let record = bulk(queue, 40, rtt, &[(prague, 1), ("cubic", 1)], 1);
+            assert!(metric(&record, "marks") > 100.0);
+            record.trace_hash
+        };
+        assert_eq!(hash("prague"), hash("prague classic_fallback"), "{queue}, {rtt} ms");
+    }
+}
+
 /// A flood that answers nothing, in the C queue: its delay is still the target, and the L queue's short.
 #[test]
 fn a_flood_of_classic_packets_does_not_lengthen_the_queues() {

@@ -146,7 +146,11 @@ mod tests {
         assert_eq!(Params::parse("dctcp").unwrap().ecn, Ecn::Accurate);
         assert_eq!(Params::parse("dctcp ecn l4s").unwrap().ecn, Ecn::L4s);
         let p = Params::parse("prague rtt_target 10ms rtt_transition 0").unwrap();
-        let expected = prague::Params { rtt_target: 10 * MILLISECOND, rtt_transition: 0 };
+        let expected = prague::Params {
+            rtt_target: 10 * MILLISECOND,
+            rtt_transition: 0,
+            classic_fallback: false,
+        };
         assert_eq!((p.ecn, p.congestion), (Ecn::L4s, sojourn_congestion::Params::Prague(expected)));
         assert_eq!(Params::parse("prague ecn off").unwrap().ecn, Ecn::Off);
         let p = Params::parse("prague ecn accecn").unwrap();

@@ -1,0 +1,143 @@
+//! Detection of a bottleneck whose queue marks as RFC 3168 says, for senders of ECT(1).
+//!
+//! Source: B. Briscoe and A. S. Ahmed, "TCP Prague Fall-back on Detection of a Classic ECN AQM"
+//! (arXiv 1911.00710), second version of the algorithm, with the weights of its reference for Linux.
+//! Idea: a queue for L4S is short and steady, a classic one is long and varies. Once a round a score
+//! moves by the logarithms of the round-trip time's mean deviation v and of the queueing delay d, each
+//! relative to a reference: `lg(v/V0)/2 + max(lg(d/D0), 0)/2`. Its ends are sticky: below [`STICKY`] the
+//! queue is one for L4S; within [`ONE`] above it the answer to a mark goes over to a classic one.
+//! Averages are slower than TCP's, by gains that fall with the window, so that they see past a sawtooth.
+//! Invariants: the score is within 0 and [`HIGHEST`]; integers only, so that all machines agree.
+
+use crate::window::Window;
+use sojourn_units::{MILLISECOND, Nanos};
+
+/// Fixed-point one of the score and of logarithms.
+const ONE: i64 = 1 << 20;
+/// A score up to this says L4S for sure.
+const STICKY: i64 = 8 * ONE;
+/// The greatest score: as far above the transition as zero is below it.
+const HIGHEST: i64 = STICKY + ONE + STICKY;
+/// The mean deviation that leaves the score alone.
+const V0: Nanos = 3 * MILLISECOND / 4;
+/// The queueing delay above which the score rises.
+const D0: Nanos = 2 * MILLISECOND;
+/// Averages are kept in `2^-SCALE` ns; it is also the least gain's exponent.
+const SCALE: u32 = 18;
+/// Longer round-trip times count as this.
+const MAX_RTT: Nanos = 1 << 36;
+
+/// What tells the two kinds of queue apart.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Detector {
+    /// Smoothed round-trip time and its mean deviation, 0 before the first sample.
+    mean: i64,
+    deviation: i64,
+    score: i64,
+}
+
+impl Detector {
+    /// A round-trip time of `rtt`; 0 for none.
+    #[inline]
+    pub(crate) fn on_rtt(&mut self, rtt: Nanos, window: &Window) {
+        if rtt == 0 {
+            return;
+        }
+        let rtt = (rtt.min(MAX_RTT) as i64) << SCALE;
+        if self.mean == 0 {
+            self.mean = rtt;
+            return;
+        }
+        // The mean's gain is 1/(2 w^1.5) for a window of w segments, the deviation's half of it.
+        let segments = (window.ssthresh / window.mss).max(1).ilog2();
+        let shift = (segments + segments / 2 + 1).min(SCALE);
+        let error = rtt - self.mean;
+        self.mean += error >> shift;
+        self.deviation += (error.abs() - self.deviation) >> (shift + 1);
+    }
+
+    /// A round is over on a path with `min_rtt`, 0 if it is not known.
+    pub(crate) fn end_round(&mut self, min_rtt: Nanos) {
+        if self.mean == 0 || min_rtt == 0 {
+            return;
+        }
+        let [mean, deviation] = [self.mean, self.deviation].map(|x| (x >> SCALE) as Nanos);
+        let varies = lg(deviation) - lg(V0);
+        let long = (lg(mean.saturating_sub(min_rtt)) - lg(D0)).max(0);
+        self.score = (self.score + varies / 2 + long / 2).clamp(0, HIGHEST);
+    }
+
+    /// The least alpha that a mark is answered with, in 2^-20: 5/8 for a classic queue, 0 for L4S.
+    #[inline]
+    pub(crate) fn least_alpha(&self) -> u64 {
+        ((self.score - STICKY).clamp(0, ONE) * 5 / 8) as u64
+    }
+
+    /// The score in 2^-20, for traces.
+    pub(crate) fn score(&self) -> i64 {
+        self.score
+    }
+}
+
+/// Logarithm to base 2, in 1/`ONE`; 0 for 0.
+fn lg(x: u64) -> i64 {
+    let x = x.max(1);
+    let whole = x.ilog2();
+    // The mantissa, within 2^31 and 2^32. Squaring it gives one bit of the logarithm after the other.
+    let mut mantissa = if whole > 31 { x >> (whole - 31) } else { x << (31 - whole) };
+    let mut result = i64::from(whole);
+    for _ in 0..ONE.ilog2() {
+        mantissa = (mantissa * mantissa) >> 31;
+        let bit = mantissa >> 32;
+        mantissa >>= bit;
+        result = 2 * result + bit as i64;
+    }
+    result
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn logarithms_are_exact_to_a_unit() {
+        for x in [1u64, 2, 3, 10, 750_000, 2_000_000, 1 << 31, (1 << 40) + 12_345, u64::MAX] {
+            let expected = libm::log2(x as f64) * ONE as f64;
+            assert!((lg(x) as f64 - expected).abs() < 2.0, "{x}");
+        }
+        assert_eq!((lg(0), lg(1 << 63)), (0, 63 * ONE));
+    }
+
+    /// Rounds of 64 round-trip times that swing by `swing` around 20 ms plus `queue`.
+    fn rounds(detector: &mut Detector, count: u32, queue: Nanos, swing: Nanos) {
+        let window = Window { cwnd: 64_000, ssthresh: 64_000, mss: 1000 };
+        for round in 0..count {
+            let base = 20 * MILLISECOND + queue;
+            let rtt = if round % 2 == 0 { base - swing } else { base + swing };
+            for _ in 0..64 {
+                detector.on_rtt(rtt, &window);
+            }
+            detector.end_round(20 * MILLISECOND);
+        }
+    }
+
+    #[test]
+    fn a_long_queue_that_varies_is_classic_and_a_short_one_is_not() {
+        let mut detector = Detector::default();
+        rounds(&mut detector, 500, MILLISECOND, MILLISECOND / 2);
+        assert_eq!((detector.score(), detector.least_alpha()), (0, 0));
+        rounds(&mut detector, 500, 10 * MILLISECOND, 3 * MILLISECOND);
+        assert_eq!(detector.score(), HIGHEST);
+        assert_eq!(detector.least_alpha(), ONE as u64 * 5 / 8);
+        rounds(&mut detector, 1000, MILLISECOND, MILLISECOND / 2);
+        assert_eq!(detector.score(), 0, "it finds back");
+    }
+
+    /// A standing queue alone, steady, says nothing: the deviation weighs more than its depth.
+    #[test]
+    fn a_steady_queue_is_not_classic() {
+        let mut detector = Detector::default();
+        rounds(&mut detector, 500, 5 * MILLISECOND, MILLISECOND / 10);
+        assert_eq!(detector.score(), 0);
+    }
+}
