@@ -1,7 +1,7 @@
 //! Detection of a bottleneck whose queue marks as RFC 3168 says, for senders of ECT(1).
 //!
-//! Source: B. Briscoe and A. S. Ahmed, "TCP Prague Fall-back on Detection of a Classic ECN AQM"
-//! (arXiv 1911.00710), second version of the algorithm, with the weights of its reference for Linux.
+//! Source: the rules and weights of the reference for Linux (TCP Prague 0.6); its design is B. Briscoe and
+//! A. S. Ahmed, "TCP Prague Fall-back on Detection of a Classic ECN AQM" (arXiv 1911.00710).
 //! Idea: a queue for L4S is short and steady, a classic one is long and varies. Once a round a score
 //! moves by the logarithms of the round-trip time's mean deviation v and of the queueing delay d, each
 //! relative to a reference: `lg(v/V0)/2 + max(lg(d/D0), 0)/2`. Its ends are sticky: below [`STICKY`] the
