@@ -191,7 +191,7 @@ def test_any_changed_byte_of_a_log_costs_its_batch_only(tmp_path: Path) -> None:
 def test_a_compaction_that_was_interrupted_doubles_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    rewrite, replace_file = columns.rewrite, disk.replace_file
+    rewriting, replace_file = columns.rewriting, disk.replace_file
     whole = _study(4).run(tmp_path / "whole", engine=FakeEngine()).frame
     for stop in LAYOUT:
         if not stop.endswith(".parquet"):
@@ -201,7 +201,7 @@ def test_a_compaction_that_was_interrupted_doubles_nothing(
         def fail(path: Path, *rest: Any, stop: str = stop) -> Any:
             if path.name == stop:
                 raise OSError(28, "No space left on device", str(path))
-            return rewrite(path, *rest)
+            return rewriting(path, *rest)
 
         def refuse(path: Path, data: bytes, stop: str = stop) -> None:
             if path.name == stop:
@@ -209,7 +209,7 @@ def test_a_compaction_that_was_interrupted_doubles_nothing(
             replace_file(path, data)
 
         with monkeypatch.context() as patch:
-            patch.setattr("sojourn.study.columns.rewrite", fail)
+            patch.setattr("sojourn.study.columns.rewriting", fail)
             patch.setattr("sojourn.study.disk.replace_file", refuse)
             with pytest.raises(OSError, match="No space left"):
                 _study(4).run(folder, engine=FakeEngine())

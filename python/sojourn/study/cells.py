@@ -13,7 +13,7 @@ from sojourn.scenario import Scenario
 from sojourn.scenario.engine import ENGINE
 from sojourn.scenario.words import queue_description
 from sojourn.study.errors import StudyError
-from sojourn.study.key import canonical, plan_hash, short
+from sojourn.study.key import canonical, canonical_hash, short
 
 Level = str | int | float | bool
 """The value of a factor."""
@@ -51,7 +51,7 @@ class Cell:
     def of(cls, factors: Mapping[str, Level], scenario: Runnable) -> Cell:
         """Return the cell of a scenario."""
         plan = canonical(scenario.plan_json)
-        return cls(dict(factors), plan, scenario.as_dict(), plan_hash(plan))
+        return cls(dict(factors), plan, scenario.as_dict(), canonical_hash(plan))
 
     def label(self) -> str:
         """Return the levels in words."""

@@ -16,7 +16,7 @@ from sojourn.study import disk
 from sojourn.study.errors import ResultsError, StudyError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     import pandas as pd
@@ -36,6 +36,9 @@ _FRONT = {"seed": pa.uint64(), "key": pa.string(), "about": pa.string(), "plan":
 
 GROUP = 1 << 17
 """Rows of a Parquet file that are written, and read, together."""
+
+GROUP_BYTES = 32 << 20
+"""Bytes of rows in memory from which fewer rows are written together."""
 
 _TYPES = {"f8": "<f8", "i8": "<i8", "?": "?"}
 _ARROW = {"f8": pa.float64(), "i8": pa.int64(), "?": pa.bool_(), "text": pa.string()}
@@ -110,8 +113,12 @@ def groups(path: Path) -> Iterator[pa.Table]:
             yield file.read_row_group(group, use_threads=THREADS)
 
 
-def rewrite(path: Path, schema: pa.Schema, tables: Iterable[pa.Table]) -> None:
-    """Replace a Parquet file by tables below each other; what a table lacks is empty there."""
+@contextlib.contextmanager
+def rewriting(path: Path, schema: pa.Schema) -> Iterator[Callable[[pa.Table], None]]:
+    """A context that gives a function to add rows to a file that replaces `path` at the end.
+
+    Its columns are those of the file that is there and of `schema`; what rows lack is empty there.
+    """
     if path.exists():
         with _opened(path) as file:
             schema = unified(file.schema_arrow, schema)
@@ -120,12 +127,20 @@ def rewrite(path: Path, schema: pa.Schema, tables: Iterable[pa.Table]) -> None:
         pq.ParquetWriter(new, schema, compression="zstd", write_page_checksum=True) as writer,
     ):
         pending: list[pa.Table] = []
-        for table in tables:
+
+        def write() -> None:
+            table = pa.concat_tables([schema.empty_table(), *pending])
+            pending.clear()
+            writer.write_table(table, row_group_size=GROUP)
+
+        def add(table: pa.Table) -> None:
             pending.append(_fitted(table, schema))
-            if sum(part.num_rows for part in pending) >= GROUP:
-                writer.write_table(pa.concat_tables(pending), row_group_size=GROUP)
-                pending = []
-        writer.write_table(pa.concat_tables([schema.empty_table(), *pending]))
+            rows = sum(part.num_rows for part in pending)
+            if rows >= GROUP or sum(part.nbytes for part in pending) >= GROUP_BYTES:
+                write()
+
+        yield add
+        write()
 
 
 def _fitted(table: pa.Table, schema: pa.Schema) -> pa.Table:

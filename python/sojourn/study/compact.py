@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import contextlib
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import pyarrow as pa
@@ -21,29 +22,46 @@ def compact(folder: Path, logged: Sequence[Batch]) -> None:
     """Add batches to the Parquet files of a folder. `runs.parquet` is replaced last."""
     if not logged:
         return
-    keys = pa.array(sorted({key for batch in logged for key in batch.keys}))
     schemas: dict[str, pa.Schema] = {}
     for batch in logged:
         for name, parts in batches.read(batch).items():
             for part in parts:
                 schemas[name] = columns.unified(schemas.get(name), part.schema)
-    for name in sorted(schemas, key=lambda name: name == batches.RUNS):
-        path = folder / f"{name}.parquet"
-        columns.rewrite(path, schemas[name], _rows(path, name, keys, logged))
+    keys = pa.array(sorted({key for batch in logged for key in batch.keys}))
+    add: dict[str, Callable[[pa.Table], None]] = {}
+    with contextlib.ExitStack() as stack:
+        # What is opened first is replaced last.
+        for name in sorted(schemas, key=lambda name: name != batches.RUNS):
+            path = folder / f"{name}.parquet"
+            add[name] = stack.enter_context(columns.rewriting(path, schemas[name]))
+            for rows in _older(path, keys):
+                add[name](rows)
+        for name, rows in _newer(logged):
+            add[name](rows)
 
 
-def _rows(path: Path, name: str, new: pa.Array, logged: Sequence[Batch]) -> Iterator[pa.Table]:
-    """Yield the rows of the file except those of the new runs, then these."""
+def _older(path: Path, new: pa.Array) -> Iterator[pa.Table]:
+    """Yield the rows of the file except those of the new runs."""
     if path.exists():
         # A compaction that was interrupted may have written some of them.
         for part in columns.groups(path):
-            yield part.filter(pc.invert(pc.is_in(part.column("key"), new)))
+            yield _without(part, new)
+
+
+def _without(rows: pa.Table, keys: pa.Array) -> pa.Table:
+    """Return the rows of all other runs."""
+    return rows.filter(pc.invert(pc.is_in(rows.column("key"), keys)))
+
+
+def _newer(logged: Sequence[Batch]) -> Iterator[tuple[str, pa.Table]]:
+    """Yield the rows of batches with their table's name, of each run once."""
     written: set[str] = set()
     for batch in logged:
-        fresh = pa.array([key for key in batch.keys if key not in written], pa.string())
+        again = pa.array([key for key in batch.keys if key in written], pa.string())
         written.update(batch.keys)
-        for part in batches.read(batch).get(name, []):
-            yield part.filter(pc.is_in(part.column("key"), fresh))
+        for name, parts in batches.read(batch).items():
+            for part in parts:
+                yield name, _without(part, again) if len(again) else part
 
 
 def summary_of(

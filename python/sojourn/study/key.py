@@ -16,7 +16,12 @@ def canonical(plan: str | Mapping[str, Any]) -> str:
 
 def plan_hash(plan_json: str) -> str:
     """Return the hash of a plan."""
-    return hashlib.sha256(canonical(plan_json).encode()).hexdigest()
+    return canonical_hash(canonical(plan_json))
+
+
+def canonical_hash(plan: str) -> str:
+    """Return the hash of a plan that is in its fixed form."""
+    return hashlib.sha256(plan.encode()).hexdigest()
 
 
 def run_key(plan: str, seed: int, fingerprint: str) -> str:

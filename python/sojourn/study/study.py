@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -93,6 +94,8 @@ class Study:
     def _copy(self, **changes: Any) -> Study:
         other = Study.__new__(Study)
         other.__dict__.update(self.__dict__ | {f"_{k}": v for k, v in changes.items()})
+        if {"factors", "cells"} & changes.keys():
+            other.__dict__.pop("cells", None)
         return other
 
     def vary(self, factors: Mapping[str, object] | None = None, /, **more: object) -> Study:
@@ -131,9 +134,9 @@ class Study:
         """Return the study with a note on what it is for, kept in its manifest."""
         return self._copy(kind=kind, question=dict(question))
 
-    @property
+    @cached_property
     def cells(self) -> tuple[Cell, ...]:
-        """All combinations of levels."""
+        """All combinations of levels, resolved once."""
         cells = self._cells or tuple(combine(self.scenario, self._factors))
         check(cells)
         return cells
