@@ -138,7 +138,7 @@ impl Classful for Params {
             if class.id <= strict && class.words.quantum.is_some() {
                 let message =
                     format!("`{}` is strict and has no quantum", self.tree.name(class.id));
-                return Err(given.error(";", message));
+                return Err(self.tree.class_error(given, class.id, message));
             }
         }
         self.tree.check(given, |id| (1..=u16::from(self.bands)).contains(&id))

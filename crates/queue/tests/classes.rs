@@ -232,31 +232,55 @@ mod text {
             assert_eq!(error.to_string(), message, "{text}");
             assert_eq!(&text[error.at], at, "{text}");
         }
-        for (text, message) in [
+    }
+
+    /// What only the whole shows is told of the statement at fault.
+    #[test]
+    fn errors_of_a_whole_tree_name_the_statement() {
+        for (text, at, message) in [
             (
                 "prio; filter all to 1:4",
+                "filter all to 1:4",
                 "a filter leads to `1:4`, which is no class that holds packets",
             ),
             (
-                "drr; class 1:1; filter flow divisor 2 to 1:1",
+                "drr; class 1:1; filter flow divisor 2 to 1:1; filter src 1 to 1:1",
+                "filter flow divisor 2 to 1:1",
                 "a filter leads to `1:2`, which is no class that holds packets",
             ),
             (
                 "htb; class 1:1 rate 1mbit codel; class 1:2 parent 1:1 rate 1mbit",
+                "class 1:1 rate 1mbit codel",
                 "`1:1` holds no packets, so it has no discipline",
             ),
-            ("prio; class 5:1 quantum 3b", "no discipline of a class has the number `5:`"),
+            (
+                "htb; class 1:1 rate 1mbit; qdisc parent 1:1 codel; class 1:2 parent 1:1 rate 1mbit",
+                "qdisc parent 1:1 codel",
+                "`1:1` holds no packets, so it has no discipline",
+            ),
+            (
+                "ets bands 2 strict 1; class 1:1 quantum 3b; class 1:2",
+                "class 1:1 quantum 3b",
+                "`1:1` is strict and has no quantum",
+            ),
+            (
+                "prio; class 5:1 quantum 3b",
+                "class 5:1 quantum 3b",
+                "no discipline of a class has the number `5:`",
+            ),
             (
                 "prio; qdisc parent 1:1 handle 2: drr; qdisc parent 1:2 handle 2: drr",
+                "qdisc parent 1:2 handle 2: drr",
                 "two disciplines are `2:`",
             ),
             (
                 "drr; filter parent 1:1 all to 1:1",
+                "1:1",
                 "filters of classes are not modelled: give the discipline as parent",
             ),
         ] {
             let error = Params::parse(text, &Device::default()).expect_err(text);
-            assert_eq!(error.to_string(), message, "{text}");
+            assert_eq!((error.to_string().as_str(), &text[error.at]), (message, at), "{text}");
         }
     }
 

@@ -203,23 +203,50 @@ impl<C: ClassParams> Tree<C> {
         given: &Given,
         is_leaf: impl Fn(u16) -> bool,
     ) -> Result<(), WordError> {
-        for id in self.filters.iter().flat_map(Filter::classes) {
-            if !is_leaf(id) {
+        for filter in &self.filters {
+            if let Some(id) = filter.classes().find(|id| !is_leaf(*id)) {
                 let message = format!(
                     "a filter leads to `{}`, which is no class that holds packets",
                     self.name(id)
                 );
-                return Err(given.error(END, message));
+                let is_it = |one: &Statement<'_>| {
+                    one.object.text == "filter"
+                        && Filter::read(one, self.handle).is_ok_and(|read| read == *filter)
+                };
+                return Err(self.error(given, is_it, message));
             }
         }
         for class in self.classes.iter().filter(|class| class.child.is_some()) {
             if !is_leaf(class.id) {
                 let name = self.name(class.id);
                 let message = format!("`{name}` holds no packets, so it has no discipline");
-                return Err(given.error(END, message));
+                return Err(self.class_error(given, class.id, message));
             }
         }
         Ok(())
+    }
+
+    /// An error about what the last statement says of a class or gives it.
+    pub(crate) fn class_error(&self, given: &Given, id: u16, message: String) -> WordError {
+        let is_it = |one: &Statement<'_>| {
+            let name = if one.object.text == "qdisc" { one.parent } else { one.class };
+            name.is_some_and(|(name, _)| name.minor == id)
+        };
+        self.error(given, is_it, message)
+    }
+
+    /// An error about the last statement for which `is_it` holds; about all of them if there is none.
+    fn error(
+        &self,
+        given: &Given,
+        is_it: impl Fn(&Statement<'_>) -> bool,
+        message: String,
+    ) -> WordError {
+        let all = given.text(END).and_then(|text| statements::read(text).ok()).unwrap_or_default();
+        match all.iter().rfind(|one| self.major(one) == self.handle && is_it(one)) {
+            Some(statement) => given.within(END, statement.error(message)),
+            None => given.error(END, message),
+        }
     }
 
     /// Checks that a change of `before` leaves leaves what they are.

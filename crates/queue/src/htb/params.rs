@@ -185,7 +185,7 @@ impl Classful for Params {
             if !self.tree.is_leaf(class.id) && self.level(class.id) == 0 {
                 let message =
                     format!("`{}` is too deep: `htb` has eight levels", self.tree.name(class.id));
-                return Err(given.error(";", message));
+                return Err(self.tree.class_error(given, class.id, message));
             }
         }
         let tree = &self.tree;
