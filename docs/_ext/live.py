@@ -74,22 +74,21 @@ class LiveDirective(SphinxDirective):
     def run(self) -> list[nodes.Node]:
         name = self.arguments[0]
         try:
-            self.check(name)
+            queues = self.queues(name)
         except (KeyError, ScenarioError) as error:
             log.warning("live %s: %s", name, error, location=self.get_location())
             return []
-        figure = Live("", scenario=name, **self.options)
+        figure = Live("", scenario=name, **queues)
         figure += self.still(name)
         self.set_source_info(figure)
         return [figure]
 
-    def check(self, name: str) -> None:
-        """Raises an error if there is no such scenario, or if it cannot have these queues."""
+    def queues(self, name: str) -> dict[str, str]:
+        """The descriptions of the queues; raises an error if there is no such scenario or queue."""
         if name not in TEMPLATES:
             raise KeyError(f"no scenario called {name}: one of {', '.join(TEMPLATES)}")
         scenario = TEMPLATES[name].scenario()
-        for queue in self.options.values():
-            scenario.with_queue(queue)
+        return {key: scenario.with_queue(queue).queue for key, queue in self.options.items()}
 
     def still(self, name: str) -> nodes.paragraph:
         """What stands for the figure where it does not run."""

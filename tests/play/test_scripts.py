@@ -123,7 +123,7 @@ def test_a_change_is_what_its_command_does(calls: Calls) -> None:
         words = shlex.split(tc)
         settings = [w for a, w in pairwise(words) if a == "--set"]
         scenario = options.changed(TEMPLATES[name].scenario(), settings)
-        assert scenario.queue == queues[0]
+        assert scenario.queue == scenario.with_queue(queues[0]).queue
         expected = scenario.plan()
         plan = answer["plan"]
         assert plan["links"] == expected["links"], name

@@ -31,6 +31,10 @@ def test_values_tables_and_lists() -> None:
         ("flows.7.count", "there are 2, counted from 0"),
         ("links.uplink.rate.deep", "`links.uplink.rate` is a value, not a table"),
         ("links..rate", "an empty part"),
+        (
+            "links.uplink.queue.classes.1:10.rate",
+            "`links.uplink.queue` is a text: set all of it, or write it as a table in the file",
+        ),
         ("durtion", "unknown key `durtion`: did you mean `duration`?"),
         ("links.uplink.queeu", "did you mean `queue`?"),
     ],

@@ -299,8 +299,8 @@ def default_queues(scenario: Scenario) -> list[str]:
 
     RED has thresholds that suit the rate.
     """
-    if scenario.question.queues:
-        return list(scenario.question.queues)
+    if asked := scenario.asked_queues:
+        return asked
     from sojourn.suites.disciplines import FULL_FRAME, adaptive_red
 
     rate = scenario.bottleneck_rate
@@ -309,7 +309,7 @@ def default_queues(scenario: Scenario) -> list[str]:
     own = scenario.bottleneck_link["params"]["queue"]
     tried = {q: scenario.with_queue(q).bottleneck_link["params"]["queue"] for q in usual}
     others = [q for q in usual if tried[q] != own]
-    return [scenario.queue, *others]
+    return [scenario.queue_name, *others]
 
 
 def as_data(
@@ -351,7 +351,7 @@ def show(found: Comparison | AcrossEngines, scenario: Scenario, chosen: Chosen) 
 def own_choice(found: Comparison, scenario: Scenario) -> str:
     """The name of what the scenario has now, whether it is compared or not."""
     if found.policy_of is None:
-        return scenario.queue
+        return scenario.queue_name
     own = scenario.model.balancers[found.policy_of].policy
     key = f"balancers.{found.policy_of}.policy"
     return next((e.choice for e in found.entries if e.levels[key] == own), own)

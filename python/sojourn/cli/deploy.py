@@ -99,7 +99,7 @@ def show(scenario: Scenario) -> None:
     except (NoKernelEquivalent, ScenarioError) as error:  # such as a link that follows a trace
         typer.echo(f"\n{error}")
         return
-    typer.echo(f"\nTo use {scenario.queue}:\n\n{deployment}")
+    typer.echo(f"\nTo use {scenario.queue_name}:\n\n{deployment}")
 
 
 def asked(scenario: Scenario) -> str | None:

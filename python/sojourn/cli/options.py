@@ -178,7 +178,7 @@ class FromTc:
 
     def beside(self, scenario: Scenario, queues: list[str]) -> list[str]:
         """Queues to be compared, with the one that was read before them."""
-        return list(dict.fromkeys([scenario.queue, *queues])) if self.tc and queues else queues
+        return list(dict.fromkeys([scenario.queue_name, *queues])) if self.tc and queues else queues
 
 
 def _pairs(option: str, texts: list[str] | None) -> dict[str, str]:

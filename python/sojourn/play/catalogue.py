@@ -137,6 +137,8 @@ class Entry(TypedDict):
     by: Decides
     """By default the first metric that `compare` considers."""
     queues: list[str]
+    names: dict[str, str]
+    """Names of queues by their descriptions, for those that have one in the scenario."""
     queue: str
     against: str
     usual: dict[str, str]
@@ -232,6 +234,7 @@ def entry(scenario: Scenario, settings: Sequence[str] = (), *, whole: bool = Fal
         },
         "by": _by(scenario, plan),
         "queues": _asked(scenario),
+        "names": {text: name for name, text in scenario.model.queues.items()},
         "queue": queue,
         "against": against,
         "usual": _usual(scenario),
@@ -340,7 +343,9 @@ def _by(scenario: Scenario, plan: Mapping[str, Any]) -> Decides:
 
 
 def _asked(scenario: Scenario) -> list[str]:
-    return [queue for queue in scenario.question.queues if not is_own(queue)]
+    named = scenario.model.queues
+    asked = [named.get(queue, queue) for queue in scenario.asked_queues]
+    return [queue for queue in asked if not is_own(queue)]
 
 
 def _is_fifo(queue: str) -> bool:
@@ -364,7 +369,8 @@ def _disciplines() -> tuple[str, ...]:
 def _usual(scenario: Scenario) -> dict[str, str]:
     """Return the text with which each discipline starts at the bottleneck.
 
-    It is the name alone, unless the discipline has words that must be given.
+    It is the scenario's own queue with classes, else the name alone, unless the discipline has
+    words that must be given.
     """
     rate = scenario.bottleneck_rate
     found = {}
@@ -376,4 +382,5 @@ def _usual(scenario: Scenario) -> dict[str, str]:
             text = every(rate, PACKETS)[name]
             with suppress(ScenarioError):  # such as RED on a link that is too fast for it
                 found[name] = scenario.with_queue(text).queue
-    return found
+    own = scenario.bottleneck_link["params"]["queue"]
+    return found | ({own["name"]: scenario.queue} if "tree" in own else {})

@@ -12,6 +12,9 @@ from sojourn.scenario.errors import Problem, ScenarioError
 from sojourn.scenario.locate import Path
 from sojourn.scenario.source import dotted
 
+NAMED: frozenset[Path] = frozenset({("links",), ("flows",), ("balancers",), ("queues",)})
+"""Tables of tables by names."""
+
 
 def apply(data: Mapping[str, Any], changes: Mapping[str, Any]) -> tuple[dict[str, Any], list[Path]]:
     """A copy of `data` with each dotted key set to its value, and the paths set.
@@ -45,9 +48,9 @@ def _set(data: dict[str, Any], key: str, value: Any) -> Path:
     for i, part in enumerate(parts[:-1]):
         step = _step(at, part, key)
         if isinstance(at, dict) and step not in at:
-            # A table that is allowed but not written, such as [observe] or `reverse`; a link or
-            # flow that does not exist would otherwise be made of one key.
-            if path in {("links",), ("flows",), ("balancers",)}:
+            # A table that is allowed but not written, such as [observe] or `reverse`; a link, flow
+            # or class that does not exist would otherwise be made of one key.
+            if path in NAMED or path[-1:] == ("classes",):
                 near = _core.nearest(part, list(at))
                 raise _refuse(
                     key,
@@ -60,7 +63,7 @@ def _set(data: dict[str, Any], key: str, value: Any) -> Path:
         at = at[step]
         path = (*path, step)
         if not isinstance(at, dict | list):
-            raise _refuse(key, f"`{'.'.join(parts[: i + 1])}` is a value, not a table")
+            raise _refuse(key, _no_table(data, parts[: i + 1], parts[i + 1 :], at))
     last = _step(at, parts[-1], key)
     if value is None:
         if isinstance(at, dict):
@@ -70,6 +73,16 @@ def _set(data: dict[str, Any], key: str, value: Any) -> Path:
     else:
         at[last] = copy.deepcopy(value)
     return (*path, last)
+
+
+def _no_table(data: Mapping[str, Any], to: list[str], rest: list[str], value: Any) -> str:
+    """Why the keys `rest` cannot be set below `to`."""
+    here = f"`{'.'.join(to)}`"
+    if to[-1] != "queue" and to[:-1] != ["queues"]:
+        return f"{here} is a value, not a table"
+    if value in data.get("queues", {}):
+        return f"{here} is the queue `{value}`: set queues.{value}.{'.'.join(rest)}"
+    return f"{here} is a text: set all of it, or write it as a table in the file"
 
 
 def _step(at: Any, part: str, key: str) -> str | int:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema
 
@@ -13,6 +14,7 @@ from sojourn.scenario.words import (
     App,
     Capacity,
     CommandLine,
+    Described,
     Dscp,
     Folder,
     Interface,
@@ -24,6 +26,7 @@ from sojourn.scenario.words import (
     Patience,
     Policy,
     Queue,
+    QueueName,
     Rate,
     Series,
     Service,
@@ -806,6 +809,14 @@ class Model(Part):
     links: dict[Name, Link] = Field(
         default_factory=dict, description="Links by name.", max_length=limits.LINKS // 2
     )
+    queues: dict[QueueName, Described] = Field(
+        default_factory=dict,
+        description=(
+            "Queues by names of your own: a `queue` may be such a name, which tables and figures "
+            "show."
+        ),
+        max_length=limits.GROUPS,
+    )
     balancers: dict[Name, Balancer] = Field(
         default_factory=dict, description="Balancers by name.", max_length=limits.BALANCERS
     )
@@ -822,3 +833,10 @@ class Model(Part):
     observe: Observe = Field(Observe(), description="What is recorded.")
     question: Question = Field(Question(), description="What is asked of the scenario.")
     deploy: Deploy = Field(Deploy(), description="Where the best queue is put to work.")
+
+    @classmethod
+    def of(cls, data: Mapping[str, Any]) -> Self:
+        """The model of plain data, in which a queue may be a name of `[queues]`."""
+        queues = data.get("queues")
+        named = frozenset(queues) if isinstance(queues, Mapping) else frozenset()
+        return cls.model_validate(data, context=named)

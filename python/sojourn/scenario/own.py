@@ -68,7 +68,7 @@ def rename(data: Any, change: Callable[[str], str], key: str = "") -> None:
     """Give policies' files other names, wherever the data name one."""
     items = data.items() if isinstance(data, dict) else enumerate(data)
     for name, value in items:
-        of = name if isinstance(name, str) else key
+        of = name if isinstance(name, str) and key != "queues" else key
         if isinstance(value, str):
             if of in KEYS and is_own(value):
                 data[name] = renamed(value, change)

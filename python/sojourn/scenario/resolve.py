@@ -58,7 +58,7 @@ class _Resolver(Context):
         capacity, rate = self.capacity(link)
         about = (1514, 1000, rate)
         queue = self.policy(
-            "queue", link.queue_at, _core.parse_queue, link.queue, *about, instead=DEFAULT_QUEUE
+            "queue", link.described_at, _core.parse_queue, link.queue, *about, instead=DEFAULT_QUEUE
         )
         netem = self.words(link.netem_at, _core.parse_netem, link.netem or "")
         changes = [self.change(turn) for turn in link.changes]

@@ -85,7 +85,7 @@ class Scenario:
 
     def _build(self, data: dict[str, Any], origin: Source) -> None:
         try:
-            model = Model.model_validate(data)
+            model = Model.of(data)
         except ValidationError as error:
             raise ScenarioError(_all_problems(error, data, origin)) from None
         plan = resolve(model, origin)
@@ -227,7 +227,7 @@ class Scenario:
         return self._made(source.plain(data, origin), origin)
 
     def with_queue(self, queue: str) -> Scenario:
-        """The same scenario with another queue at the bottleneck."""
+        """The same scenario with another queue at the bottleneck, or one of `[queues]` by name."""
         return self.replace(dict.fromkeys(self.queue_keys, queue))
 
     def policy_reader(self) -> Callable[[str], bytes]:
@@ -246,8 +246,23 @@ class Scenario:
 
     @property
     def queue(self) -> str:
-        """The bottleneck's queue, as written."""
+        """The description of the bottleneck's queue."""
         return self._subjects[0].queue
+
+    @property
+    def queue_name(self) -> str:
+        """What the bottleneck's queue is called: its name in `[queues]`, else its description."""
+        return self._subjects[0].queue_name or self.queue
+
+    @property
+    def asked_queues(self) -> list[str]:
+        """The queues that its question names; its own comes before them if it has classes."""
+        named = list(self.question.queues)
+        own = self.bottleneck_link["params"]["queue"]
+        if not named or "tree" not in own:
+            return named
+        others = (self.with_queue(queue).bottleneck_link["params"]["queue"] for queue in named)
+        return named if own in others else [self.queue_name, *named]
 
     # What it becomes
 
@@ -358,7 +373,7 @@ def _all_problems(error: ValidationError, data: dict[str, Any], origin: Source) 
     mended = repaired(error, data)
     if mended is not None:
         try:
-            resolve(Model.model_validate(mended), origin)
+            resolve(Model.of(mended), origin)
         except ScenarioError as more:
             seen = {problem.key for problem in problems}
             problems += [p for p in more.problems if p.key and p.key not in seen]

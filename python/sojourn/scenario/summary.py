@@ -48,7 +48,11 @@ def summarise(run: Run) -> str:
     simulated = run.record.reached / 1e9
     state = "" if run.complete else f", stopped before its end at {plan['duration'] / 1e9:g} s"
     lines = [f"{scenario.name}: seed {run.seed}, {simulated:g} s{state}"]
-    links = ["", f"{scenario.bottleneck}: {scenario.queue}, {_rates(plan)}", *_row(run, "", "link")]
+    links = [
+        "",
+        f"{scenario.bottleneck}: {scenario.queue_name}, {_rates(plan)}",
+        *_row(run, "", "link"),
+    ]
     if store := store_in(plan):  # what was asked about comes first
         lines += _store(run, store["name"])
     lines += links

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from sojourn.scenario.locate import Path
@@ -59,6 +59,7 @@ class OneWay:
     rate: str
     netem: str | None
     queue: str
+    """Its description, also where `queue_name` gives it."""
     numbers: dict[str, int]
     """Keys that the engine takes as they are, such as `overhead` and `ring`."""
     cells: str
@@ -77,6 +78,13 @@ class OneWay:
     changes_at: Path = ()
     place: Path = ()
     """Where the link itself stands: the table that describes it, or its template's."""
+    queue_name: str | None = None
+    """The name in `[queues]` that is its queue."""
+
+    @property
+    def described_at(self) -> Path:
+        """Where its queue is described."""
+        return self.queue_at if self.queue_name is None else ("queues", self.queue_name)
 
     def origin(self, rest: Path) -> Path:
         """Where a place in the plan's link comes from."""
@@ -273,7 +281,13 @@ def links_of(model: Model) -> list[OneWay]:
             links += _mesh(t)
     for name, link in model.links.items():
         links += _link(name, link)
-    return links
+    named = model.queues
+    return [
+        replace(link, queue=named[link.queue], queue_name=link.queue)
+        if link.queue in named
+        else link
+        for link in links
+    ]
 
 
 def media_of(model: Model) -> dict[str, tuple[str, Path]]:

@@ -10,7 +10,14 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Annotated, Any
 
-from pydantic import AfterValidator, BeforeValidator, WithJsonSchema
+from pydantic import (
+    AfterValidator,
+    BeforeValidator,
+    ValidationInfo,
+    ValidatorFunctionWrapHandler,
+    WithJsonSchema,
+    WrapValidator,
+)
 from pydantic_core import PydanticCustomError
 
 from sojourn import _core
@@ -258,7 +265,7 @@ def _of_table(value: object) -> object:
     return text
 
 
-Queue = Annotated[
+Described = Annotated[
     str,
     AfterValidator(queue_description),
     _checked("a queue", "codel limit 1000p", _or_own(_core.parse_queue)),
@@ -277,6 +284,28 @@ Queue = Annotated[
         }
     ),
 ]
+"""A queue as it is described."""
+
+
+def _or_name(value: object, handler: ValidatorFunctionWrapHandler, info: ValidationInfo) -> str:
+    """A name of `[queues]`, which the context of a validation lists, or a described queue."""
+    names: frozenset[str] = info.context or frozenset()
+    word = value.strip() if isinstance(value, str) else ""
+    if word in names:
+        return word
+    known = trees.disciplines()
+    if len(word.split()) == 1 and word not in known:
+        nearest = _core.nearest(word, [*known, *names])
+        if nearest in names:
+            raise complaint(
+                f"unknown queue `{word}`", found=word, nearest=nearest, start=0, end=len(word)
+            )
+    text: str = handler(value)
+    return text
+
+
+Queue = Annotated[Described, WrapValidator(_or_name)]
+"""A described queue, or the name of one in `[queues]`."""
 Tcp = Annotated[
     str,
     _checked("a TCP", "cubic", _or_own(_core.parse_tcp)),
@@ -401,5 +430,13 @@ def _link_name(value: object) -> str:
     return text
 
 
+def _queue_name(value: object) -> str:
+    name = _name(value)
+    if name in trees.disciplines():
+        raise complaint(f"`{name}` is a discipline: give the queue another name", found=name)
+    return name
+
+
 Name = Annotated[str, BeforeValidator(_name)]
+QueueName = Annotated[str, BeforeValidator(_queue_name)]
 LinkName = Annotated[str, BeforeValidator(_link_name)]

@@ -553,7 +553,7 @@ def compared(
     """Make the runs of a comparison; return their table, the question, and what failed."""
     named: tuple[str, ...] = tuple(queues or ())
     if queues is None and not vary:
-        named = tuple(dict.fromkeys(scenario.question.queues or (scenario.queue, *QUEUES)))
+        named = tuple(dict.fromkeys(scenario.asked_queues or (scenario.queue_name, *QUEUES)))
     if not named and not vary:
         raise StudyError("nothing to compare: give two queues or more")
     if len(set(named)) < len(named):

@@ -100,8 +100,8 @@ def from_data(scenario: Scenario, data: Mapping[str, Any], where: str = "study")
     if not isinstance(keep, dict) or not set(keep) <= set(_KEEP):
         raise StudyError(f"{where}: [study.keep] is a table with the lists {' and '.join(_KEEP)}")
     try:
-        if not vary and scenario.question.queues:
-            vary = {"queue": scenario.question.queues}
+        if not vary and (queues := scenario.asked_queues):
+            vary = {"queue": queues}
         study = Study(scenario, name).vary(vary).seeds(seeds)
         study = study.keep(keep.get("metrics"), keep.get("tables"))
         return study.asking("study", asked_of(scenario).as_dict())

@@ -50,8 +50,11 @@ def short_names(queues: Sequence[str]) -> dict[str, str]:
 def elided(queue: str, kept: str, longest: int) -> str:
     """Return a queue's words within `longest` characters: words in the middle become an ellipsis.
 
-    The words of `kept`, its short name, stay in any case.
+    The words of `kept`, its short name, stay in any case. Of several statements the first stays.
     """
+    first, statements, _ = queue.partition(";")
+    if statements and kept == first.split(maxsplit=1)[0]:
+        return f"{first.strip()}; …"
     pairs = [(queue.split(maxsplit=1)[0],), *_pairs(queue)]
     stay = {0, *(i for i, pair in enumerate(pairs) if pair in set(_pairs(kept)))}
 

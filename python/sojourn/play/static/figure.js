@@ -38,9 +38,10 @@
     return group.name === group.app ? group.label : group.name;
   }
 
-  /** Names of two queues: disciplines, or whole texts where those are equal. */
+  /** Names of two queues: the scenario's own, else disciplines, or whole texts where those are equal. */
   function names(a, b) {
-    return a.name === b.name ? [a.text, b.text] : [a.name, b.name];
+    const key = a.name === b.name ? "text" : "name";
+    return [a, b].map((queue) => queue.called ?? queue[key]);
   }
 
   class Figure {
@@ -254,7 +255,7 @@
       const { entry, state } = this;
       let plans, read;
       try {
-        read = [state.queue, state.against].map((text) => ({ text, ...this.engine.readQueue(text, this.held.rate) }));
+        read = [state.queue, state.against].map((text) => ({ text, called: entry.names[text], ...this.engine.readQueue(text, this.held.rate) }));
         plans = [state.queue, state.against].map((queue) => this.engine.edit(entry.plan, this.edits(queue)));
       } catch (error) {
         this.failed(error);
@@ -523,9 +524,10 @@
     }
     for (const [group, count] of Object.entries(state.counts)) keys.counts[group].forEach((key) => put(key, count));
     const set = settings.map((text) => ` --set ${text}`).join("");
+    const [queue, against] = [state.queue, state.against].map((text) => entry.names[text] ?? text);
     const lines = entry.template ? [`sojourn new --template ${entry.template}`] : [];
-    lines.push(`sojourn compare ${quoted(entry.file)} --queues ${quoted(state.queue)} ${quoted(state.against)}${set}`);
-    lines.push(`sojourn tc ${quoted(entry.file)}${set}${keys.queue.map((key) => ` --set ${quoted(`${key}=${state.queue}`)}`).join("")}`);
+    lines.push(`sojourn compare ${quoted(entry.file)} --queues ${quoted(queue)} ${quoted(against)}${set}`);
+    lines.push(`sojourn tc ${quoted(entry.file)}${set}${keys.queue.map((key) => ` --set ${quoted(`${key}=${queue}`)}`).join("")}`);
     return lines.join("\n");
   }
 

@@ -232,7 +232,7 @@ def _deploy(c: Comparison, results: Results) -> list[Block]:
 def _own(results: Results) -> str:
     """Return the queue that the scenario has; empty if it cannot be read any more."""
     try:
-        return results.scenario.queue
+        return results.scenario.queue_name
     except ScenarioError:
         return ""
 
