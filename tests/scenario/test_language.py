@@ -64,6 +64,12 @@ def test_a_link_is_two_directions() -> None:
     assert plan["observe"]["bottleneck"] == {"name": "uplink", "links": [0]}
 
 
+def test_ten_thousand_hosts_a_side() -> None:
+    sides = {"topology.left": {"hosts": 10_000}, "topology.right": {"hosts": 10_000}}
+    plan = Scenario.from_toml(DUMBBELL).replace(sides).plan()
+    assert len(plan["links"]) == 2 * (2 * 10_000 + 1)
+
+
 def test_directions_override() -> None:
     changes = {
         "links.uplink.forward.rate": "5mbit",

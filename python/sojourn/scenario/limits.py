@@ -16,7 +16,8 @@ KEY_PARTS = 32
 TEXT_CHARACTERS = 64 * 1024
 DEPTH = 12
 VALUES = 100_000
-LINKS = 20_000
+LINKS = 200_000
+"""Directions, of which a link has two."""
 HOSTS = 10_000
 RING = _ENGINE["ring"]
 CHANGES = 10_000
