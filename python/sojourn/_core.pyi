@@ -24,6 +24,7 @@ __all__ = [
     "QueueBench",
     "RcvbufTuner",
     "Record",
+    "Records",
     "SourceBench",
     "StoreParts",
     "UdpServer",
@@ -72,6 +73,7 @@ __all__ = [
     "rcvbuf_state_folder",
     "scaled_warmup",
     "simulate",
+    "simulate_many",
     "simulate_server",
     "summarize",
     "t_isf",
@@ -251,6 +253,16 @@ class Record:
     @property
     def captures(self) -> list[bytes]: ...
     def table(self, name: str, /) -> list[Column]: ...
+
+@final
+class Records:
+    @property
+    def seconds(self) -> list[float]: ...
+    @property
+    def fault(self) -> BaseException | None: ...
+    def __len__(self) -> int: ...
+    def __getitem__(self, number: int, /) -> Record: ...
+    def tables(self, name: str, /) -> list[tuple[list[int], list[int], list[Column]]]: ...
 
 @final
 class Balancer:
@@ -545,6 +557,11 @@ def simulate(
     progress: Callable[[float, int], bool | None] | None = None,
     /,
 ) -> Record: ...
+def simulate_many(
+    runs: Sequence[tuple[str, int]],
+    progress: Callable[[float, int], bool | None] | None = None,
+    /,
+) -> Records: ...
 def simulate_server(params_json: str, seed: int, /) -> str: ...
 def verify(name: str, text: str, /) -> str: ...
 def fingerprint() -> str: ...

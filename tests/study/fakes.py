@@ -11,12 +11,14 @@ from typing import TYPE_CHECKING, Any, cast
 
 from sojourn.scenario.engine import ASKED
 from sojourn.scenario.models import Question
+from sojourn.study.together import Listed, one_by_one
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from sojourn.scenario import Scenario
     from sojourn.scenario.engine import Column, Engine, RunProgress
+    from sojourn.study.together import Wanted
 
 
 class FakeScenario:
@@ -164,6 +166,18 @@ class FakeEngine:
         }
         digest = hashlib.sha256(f"{plan_json}{seed}{self.mark}".encode()).hexdigest()
         return FakeRecord(tables, digest[:32], 1000, complete=True)
+
+
+class ManyEngine(FakeEngine):
+    """Makes several runs in one call; `calls` are their numbers."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**options)
+        self.calls: list[int] = []
+
+    def simulate_many(self, runs: Wanted, progress: RunProgress | None = None) -> Listed:
+        self.calls.append(len(runs))
+        return one_by_one(self, runs, progress)
 
 
 def _noise(text: str, seed: int) -> float:

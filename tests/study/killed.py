@@ -1,4 +1,7 @@
-"""A study in a process of its own, to be killed: FOLDER SEEDS PAUSE, or ADDRESS TRACE after it."""
+"""A study in a process of its own, to be killed: FOLDER SEEDS PAUSE.
+
+Then `many`, of an engine that makes several runs in a call, or ADDRESS TRACE of a cluster.
+"""
 
 from __future__ import annotations
 
@@ -9,12 +12,14 @@ import sojourn.study.store  # noqa: F401 - what it takes to load is no part of t
 from sojourn import extras
 from sojourn.study import Study
 from tests.study.clusters import TracedEngine
-from tests.study.fakes import FakeEngine, scenario
+from tests.study.fakes import FakeEngine, ManyEngine, scenario
 
 if __name__ == "__main__":
     folder, seeds, pause, *cluster = sys.argv[1:]
     engine, on = FakeEngine(pause=float(pause)), None
-    if cluster:
+    if cluster == ["many"]:
+        engine = ManyEngine(pause=float(pause))
+    elif cluster:
         on, trace = cluster
         engine = TracedEngine(Path(trace), float(pause))
     extras.require("pandas", "pyarrow")

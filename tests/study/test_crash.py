@@ -25,10 +25,10 @@ from tests.study.test_study import LAYOUT
 ROOT = Path(__file__).parents[2]
 
 
-def start(folder: Path, seeds: int, pause: float) -> subprocess.Popen[str]:
+def start(folder: Path, seeds: int, pause: float, *more: str) -> subprocess.Popen[str]:
     env = {**os.environ, "PYTHONPATH": f"{ROOT / 'python'}:{ROOT}"}
     process = subprocess.Popen(
-        [sys.executable, "-m", "tests.study.killed", str(folder), str(seeds), str(pause)],
+        [sys.executable, "-m", "tests.study.killed", str(folder), str(seeds), str(pause), *more],
         cwd=ROOT,
         env=env,
         stdout=subprocess.PIPE,
@@ -47,14 +47,17 @@ def _study(seeds: int) -> Study:
     return Study(scenario()).vary(queue=["pfifo", "codel", "red"]).seeds(seeds)
 
 
+@pytest.mark.parametrize("more", [(), ("many",)])
 @pytest.mark.parametrize("times", [6, pytest.param(12, marks=pytest.mark.slow)])
-def test_killed_at_random_moments_nothing_is_lost_or_doubled(tmp_path: Path, times: int) -> None:
+def test_killed_at_random_moments_nothing_is_lost_or_doubled(
+    tmp_path: Path, times: int, more: tuple[str, ...]
+) -> None:
     seeds, folder = 40, tmp_path / "killed"
     whole = reference(seeds, tmp_path / "whole")
     rng = random.Random(1)
     kills = 0
     for _ in range(times):
-        process = start(folder, seeds, 0.004)
+        process = start(folder, seeds, 0.004, *more)
         try:
             process.wait(rng.uniform(0.02, 0.35))
         except subprocess.TimeoutExpired:

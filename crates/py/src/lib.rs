@@ -10,6 +10,7 @@ mod endpoint;
 mod errors;
 mod fingerprint;
 mod flows;
+mod many;
 mod observed;
 mod own;
 mod parse;
@@ -41,6 +42,8 @@ mod _core {
     use crate::fingerprint::{fingerprint, version};
     #[pymodule_export]
     use crate::flows::plan_flows;
+    #[pymodule_export]
+    use crate::many::{Records, simulate_many};
     #[pymodule_export]
     use crate::observed::{observe_flows, observe_queues, unobserved};
     #[pymodule_export]

@@ -52,39 +52,52 @@ pub(crate) fn simulate(
     seed: u64,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<Record> {
-    let mut plan = read(plan_json)?;
-    let faults = own::bind(py, &mut plan)?;
-    let mut raised: Option<PyErr> = None;
-    let outcome = py.detach(|| {
-        let mut watch = |now: sojourn_sim::Progress| {
-            if faults.as_ref().is_some_and(|faults| faults.any()) {
-                return Control::Stop;
-            }
-            let answer = Python::attach(|py| -> PyResult<bool> {
+    let record = py.detach(|| {
+        make(plan_json, seed, &mut |now| {
+            Python::attach(|py| {
                 py.check_signals()?;
                 let Some(call) = &progress else { return Ok(true) };
                 let answer = call.bind(py).call1((now.fraction(), now.events))?;
                 Ok(answer.is_none() || answer.is_truthy()?)
-            });
-            match answer {
-                Ok(true) => Control::Continue,
-                Ok(false) => Control::Stop,
-                Err(error) => {
-                    raised = Some(error);
-                    Control::Stop
-                }
+            })
+        })
+    })?;
+    Ok(Record::new(record))
+}
+
+/// Runs a plan with a seed, called without the interpreter; `ask` says whether to go on.
+pub(crate) fn make(
+    plan_json: &str,
+    seed: u64,
+    ask: &mut dyn FnMut(&sojourn_sim::Progress) -> PyResult<bool>,
+) -> PyResult<sojourn_sim::Record> {
+    let mut plan = read(plan_json)?;
+    let faults =
+        if plan.sources.is_empty() { None } else { Python::attach(|py| own::bind(py, &mut plan))? };
+    let mut raised: Option<PyErr> = None;
+    let outcome = sojourn_sim::run(&plan, seed, &mut |now| {
+        if faults.as_ref().is_some_and(|faults| faults.any()) {
+            return Control::Stop;
+        }
+        match ask(&now) {
+            Ok(true) => Control::Continue,
+            Ok(false) => Control::Stop,
+            Err(error) => {
+                raised = Some(error);
+                Control::Stop
             }
-        };
-        sojourn_sim::run(&plan, seed, &mut watch)
+        }
     });
+    if faults.is_some() {
+        Python::attach(|_| drop(plan)); // it refers to objects of Python's
+    }
     if let Some(error) = raised.or_else(|| faults.and_then(|faults| faults.take())) {
         return Err(error);
     }
-    match outcome {
-        Ok(record) => Ok(Record { record }),
-        Err(RunError::Plan(error)) => Err(plan_error(py, &error)),
-        Err(error) => Err(PyRuntimeError::new_err(error.to_string())),
-    }
+    outcome.map_err(|error| match error {
+        RunError::Plan(errors) => Python::attach(|py| plan_error(py, &errors)),
+        error => PyRuntimeError::new_err(error.to_string()),
+    })
 }
 
 /// Simulates a UDP server with receive buffers, given as JSON; its outcome as JSON.
@@ -106,11 +119,15 @@ pub(crate) fn simulate_server(py: Python<'_>, params_json: &str, seed: u64) -> P
 /// What one run left behind.
 #[pyclass(frozen, module = "sojourn._core")]
 pub(crate) struct Record {
-    record: sojourn_sim::Record,
+    record: Arc<sojourn_sim::Record>,
 }
 
 impl Record {
     pub(crate) fn new(record: sojourn_sim::Record) -> Self {
+        Self::shared(Arc::new(record))
+    }
+
+    pub(crate) fn shared(record: Arc<sojourn_sim::Record>) -> Self {
         Self { record }
     }
 }
@@ -150,17 +167,21 @@ impl Record {
     /// A table as a list of `(column, unit, dtype, data)`.
     #[pyo3(signature = (name, /))]
     fn table<'py>(&self, py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyList>> {
-        let table = match name {
-            "summary" => &self.record.summary,
-            "flows" => &self.record.flows,
-            "queues" => &self.record.queues,
-            "series" => &self.record.series,
-            "distributions" => &self.record.distributions,
-            "flow_series" => &self.record.flow_series,
-            _ => return Err(PyKeyError::new_err(format!("no table called `{name}`"))),
-        };
-        columns(py, table)
+        columns(py, table_of(&self.record, name)?)
     }
+}
+
+/// The table of a record that is called so.
+pub(crate) fn table_of<'a>(record: &'a sojourn_sim::Record, name: &str) -> PyResult<&'a Table> {
+    Ok(match name {
+        "summary" => &record.summary,
+        "flows" => &record.flows,
+        "queues" => &record.queues,
+        "series" => &record.series,
+        "distributions" => &record.distributions,
+        "flow_series" => &record.flow_series,
+        _ => return Err(PyKeyError::new_err(format!("no table called `{name}`"))),
+    })
 }
 
 pub(crate) fn columns<'py>(py: Python<'py>, table: &Table) -> PyResult<Bound<'py, PyList>> {

@@ -17,6 +17,10 @@ Column = tuple[str, str, str, bytes | list[str]]
 """Name, unit, dtype (`f8`, `i8`, `?`, `text`), data."""
 
 _STRUCT = {"f8": "d", "i8": "q", "?": "?"}
+_SIZES = {dtype: struct.calcsize(f"<{code}") for dtype, code in _STRUCT.items()}
+
+Stack = tuple[Sequence[int], Sequence[int], Sequence[Column]]
+"""A table of several runs: their numbers, the rows of each, and the rows of all in columns."""
 
 
 def values_of(column: Column) -> list[Any]:
@@ -29,7 +33,34 @@ def values_of(column: Column) -> list[Any]:
     return [value for (value,) in struct.iter_unpack(f"<{_STRUCT[dtype]}", data)]
 
 
-TABLES = ("summary", "flows", "queues", "series", "distributions")
+def rows_of(table: Sequence[Column]) -> int:
+    """Return the number of a table's rows."""
+    if not table:
+        return 0
+    _, _, dtype, data = table[0]
+    return len(data) // (1 if isinstance(data, list) else _SIZES[dtype])
+
+
+def of_runs(stacks: Iterable[Stack]) -> dict[int, list[Column]]:
+    """Return the table of each run by its number."""
+    found: dict[int, list[Column]] = {}
+    for numbers, rows, table in stacks:
+        begin = 0
+        for number, count in zip(numbers, rows, strict=True):
+            end = begin + count
+            found[number] = [
+                (name, unit, dtype, data[begin * size : end * size])
+                for name, unit, dtype, data in table
+                for size in [1 if isinstance(data, list) else _SIZES[dtype]]
+            ]
+            begin = end
+    return found
+
+
+SUMMARY = "summary"
+"""The table of one row, with the run's metrics."""
+
+TABLES = (SUMMARY, "flows", "queues", "series", "distributions")
 """The tables of every run's record."""
 
 SEEDS = 2**64
@@ -62,13 +93,34 @@ class Record(Protocol):
         """Return one of `TABLES` or `ASKED`."""
 
 
+class Records(Protocol):
+    """What several runs leave behind: those before one that failed or was stopped."""
+
+    @property
+    def seconds(self) -> Sequence[float]:
+        """How long each took."""
+
+    @property
+    def fault(self) -> BaseException | None:
+        """The error of the run after them."""
+
+    def __len__(self) -> int: ...
+
+    def __getitem__(self, number: int, /) -> Record: ...
+
+    def tables(self, name: str, /) -> Sequence[Stack]:
+        """Return one of `TABLES` or `ASKED`: a stack for each set of columns."""
+
+
 class Engine(Protocol):
     """Something that runs plans.
 
-    It may have more: `name`; `slots`, the runs at a time that this machine bears; `limits`, what
-    its results cannot say, in a sentence; `untold`, the beginnings of the names of metrics that it
-    does not measure; and `check(plan_json, seed)`, which raises an error with all `problems` of a
-    plan that it cannot run.
+    It may have more: `simulate_many(runs, progress)`, which makes many in one call and returns
+    their `Records`, and `call_seconds`, the time that such a call is to take; `name`; `slots`, the
+    runs at a time that this machine bears; `limits`, what its results cannot say, in a sentence;
+    `untold`, the beginnings of the names of metrics that it does not measure; and
+    `check(plan_json, seed)`, which raises an error with all `problems` of a plan that it cannot
+    run.
     """
 
     def fingerprint(self) -> str:

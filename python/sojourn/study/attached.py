@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 from pathlib import Path
 from typing import Any
 
@@ -16,11 +17,13 @@ PCAPNG = bytes.fromhex("0a0d0d0a")
 """How captures of real packets begin: with both sides of the queue in one file."""
 
 
-def write(folder: Path, plan: dict[str, Any], record: Record) -> dict[str, str]:
+def write(folder: Path, plan_json: str, record: Record) -> dict[str, str]:
     """Write a run's files, if it has some, as a folder; returns their digests by name."""
     found: dict[str, bytes] = {}
-    for link, capture in zip(_capture_names(plan), record.captures, strict=False):
-        found[f"{link}ng" if capture.startswith(PCAPNG) else link] = capture
+    if captures := record.captures:
+        names = _capture_names(json.loads(plan_json))
+        for link, capture in zip(names, captures, strict=False):
+            found[f"{link}ng" if capture.startswith(PCAPNG) else link] = capture
     found.update(getattr(record, "files", {}))
     if found:
         disk.replace_folder(folder, found)

@@ -242,18 +242,13 @@ def units(table: pa.Table) -> dict[str, str]:
     return found
 
 
-def with_front(table: pa.Table, front: Mapping[str, Any]) -> pa.Table:
-    """Put constant columns in front."""
-    return with_columns(table, {name: [value] * table.num_rows for name, value in front.items()})
-
-
-def with_columns(table: pa.Table, front: Mapping[str, Sequence[Any]]) -> pa.Table:
+def with_front(table: pa.Table, front: Mapping[str, Sequence[Any]]) -> pa.Table:
     """Put columns in front; a column of the table with such a name gets another one."""
-    table = table.rename_columns([f"metric.{n}" if n in front else n for n in table.column_names])
-    for position, (name, values) in enumerate(front.items()):
-        column = pa.array(values, _FRONT.get(name))
-        table = table.add_column(position, pa.field(name, column.type), column)
-    return table
+    arrays = {name: pa.array(values, _FRONT.get(name)) for name, values in front.items()}
+    fields = [field.with_name(f"metric.{field.name}") if field.name in front else field
+              for field in table.schema]  # fmt: skip
+    schema = pa.schema([*(pa.field(n, array.type) for n, array in arrays.items()), *fields])
+    return pa.Table.from_arrays([*arrays.values(), *table.columns], schema=schema)
 
 
 def without_front(table: pa.Table, front: Sequence[str]) -> pa.Table:

@@ -14,7 +14,7 @@ from sojourn.study.batches import Batch
 from sojourn.study.kept import Kept
 from sojourn.study.manifest import Manifest
 
-SUMMARY = "summary.parquet"
+SUMMARY_FILE = "summary.parquet"
 """A row for each run that the manifest lists: factors, seed and key in front, then the metrics."""
 
 
@@ -91,4 +91,4 @@ def summary_of(
         table = table.select(kept.columns(table.column_names))
     factors = {name: [r[0][name] for r in rows] for name in rows[0][0]}
     seeds, keys = [r[1] for r in rows], [r[2] for r in rows]
-    return columns.with_columns(table, {**factors, "seed": seeds, "key": keys})
+    return columns.with_front(table, {**factors, "seed": seeds, "key": keys})

@@ -6,23 +6,23 @@ are made elsewhere. The main thread watches, reports progress and hears Ctrl-C.
 
 from __future__ import annotations
 
-import json
 import threading
 import time
 from collections import deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from sojourn._core import PolicyError
 from sojourn.engines import SIM
-from sojourn.scenario.engine import Engine, Stopped
+from sojourn.scenario.engine import Engine, Record, Records, RunProgress
 from sojourn.study.cells import Level
 from sojourn.study.errors import ClusterError, PolicyFault, StudyError
 from sojourn.study.kept import Kept
 from sojourn.study.manifest import now
 from sojourn.study.progress import Progress, Report
+from sojourn.study.together import Made, Pace, simulate_many
 
 if TYPE_CHECKING:
     from sojourn.study.scratch import Scratch
@@ -99,8 +99,8 @@ class Runner:
         self._waiting = deque(sorted(missing, key=lambda task: task.seed))
         self._threads: list[threading.Thread] = []
         self._surplus = 0
-        self._fractions: dict[str, float] = {}
-        self._events_now: dict[str, int] = {}
+        self._pace = Pace(engine)
+        self._under_way: dict[str, tuple[float, int]] = {}
         self._stop = threading.Event()
         self._changed = threading.Condition()
         self._failure: BaseException | None = None
@@ -119,9 +119,9 @@ class Runner:
                 self.done,
                 self.total,
                 self.reused,
-                sum(self._fractions.values()),
+                sum(runs for runs, _ in self._under_way.values()),
                 time.monotonic() - self._begin,
-                self.events + sum(self._events_now.values()),
+                self.events + sum(events for _, events in self._under_way.values()),
                 self.workers.note(),
             )
 
@@ -192,73 +192,88 @@ class Runner:
                     return
                 if not self._waiting:
                     return
-                task = self._waiting.popleft()
+                count = self._pace.size(len(self._waiting), len(self._threads))
+                tasks = [self._waiting.popleft() for _ in range(count)]
             try:
-                self._one(task)
-            except PolicyError as error:  # the fault of one policy; the other runs are made
-                self._faults[task.key] = _explained(task, error, self.store.folder)
+                self._make(tasks)
             except BaseException as error:  # noqa: BLE001 - handed to the main thread
-                if self._failure is None:
-                    self._failure = _explained(task, error, self.store.folder)
-                self._stop.set()
+                self._failed(tasks[0], error)
             finally:
                 with self._changed:
-                    self._fractions.pop(task.key, None)
-                    self.events += self._events_now.pop(task.key, 0)
                     self._changed.notify_all()
 
-    def _finished(self, *, reused: bool) -> None:
+    def _failed(self, task: Task, error: BaseException) -> None:
+        """Note a failure; that of one policy leaves the other runs to be made."""
+        if isinstance(error, PolicyError):
+            self._faults[task.key] = _explained(task, error, self.store.folder)
+            return
+        if self._failure is None:
+            self._failure = _explained(task, error, self.store.folder)
+        self._stop.set()
+
+    def _make(self, tasks: Sequence[Task]) -> None:
+        """Make those of the runs that nobody else makes, in one call, and keep them."""
+        # Another process may have made some in the meantime.
+        left = [task for task in tasks if not self.store.has(task.key)]
+        claimed = self.store.claim(task.key for task in left)
+        mine = [task for task in left if task.key in claimed]
         with self._changed:
-            self.done += 1
-            self.reused += reused
-
-    def _one(self, task: Task) -> None:
-        if self.store.has(task.key):  # another process made it in the meantime
-            self._finished(reused=True)
+            self.done += len(tasks) - len(left)
+            self.reused += len(tasks) - len(left)
+            self._waiting.extend(task for task in left if task.key not in claimed)
+        if not mine:
+            if left:
+                self._stop.wait(BUSY_WAIT)
             return
-        if not self.store.claim(task.key):
-            with self._changed:
-                self._waiting.append(task)
-            self._stop.wait(BUSY_WAIT)
-            return
+        made = 0
         try:
-            begin = time.perf_counter()
-            try:
-                record = self.engine.simulate(task.plan_json, task.seed, self._listener(task.key))
-            except Stopped:
-                record = None
-            if record is None or not record.complete:
-                self.store.release(task.key)
-                return
-            # Made elsewhere: waiting and travel are not part of it.
-            seconds = getattr(record, "seconds", time.perf_counter() - begin)
-            self._events_now[task.key] = record.events
-            about = {
-                "seed": task.seed,
-                "factors": dict(task.factors),
-                "engine": self.fingerprint,
-                "version": self.engine.version(),
-                "trace_hash": record.trace_hash,
-                "events": record.events,
-                "seconds": round(seconds, 3),
-                "made": now(),
-                "plan": json.loads(task.plan_json),
-            }
-            real = getattr(record, "real", None)
-            if real is not None:  # how it was run, and whether it is to be believed
-                about["real"] = real
-            self.store.add(task.key, record, about, self.kept)
-        except BaseException:
-            self.store.release(task.key)
-            raise
-        self._finished(reused=False)
-
-    def _listener(self, key: str) -> Any:
-        def listen(fraction: float, events: int) -> bool:
-            # Assignments to a dictionary are atomic; `progress` copies under the lock.
+            wanted = [(task.plan_json, task.seed) for task in mine]
+            records = simulate_many(self.engine, wanted, self._listener(mine[0].key, len(mine)))
+            made = self._keep(mine, records)
+        finally:
             with self._changed:
-                self._fractions[key] = fraction
-                self._events_now[key] = events
+                self._under_way.pop(mine[0].key, None)
+            self.store.release(task.key for task in mine[made:])
+        rest = mine[made:]
+        if records.fault is not None:
+            self._failed(rest.pop(0), records.fault)
+        with self._changed:
+            self._waiting.extendleft(reversed(rest))
+
+    def _keep(self, tasks: Sequence[Task], records: Records) -> int:
+        """Take the runs that were made, the first of these; returns their number."""
+        count, seconds = len(records), records.seconds
+        if not count:
+            return 0
+        runs = [self._made(tasks[i], records[i], seconds[i]) for i in range(count)]
+        self.store.add(runs, records, self.kept)
+        with self._changed:
+            self._pace.learn(seconds)
+            self.done += count
+            self.events += sum(run.about["events"] for run in runs)
+            self._under_way.pop(tasks[0].key, None)
+        return count
+
+    def _made(self, task: Task, record: Record, seconds: float) -> Made:
+        about = {
+            "seed": task.seed,
+            "factors": dict(task.factors),
+            "engine": self.fingerprint,
+            "version": self.engine.version(),
+            "trace_hash": record.trace_hash,
+            "events": record.events,
+            "seconds": round(seconds, 3),
+            "made": now(),
+        }
+        real = getattr(record, "real", None)
+        if real is not None:  # how it was run, and whether it is to be believed
+            about["real"] = real
+        return Made(task.key, about, task.plan_json)
+
+    def _listener(self, key: str, runs: int) -> RunProgress:
+        def listen(fraction: float, events: int) -> bool:
+            with self._changed:
+                self._under_way[key] = fraction * runs, events
             return not self._stop.is_set()
 
         return listen

@@ -10,21 +10,21 @@ import json
 import pickle
 import threading
 import zlib
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sojourn.scenario.engine import ASKED, TABLES, Column, Record
+from sojourn.scenario.engine import ASKED, SUMMARY, TABLES, Column, Records, of_runs
 from sojourn.study import attached
 from sojourn.study.errors import ResultsError
 from sojourn.study.kept import Kept
 from sojourn.study.manifest import Manifest
 from sojourn.study.rows import PlainRows
+from sojourn.study.together import Made
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-SUMMARY = "summary"
 TABLE_FILES = "tables"
 
 
@@ -36,6 +36,8 @@ class Scratch:
         self._lock = threading.Lock()
         self._manifest: Manifest | None = None
         self._about: dict[str, str] = {}
+        self._plans: dict[str, str] = {}
+        self._places: dict[str, tuple[Path, int]] = {}
         self._summaries: dict[str, Sequence[Column]] = {}
 
     def open(self, wanted: Manifest) -> Manifest:
@@ -66,34 +68,32 @@ class Scratch:
         """The keys of all runs."""
         return set(self._summaries)
 
-    def claim(self, key: str) -> bool:
-        """Reserve a run: it is always free."""
-        return not self.has(key)
+    def claim(self, keys: Iterable[str]) -> set[str]:
+        """Reserve runs: they are always free."""
+        return {key for key in keys if not self.has(key)}
 
-    def release(self, key: str) -> None:
-        """Give up a claim."""
+    def release(self, keys: Iterable[str]) -> None:
+        """Give up claims."""
 
-    def add(self, key: str, record: Record, about: dict[str, Any], kept: Kept) -> None:
-        """Take what is kept of a run."""
-        about = dict(about)
-        if not kept.everything:
-            about["kept"] = kept.as_dict()
-        about["files"] = attached.write(self.files(key), about["plan"], record)
-        tables = {
-            name: list(kept.of_table(name, record.table(name)))
+    def add(self, runs: Sequence[Made], records: Records, kept: Kept) -> None:
+        """Take what is kept of runs."""
+        stacks = {
+            name: [(n, rows, kept.of_table(name, table)) for n, rows, table in records.tables(name)]
             for name in (*TABLES, *ASKED)
             if kept.has_table(name)
         }
-        summary = tables.pop(SUMMARY)
-        path = self._tables(key)
+        summaries = of_runs(stacks.pop(SUMMARY))
+        path = self.folder / TABLE_FILES / runs[0].key
         path.parent.mkdir(exist_ok=True)
-        path.write_bytes(zlib.compress(pickle.dumps(tables), 1))
-        with self._lock:
-            self._about[key] = json.dumps(about)
-            self._summaries[key] = summary
-
-    def _tables(self, key: str) -> Path:
-        return self.folder / TABLE_FILES / key
+        path.write_bytes(zlib.compress(pickle.dumps(stacks), 1))
+        for number, run in enumerate(runs):
+            about = {**run.about, **({} if kept.everything else {"kept": kept.as_dict()})}
+            about["files"] = attached.write(self.files(run.key), run.plan_json, records[number])
+            with self._lock:
+                self._about[run.key] = json.dumps(about)
+                self._plans[run.key] = run.plan_json
+                self._places[run.key] = path, number
+                self._summaries[run.key] = summaries[number]
 
     def files(self, key: str) -> Path:
         """Return the folder of a run's captures, which exists if it has some."""
@@ -103,7 +103,7 @@ class Scratch:
         """Return what is recorded of a run beside its tables: plan, seed, trace hash, ..."""
         if key not in self._about:
             raise ResultsError(self.folder, f"there is no run {key}")
-        return {"key": key, **json.loads(self._about[key])}
+        return {"key": key, **json.loads(self._about[key]), "plan": json.loads(self._plans[key])}
 
     def table(self, key: str, name: str) -> pa.Table | None:
         """Return one table of a run; None if the run has no such table."""
@@ -111,8 +111,9 @@ class Scratch:
 
         if name == SUMMARY:
             return columns.to_arrow(self._summaries[key])
-        packed = zlib.decompress(self._tables(key).read_bytes())
-        found: Sequence[Column] = pickle.loads(packed).get(name, ())  # noqa: S301 - our own
+        path, number = self._places[key]
+        stacks = pickle.loads(zlib.decompress(path.read_bytes()))  # noqa: S301 - our own
+        found = of_runs(stacks.get(name, ())).get(number, [])
         return None if not found and name in ASKED else columns.to_arrow(found)
 
     def summary(self, of: Manifest, metrics: Sequence[str] | None = None) -> PlainRows | None:

@@ -21,18 +21,19 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, Self
 
+import numpy as np
 import pyarrow as pa
 
-from sojourn.scenario.engine import ASKED, TABLES, Record
+from sojourn.scenario.engine import ASKED, SUMMARY, TABLES, Record, Records
 from sojourn.study import attached, batches, columns, disk, manifest
 from sojourn.study.attached import FILES
 from sojourn.study.batches import Batch
 from sojourn.study.claims import Claims
-from sojourn.study.compact import SUMMARY, compact, summary_of
+from sojourn.study.compact import SUMMARY_FILE, compact, summary_of
 from sojourn.study.errors import ResultsError, StudyError
 from sojourn.study.kept import Kept
-from sojourn.study.key import canonical
 from sojourn.study.manifest import Manifest
+from sojourn.study.together import Made
 
 if sys.platform != "win32":
     import fcntl
@@ -186,7 +187,7 @@ class Store:
             files.rmdir()
 
     def _summarise(self, of: Manifest) -> None:
-        path = self.folder / SUMMARY
+        path = self.folder / SUMMARY_FILE
         wanted = [key for _, _, key in of.runs() if self.has(key)]
         with contextlib.suppress(ResultsError):
             there = columns.read(path, ["key"])
@@ -249,54 +250,57 @@ class Store:
         with self._lock:
             return {*self._batches, *self._compacted, *self._keys}
 
-    def claim(self, key: str) -> bool:
-        """Reserve a run for this session; false if another one is making it or has made it."""
+    def claim(self, keys: Iterable[str]) -> set[str]:
+        """Reserve runs for this session; returns those that nobody else makes or has made."""
         with self._lock:
-            if not self._claims.take(key):
-                return False
+            mine = {key for key in keys if self._claims.take(key)}
             self.refresh()
-            if self.has(key):
-                self._claims.release(key)
-                return False
-            return True
+            there = {key for key in mine if self.has(key)}
+            self.release(there)
+            return mine - there
 
-    def release(self, key: str) -> None:
-        """Give up a claim."""
+    def release(self, keys: Iterable[str]) -> None:
+        """Give up claims."""
         with self._lock:
-            self._claims.release(key)
+            for key in keys:
+                self._claims.release(key)
 
     # Writing
 
-    def add(self, key: str, record: Record, about: dict[str, Any], kept: Kept) -> None:
-        """Take what is kept of a claimed run; `flush` writes it and releases the claim."""
-        about = dict(about)
-        plan = about.pop("plan")
-        if not kept.everything:
-            about["kept"] = kept.as_dict()
-        about["files"] = attached.write(self.files(key), plan, record)
+    def add(self, runs: Sequence[Made], records: Records, kept: Kept) -> None:
+        """Take what is kept of claimed runs; `flush` writes it and releases the claims."""
+        abouts = [self._about(run, records[number], kept) for number, run in enumerate(runs)]
+        front = {
+            "key": pa.array([run.key for run in runs], pa.string()),
+            "about": pa.array(abouts, pa.string()),
+            "plan": pa.array([run.plan_json for run in runs], pa.string()),
+        }
         parts: batches.Tables = {}
         for name in (*TABLES, *ASKED):
             if not kept.has_table(name):
                 continue
-            table = kept.of_table(name, record.table(name))
-            if not table and name in ASKED:
-                continue
-            parts[name] = [columns.to_arrow(table)]
-        (summary,) = parts.pop("summary")
-        if summary.num_rows != 1:
-            raise StudyError(f"the summary has {summary.num_rows} rows; a summary has one")
-        front = {"key": key, "about": json.dumps(about), "plan": canonical(plan)}
-        parts = {
-            name: [columns.with_front(t, {"key": key}) for t in p] for name, p in parts.items()
-        }
-        parts[batches.RUNS] = [columns.with_front(summary, front)]
+            place, before = (batches.RUNS, list(front)) if name == SUMMARY else (name, ["key"])
+            for numbers, rows, table in records.tables(name):
+                if not table and name in ASKED:
+                    continue
+                if name == SUMMARY and set(rows) != {1}:
+                    raise StudyError(f"the summary has {max(rows)} rows; a summary has one")
+                of = pa.array(np.repeat(numbers, rows))
+                part = columns.to_arrow(kept.of_table(name, table))
+                part = columns.with_front(part, {n: front[n].take(of) for n in before})
+                parts.setdefault(place, []).append(part)
         with self._lock:
-            self._keys.append(key)
+            self._keys.extend(run.key for run in runs)
             for name, new in parts.items():
                 self._pending.setdefault(name, []).extend(new)
                 self._size += sum(table.nbytes for table in new)
             if self._size >= MOST_PENDING:
                 self.flush()
+
+    def _about(self, run: Made, record: Record, kept: Kept) -> str:
+        about = {**run.about, **({} if kept.everything else {"kept": kept.as_dict()})}
+        about["files"] = attached.write(self.files(run.key), run.plan_json, record)
+        return json.dumps(about)
 
     def flush(self) -> None:
         """Append the pending runs to the log and release their claims."""
@@ -315,8 +319,7 @@ class Store:
                 raise
             finally:
                 keys, self._keys, self._pending, self._size = self._keys, [], {}, 0
-                for key in keys:
-                    self._claims.release(key)
+                self.release(keys)
             self._scan(self._own)
 
     # Reading
@@ -358,7 +361,7 @@ class Store:
 
     def table(self, key: str, name: str) -> pa.Table | None:
         """Return one table of a run; None if the run has no such table."""
-        if name == "summary":
+        if name == SUMMARY:
             rows = self._part(key, batches.RUNS)
             return None if rows is None else columns.without_front(rows, ["key", "about", "plan"])
         rows = self._part(key, name)
