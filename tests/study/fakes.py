@@ -54,7 +54,7 @@ class FakeScenario:
         return self.replace({"queue": queue})
 
     def as_dict(self) -> dict[str, Any]:
-        return dict(self.data)
+        return {"observe": {"series": "1s"}, **self.data}
 
     def plan(self) -> dict[str, Any]:
         plan: dict[str, Any] = json.loads(self.plan_json)

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
+from sojourn.scenario import Scenario
 from sojourn.show.data import distribution, places, series
 from sojourn.study import Results, Study, StudyError
 from sojourn.study.file import from_data
 from tests.study.fakes import FakeEngine, scenario
 
-if TYPE_CHECKING:
-    from pathlib import Path
+HOME = Path(__file__).parents[2] / "examples" / "home.toml"
 
 
 def study(seeds: int = 2) -> Study:
@@ -42,6 +42,26 @@ def test_only_what_is_wanted_is_on_disk(tmp_path: Path) -> None:
     assert series(run, "throughput", "uplink") is None
     # What was left out is had by running it again.
     assert len(run.replay(FakeEngine()).table("series")) == 3
+
+
+def test_a_study_keeps_time_series_if_asked(tmp_path: Path) -> None:
+    home = Scenario.load(HOME).replace({"duration": "2s", "warmup": "1s"})
+    varied = Study(home).vary(queue=["codel", "pie"]).seeds(1)
+    asked = Study(home.replace({"observe.series": "100ms"})).vary(queue=["codel", "pie"]).seeds(1)
+    cases = {
+        "not": (varied, False),
+        "asked": (asked, True),
+        "named": (varied.keep(tables=["series"]), True),
+        "metrics": (varied.keep(["goodput"]), False),
+        "one": (Study(home).seeds(1), True),
+    }
+    for name, (study, kept) in cases.items():
+        study.run(tmp_path / name)
+        assert (tmp_path / name / "series.parquet").exists() == kept, name
+    run = Results.open(tmp_path / "not").run(queue="pie")
+    with pytest.raises(StudyError, match=r"does not keep the table `series`; name it in"):
+        run.table("series")
+    assert len(Results.open(tmp_path / "asked").run(queue="pie").table("series")) == 21
 
 
 def test_values_are_those_of_a_study_that_keeps_all(tmp_path: Path) -> None:

@@ -13,12 +13,15 @@ from fnmatch import fnmatchcase
 from typing import Any, Self
 
 from sojourn.metrics import base, nearest, registry
-from sojourn.scenario.engine import ASKED, TABLES, Column
+from sojourn.scenario.engine import ASKED, SUMMARY, TABLES, Column
 from sojourn.study.errors import StudyError
 
 _PATTERN = re.compile(r"[*?\[\]]")
 #: Every run has one: it is what makes the study's table.
-_ALWAYS = "summary"
+_ALWAYS = SUMMARY
+
+WITHOUT_SERIES = tuple(name for name in (*TABLES, *ASKED) if name not in (SUMMARY, "series"))
+"""The tables besides the summary, but the time series: half of a run's bytes."""
 
 
 @dataclass(frozen=True)

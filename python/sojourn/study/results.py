@@ -69,7 +69,10 @@ class StoredRun:
         if name not in (*TABLES, *ASKED):
             raise StudyError(f"no table `{name}`; there are {', '.join((*TABLES, *ASKED))}")
         if not Kept.from_dict(self.about.get("kept", {})).has_table(name):
-            raise NotKept(f"{self.place}: its study does not keep the table `{name}`")
+            raise NotKept(
+                f"{self.place}: its study does not keep the table `{name}`; name it in "
+                "[study.keep] (tables), or replay the run"
+            )
         table = self._store.table(self.key, name)
         if table is None and name in ASKED:
             raise StudyError(f"{self.place}: its scenario did not ask for the table `{name}`")

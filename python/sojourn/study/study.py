@@ -12,7 +12,7 @@ from sojourn.scenario import Scenario
 from sojourn.scenario.engine import SEEDS, Engine
 from sojourn.study.cells import Cell, Factor, Level, Runnable, check, combine
 from sojourn.study.errors import PolicyFault, StudyError
-from sojourn.study.kept import Kept
+from sojourn.study.kept import WITHOUT_SERIES, Kept
 from sojourn.study.key import run_key
 from sojourn.study.manifest import Manifest, cell_entry, engine_entry
 from sojourn.study.progress import Report
@@ -22,6 +22,9 @@ from sojourn.study.table import Table
 
 if TYPE_CHECKING:
     from sojourn.study.cluster import Place
+
+KIND = "study"
+"""What a manifest calls it."""
 
 MOST_SEEDS = 1_000_000
 
@@ -68,7 +71,7 @@ class Study:
         self._factors: tuple[Factor, ...] = ()
         self._cells: tuple[Cell, ...] = ()
         self._seeds: tuple[int, ...] = seed_list(10)
-        self._kind = "study"
+        self._kind = KIND
         self._question: Mapping[str, Any] = {}
         self._kept = Kept()
 
@@ -78,7 +81,7 @@ class Study:
         name: str,
         cells: Iterable[tuple[Mapping[str, Level], Runnable]],
         *,
-        kind: str = "study",
+        kind: str = KIND,
         question: Mapping[str, Any] | None = None,
     ) -> Study:
         """Return a study of given cells, where levels are not combined freely."""
@@ -126,7 +129,8 @@ class Study:
 
         `metrics` are columns of the summary, by name or by pattern (`lb.*`, `*.sojourn_p95`);
         `tables` are those besides the summary (`flows`, `queues`, `series`, `distributions`,
-        `flow_series`). Not said, all are kept. What was left out of a run is had by its replay.
+        `flow_series`). Not said, all are kept; but a study that varies something keeps time series
+        only if its scenario sets `observe.series`. What was left out of a run is had by its replay.
         """
         return self._copy(kept=Kept.of(metrics, tables))
 
@@ -222,7 +226,7 @@ class Study:
             version=engines[0]["version"],
             engines=engines,
             question=self._question,
-            kept=self._kept.as_dict(),
+            kept=self._to_keep(cells).as_dict(),
         )
         tasks = [
             Task(
@@ -238,6 +242,14 @@ class Study:
         ]
         session.make(replace(wanted), tasks, progress)
         return wanted
+
+    def _to_keep(self, cells: Sequence[Cell]) -> Kept:
+        """Return what is kept: of a study that varies something, time series if asked for."""
+        if self._kept.tables is not None or self._kind != KIND or not self._factors:
+            return self._kept
+        if any("series" in cell.scenario.get("observe", {}) for cell in cells):
+            return self._kept
+        return replace(self._kept, tables=WITHOUT_SERIES)
 
     def _mine(self, table: Table) -> Table:
         """Return the rows asked for: the folder may hold more cells and seeds."""
