@@ -257,6 +257,26 @@ def test_a_lost_or_old_summary_is_made_again(tmp_path: Path) -> None:
     assert (folder / "summary.parquet").exists()
 
 
+def test_the_summary_file_and_the_runs_give_the_same_table(tmp_path: Path) -> None:
+    loads = {"light": {"rate": 5}, "heavy": {"rate": 20}}
+    varied = Study(scenario()).vary(queue=["pfifo", "codel"]).seeds(2)
+    varied.vary(load=loads).run(tmp_path, engine=FakeEngine())
+    (tmp_path / "summary.parquet").rename(tmp_path / "older")
+    # The same runs under other names: a summary with the former names is not this study's.
+    varied.vary(load={"small": loads["light"]}).run(tmp_path, engine=FakeEngine())
+    results = Results.open(tmp_path)
+    for metrics in (None, ["goodput"]):
+        written = results.table(metrics=metrics).frame
+        assert set(written["load"]) == {"light", "heavy", "small"}
+        (tmp_path / "summary.parquet").rename(tmp_path / "away")
+        computed = Results.open(tmp_path).table(metrics=metrics).frame
+        pd.testing.assert_frame_equal(written, computed)
+        (tmp_path / "older").rename(tmp_path / "summary.parquet")
+        pd.testing.assert_frame_equal(Results.open(tmp_path).table(metrics=metrics).frame, computed)
+        (tmp_path / "summary.parquet").rename(tmp_path / "older")
+        (tmp_path / "away").rename(tmp_path / "summary.parquet")
+
+
 def test_foreign_folders_are_left_alone(tmp_path: Path) -> None:
     (tmp_path / "thesis.tex").write_text("years of work")
     with pytest.raises(ResultsError, match=r"holds other files \(thesis.tex\)"):

@@ -83,12 +83,11 @@ def frame(table: pa.Table) -> pd.DataFrame:
     return found
 
 
-def read(path: Path, names: Sequence[str] | None = None) -> pa.Table:
-    """Read a Parquet file, or those of its columns, or say what is wrong with it."""
+def read(path: Path, wanted: Callable[[str], bool] = lambda _: True) -> pa.Table:
+    """Read a Parquet file, or the columns wanted of it, or say what is wrong with it."""
     with _opened(path) as file:
-        there = file.schema_arrow.names
-        wanted = None if names is None else [n for n in there if n in names]
-        return file.read(columns=wanted, use_threads=THREADS)
+        names = list(filter(wanted, file.schema_arrow.names))
+        return file.read(columns=names, use_threads=THREADS)
 
 
 @contextlib.contextmanager
@@ -167,7 +166,7 @@ class Rows:
         self._state: tuple[int, int, int] | None = None
         self._places: dict[str, tuple[int, int]] = {}
         self._starts: list[int] = []
-        self._group: tuple[int, pa.Table] | None = None
+        self._group: tuple[int, Sequence[str] | None, pa.Table] | None = None
 
     def refresh(self) -> bool:
         """Look at the file; returns whether it has changed since the last time."""
@@ -204,27 +203,31 @@ class Rows:
     def __iter__(self) -> Iterator[str]:
         return iter(self._places)
 
-    def rows(self, key: str) -> pa.Table | None:
-        """Return the rows of a run with the columns that it has; None if there is no file."""
+    def rows(self, key: str, names: Sequence[str] | None = None) -> pa.Table | None:
+        """Return the rows of a run with the columns that it has, or those of these names.
+
+        None if there is no file.
+        """
         if self._state is None:
             return None
         if key not in self._places:
-            return self._read(0).slice(0, 0)
+            return self._read(0, names).slice(0, 0)
         first, count = self._places[key]
         parts = []
         group = bisect_right(self._starts, first) - 1
         while count > 0:
-            table = self._read(group)
+            table = self._read(group, names)
             part = table.slice(first - self._starts[group], count)
             parts.append(part)
             first, count, group = first + part.num_rows, count - part.num_rows, group + 1
         return without_empty(pa.concat_tables(parts))
 
-    def _read(self, group: int) -> pa.Table:
-        if self._group is None or self._group[0] != group:
+    def _read(self, group: int, names: Sequence[str] | None) -> pa.Table:
+        if self._group is None or self._group[:2] != (group, names):
             with _opened(self.path) as file:
-                self._group = group, file.read_row_group(group, use_threads=THREADS)
-        return self._group[1]
+                found = file.read_row_group(group, columns=names, use_threads=THREADS)
+            self._group = group, names, found
+        return self._group[2]
 
 
 def rows_of(table: pa.Table, key: str) -> pa.Table:

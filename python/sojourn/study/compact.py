@@ -17,6 +17,9 @@ from sojourn.study.manifest import Manifest
 SUMMARY_FILE = "summary.parquet"
 """A row for each run that the manifest lists: factors, seed and key in front, then the metrics."""
 
+HIDDEN = ("about", "plan")
+"""Columns of runs that are no metrics; beside them is the key."""
+
 
 def compact(folder: Path, logged: Sequence[Batch]) -> None:
     """Add batches to the Parquet files of a folder. `runs.parquet` is replaced last."""
@@ -71,11 +74,13 @@ def summary_of(
     metrics: Sequence[str] | None,
 ) -> pa.Table | None:
     """Return the summaries of the manifest's runs in its order; None if there are none."""
-    parts = [part for _, tables in logged for part in tables]
+
+    def wanted(name: str) -> bool:
+        return name == "key" or (name in metrics if metrics else name not in HIDDEN)
+
+    parts = [p.select(list(filter(wanted, p.column_names))) for _, ts in logged for p in ts]
     if compacted.path.exists():
-        parts.insert(0, columns.read(compacted.path, metrics and ["key", *metrics]))
-    if metrics:
-        parts = [p.select([n for n in p.column_names if n == "key" or n in metrics]) for p in parts]
+        parts.insert(0, columns.read(compacted.path, wanted))
     if not parts:
         return None
     table = columns.stack(parts)
@@ -84,8 +89,7 @@ def summary_of(
     if not rows:
         return None
     table = columns.without_empty(table.take(pa.array([row for *_, row in rows])))
-    hidden = [n for n in ("key", "about", "plan") if n in table.column_names]
-    table = columns.without_front(table, hidden)
+    table = columns.without_front(table, ["key", *HIDDEN])
     kept = Kept.from_dict(of.kept)
     if not kept.everything:  # runs from before it was asked for may have more
         table = table.select(kept.columns(table.column_names))

@@ -190,7 +190,7 @@ class Results:
     @cached_property
     def bottleneck(self) -> str | None:
         """What the run's subject is called, a link or several, from the first run's plan."""
-        for key in self.keys:
+        for *_, key in self.manifest.runs():
             if self.store.has(key):
                 subject = self.store.about(key)["plan"].get("observe", {}).get("bottleneck")
                 return str(subject["name"]) if isinstance(subject, dict) else None

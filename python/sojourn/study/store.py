@@ -29,7 +29,7 @@ from sojourn.study import attached, batches, columns, disk, manifest
 from sojourn.study.attached import FILES
 from sojourn.study.batches import Batch
 from sojourn.study.claims import Claims
-from sojourn.study.compact import SUMMARY_FILE, compact, summary_of
+from sojourn.study.compact import HIDDEN, SUMMARY_FILE, compact, summary_of
 from sojourn.study.errors import ResultsError, StudyError
 from sojourn.study.kept import Kept
 from sojourn.study.manifest import Manifest
@@ -187,15 +187,24 @@ class Store:
             files.rmdir()
 
     def _summarise(self, of: Manifest) -> None:
-        path = self.folder / SUMMARY_FILE
-        wanted = [key for _, _, key in of.runs() if self.has(key)]
-        with contextlib.suppress(ResultsError):
-            there = columns.read(path, ["key"])
-            if "key" in there.column_names and there.column("key").to_pylist() == wanted:
-                return
+        if self._has_summary(of):
+            return
         table = self.summary(of)
         if table is not None:
-            disk.replace_file(path, columns.parquet(table))
+            disk.replace_file(self.folder / SUMMARY_FILE, columns.parquet(table))
+
+    def _has_summary(self, of: Manifest) -> bool:
+        """Return whether the file of all runs is there and has those of this manifest."""
+        here = self.keys
+        runs = [run for run in of.runs() if run[2] in here]
+        if not runs:
+            return False
+        front = {name: [factors[name] for factors, *_ in runs] for name in runs[0][0]}
+        front |= {"seed": [seed for _, seed, _ in runs], "key": [key for *_, key in runs]}
+        with contextlib.suppress(ResultsError):
+            there = columns.read(self.folder / SUMMARY_FILE, lambda name: name in front)
+            return bool(there.to_pydict() == front)
+        return False
 
     # Which runs there are
 
@@ -330,14 +339,14 @@ class Store:
 
     def about(self, key: str) -> dict[str, Any]:
         """Return what is recorded of a run beside its tables: plan, seed, trace hash, ..."""
-        table = self._part(key, batches.RUNS)
+        table = self._part(key, batches.RUNS, HIDDEN)
         if table is None or not table.num_rows:
             raise ResultsError(self.folder, f"there is no run {key}")
-        about, plan = (json.loads(table.column(name)[0].as_py()) for name in ("about", "plan"))
+        about, plan = (json.loads(table.column(name)[0].as_py()) for name in HIDDEN)
         return {"key": key, **about, "plan": plan}
 
-    def _part(self, key: str, name: str) -> pa.Table | None:
-        """Return the rows of a run in a table; None if it has none there."""
+    def _part(self, key: str, name: str, wanted: Sequence[str] | None = None) -> pa.Table | None:
+        """Return the rows of a run in a table, or these columns; None if it has none there."""
         with self._lock:
             if key in self._keys:
                 self.flush()
@@ -348,7 +357,7 @@ class Store:
             if key not in self._compacted:
                 return None
             if name == batches.RUNS:
-                return self._compacted.rows(key)
+                return self._compacted.rows(key, wanted)
             if name not in self._tables:
                 self._tables[name] = columns.Rows(self.folder / f"{name}.parquet")
                 self._tables[name].refresh()
@@ -363,7 +372,7 @@ class Store:
         """Return one table of a run; None if the run has no such table."""
         if name == SUMMARY:
             rows = self._part(key, batches.RUNS)
-            return None if rows is None else columns.without_front(rows, ["key", "about", "plan"])
+            return None if rows is None else columns.without_front(rows, ["key", *HIDDEN])
         rows = self._part(key, name)
         return None if rows is None else columns.without_front(rows, ["key"])
 
@@ -375,6 +384,10 @@ class Store:
         with self._lock:
             self.flush()
             self.refresh()
+            if self._has_summary(of):
+                known = None if metrics is None else {*of.columns, "seed", "key", *metrics}
+                path = self.folder / SUMMARY_FILE
+                return columns.read(path, lambda name: known is None or name in known)
             logged = [(b, self._tables_of(b)[batches.RUNS]) for b in self._unique_batches()]
             return summary_of(of, self._compacted, logged, metrics)
 
