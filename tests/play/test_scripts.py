@@ -103,6 +103,10 @@ CHANGES: dict[str, Json] = {
     "rack": {"rate": "1gbit", "rtt": "40us", "duration": "1s"},
     "campus": {"rate": "90mbit", "rtt": "10ms", "duration": "10s", "counts": {"0": 7, "3": 2}},
     "isp": {"rate": "20mbit", "duration": "11s", "queue": "cake bandwidth 20mbit"},
+    "openwrt-sqm": {"rate": "30mbit", "rtt": "30ms", "duration": "12s", "counts": {"3": 4}},
+    "isp-shaper-htb": {"duration": "6s", "queue": "htb default 1; class 1:1 rate 500mbit"},
+    "libreqos-circuit": {"rtt": "40ms", "duration": "12s", "counts": {"0": 3}},
+    "pod": {"queue": "tbf rate 50mbit burst 64kb latency 25ms", "duration": "8s"},
     "edge": {"rate": "100mbit", "rtt": "60ms", "queue": "pfifo limit 50p"},
     "syslog": {"rate": "40mbit", "rtt": "2ms", "duration": "9s"},
 }

@@ -382,5 +382,5 @@ def _usual(scenario: Scenario) -> dict[str, str]:
             text = every(rate, PACKETS)[name]
             with suppress(ScenarioError):  # such as RED on a link that is too fast for it
                 found[name] = scenario.with_queue(text).queue
-    own = scenario.bottleneck_link["params"]["queue"]
-    return found | ({own["name"]: scenario.queue} if "tree" in own else {})
+    own = scenario.queue.split()[0]
+    return found | ({own: scenario.queue} if scenario.has_classes else {})

@@ -255,12 +255,17 @@ class Scenario:
         return self._subjects[0].queue_name or self.queue
 
     @property
+    def has_classes(self) -> bool:
+        """Whether the bottleneck's queue has classes."""
+        return "tree" in self.bottleneck_link["params"]["queue"]
+
+    @property
     def asked_queues(self) -> list[str]:
         """The queues that its question names; its own comes before them if it has classes."""
         named = list(self.question.queues)
-        own = self.bottleneck_link["params"]["queue"]
-        if not named or "tree" not in own:
+        if not named or not self.has_classes:
             return named
+        own = self.bottleneck_link["params"]["queue"]
         others = (self.with_queue(queue).bottleneck_link["params"]["queue"] for queue in named)
         return named if own in others else [self.queue_name, *named]
 

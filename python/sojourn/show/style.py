@@ -104,8 +104,12 @@ def logarithmic(axes: Axes, which: Literal["x", "y"]) -> None:
         axes.set_yscale("log")
     axis = axes.xaxis if which == "x" else axes.yaxis
     low, high = axis.get_view_interval()
-    short = low > 0 and high / low < 1000  # few decades: 1, 2, 5, 10, 20, ...
-    axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0) if short else (1.0,), numticks=12))
+    across = high / low if low > 0 else math.inf
+    if across < (100 if which == "x" else 1000):  # numbers side by side need more room
+        steps: tuple[float, ...] = (1.0, 2.0, 5.0)
+    else:
+        steps = (1.0, 3.0) if across < 1000 else (1.0,)
+    axis.set_major_locator(LogLocator(subs=steps, numticks=12))
     axis.set_major_formatter(FuncFormatter(lambda x, _: f"{x:g}"))
     axis.set_minor_formatter(NullFormatter())
 

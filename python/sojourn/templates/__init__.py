@@ -109,6 +109,26 @@ TEMPLATES = {
             _link("links.access", "reverse.rate", "rate"),
         ),
         Template(
+            "openwrt-sqm",
+            "a home router with OpenWrt's SQM: a video call and uploads",
+            {"rtt": ("links.line.netem",)},
+        ),
+        Template(
+            "isp-shaper-htb",
+            "an ISP's shaper of HTB: a class for each customer, and which burst",
+            {"rtt": ("links.port.netem",)},
+        ),
+        Template(
+            "libreqos-circuit",
+            "an ISP's shaper as LibreQoS configures it: plans that exceed their site",
+            {"rtt": ("links.uplink.netem",)},
+        ),
+        Template(
+            "pod",
+            "a Kubernetes pod with a bandwidth limit: answers and a backup",
+            {"rtt": ("links.network.netem",)},
+        ),
+        Template(
             "edge",
             "a replicated store on slow and lossy links",
             {"rate": ("topology.rate",), "rtt": ("topology.netem",)},
