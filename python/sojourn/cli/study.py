@@ -15,6 +15,32 @@ if TYPE_CHECKING:
     from sojourn.study import Contrasts, Table
 
 
+Folder = Annotated[
+    Path | None,
+    typer.Option(
+        "--out", metavar="DIR", help="Folder of results; by default results/ and the study's name."
+    ),
+]
+Metrics = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--metric",
+        autocompletion=completion.metrics,
+        metavar="METRIC",
+        help="Only this metric. Repeat for more.",
+    ),
+]
+Queues = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--queue",
+        metavar='"QUEUE"',
+        help="Only this queue: a name that the study has, or words of tc. Repeat for more.",
+    ),
+]
+Seeds = Annotated[int, typer.Option("--seeds", min=1, help="Runs of each cell.")]
+
+
 def register(app: typer.Typer) -> None:
     """Adds the family."""
     family = typer.Typer(
@@ -35,19 +61,8 @@ def run(
             metavar="FILE", help="A scenario with a `study` table, or a study.", readable=False
         ),
     ],
-    out: Annotated[
-        Path | None,
-        typer.Option("--out", metavar="DIR", help="Folder of results; results/NAME by default."),
-    ] = None,
-    metrics: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--metric",
-            autocompletion=completion.metrics,
-            metavar="METRIC",
-            help="Show this one. Repeat for more.",
-        ),
-    ] = None,
+    out: Folder = None,
+    metrics: Metrics = None,
     *,
     made: options.Made,
     as_json: options.AsJson = False,
@@ -102,19 +117,9 @@ def suite(
         list[str] | None,
         typer.Option("--scenario", metavar="SHORT", help="Only this one. Repeat for more."),
     ] = None,
-    queues: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--queue",
-            metavar='"QUEUE"',
-            help="Only this one: a discipline's name, or a queue in tc's words. Repeat for more.",
-        ),
-    ] = None,
-    seeds: Annotated[int, typer.Option("--seeds", min=1, help="Runs of each cell.")] = 3,
-    out: Annotated[
-        Path | None,
-        typer.Option("--out", metavar="DIR", help="Folder; results/suite-NAME by default."),
-    ] = None,
+    queues: Queues = None,
+    seeds: Seeds = 3,
+    out: Folder = None,
     *,
     made: options.Simulated,
     as_json: options.AsJson = False,
@@ -163,15 +168,7 @@ def contrast(
             help="What the others are compared with, such as codel; the first queue by default.",
         ),
     ] = None,
-    metrics: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--metric",
-            autocompletion=completion.metrics,
-            metavar="METRIC",
-            help="By this one. Repeat for more.",
-        ),
-    ] = None,
+    metrics: Metrics = None,
     factor: Annotated[
         str | None,
         typer.Option(
@@ -220,22 +217,12 @@ def coexistence(
         list[str] | None,
         typer.Option("--control", metavar="NAME", help="Only this control. Repeat for more."),
     ] = None,
-    queues: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--queue",
-            metavar='"QUEUE"',
-            help="Only this one: a queue of the matrix, or one in tc's words. Repeat for more.",
-        ),
-    ] = None,
+    queues: Queues = None,
     full: Annotated[
         bool, typer.Option("--full", help="All pairs of controls, not only those with CUBIC.")
     ] = False,
-    seeds: Annotated[int, typer.Option("--seeds", min=1, help="Runs of each cell.")] = 10,
-    out: Annotated[
-        Path | None,
-        typer.Option("--out", metavar="DIR", help="Folder; results/coexistence by default."),
-    ] = None,
+    seeds: Seeds = 10,
+    out: Folder = None,
     *,
     made: options.Simulated,
     as_json: options.AsJson = False,

@@ -40,24 +40,27 @@ def _cells(mixes: Iterable[str], grid: Sequence[tuple[int, int]]) -> tuple[Cell,
     return tuple({"mix": m, "rate": rate, "rtt": rtt} for m in mixes for rate, rtt in grid)
 
 
-def _each(metric: str, cells: Iterable[Cell], region: Region) -> tuple[Claim, ...]:
-    """One part a cell, so that the page names each."""
-    return tuple(
-        MeanIn(
-            id="", text=", ".join(f"{v}" for v in cell.values()), metric=metric, cell=cell,
-            region=region,
-        )
-        for cell in cells
-    )  # fmt: skip
+def _in_cell(metric: str, cell: Cell, region: Region) -> MeanIn:
+    """A cell's mean, as a part that the page names by the levels of the cell."""
+    text = ", ".join(map(str, cell.values()))
+    return MeanIn(id="", text=text, metric=metric, cell=cell, region=region)
+
+
+def _everywhere(
+    name: str, text: str, metric: str, cells: Iterable[Cell], region: Region, published: str = ""
+) -> Every:
+    """A sentence about the means of several cells, with a part for each."""
+    parts = tuple(_in_cell(metric, cell, region) for cell in cells)
+    return Every(id=name, text=text, published=published, claims=parts)
 
 
 def rfc(grid: Sequence[tuple[int, int]]) -> tuple[Claim, ...]:
     """RFC 9332, at these rates (in Mbit/s) and round-trip times (in ms)."""
     return (
-        Every(
-            id="rfc-same-throughput",
+        _everywhere(
+            name="rfc-same-throughput",
             text='RFC 9332, 1.4: "a flow will get roughly the same throughput whichever it uses"',
-            claims=_each("rfc_share", _cells(PAIRS, grid), _SAME),
+            metric="rfc_share", cells=_cells(PAIRS, grid), region=_SAME,
         ),
         AllIn(
             id="rfc-mean-delay",
@@ -89,10 +92,10 @@ def rfc(grid: Sequence[tuple[int, int]]) -> tuple[Claim, ...]:
             metric="rfc_delay", cells=_cells(["1 Prague", PAIRS[0]], grid),
             region=Region(high=1e-3),
         ),
-        Every(
-            id="rfc-no-priority",
+        _everywhere(
+            name="rfc-no-priority",
             text='RFC 9332, 1.4: "it does not have bandwidth priority over the Classic queue"',
-            claims=_each("rfc_share", _cells(["10 Prague, 10 CUBIC"], grid), _SAME),
+            metric="rfc_share", cells=_cells(["10 Prague, 10 CUBIC"], grid), region=_SAME,
         ),
         AllIn(
             id="rfc-full-capacity",
@@ -114,27 +117,25 @@ def rfc(grid: Sequence[tuple[int, int]]) -> tuple[Claim, ...]:
                 for rate, rtt in grid
             ),
         ),
-        Every(
-            id="rfc-no-starvation",
+        _everywhere(
+            name="rfc-no-starvation",
             text='RFC 9332, 2.5.1: "priority MUST be bounded in order not to starve Classic '
             'traffic"',
-            claims=_each(
-                "rfc_share", _cells(["20 Prague, 1 CUBIC"], grid), Region(high=2 / 3)
-            ),
+            metric="rfc_share", cells=_cells(["20 Prague, 1 CUBIC"], grid),
+            region=Region(high=2 / 3),
         ),
-        Every(
-            id="rfc-same-window",
+        _everywhere(
+            name="rfc-same-window",
             text='RFC 9332, 2.5.1: "their congestion window will be roughly the same as that of a '
             'Standards Track TCP Reno congestion control"',
-            claims=_each("rfc_window", _cells(["1 Prague, 1 Reno"], grid), _SAME),
+            metric="rfc_window", cells=_cells(["1 Prague, 1 Reno"], grid), region=_SAME,
         ),
-        Every(
-            id="rfc-half-millisecond",
+        _everywhere(
+            name="rfc-half-millisecond",
             text='RFC 9332, 1.1: "500 microseconds with L4S for the same traffic mix"',
             published="500 µs",
-            claims=_each(
-                "rfc_delay", _cells(["10 Prague, 10 CUBIC"], grid), Region(0.25e-3, 1e-3)
-            ),
+            metric="rfc_delay", cells=_cells(["10 Prague, 10 CUBIC"], grid),
+            region=Region(0.25e-3, 1e-3),
         ),
     )  # fmt: skip
 
@@ -158,14 +159,13 @@ def _fair(queue: str, pair: str, rtts: str) -> Cell:
 
 
 S1 = (
-    Every(
-        id="s1-advantage",
+    _everywhere(
+        name="s1-advantage",
         text='Heist and Morton, Network Bias: "DualPI2 consistently gives TCP Prague flows a '
         'throughput advantage over conventional CUBIC flows"',
         published="2.6, 2.1 and 1.7 to one at 10, 20 and 80 ms",
-        claims=_each(
-            "s1_share", (_fair("dualpi2", "Prague, CUBIC", r) for r in EQUAL), Region(low=0.55)
-        ),
+        metric="s1_share", cells=(_fair("dualpi2", "Prague, CUBIC", r) for r in EQUAL),
+        region=Region(low=0.55),
     ),
     MeanIn(
         id="s1-two-to-one",
@@ -174,32 +174,30 @@ S1 = (
         published="31.85 and 15.51 Mbit/s", metric="s1_share",
         cell=_fair("dualpi2", "Prague, CUBIC", "20/20"), region=Region(low=2 / 3),
     ),
-    Every(
-        id="s1-plain-queue",
+    _everywhere(
+        name="s1-plain-queue",
         text='Heist and Morton, Network Bias: with no AQM "TCP Prague behaves approximately like '
         'NewReno and, as expected, is outperformed by CUBIC"',
         published="5.88 and 41.63 Mbit/s at 20 ms",
-        claims=_each(
-            "s1_share", (_fair("pfifo", "Prague, CUBIC", r) for r in EQUAL), Region(high=0.45)
-        ),
+        metric="s1_share", cells=(_fair("pfifo", "Prague, CUBIC", r) for r in EQUAL),
+        region=Region(high=0.45),
     ),
-    Every(
-        id="s1-fair-queue",
+    _everywhere(
+        name="s1-fair-queue",
         text='Heist and Morton, Network Bias: "CUBIC and TCP Prague are given very nearly equal '
         'access to the link", and so "when the current state-of-the-art fq_codel and CAKE qdiscs '
         'are used"',
         published="24.03 and 23.32 Mbit/s at 20 ms with fq_codel",
-        claims=_each("s1_share", (_fair("fq_codel", "Prague, CUBIC", r) for r in EQUAL), _FAIR),
+        metric="s1_share", cells=(_fair("fq_codel", "Prague, CUBIC", r) for r in EQUAL),
+        region=_FAIR,
     ),
-    Every(
-        id="s1-short-wins",
+    _everywhere(
+        name="s1-short-wins",
         text='Heist and Morton, RTT Unfairness: "when the bottleneck is managed by DualPI2, the '
         'shorter-RTT flow has a big throughput advantage in every case"',
         published="4.87 and 41.67 Mbit/s with CUBIC at 160, Prague at 10 ms",
-        claims=_each(
-            "s1_share", (_fair("dualpi2", p, "160/10") for p in scenarios.S1_PAIRS),
-            Region(high=1 / 3),
-        ),
+        metric="s1_share", cells=(_fair("dualpi2", p, "160/10") for p in scenarios.S1_PAIRS),
+        region=Region(high=1 / 3),
     ),
     MeanIn(
         id="s1-beyond-16",
@@ -270,39 +268,30 @@ S3 = (
         region=Region(low=2),
     ),
 )  # fmt: skip
+
+
+def _met(queue: str, rival: str) -> Cell:
+    return {"queue": queue, "rival": rival}
+
+
 TUNNELLED = ("cubic-noecn", "reno-noecn")
 S6 = (
-    Every(
-        id="s5-tunnel",
+    _everywhere(
+        name="s5-tunnel",
         text='Heist and Morton, Tunneled Non-L4S Flows: "L4S flows dominate non-L4S flows in the '
         'same tunnel"',
-        claims=_each(
-            "s5_share", ({"queue": "fq_codel(1q)", "rival": r} for r in TUNNELLED), _DOMINATES
-        ),
+        metric="s5_share", cells=(_met("fq_codel(1q)", r) for r in TUNNELLED), region=_DOMINATES,
     ),
-    Every(
-        id="s6-dominate",
+    _everywhere(
+        name="s6-dominate",
         text='Heist and Morton, Key Findings, 1: "L4S flows dominate non-L4S flows, whether ECN '
         'enabled or not, when they occupy a shared RFC3168 signaling queue."',
         published="20 : 1 to 60 : 1 in 24 cells",
-        claims=_each(
-            "s6_share",
-            (
-                {"queue": q, "rival": r}
-                for q in scenarios.S6_QUEUES
-                for r in scenarios.S6_RIVALS
-            ),
-            _DOMINATES,
-        ),
+        metric="s6_share",
+        cells=(_met(q, r) for q in scenarios.S6_QUEUES for r in scenarios.S6_RIVALS),
+        region=_DOMINATES,
     ),
 )  # fmt: skip
-
-
-def _met(queue: str, rival: str, region: Region) -> MeanIn:
-    return MeanIn(
-        id="", text=f"{queue}, {rival}", metric="partial_share",
-        cell={"queue": queue, "rival": rival}, region=region,
-    )  # fmt: skip
 
 
 _LITTLE, _MUCH = Region(high=0.2), Region(low=0.8)
@@ -312,24 +301,29 @@ PARTIAL = (
         text='arXiv 2407.00464, abstract: "TCP Prague, has less favorable throughput or fairness '
         'properties than TCP Cubic or BBR in some coexistence scenarios"',
         published="0.4 of 96 Mbit/s in a FIFO with ECN beside CUBIC without; 88 of 95 in CoDel",
-        claims=(_met("FIFO+ECN", "CUBIC", _LITTLE), _met("CoDel", "CUBIC", _MUCH)),
+        claims=(
+            _in_cell("partial_share", _met("FIFO+ECN", "CUBIC"), _LITTLE),
+            _in_cell("partial_share", _met("CoDel", "CUBIC"), _MUCH),
+        ),
     ),
     Every(
         id="2411-harm",
         text='arXiv 2411.10952, abstract: "it cannot be assured that it will not harm or be harmed '
         'by another flow sharing the bottleneck link"',
         published="88 of 95 Mbit/s beside CUBIC in CoDel; 9 of 94 beside BBRv1 in PIE that drops",
-        claims=(_met("CoDel", "CUBIC, ECN", _MUCH), _met("PIE, drops", "BBRv1", _LITTLE)),
+        claims=(
+            _in_cell("partial_share", _met("CoDel", "CUBIC, ECN"), _MUCH),
+            _in_cell("partial_share", _met("PIE, drops", "BBRv1"), _LITTLE),
+        ),
     ),
-    Every(
-        id="2411-bbr3",
+    _everywhere(
+        name="2411-bbr3",
         text='arXiv 2411.10952, abstract: "the approach of BBRv3 [...] does not solve the '
         'coexistence problem"',
         published="4 of 94 Mbit/s beside BBRv3 in DualPI2; 20 of 94 in CoDel that drops",
-        claims=(
-            _met("DualPI2", "BBRv3, ECN", Region(high=1 / 3)),
-            _met("CoDel, drops", "BBRv3, ECN", Region(high=1 / 3)),
-        ),
+        metric="partial_share",
+        cells=(_met("DualPI2", "BBRv3, ECN"), _met("CoDel, drops", "BBRv3, ECN")),
+        region=Region(high=1 / 3),
     ),
 )  # fmt: skip
 MULTIPLE = (
