@@ -68,6 +68,11 @@ from sojourn.stats.sample_size import extrapolated as extrapolated
 from sojourn.stats.sample_size import power as power
 from sojourn.stats.sample_size import seeds_for_power as seeds_for_power
 from sojourn.stats.sample_size import seeds_for_width as seeds_for_width
+from sojourn.stats.sequential import FIRST as FIRST
+from sojourn.stats.sequential import Look as Look
+from sojourn.stats.sequential import look as look
+from sojourn.stats.sequential import looked as looked
+from sojourn.stats.sequential import looks as looks
 from sojourn.stats.verdict import Finding as Finding
 from sojourn.stats.verdict import Judgement as Judgement
 from sojourn.stats.verdict import Verdict as Verdict

@@ -13,6 +13,7 @@ import numpy.typing as npt
 from sojourn.stats._arrays import check_level
 from sojourn.stats.interval import Interval, paired_difference
 from sojourn.stats.sample_size import extrapolated, seeds_for_width
+from sojourn.stats.sequential import looked as looked_at
 
 Values = npt.NDArray[np.float64]
 Where = Literal["above", "below", "within", "open"]
@@ -68,12 +69,14 @@ def gaps(
     pairs: Sequence[tuple[Values, Values]],
     smallest: Callable[[float], float],
     alpha: float = 0.05,
+    *,
+    looked: bool = False,
 ) -> list[Gap]:
     """Return the differences a - b of all pairs, with intervals that hold together (Bonferroni).
 
     a[i] and b[i] come from the same seed; a seed without one of the values is left out. `smallest`
     is called with the smaller of the two means, so that a pair has one smallest difference
-    whichever of the two comes first.
+    whichever of the two comes first. `looked`: the seeds ended at a precision (`sequential`).
     """
     check_level(1 - alpha)
     level = 1 - alpha / max(1, len(pairs))
@@ -91,5 +94,6 @@ def gaps(
             found.append(Gap(one, least, math.nan))
             continue
         spread = float((x - y).std(ddof=1))
-        found.append(Gap(paired_difference(x, y, level).interval, least, spread))
+        interval = looked_at(x - y, level) if looked else paired_difference(x, y, level).interval
+        found.append(Gap(interval, least, spread))
     return found
