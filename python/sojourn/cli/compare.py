@@ -22,6 +22,10 @@ if TYPE_CHECKING:
     from sojourn.study import AcrossEngines, Comparison
 
 
+SEEDS = 10
+"""Runs of each, if nothing is said."""
+
+
 def register(app: typer.Typer) -> None:
     """Adds the command."""
     app.command()(compare)
@@ -67,7 +71,9 @@ class Candidates:
 class Question:
     """What decides."""
 
-    seeds: Annotated[int, typer.Option("--seeds", min=2, help="Runs of each.")] = 10
+    seeds: Annotated[
+        int | None, typer.Option("--seeds", min=2, help="Runs of each; 10 by default.")
+    ] = None
     by: Annotated[
         str | None,
         typer.Option(
@@ -102,6 +108,7 @@ def compare(
         typer.Option("--out", metavar="DIR", help="Keep the runs here; what is there is used."),
     ] = None,
     *,
+    precise: options.Precise,
     tc: options.FromTc,
     made: options.Made,
     as_json: options.AsJson = False,
@@ -114,6 +121,8 @@ def compare(
     """
     from sojourn.study.question import BY_OTHERWISE
 
+    rule = precise.rule(question.seeds)
+    seeds = question.seeds or SEEDS
     scenario = tc.applied(options.load(file, settings))
     queues = chosen_queues(candidates.queues or [])
     factors = varied(candidates.vary or [])
@@ -134,6 +143,7 @@ def compare(
             if warning not in general:
                 output.note(f"{queue}: {warning}")
     chosen = made.engines(as_json)
+    precise.check_alone(chosen)
     with (
         made.cluster.connected() as cluster,
         bars.study_progress(f"comparing {many} {'choices' if factors else 'queues'}") as report,
@@ -144,15 +154,15 @@ def compare(
         found: Comparison | AcrossEngines
         if chosen.several:
             found = study.compare_engines(
-                scenario, chosen.by_name, listed, question.seeds, question.by, question.subject_to,
+                scenario, chosen.by_name, listed, seeds, question.by, question.subject_to,
                 vary=factors, out=out, workers=made.workers, progress=report, on=cluster,
                 smallest=question.smallest,
             )  # fmt: skip
         else:
             found = study.compare(
-                scenario, listed, question.seeds, question.by, question.subject_to, vary=factors,
+                scenario, listed, seeds, question.by, question.subject_to, vary=factors,
                 out=out, workers=made.workers, progress=report, engine=chosen.one, on=cluster,
-                smallest=question.smallest,
+                smallest=question.smallest, until=rule,
             )  # fmt: skip
     chosen.tell_doubts()
     if question.by is None and scenario.question.by is None:

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
     from sojourn.scenario import Scenario
     from sojourn.scenario.engine import Engine
+    from sojourn.study.until import Until
 
 ScenarioFile = Annotated[
     Path,
@@ -244,6 +245,43 @@ class Cluster:
         note(f"connecting to {self.on}")
         with connected(self.on, Tls(self.tls_ca, self.tls_cert, self.tls_key)) as client:
             yield client
+
+
+@dataclass(frozen=True)
+class Precise:
+    """Runs until a precision."""
+
+    until: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--until",
+            metavar='"METRIC ± WIDTH"',
+            help="Make the runs that it takes to know a metric so precisely, a share or an amount: "
+            '"sojourn_p95 ± 2%", "call.delay_p99 +- 1ms"; p95 is sojourn_p95. Looks are at 40, '
+            "60, 90, ... seeds, which the intervals allow for. Repeat for more.",
+        ),
+    ] = None
+    max_seeds: Annotated[
+        int | None,
+        typer.Option("--max-seeds", min=1, help="Seeds at most with --until; 1000 by default."),
+    ] = None
+
+    def rule(self, seeds: int | None = None) -> Until | None:
+        """The rule, if one is asked for; `seeds` is the number asked for instead."""
+        if self.until is not None and seeds is not None:
+            fail("--until says how many seeds: leave out --seeds")
+        if self.until is None:
+            if self.max_seeds is not None:
+                fail("--max-seeds belongs to --until")
+            return None
+        from sojourn.study.until import parse
+
+        return parse(self.until, self.max_seeds)
+
+    def check_alone(self, chosen: Chosen) -> None:
+        """Refuses several engines in a comparison, each of which would need its own seeds."""
+        if self.until is not None and chosen.several:
+            fail("--until takes one engine: its runs decide how many there are")
 
 
 @dataclass(frozen=True)

@@ -64,6 +64,7 @@ def run(
     out: Folder = None,
     metrics: Metrics = None,
     *,
+    precise: options.Precise,
     made: options.Made,
     as_json: options.AsJson = False,
 ) -> None:
@@ -71,6 +72,7 @@ def run(
 
     What its folder holds already is not run again: a study that was stopped goes on.
     """
+    rule = precise.rule()
     asked = study.load(file)
     folder = out or options.folder_of(asked.name, "study")
     chosen = made.engines(as_json)
@@ -79,13 +81,20 @@ def run(
         bars.study_progress(asked.name) as report,
         chosen.refusals(cell.plan_json for cell in asked.cells),
     ):
-        table = asked.run(folder, made.workers, report, chosen.of_study, on=cluster)
+        stopped = None
+        if rule is None:
+            table = asked.run(folder, made.workers, report, chosen.of_study, on=cluster)
+        else:
+            table, stopped = asked.run_until(
+                rule, folder, made.workers, report, chosen.of_study, on=cluster
+            )
     chosen.tell_doubts()
     if as_json:
         output.print_data(
             {
                 "folder": str(folder),
-                "runs": len(asked) * len(chosen.by_name),
+                "runs": len(table),
+                **({"until": stopped.as_dict()} if stopped else {}),
                 "factors": list(table.factors),
                 **({"limits": chosen.limits} if chosen.limits else {}),
                 "units": {name: unit for name, unit in table.units.items() if unit},
@@ -101,9 +110,11 @@ def run(
     console = output.console()
     console.print(ci(table, metrics or table.headline(), width=console.width))
     console.print(Text(mean_of(table), style="dim"))
+    if stopped is not None:
+        typer.echo(stopped.told())
     chosen.tell_limits()
     typer.echo(
-        f"{len(asked) * len(chosen.by_name)} runs in {folder}; `sojourn report {folder}` makes "
+        f"{len(table)} runs in {folder}; `sojourn report {folder}` makes "
         "figures and a page, "
         f"`sojourn study contrast {folder}` says which levels are better."
     )

@@ -17,3 +17,6 @@ from sojourn.study.results import StoredRun as StoredRun
 from sojourn.study.results import replay as replay
 from sojourn.study.study import Study as Study
 from sojourn.study.table import Table as Table
+from sojourn.study.until import Precision as Precision
+from sojourn.study.until import Stopping as Stopping
+from sojourn.study.until import Until as Until

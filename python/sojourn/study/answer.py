@@ -62,7 +62,9 @@ def answer(c: Comparison) -> str:
     if behind:
         text += f" {_gap(behind[0], best, c, unit)}"
     text += _open(c, fit)
-    return " ".join(filter(None, [text, _otherwise(c), _outs(c), _same(c), _alike(c)]))
+    stopped = c.stopping.told(names) if c.stopping else ""
+    parts = [text, _otherwise(c), _outs(c), _same(c), _alike(c), stopped]
+    return " ".join(filter(None, parts))
 
 
 def _otherwise(c: Comparison) -> str:

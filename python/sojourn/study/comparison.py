@@ -25,6 +25,7 @@ from sojourn.study.constraints import Check, check
 from sojourn.study.errors import PolicyFault, ResultsError, StudyError
 from sojourn.study.metrics import store_of
 from sojourn.study.names import in_words, short_names
+from sojourn.study.placed import Placed
 from sojourn.study.progress import Report
 from sojourn.study.question import (
     BY,
@@ -37,10 +38,10 @@ from sojourn.study.question import (
 )
 from sojourn.study.ranking import Ranking, Verdict, rank
 from sojourn.study.results import Results
-from sojourn.study.rows import number
 from sojourn.study.session import Session
 from sojourn.study.study import Study
 from sojourn.study.table import Table
+from sojourn.study.until import Stopping, Until, known, of_question, parse, stopping, take_looks
 
 if TYPE_CHECKING:
     from sojourn.study.cluster import Place
@@ -106,6 +107,7 @@ class Comparison:
         smallest: str | None = None,
         alpha: float = 0.05,
         fault: PolicyFault | None = None,
+        rule: Until | None = None,
     ) -> None:
         if not table.factors:
             raise StudyError("a comparison needs a factor, such as queue")
@@ -114,16 +116,12 @@ class Comparison:
         """Policies of the user's own that failed: they are not in the comparison."""
         self.noun = "queue" if table.factors == ("queue",) else "choice"
         """What is compared, in a word."""
-        columns = [table.column(factor) for factor in table.factors]
-        rows = [dict(zip(table.factors, row, strict=True)) for row in zip(*columns, strict=True)]
-        named = [(in_words(levels), levels) for levels in rows]
-        self.levels: dict[str, Mapping[str, Level]] = dict(named)
+        self._placed = Placed(table)
+        self.levels: Mapping[str, Mapping[str, Level]] = self._placed.levels
         """Those compared, in the order given: the level of each factor."""
-        seeds = table.column("seed")
-        self._places = {
-            (name, seed): i for i, ((name, _), seed) in enumerate(zip(named, seeds, strict=True))
-        }
         self.alpha = alpha
+        self.rule = rule
+        """The precision that ended it, if one did; intervals allow for its looks."""
         self.by = table.metric(spelled(by))
         self.subject_to = subject_to
         self.conditions = conditions(subject_to)
@@ -146,7 +144,8 @@ class Comparison:
                 results.folder,
                 "holds a comparison with several engines: open it with AcrossEngines",
             )
-        return cls(results.table(), **asked(results.manifest.question))
+        question = results.manifest.question
+        return cls(results.table(), **asked(question), rule=of_question(question))
 
     @property
     def results(self) -> Results | None:
@@ -177,19 +176,7 @@ class Comparison:
 
     def values(self, metric: str) -> dict[str, npt.NDArray[np.float64]]:
         """Return a metric's values by choice, in the order of the seeds; NaN where missing."""
-        return self._of_column(self.table.metric(metric))
-
-    def _of_column(self, column: str) -> dict[str, npt.NDArray[np.float64]]:
-        values = self.table.column(column)
-        return {
-            q: np.array(
-                [
-                    number(values[self._places[q, s]]) if (q, s) in self._places else math.nan
-                    for s in self.seeds
-                ]
-            )
-            for q in self.choices
-        }
+        return self._placed.of(self.table.metric(metric))
 
     @cached_property
     def _checks(self) -> dict[str, tuple[Check, ...]]:
@@ -210,7 +197,12 @@ class Comparison:
         """The queues that meet the conditions, pair by pair."""
         values = self.values(self.by)
         fit = {q: x for q, x in values.items() if self._fit(q, x)}
-        return rank(fit, self.better, self.interest, self.alpha)
+        return rank(fit, self.better, self.interest, self.alpha, looked=self.rule is not None)
+
+    @cached_property
+    def stopping(self) -> Stopping | None:
+        """The looks at the precision, if one was to be reached."""
+        return None if self.rule is None else stopping(self.table, self.rule, paired=True)
 
     @cached_property
     def entries(self) -> tuple[Entry, ...]:
@@ -239,11 +231,11 @@ class Comparison:
                 levels=self.levels[q],
                 verdict=against(q)[0],
                 letters=ranking.letters.get(q, ""),
-                value=_mean(values[q]),
+                value=self._mean(values[q]),
                 difference=against(q)[1],
                 feasible=q in ranking.order,
                 checks=self._checks[q],
-                metrics={m: _mean(self.values(m)[q]) for m in shown},
+                metrics={m: self._mean(self.values(m)[q]) for m in shown},
                 missing=_missing(self.by, values[q]),
             )
             for q in (*ranking.order, *out)
@@ -278,7 +270,7 @@ class Comparison:
     @cached_property
     def _all(self) -> dict[str, npt.NDArray[np.float64]]:
         """All that was measured, by choice: a row a metric, a column a seed."""
-        columns = [self._of_column(metric) for metric in self.table.metrics]
+        columns = [self._placed.of(metric) for metric in self.table.metrics]
         return {q: np.array([column[q] for column in columns]) for q in self.choices}
 
     @cached_property
@@ -327,11 +319,19 @@ class Comparison:
         fit = {q: values[q] for q in self.ranking.order if np.isfinite(values[q]).any()}
         if best not in fit:
             return None
-        ranking = rank(fit, better, interest(metric, None), self.alpha)
+        ranking = rank(
+            fit, better, interest(metric, None), self.alpha, looked=self.rule is not None
+        )
         first = ranking.order[0]
         if first == best or ranking.verdict(first, best) != "better":
             return None
-        return Otherwise(metric, first, _mean(fit[first]), _mean(fit[best]))
+        return Otherwise(metric, first, self._mean(fit[first]), self._mean(fit[best]))
+
+    def _mean(self, values: npt.NDArray[np.float64]) -> stats.Interval:
+        x = values[np.isfinite(values)]
+        if not x.size:
+            return stats.Interval(math.nan, math.nan, math.nan, 0.95, 0)
+        return stats.looked(x) if self.rule else stats.mean_interval(x)
 
     @property
     def winners(self) -> tuple[Entry, ...]:
@@ -389,6 +389,7 @@ class Comparison:
             "seeds": list(self.seeds),
             "answer": self.answer(),
             "decided": self.decided,
+            **({"until": self.stopping.as_dict()} if self.stopping else {}),
             "folder": str(self.results.folder) if self.results else None,
             "error": str(self.fault) if self.fault else None,
             "same": [list(queues) for queues in self.same],
@@ -468,13 +469,6 @@ class Comparison:
         )
 
 
-def _mean(values: npt.NDArray[np.float64]) -> stats.Interval:
-    x = values[np.isfinite(values)]
-    return (
-        stats.mean_interval(x) if x.size else stats.Interval(math.nan, math.nan, math.nan, 0.95, 0)
-    )
-
-
 def _missing(metric: str, values: npt.NDArray[np.float64]) -> str:
     """Say in how many runs a metric had no value, if it had one in any."""
     without = int((~np.isfinite(values)).sum())
@@ -511,6 +505,8 @@ def compare(
     on: Place | None = None,
     vary: Mapping[str, object] | None = None,
     smallest: str | None = None,
+    until: Until | str | Sequence[str] | None = None,
+    max_seeds: int | None = None,
 ) -> Comparison:
     """Run the scenario with each queue at its bottleneck, or what `vary` says, and rank them.
 
@@ -521,11 +517,17 @@ def compare(
     given is the scenario's `[question]`, else the usual. All run with the same seeds.
     `out`, `workers`, `progress` and `on` are those of `Study.run`. A policy of the user's own that
     fails is left out, and told in the comparison's `fault`; if none is left, it is raised.
+
+    With `until`, precisions such as `sojourn_p95 ± 2%`, seeds follow from these instead of `seeds`:
+    runs end when the differences of all pairs are known so well, or at `max_seeds` (1000 by
+    default). The comparison's `stopping` says which.
     """
+    rule = until if until is None or isinstance(until, Until) else parse(until, max_seeds)
     table, question, fault = compared(
-        scenario, queues, seeds, by, subject_to, smallest, workers, out, progress, engine, on, vary
-    )
-    return judged(Comparison(table, **asked(question), fault=fault))
+        scenario, queues, seeds, by, subject_to, smallest, workers, out, progress, engine, on, vary,
+        rule,
+    )  # fmt: skip
+    return judged(Comparison(table, **asked(question), fault=fault, rule=rule))
 
 
 def judged(found: Comparison) -> Comparison:
@@ -549,8 +551,12 @@ def compared(
     engine: Engine | Mapping[str, Engine] | None,
     on: Place | None,
     vary: Mapping[str, object] | None,
+    rule: Until | None = None,
 ) -> tuple[Table, dict[str, Any], PolicyFault | None]:
-    """Make the runs of a comparison; return their table, the question, and what failed."""
+    """Make the runs of a comparison; return their table, the question, and what failed.
+
+    With a rule, seeds are as many as it needs.
+    """
     named: tuple[str, ...] = tuple(queues or ())
     if queues is None and not vary:
         named = tuple(dict.fromkeys(scenario.asked_queues or (scenario.queue_name, *QUEUES)))
@@ -565,6 +571,18 @@ def compared(
     study = study.vary(vary or {})
     sensible(scenario, question, [in_words(cell.factors) for cell in study.cells])
     noted = question.as_dict() | ({"queues": list(named)} if named else {})
+    if rule is not None:
+        known(rule, scenario)
+        noted |= rule.as_dict()
+    study, fault = study.asking("comparison", noted), None
     with Session(out, workers, engine, on) as session:
-        table, fault = study.asking("comparison", noted).run_others(session, progress)
+
+        def runs(study: Study) -> Table:
+            nonlocal fault
+            table, fault = study.run_others(session, progress)
+            return table
+
+        if rule is None:
+            return runs(study), noted, fault
+        table, _ = take_looks(rule, lambda n: runs(study.seeds(n)), paired=True)
     return table, noted, fault

@@ -198,7 +198,7 @@ def contrasts(
                 seeds=gap.seeds,
             )
             for (cell, level), (x, y), gap in zip(
-                where, pairs, gaps(pairs, least.at, alpha), strict=True
+                where, pairs, gaps(pairs, least.at, alpha, looked=table.looked), strict=True
             )
         ),
         least,

@@ -69,11 +69,16 @@ def rank(
     better: Direction,
     interest: Interest,
     alpha: float = 0.05,
+    *,
+    looked: bool = False,
 ) -> Ranking:
-    """Compare samples paired by position; pairs of seeds with a missing value are left out."""
+    """Compare samples paired by position; pairs of seeds with a missing value are left out.
+
+    `looked`: the runs ended at a precision, which the intervals allow for.
+    """
     sign = 1.0 if better == "lower" else -1.0
     mean = {name: float(np.nanmean(x)) for name, x in values.items()}
     order = tuple(sorted(values, key=lambda name: sign * mean[name]))
     pairs = list(combinations(order, 2))
-    found = gaps([(values[a], values[b]) for a, b in pairs], interest.at, alpha)
+    found = gaps([(values[a], values[b]) for a, b in pairs], interest.at, alpha, looked=looked)
     return Ranking(order, dict(zip(pairs, found, strict=True)), better)

@@ -22,6 +22,7 @@ from sojourn.study.table import Table
 
 if TYPE_CHECKING:
     from sojourn.study.cluster import Place
+    from sojourn.study.until import Stopping, Until
 
 KIND = "study"
 """What a manifest calls it."""
@@ -173,6 +174,29 @@ class Study:
         if out is None or len(results.manifest.engines) > 1:
             return results.table(wanted)
         return self._mine(results.table())
+
+    def run_until(
+        self,
+        rule: Until,
+        out: str | Path | None = None,
+        workers: int | None = None,
+        progress: Report | None = None,
+        engine: Engine | Mapping[str, Engine] | None = None,
+        on: Place | None = None,
+    ) -> tuple[Table, Stopping]:
+        """Make runs of every cell with seeds 1, 2, 3, ... until their means are precise enough.
+
+        Return the table and what ended it. The rest is as for `run`.
+        """
+        from sojourn.study.until import known, take_looks
+
+        if isinstance(self.scenario, Scenario):  # of given cells, another engine may know more
+            known(rule, self.scenario)
+        asking = self.asking(self._kind, {**self._question, **rule.as_dict()})
+        with Session(out, workers, engine, on) as session:
+            return take_looks(
+                rule, lambda n: asking.seeds(n).run_in(session, progress), paired=False
+            )
 
     def run_others(
         self, session: Session, progress: Report | None = None

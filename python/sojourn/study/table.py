@@ -124,6 +124,11 @@ class Table:
         return tuple(sorted({int(s) for s in self.column("seed")}))
 
     @property
+    def looked(self) -> bool:
+        """Whether the runs ended at a precision (`until`), which intervals have to allow for."""
+        return self.results is not None and "until" in self.results.manifest.question
+
+    @property
     def metrics(self) -> tuple[str, ...]:
         """The columns that are numbers measured."""
         skip, data = {*self.factors, "seed", "key"}, self._data
@@ -250,12 +255,13 @@ class Table:
 
         column, keys = self.metric(metric), self._by(by)
         total = len(self.seeds)
+        interval = stats.looked if self.looked else stats.mean_interval
         rows = []
         for name, values in self.groups(metric, keys).items():
             parts = name if isinstance(name, tuple) else (name,)
             row: dict[str, Any] = dict(zip(keys, parts, strict=False))
             if len(values):
-                i = stats.mean_interval(values.to_numpy(), level)
+                i = interval(values.to_numpy(), level)
                 row |= {"mean": i.estimate, "low": i.low, "high": i.high, "n": i.n}
                 row["sd"] = float(values.std(ddof=1)) if i.n > 1 else float("nan")
             else:

@@ -1,0 +1,49 @@
+"""A table's values by cell, in the order of the seeds."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+
+import numpy as np
+import numpy.typing as npt
+
+from sojourn.study.cells import Level
+from sojourn.study.names import in_words
+from sojourn.study.rows import number
+from sojourn.study.table import Table
+
+Values = npt.NDArray[np.float64]
+
+
+class Placed:
+    """Where each cell and seed stands in a table."""
+
+    def __init__(self, table: Table) -> None:
+        self._table = table
+        columns = [table.column(factor) for factor in table.factors]
+        rows: list[dict[str, Level]] = [{} for _ in range(len(table))]
+        if columns:
+            levels = zip(*columns, strict=True)
+            rows = [dict(zip(table.factors, row, strict=True)) for row in levels]
+        named = [(in_words(levels) if levels else "", levels) for levels in rows]
+        self.levels: dict[str, Mapping[str, Level]] = dict(named)
+        """The cells in the order given: the level of each factor."""
+        seeds = table.column("seed")
+        self._places = {
+            (name, seed): i for i, ((name, _), seed) in enumerate(zip(named, seeds, strict=True))
+        }
+        self.seeds = table.seeds
+
+    def of(self, column: str) -> dict[str, Values]:
+        """Return a column's values by cell; NaN where there is none."""
+        values = self._table.column(column)
+        return {
+            cell: np.array(
+                [
+                    number(values[self._places[cell, s]]) if (cell, s) in self._places else math.nan
+                    for s in self.seeds
+                ]
+            )
+            for cell in self.levels
+        }

@@ -1,0 +1,295 @@
+"""Runs until a precision is reached: `sojourn_p95 ± 2%`.
+
+    precision = METRIC ( "±" | "+-" ) ( SHARE | QUANTITY )
+
+What is estimated is the mean over runs of each run's metric: of each cell, or of the difference of
+each pair of cells, paired by seed. Seeds are 1, 2, 3, ...; looks are at fixed numbers of them
+(`stats.sequential`). All intervals together hold with 95 % (Bonferroni). Nothing but their widths
+decides when to stop. The looks follow from the runs: whoever has these sees the same looks again.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+
+from sojourn.metrics import STATISTIC, Interest, base, find, nearest, registry, spelled
+from sojourn.scenario import Scenario
+from sojourn.scenario import question as rules
+from sojourn.scenario.condition import smallest
+from sojourn.scenario.errors import QuestionError
+from sojourn.stats import sequential
+from sojourn.study import quantities
+from sojourn.study.errors import StudyError
+from sojourn.study.placed import Placed, Values
+from sojourn.study.table import Table
+
+MOST = 1000
+"""Seeds at most, if nothing is said."""
+ALPHA = 0.05
+_PRECISION = re.compile(
+    rf"\s*(?P<metric>(?:(?:{STATISTIC})\s+)?[^\s±+]+)\s*(?:±|\+/?-)\s*(?P<width>\S.*?)\s*",
+    re.DOTALL,
+)
+_STATISTIC = re.compile(STATISTIC)
+_EXAMPLE = '"sojourn_p95 ± 2%" or "call.delay_p99 +- 1ms"'
+
+
+@dataclass(frozen=True, slots=True)
+class Precision:
+    """A metric and the half width that its interval is to have."""
+
+    metric: str
+    width: Interest
+    text: str
+    """The half width as written."""
+
+    def __str__(self) -> str:
+        return f"{self.metric} ± {self.text}"
+
+
+@dataclass(frozen=True, slots=True)
+class Until:
+    """The rule, settled before the first run."""
+
+    precisions: tuple[Precision, ...]
+    most: int = MOST
+
+    def as_dict(self) -> dict[str, Any]:
+        """As a manifest keeps it."""
+        return {"until": [str(one) for one in self.precisions], "max_seeds": self.most}
+
+
+def of_question(question: Mapping[str, Any]) -> Until | None:
+    """Return the rule that a manifest keeps, if it keeps one."""
+    texts = question.get("until")
+    return None if texts is None else parse(texts, question["max_seeds"])
+
+
+def parse(texts: str | Iterable[str], most: int | None = None) -> Until:
+    """Return the rule that one text or several and a maximum state."""
+    listed = [texts] if isinstance(texts, str) else texts
+    found = tuple(_precision(text) for text in listed)
+    if not found:
+        raise StudyError(f"--until: write METRIC ± WIDTH, such as {_EXAMPLE}")
+    names = [one.metric for one in found]
+    if len(set(names)) < len(names):
+        raise StudyError(f"--until: {', '.join(names)} names a metric twice")
+    most = MOST if most is None else most
+    if most < sequential.FIRST:
+        raise StudyError(
+            f"--max-seeds {most}: the first look at a precision is at {sequential.FIRST} seeds; "
+            "fewer cannot tell it"
+        )
+    return Until(found, most)
+
+
+def _precision(text: str) -> Precision:
+    found = _PRECISION.fullmatch(text)
+    if found is None:
+        raise StudyError(f"--until `{text}`: write METRIC ± WIDTH, such as {_EXAMPLE}")
+    metric = spelled(found["metric"])
+    if _STATISTIC.fullmatch(metric):
+        metric = f"sojourn_{metric}"  # of the queueing delay, as tables show it
+    entry = find(metric)
+    if entry is None:
+        close = nearest(base(metric), registry())
+        hint = f": did you mean `{close}`?" if close else "; `sojourn list metric` shows all"
+        raise StudyError(f"--until `{text}`: no metric `{metric}`{hint}")
+    try:
+        width = smallest(found["width"], entry)
+    except QuestionError as error:
+        raise StudyError(f"--until `{text}`: {error}") from None
+    if not max(width.share, width.absolute) > 0:
+        raise StudyError(f"--until `{text}`: the half width must be above zero, such as 2%")
+    return Precision(metric, width, found["width"])
+
+
+@dataclass(frozen=True, slots=True)
+class Width:
+    """What the last look found of one mean or one difference."""
+
+    metric: str
+    of: tuple[str, ...]
+    """The cell, or both of a pair."""
+    n: int
+    """Seeds with a value."""
+    half_width: float
+    """NaN where too few seeds have a value."""
+    wanted: float
+    reached: bool
+
+    @property
+    def lacking(self) -> float:
+        """Half width over the one wanted."""
+        return self.half_width / self.wanted if self.wanted > 0 else math.inf
+
+
+@dataclass(frozen=True)
+class Stopping:
+    """The looks that were taken, and what the last one found."""
+
+    rule: Until
+    paired: bool
+    looks: tuple[int, ...]
+    """Seeds at each look."""
+    widths: tuple[Width, ...]
+    units: Mapping[str, str]
+
+    @property
+    def seeds(self) -> int:
+        """Seeds at the last look."""
+        return self.looks[-1]
+
+    @property
+    def reached(self) -> bool:
+        """Whether every precision is reached."""
+        return all(one.reached for one in self.widths)
+
+    @property
+    def over(self) -> bool:
+        """Whether no further look is due."""
+        return self.reached or self.seeds >= self.rule.most
+
+    @property
+    def estimand(self) -> str:
+        """What the intervals are of, in words."""
+        names = ", ".join(dict.fromkeys(one.metric for one in self.widths))
+        mean = f"mean over runs of each run's {names}"
+        if not self.paired:
+            return f"the {mean}"
+        return f"the difference, paired by seed, of the {mean}"
+
+    def widest(self) -> list[Width]:
+        """Return of each metric the width that lacks most: none reached hides one that is not."""
+
+        def rank(one: Width) -> tuple[bool, float]:
+            return not one.reached, math.inf if math.isnan(one.lacking) else one.lacking
+
+        names = dict.fromkeys(one.metric for one in self.widths)
+        return [max((w for w in self.widths if w.metric == m), key=rank) for m in names]
+
+    def told(self, names: Mapping[str, str] | None = None) -> str:
+        """Return in words where it stopped and why; `names` are shorter ones of the cells."""
+        wanted = " and ".join(str(one) for one in self.rule.precisions)
+        if self.reached:
+            first = f"{wanted}: reached with {self.seeds} seeds"
+        else:
+            end = "the maximum came first" if self.over else "runs are missing"
+            first = f"{wanted}: not decided with {self.seeds} seeds, {end}"
+        widest = "; ".join(self._told(one, names or {}) for one in self.widest())
+        looks = ", ".join(map(str, self.looks))
+        many = len(self.widths)
+        together = "the interval holds" if many == 1 else f"{many} intervals hold together"
+        return (
+            f"{first}. At the widest: {widest}. Precision of {self.estimand}; "
+            f"{together} with 95 %; looks at {looks} seeds "
+            f"of at most {self.rule.most}."
+        )
+
+    def _told(self, one: Width, names: Mapping[str, str]) -> str:
+        of = " against ".join(names.get(name, name) for name in one.of if name)
+        if not math.isfinite(one.half_width):
+            return f"{one.metric}{f' of {of}' if of else ''} has {one.n} values, too few"
+        half, wanted = (
+            quantities.value(x, self.units.get(one.metric, ""), one.metric)
+            for x in (one.half_width, one.wanted)
+        )
+        skewed = "" if one.reached or one.half_width > one.wanted else ", too skewed for so few"
+        return f"± {half} of ± {wanted}{f' ({of})' if of else ''}{skewed}"
+
+    def as_dict(self) -> dict[str, Any]:
+        """As JSON can hold it."""
+        from sojourn.scenario.run import plain
+
+        return {
+            **self.rule.as_dict(),
+            "estimand": self.estimand,
+            "looks": list(self.looks),
+            "seeds": self.seeds,
+            "decided": self.reached,
+            "level": 1 - ALPHA,
+            "widths": [{k: plain(v) for k, v in asdict(one).items()} for one in self.widths],
+        }
+
+
+def stopping(table: Table, rule: Until, *, paired: bool) -> Stopping:
+    """Take the looks that a table's runs allow, up to the first that is enough.
+
+    With `paired` the differences of all pairs of cells count, otherwise each cell's mean.
+    """
+    columns = {one: table.metric(one.metric) for one in rule.precisions}
+    placed = Placed(table)
+    values = {one: placed.of(column) for one, column in columns.items()}
+    for one, cells in values.items():
+        if not any(np.isfinite(x).any() for x in cells.values()):
+            raise StudyError(f"--until `{one}`: no run has a {one.metric}")
+    units = {column: table.units.get(column, "") for column in columns.values()}
+    taken: list[int] = []
+    found: tuple[Width, ...] = ()
+    for n in sequential.looks(rule.most):
+        if taken and n > len(table.seeds):
+            break
+        taken.append(min(n, len(table.seeds)))
+        found = tuple(
+            width
+            for one, cells in values.items()
+            for width in _widths(columns[one], one.width, _first(cells, n), len(columns), paired)
+        )
+        if all(one.reached for one in found):
+            break
+    return Stopping(rule, paired, tuple(taken), found, units)
+
+
+def _first(cells: Mapping[str, Values], n: int) -> dict[str, Values]:
+    return {name: x[:n] for name, x in cells.items()}
+
+
+def _widths(
+    metric: str, wanted: Interest, cells: Mapping[str, Values], precisions: int, paired: bool
+) -> list[Width]:
+    of: Sequence[tuple[str, ...]] = [(name,) for name in cells]
+    if paired:
+        of = list(combinations(cells, 2))
+    level = 1 - ALPHA / max(1, len(of) * precisions)
+    found = []
+    for names in of:
+        parts = np.array([cells[name] for name in names])
+        parts = parts[:, np.isfinite(parts).all(axis=0)]
+        n = int(parts.shape[1])
+        if n < sequential.FIRST:
+            found.append(Width(metric, names, n, math.nan, math.nan, False))
+            continue
+        half = wanted.at(float(np.abs(parts.mean(axis=1)).max()))
+        seen = sequential.look(parts[0] - parts[1] if paired else parts[0], level)
+        found.append(Width(metric, names, n, seen.interval.half_width, half, seen.enough(half)))
+    return found
+
+
+def take_looks(
+    rule: Until, runs: Callable[[int], Table], *, paired: bool
+) -> tuple[Table, Stopping]:
+    """Let `runs` make the first n seeds, look by look; return the last table and what it says."""
+    for n in sequential.looks(rule.most):
+        table = runs(n)
+        found = stopping(table, rule, paired=paired)
+        if found.over:
+            break
+    return table, found
+
+
+def known(rule: Until, scenario: Scenario) -> None:
+    """Refuse a metric that no run of a scenario has."""
+    plan = json.loads(scenario.plan_json)
+    for one in rule.precisions:
+        try:
+            rules.known(plan, one.metric)
+        except QuestionError as error:
+            raise StudyError(f"--until `{one}`: {error}") from None
