@@ -266,7 +266,7 @@ def cleaned_by_the_command() -> dict[str, Any]:
         done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)
         said.append(done.stdout.strip())
     restored = f"{SYSCTL}: restored to {old!r} (was '{int(old) + 7}')"
-    wrong = [] if said == [restored, "nothing to put back", "[]"] else [f"clean said {said}"]
+    wrong = [] if said == [restored, "nothing to restore", "[]"] else [f"clean said {said}"]
     wrong += differences(before, look(change=True))
     return {
         "moment": "clean", "whom": "sojourn", "privilege": "", "nobody": False, "code": code,

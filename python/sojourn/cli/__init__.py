@@ -52,7 +52,7 @@ def main(arguments: list[str] | None = None) -> None:
         if isinstance(error, OSError) and streams.printing(error):  # the parser's own help
             sys.exit(exits.unwritten(error))
         traceback.print_exc()
-        print("This is a fault of sojourn: please report it with the lines above.", file=sys.stderr)
+        print("This is a bug in sojourn. Please report it with the lines above.", file=sys.stderr)
         sys.exit(FAULT)
 
 

@@ -19,7 +19,7 @@ MEASURES = ("mean", "p95", "p99")
 def register(app: typer.Typer) -> None:
     """Adds the family."""
     family = typer.Typer(
-        help="Learn what to choose, and how sure that is, by simulation.", no_args_is_help=True
+        help="Choose the parameters of a replicated store by simulation.", no_args_is_help=True
     )
     family.command("store")(store)
     app.add_typer(family, name="advise")
@@ -33,18 +33,21 @@ def store(
         typer.Option(
             "--survive",
             min=0,
-            help="Nodes that may be lost for good without losing an acknowledged write.",
+            help="Nodes that may fail permanently without loss of an acknowledged write.",
         ),
     ] = 1,
     node_up: Annotated[
-        float, typer.Option("--node-up", min=0.0, max=1.0, help="Probability that a node is up.")
+        float,
+        typer.Option(
+            "--node-up", min=0.0, max=1.0, help="Availability of a node, as a probability."
+        ),
     ] = 0.99,
     down: Annotated[
         int,
         typer.Option(
             "--down",
             min=0,
-            help="Replicas of a record that may be down while its writes and reads succeed.",
+            help="Replicas of a record that may be down while reads and writes still succeed.",
         ),
     ] = 1,
     stale: Annotated[
@@ -53,8 +56,8 @@ def store(
             "--stale",
             min=0.0,
             max=1.0,
-            help="Greatest probability that a read misses a write just acknowledged; with 0 every "
-            "read sees it, one's own writes among them.",
+            help="Largest probability that a read misses a write that was just acknowledged. "
+            "With 0 every read returns it.",
         ),
     ] = 0.0,
     reads: Annotated[
@@ -73,13 +76,18 @@ def store(
             "--unavailable",
             min=0.0,
             max=1.0,
-            help="Greatest probability that a request finds too few replicas up.",
+            help="Largest probability that too few replicas are up for a request.",
         ),
     ] = 1.0,
     by: Annotated[
-        str, typer.Option("--by", metavar="MEASURE", help="What decides: mean, p95 or p99.")
+        str,
+        typer.Option(
+            "--by", metavar="MEASURE", help="Statistic of latency that decides: mean, p95 or p99."
+        ),
     ] = "p99",
-    seeds: Annotated[int, typer.Option("--seeds", min=2, help="Runs of each choice.")] = 10,
+    seeds: Annotated[
+        int, typer.Option("--seeds", min=2, help="Number of runs of each choice.")
+    ] = 10,
     settings: options.Settings = None,
     workers: options.Workers = None,
     as_json: options.AsJson = False,

@@ -9,37 +9,37 @@ from typing import Any
 import typer
 from typer.core import TyperGroup
 
-HELP = """Learn which queue, buffer, server or number of replicas serves your traffic, how sure that
-is, and what to do. Begin with `sojourn compare FILE`."""
+HELP = """Find out which queue, buffer, server or number of replicas serves your traffic best, how
+certain the answer is, and how to apply it. Begin with `sojourn compare FILE`."""
 
 COMMANDS = {
-    "compare": ("compare", "Find the queue that serves a scenario best, or another setting."),
-    "run": ("run", "See what happens in a scenario: simulate it once."),
-    "play": ("play", "Play with a scenario: a page that simulates at every change."),
-    "new": ("new", "Write a commented scenario to begin with, for `compare`."),
-    "tc": ("deploy", "Get the commands that put a scenario's queue on a real interface."),
-    "report": ("report", "Get figures and one HTML page from a folder of results."),
-    "paper": ("paper", "See which findings of a published study hold: repeat it."),
-    "verify": ("verify", "Check that our queues decide as Linux's recorded ones did."),
-    "check": ("check", "Try a policy of your own with random schedules."),
-    "doctor": ("doctor", "Say what this machine can do, and what adds the rest."),
-    "list": ("words", "See what there is: queues, transports, policies, metrics."),
-    "explain": ("words", "Look up a word: what a queue, metric or key means and takes."),
-    "schema": ("words", "Get the JSON Schema by which editors check scenario files."),
+    "compare": ("compare", "Find the best queue, or another setting, for a scenario."),
+    "run": ("run", "Simulate a scenario once and show the results."),
+    "play": ("play", "Open a page that simulates a scenario at every change."),
+    "new": ("new", "Write a commented scenario as a starting point."),
+    "tc": ("deploy", "Print the commands that install a scenario's queue on an interface."),
+    "report": ("report", "Make figures and an HTML page from a folder of results."),
+    "paper": ("paper", "Repeat a published study and check which of its findings hold."),
+    "verify": ("verify", "Check that the queues decide as recorded queues of Linux did."),
+    "check": ("check", "Test your own policy with random schedules."),
+    "doctor": ("doctor", "Check which features work on this machine and how to enable the others."),
+    "list": ("words", "List queues, transports, policies and metrics."),
+    "explain": ("words", "Explain a queue, metric or key and its values."),
+    "schema": ("words", "Print the JSON Schema of scenario files, for editors."),
     "completion": (
         "completion",
-        "Print the script that completes commands and options in a shell.",
+        "Print the shell script that completes commands and options.",
     ),
     "study": ("study", "Vary anything in a scenario, over many seeds, into one table."),
-    "tune": ("tune", "Find better settings for a queue, and prove them by simulation."),
-    "advise": ("advise", "Learn what to choose, and how sure that is, by simulation."),
-    "lab": ("lab", "See a scenario for real, on this machine."),
+    "tune": ("tune", "Find better settings for a queue and verify them by simulation."),
+    "advise": ("advise", "Choose the parameters of a replicated store by simulation."),
+    "lab": ("lab", "Run a scenario with real programs and packets on this machine."),
     "wire": ("wire", "Put an emulated link between network namespaces or interfaces."),
-    "lb": ("lb", "Spread flows over servers on an OpenFlow 1.3 switch."),
-    "rcvbuf": ("rcvbuf", "Have a running UDP server drop less: adapt its buffers."),
-    "udp": ("udp", "Move files over UDP, with a receive buffer that adapts."),
-    "store": ("store", "Use a real store: for `lab run`, or one that runs already."),
-    "linux": ("linux", "Linux's own network code in virtual time: kernels, and a shell."),
+    "lb": ("lb", "Balance flows over servers on an OpenFlow 1.3 switch."),
+    "rcvbuf": ("rcvbuf", "Adapt the receive buffers of a running UDP server."),
+    "udp": ("udp", "Transfer files over UDP with an adaptive receive buffer."),
+    "store": ("store", "Install a real store for `lab run`, or test a running one."),
+    "linux": ("linux", "Manage kernels that run Linux's network code in virtual time."),
 }
 """By command, in the order in which help shows them: the module that has it, and its summary."""
 
@@ -92,8 +92,8 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,  # plain help takes half the time, and can be searched and piped
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
-    epilog="Exit status: 0 all is well; 1 what was found is not well; 2 it could not be done, the "
-    "message says why; 70 a fault of ours; 130 interrupted, what is done is kept.",
+    epilog="Exit status: 0 success; 1 completed with a negative result; 2 error (see the "
+    "message); 70 internal error; 130 interrupted (finished results are kept).",
 )
 
 

@@ -23,16 +23,16 @@ def check(
         str,
         typer.Argument(
             metavar="FILE:CLASS",
-            help='Such as mine.py:Mine, or "mine.py:Mine limit 9p".',
+            help='The policy, for example mine.py:Mine or "mine.py:Mine limit 9p".',
         ),
     ],
     schedules: Annotated[
-        int, typer.Option("--schedules", min=1, help="Random schedules to try.")
+        int, typer.Option("--schedules", min=1, help="Number of random schedules.")
     ] = 300,
     seed: options.Seed = 1,
     as_json: options.AsJson = False,
 ) -> None:
-    """Try a policy of your own with random schedules.
+    """Test your own policy with random schedules.
 
     A schedule that breaks the family's contract is shortened and shown step by step; the status
     is 1 then.

@@ -113,7 +113,7 @@ def compare(
     made: options.Made,
     as_json: options.AsJson = False,
 ) -> None:
-    """Find the queue that serves a scenario best, or another setting.
+    """Find the best queue, or another setting, for a scenario.
 
     All run with the same seeds, hence the same arrivals. Of two that share a letter neither is
     better by more than the smallest difference of interest. Results are discarded without --out.

@@ -25,10 +25,10 @@ def register(app: typer.Typer) -> None:
 def completion(
     shell: Annotated[
         Literal["bash", "zsh", "fish"],
-        typer.Argument(metavar="SHELL", help="bash, zsh or fish."),
+        typer.Argument(metavar="SHELL", help="The shell: bash, zsh or fish."),
     ],
 ) -> None:
-    """Print the script that completes commands and options in a shell.
+    """Print the shell script that completes commands and options.
 
     For bash, write it to ~/.local/share/bash-completion/completions/sojourn; for zsh, to a file
     _sojourn in a folder of $fpath; for fish, to ~/.config/fish/completions/sojourn.fish.

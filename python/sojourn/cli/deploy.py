@@ -56,7 +56,7 @@ def tc(
     ] = None,
     as_json: options.AsJson = False,
 ) -> None:
-    """Get the commands that put a scenario's queue on a real interface.
+    """Print the commands that install a scenario's queue on an interface.
 
     They are printed, not run. The status is 1 if the kernel has no such queue.
     """

@@ -46,7 +46,7 @@ def doctor(
     ] = False,
     as_json: options.AsJson = False,
 ) -> None:
-    """Say what this machine can do, and what adds the rest.
+    """Check which features work on this machine and how to enable the others.
 
     Nothing on the machine is changed, and nothing is left running. Ends with status 1 if
     something that was named (or, if nothing was, to simulate) cannot be done here.

@@ -26,16 +26,16 @@ R = TypeVar("R")
 OK, FINDINGS, BAD_INPUT, INTERRUPTED = 0, 1, 2, 130
 
 REMEDIES = {
-    errno.ENOSPC: "make room, or choose another place; what was done before is kept",
-    errno.EDQUOT: "make room, or choose another place; what was done before is kept",
-    errno.EFBIG: "a file may not be so large here (see `ulimit -f`); choose another place",
-    errno.EROFS: "choose a place that can be written to",
-    errno.EACCES: "choose another place, or get the permission",
-    errno.EPERM: "choose another place, or get the permission",
+    errno.ENOSPC: "free some space or choose another folder; finished results are kept",
+    errno.EDQUOT: "free some space or choose another folder; finished results are kept",
+    errno.EFBIG: "the file size limit is too low (see `ulimit -f`); choose another folder",
+    errno.EROFS: "choose a writable folder",
+    errno.EACCES: "choose another path, or obtain the permission",
+    errno.EPERM: "choose another path, or obtain the permission",
     errno.EMFILE: "allow more open files: ulimit -n 4096",
     errno.ENAMETOOLONG: "choose a shorter name",
-    errno.EADDRINUSE: "somebody else listens there; choose another port",
-    errno.EADDRNOTAVAIL: "no interface of this machine has that address",
+    errno.EADDRINUSE: "another process uses this port; choose another one",
+    errno.EADDRNOTAVAIL: "no interface of this machine has this address",
 }
 """What helps, by the system's reason."""
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 def register(app: typer.Typer) -> None:
     """Adds the family."""
     family = typer.Typer(
-        help="See a scenario for real, on this machine.",
+        help="Run a scenario with real programs and packets on this machine.",
         no_args_is_help=True,
     )
     family.command("run")(run)
@@ -53,14 +53,15 @@ def run(
         bool,
         typer.Option(
             "--journal",
-            help="Write down the bottleneck's arrivals, and replay them through a fresh queue.",
+            help="Record arrivals at the bottleneck and replay them through a new queue.",
         ),
     ] = False,
     datapath: Annotated[
         Literal["auto", "kernel", "user"],
         typer.Option(
             "--datapath",
-            help="Open vSwitch's, where flows are balanced: the kernel's where there is one.",
+            help="Open vSwitch's datapath for balanced flows. By default the kernel's, if "
+            "available.",
         ),
     ] = "auto",
     watch: Annotated[bool, typer.Option("--watch", help="Show the links while it runs.")] = False,
@@ -69,13 +70,14 @@ def run(
         typer.Option(
             "--control",
             metavar="NAME",
-            help="Let `sojourn wire top` and `set`, and programs, reach the links by this name.",
+            help="Name under which `sojourn wire top`, `sojourn wire set` and programs reach the "
+            "links.",
         ),
     ] = None,
     as_json: options.AsJson = False,
     out: Annotated[
         Path | None,
-        typer.Option("--out", metavar="DIR", help="Write the run's tables and outputs here."),
+        typer.Option("--out", metavar="DIR", help="Folder for the run's tables and outputs."),
     ] = None,
 ) -> None:
     """See a scenario for real: programs, packets, links.
@@ -127,7 +129,7 @@ def run(
         if kind.virtual:
             chosen.tell_limits()
     if not result.complete:
-        output.note("stopped before its end: the figures are those of the time that passed")
+        output.note("stopped early: the results cover only the elapsed time")
         raise typer.Exit(exits.INTERRUPTED)
     exit_if_bad(record)
 
@@ -136,10 +138,13 @@ def run(
 def validate(
     full: Annotated[
         bool,
-        typer.Option("--full/--quick", help="24 scenarios, half an hour; or three, in a minute."),
+        typer.Option(
+            "--full/--quick",
+            help="The size of the test: 24 scenarios (half an hour) or three (a minute).",
+        ),
     ] = False,
     seeds: Annotated[
-        int | None, typer.Option("--seeds", min=1, help="Real runs of each scenario.")
+        int | None, typer.Option("--seeds", min=1, help="Number of real runs of each scenario.")
     ] = None,
     at_once: Annotated[
         int | None,
@@ -147,8 +152,8 @@ def validate(
             "--at-once",
             min=1,
             max=16,
-            help="Real runs at a time, by default one: more disturb each other. In virtual time "
-            "they do not, and as many as processors are made.",
+            help="Number of parallel real runs. By default one, because parallel runs disturb "
+            "each other; in virtual time one for each processor.",
         ),
     ] = None,
     privilege: options.Privilege = "auto",
@@ -232,7 +237,9 @@ def _limits(m: Measured) -> str:
 def clean(
     force: Annotated[
         bool,
-        typer.Option("--force", help="Put back also what a laboratory that runs seems to use."),
+        typer.Option(
+            "--force", help="Also restore settings that a running laboratory appears to use."
+        ),
     ] = False,
     as_json: options.AsJson = False,
 ) -> None:
@@ -258,6 +265,8 @@ def clean(
     for outcome in outcomes:
         typer.echo(outcome.text)
     if not outcomes:
-        typer.echo("nothing to put back")
+        typer.echo("nothing to restore")
     if os.geteuid() != 0 and ROOT_FOLDER.exists():
-        output.note("laboratories of root have a journal too: run this as root for them")
+        output.note(
+            "root's laboratories have their own journal: run this command as root to restore them"
+        )

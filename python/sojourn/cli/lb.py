@@ -21,7 +21,7 @@ WORDS = ["mac", "weight", "rate", "limit"]
 def register(app: typer.Typer) -> None:
     """Adds the family."""
     family = typer.Typer(
-        help="Spread flows over servers on an OpenFlow 1.3 switch.", no_args_is_help=True
+        help="Balance flows over servers on an OpenFlow 1.3 switch.", no_args_is_help=True
     )
     family.command("serve")(serve)
     # A family, although there is one command yet.
@@ -33,19 +33,18 @@ def register(app: typer.Typer) -> None:
 class Balanced:
     """The virtual address, the servers behind it, and how they are chosen."""
 
-    policy: Annotated[
-        str, typer.Option("--policy", metavar="POLICY", help="How servers are chosen.")
-    ]
+    policy: Annotated[str, typer.Option("--policy", metavar="POLICY", help="Balancing policy.")]
     address: Annotated[
-        str, typer.Option("--address", metavar="ADDRESS", help="Virtual IPv4 address of it all.")
+        str,
+        typer.Option("--address", metavar="ADDRESS", help="Virtual IPv4 address of the service."),
     ]
     server: Annotated[
         list[str],
         typer.Option(
             "--server",
             metavar="NAME=ADDRESS@PORT[,...]",
-            help="A server and the switch's port (number or name) that leads to it; then, if need "
-            "be, mac=MAC, weight=N, rate=RATE, limit=SIZE of its port's queue. Repeat for more.",
+            help="A server and the switch port (number or name) that leads to it. Optional: "
+            "mac=MAC, weight=N, rate=RATE, limit=SIZE of the port's queue. Repeat for more.",
         ),
     ]
     backlog: Annotated[
@@ -53,8 +52,8 @@ class Balanced:
         typer.Option(
             "--backlog",
             metavar="SOURCE",
-            help="Read the ports' backlogs here, in the servers' order: netlink:IF,IF,... or "
-            "wire:SOCKET:LINK,LINK,... Repeat for several sources, such as a wire for each server.",
+            help="Source of the ports' backlogs, in the order of the servers: netlink:IF,IF,... "
+            "or wire:SOCKET:LINK,LINK,... Repeat for several sources.",
         ),
     ] = None
 
@@ -81,17 +80,25 @@ class Affinity:
     affinity: Annotated[
         Literal["none", "client", "client-port"],
         typer.Option(
-            "--affinity", help="All flows of a client, or of a client to one port, to one server."
+            "--affinity",
+            help="Send all flows of a client, or of a client to one port, to the same server.",
         ),
     ] = "none"
     affinity_time: Annotated[
         str,
-        typer.Option("--affinity-time", metavar="TIME", help="How long after its last new flow."),
+        typer.Option(
+            "--affinity-time",
+            metavar="TIME",
+            help="Time that affinity lasts after the client's last new flow.",
+        ),
     ] = "300s"
     idle: Annotated[
         int,
         typer.Option(
-            "--idle", min=1, max=65535, help="Seconds of silence after which a flow's rules go."
+            "--idle",
+            min=1,
+            max=65535,
+            help="Idle time in seconds after which a flow's rules are removed.",
         ),
     ] = 30
 
@@ -114,15 +121,18 @@ class Probes:
         typer.Option(
             "--health",
             metavar="PROBE",
-            help="Probe servers by arp, icmp, tcp:PORT, not at all (none), or by ARP and by TCP at "
-            "the port where clients open connections and servers answer (auto).",
+            help="Health check of servers: arp, icmp, tcp:PORT, none, or auto (ARP, and TCP at "
+            "the port that clients use).",
         ),
     ] = "auto"
     health_every: Annotated[
-        str, typer.Option("--health-every", metavar="TIME", help="Between two probes.")
+        str, typer.Option("--health-every", metavar="TIME", help="Time between two probes.")
     ] = "1s"
     misses: Annotated[
-        int, typer.Option("--misses", min=1, max=100, help="Probes unanswered until it is down.")
+        int,
+        typer.Option(
+            "--misses", min=1, max=100, help="Unanswered probes before a server counts as down."
+        ),
     ] = 3
 
     def known(self) -> dict[str, Any]:
@@ -137,44 +147,59 @@ class Switch:
 
     listen: Annotated[
         str,
-        typer.Option("--listen", metavar="ADDRESS:PORT", help="Where the switch connects."),
+        typer.Option(
+            "--listen",
+            metavar="ADDRESS:PORT",
+            help="Address on which the controller listens for the switch.",
+        ),
     ] = "127.0.0.1:6653"
     tls_key: Annotated[
-        Path | None, typer.Option("--tls-key", metavar="FILE", help="Our key, PEM.")
+        Path | None, typer.Option("--tls-key", metavar="FILE", help="Key of the controller, PEM.")
     ] = None
     tls_cert: Annotated[
         Path | None, typer.Option("--tls-cert", metavar="FILE", help="Our certificate.")
     ] = None
     tls_ca: Annotated[
         Path | None,
-        typer.Option("--tls-ca", metavar="FILE", help="Authority that switches' are from."),
+        typer.Option(
+            "--tls-ca", metavar="FILE", help="Authority that signs the switches' certificates."
+        ),
     ] = None
     datapath: Annotated[
         list[str] | None,
         typer.Option(
             "--datapath",
             metavar="ID",
-            help="A switch that is let in: 16 hexadecimal digits. Repeat for more.",
+            help="Datapath identifier of an accepted switch: 16 hexadecimal digits. Repeat for "
+            "more.",
         ),
     ] = None
     table: Annotated[
-        int, typer.Option("--table", min=0, max=254, help="The one table that is written to.")
+        int, typer.Option("--table", min=0, max=254, help="Flow table for the rules.")
     ] = 0
     priority: Annotated[
-        int, typer.Option("--priority", min=1, max=65000, help="Of the lowest rule.")
+        int, typer.Option("--priority", min=1, max=65000, help="Priority of the lowest rule.")
     ] = 30_000
     most_flows: Annotated[
-        int, typer.Option("--flows", min=1, max=1_000_000, help="Flows with rules at most.")
+        int,
+        typer.Option("--flows", min=1, max=1_000_000, help="Largest number of flows with rules."),
     ] = 20_000
     packets: Annotated[
         int,
         typer.Option(
-            "--packets", min=1, max=100_000, help="Packets a second that the switch may send us."
+            "--packets",
+            min=1,
+            max=100_000,
+            help="Packets per second that the switch may send to the controller.",
         ),
     ] = 2000
     mac: Annotated[
         str | None,
-        typer.Option("--mac", metavar="MAC", help="Of the virtual address; made of it, else."),
+        typer.Option(
+            "--mac",
+            metavar="MAC",
+            help="MAC address of the virtual address. By default derived from it.",
+        ),
     ] = None
 
     def known(self, as_json: bool) -> dict[str, Any]:
@@ -201,31 +226,34 @@ class Session:
 
     stale: Annotated[
         str,
-        typer.Option("--stale", metavar="TIME", help="Age from which a backlog is not believed."),
+        typer.Option("--stale", metavar="TIME", help="Age at which a backlog is ignored."),
     ] = "3s"
     state: Annotated[
         str | None,
         typer.Option(
             "--state",
             metavar="FILE",
-            help="Where flows are noted for whoever comes after us; `none`: nowhere. By default in "
-            "this user's folder under /run.",
+            help="File that passes assignments of flows to the next controller, or `none`. By "
+            "default in this user's folder under /run.",
         ),
     ] = None
     status: Annotated[
         int | None,
-        typer.Option("--status", min=0, max=65535, help="Port of a status page on 127.0.0.1."),
+        typer.Option("--status", min=0, max=65535, help="Port of the status page on 127.0.0.1."),
     ] = None
-    watch: Annotated[bool, typer.Option("--watch", help="Show ports, queues and choices.")] = False
+    watch: Annotated[bool, typer.Option("--watch", help="Show ports, queues and assignments.")] = (
+        False
+    )
     dry_run: Annotated[
         bool,
-        typer.Option("--dry-run", help="Say what would be written to the switch; change nothing."),
+        typer.Option(
+            "--dry-run",
+            help="Print the rules that would be written to the switch and change nothing.",
+        ),
     ] = False
     remove: Annotated[
         bool,
-        typer.Option(
-            "--remove", help="Only remove this balancer's rules from the switch, and end."
-        ),
+        typer.Option("--remove", help="Remove this balancer's rules from the switch and exit."),
     ] = False
 
 

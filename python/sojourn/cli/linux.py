@@ -16,7 +16,7 @@ from sojourn.stopping import requests
 def register(app: typer.Typer) -> None:
     """Adds the family."""
     family = typer.Typer(
-        help="Linux's own network code in virtual time: kernels, and a shell.",
+        help="Manage kernels that run Linux's network code in virtual time.",
         no_args_is_help=True,
     )
     family.command("build")(build)
@@ -32,23 +32,23 @@ def build(
         str | None,
         typer.Argument(
             metavar="[SOURCE]",
-            help="Folder of a kernel's source, which is only read; an archive (.tar.xz, .tar.gz, "
-            ".tar.zst, .deb); or a release that is pinned: 7.3, 6.12. By default Debian's 7.3.",
+            help="Source of the kernel: a folder (read only), an archive (.tar.xz, .tar.gz, "
+            ".tar.zst, .deb) or a pinned release (7.3, 6.12). By default Debian's 7.3.",
         ),
     ] = None,
     hz: Annotated[
         Literal["100", "250", "1000"],
         typer.Option(
             "--hz",
-            help="Timer frequency: the grain of timers and of PIE's update interval. Distributions "
-            "use 250 or 1000.",
+            help="Timer frequency, which sets the granularity of timers and of PIE's update "
+            "interval. Distributions use 250 or 1000.",
         ),
     ] = "100",
     no_patches: Annotated[
         bool,
         typer.Option(
             "--no-patches",
-            help="Build the source as it is: equal runs do not have equal results, and HZ is 100.",
+            help="Build without patches. Equal runs then give different results, and HZ is 100.",
         ),
     ] = False,
     without: Annotated[
@@ -56,30 +56,32 @@ def build(
         typer.Option(
             "--without",
             metavar="PATCH",
-            help="Leave a patch out: seeded-random-numbers, choice-of-hz. Repeat for more.",
+            help="Patch to omit: seeded-random-numbers, choice-of-hz. Repeat for more.",
         ),
     ] = None,
     name: Annotated[
         str | None,
         typer.Option(
-            "--name", metavar="NAME", help="What the kernel is called; by default release and HZ."
+            "--name", metavar="NAME", help="Name of the kernel. By default release and HZ."
         ),
     ] = None,
     mirror: Annotated[
         str | None,
-        typer.Option("--mirror", metavar="URL", help="A mirror of Debian."),
+        typer.Option("--mirror", metavar="URL", help="Debian mirror."),
     ] = None,
     keep: Annotated[
         bool,
         typer.Option(
             "--keep",
-            help="Keep source and object files: the next build of the same folder compiles what "
-            "has changed.",
+            help="Keep source and object files, so that the next build of the same folder "
+            "compiles only changes.",
         ),
     ] = False,
     jobs: Annotated[
         int | None,
-        typer.Option("--jobs", min=1, help="Compilers at a time; by default as many as cores."),
+        typer.Option(
+            "--jobs", min=1, help="Number of parallel compilers. By default the number of cores."
+        ),
     ] = None,
     as_json: options.AsJson = False,
 ) -> None:
@@ -107,7 +109,7 @@ def build(
         with bars.steps() as stage:
             made = make(wanted, stage, output.note)
     except KeyboardInterrupt:
-        raise KeyboardInterrupt("interrupted; the same command goes on where it stopped") from None
+        raise KeyboardInterrupt("interrupted; run the same command to continue") from None
     kernel = made.kernel
     if as_json:
         output.print_data(_told(kernel.folder) | {"new": made.new})
@@ -170,12 +172,13 @@ def _row(told: dict[str, Any]) -> dict[str, str]:
 def remove(
     name: Annotated[
         str | None,
-        typer.Argument(metavar="[NAME]", help="The kernel, as `sojourn linux list` names it."),
+        typer.Argument(metavar="[NAME]", help="Name of the kernel, from `sojourn linux list`."),
     ] = None,
     unfinished: Annotated[
         bool,
         typer.Option(
-            "--unfinished", help="Remove downloads, sources and object files of builds instead."
+            "--unfinished",
+            help="Remove downloads, sources and object files of builds, and no kernel.",
         ),
     ] = False,
     as_json: options.AsJson = False,
@@ -186,7 +189,7 @@ def remove(
     from sojourn.linux import kernels
 
     if (name is None) != unfinished:
-        exits.fail("name a kernel, or say --unfinished", as_json=as_json)
+        exits.fail("name a kernel or use --unfinished", as_json=as_json)
     if name is None:
         size = building.unfinished()
         building.remove_unfinished()
@@ -212,7 +215,7 @@ def shell(
     host: Annotated[
         str | None,
         typer.Option(
-            "--host", metavar="NAME", help="One that sends or receives; by default the first."
+            "--host", metavar="NAME", help="Host that sends or receives. By default the first."
         ),
     ] = None,
     engine: Annotated[

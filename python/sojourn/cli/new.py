@@ -32,26 +32,37 @@ def register(app: typer.Typer) -> None:
 def new(
     template: Annotated[
         str | None,
-        typer.Option("--template", metavar="NAME", help="A ready-made scenario: see --list."),
+        typer.Option(
+            "--template", metavar="NAME", help="Name of a ready-made scenario (see --list)."
+        ),
     ] = None,
     down: Annotated[
-        str | None, typer.Option("--down", metavar="RATE", help="The link's rate down, 100mbit.")
+        str | None,
+        typer.Option(
+            "--down", metavar="RATE", help="Downstream rate of the link, for example 100mbit."
+        ),
     ] = None,
     up: Annotated[
-        str | None, typer.Option("--up", metavar="RATE", help="The link's rate up, 20mbit.")
+        str | None,
+        typer.Option("--up", metavar="RATE", help="Upstream rate of the link, for example 20mbit."),
     ] = None,
     rate: Annotated[
-        str | None, typer.Option("--rate", metavar="RATE", help="Both rates, if they are the same.")
+        str | None,
+        typer.Option("--rate", metavar="RATE", help="Rate of both directions, if they are equal."),
     ] = None,
     rtt: Annotated[
-        str | None, typer.Option("--rtt", metavar="TIME", help="The link's round-trip time, 30ms.")
+        str | None,
+        typer.Option(
+            "--rtt", metavar="TIME", help="Round-trip time of the link, for example 30ms."
+        ),
     ] = None,
     line: Annotated[
         str | None,
         typer.Option(
             "--line",
             metavar="WORD",
-            help="The kind of line, which adds bytes to packets: adsl, vdsl, cable, fibre, other.",
+            help="Kind of line, which determines the overhead per packet: adsl, vdsl, cable, "
+            "fibre, other.",
         ),
     ] = None,
     does: Annotated[
@@ -59,8 +70,8 @@ def new(
         typer.Option(
             "--does",
             metavar="WORD",
-            help="What people do on it: calls, video, games, web, films, downloads, uploads. "
-            "Several with commas between, or repeat.",
+            help="Uses of the link: calls, video, games, web, films, downloads, uploads. "
+            "Separate several by commas, or repeat.",
         ),
     ] = None,
     hurts: Annotated[
@@ -68,7 +79,8 @@ def new(
         typer.Option(
             "--hurts",
             metavar="WORD",
-            help="What hurts: uploading, downloading, calls, video, games, web, films, nothing.",
+            help="Use that suffers most: uploading, downloading, calls, video, games, web, "
+            "films, nothing.",
         ),
     ] = None,
     out: Annotated[
@@ -80,11 +92,11 @@ def new(
         ),
     ] = None,
     list_: Annotated[
-        bool, typer.Option("--list", help="List the ready-made scenarios, and write nothing.")
+        bool, typer.Option("--list", help="List the ready-made scenarios and write nothing.")
     ] = False,
     as_json: options.AsJson = False,
 ) -> None:
-    """Write a commented scenario to begin with, for `compare`.
+    """Write a commented scenario as a starting point.
 
     Asks what your link is like, what people do on it, and what hurts; options answer beforehand.
     With --template it takes a ready-made scenario instead, with your rates and times in it.
@@ -211,11 +223,11 @@ def answered(
             as_json=as_json,
         )
     if lacking:
-        output.note("A few questions about your link; Ctrl-C ends, and nothing is written.\n")
+        output.note("A few questions about your link. Press Ctrl-C to quit without writing a file.")
     asked: tuple[tuple[Option, str, str], ...] = (
-        ("down", "How fast is it down, towards you?", "100mbit"),
-        ("up", "How fast is it up?", "20mbit"),
-        ("rtt", "How long is a round trip over it while nobody else uses it (ping)?", "30ms"),
+        ("down", "What is the downstream rate?", "100mbit"),
+        ("up", "What is the upstream rate?", "20mbit"),
+        ("rtt", "What is the round-trip time of the idle link (ping)?", "30ms"),
     )
     for option, question, usual in asked:
         if option not in values:
@@ -224,9 +236,9 @@ def answered(
         menu("What kind of line is it?", {word: it.what for word, it in LINES.items()})
         line = ask("A word", "other", lambda text: words_of("", [text.strip()], list(LINES))[0])
     if not chosen:
-        menu("What do people do on it?", {w: a.what for w, a in ACTIVITIES.items()})
+        menu("What is the link used for?", {w: a.what for w, a in ACTIVITIES.items()})
         chosen = ask(
-            "Words, with spaces between",
+            "Words, separated by spaces",
             "calls web uploads",
             lambda text: words_of("", text.replace(",", " ").split(), list(ACTIVITIES)),
         )

@@ -26,14 +26,17 @@ shown_bars: list[Progress] = []
 
 Quiet = Annotated[
     bool,
-    typer.Option("--quiet", "-q", help="Print results and errors only: no progress, no notes."),
+    typer.Option(
+        "--quiet", "-q", help="Print only results and errors, without progress and notes."
+    ),
 ]
 Format = Annotated[
     Literal["json", "csv", "md"] | None,
     typer.Option(
         "--output",
         metavar="FORMAT",
-        help="Print the result as json, csv or md (a Markdown table). --json is --output json.",
+        help="Print results as json, csv or md (a Markdown table). --json is short for --output "
+        "json.",
     ),
 ]
 
@@ -67,7 +70,7 @@ def take_shared(values: dict[str, Any]) -> None:
     _wanted.quiet = bool(values.pop("quiet", False))
     form = values.pop("output_format", None)
     if form not in (None, "json") and values.get("as_json"):
-        raise typer.BadParameter("--json is --output json: give one of them")
+        raise typer.BadParameter("--json is short for --output json: give only one of them")
     if form is not None:
         values["as_json"] = True
     _wanted.form = form or ("json" if values.get("as_json") else "text")

@@ -42,7 +42,7 @@ def paper(
     made: options.Made,
     as_json: options.AsJson = False,
 ) -> None:
-    """See which findings of a published study hold: repeat it.
+    """Repeat a published study and check which of its findings hold.
 
     Each finding holds, does not hold, or cannot be told. The status is 0 when the study ran,
     whatever the verdicts, and 1 if a real run is not valid. What the folder holds already is not

@@ -27,21 +27,21 @@ def play(
         str | None,
         typer.Argument(
             metavar="FILE|URL",
-            help="A scenario, or the address of such a page; a home's uplink without it.",
+            help="A scenario or the address of a playground page. By default a home's uplink.",
         ),
     ] = None,
     settings: options.Settings = None,
     port: Annotated[
         int,
         typer.Option(
-            "--port", min=0, max=65535, help="Port on 127.0.0.1; 0 takes any that is free."
+            "--port", min=0, max=65535, help="Port on 127.0.0.1; 0 selects any free port."
         ),
     ] = 0,
     browser: Annotated[
         bool, typer.Option("--browser/--no-browser", help="Open the page in a browser.")
     ] = True,
 ) -> None:
-    """Play with a scenario: a page that simulates at every change.
+    """Open a page that simulates a scenario at every change.
 
     The browser simulates; the page is served to this machine only, until Ctrl-C. Its address holds
     all settings: `sojourn play 'URL'` opens it anywhere.

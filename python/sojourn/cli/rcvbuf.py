@@ -34,7 +34,7 @@ LOST = {
 METRICS = "127.0.0.1:9441"
 """Where the sockets of the whole machine are told of unless an address is given."""
 WORTH_SAYING = {
-    "standing": "does not catch up, so is given no more",
+    "standing": "is not catching up, so its buffer is not enlarged",
     "pressure": "memory is short",
     "budget": "the budget allows no more",
 }
@@ -44,8 +44,8 @@ State = Annotated[
     typer.Option(
         "--state",
         metavar="DIR",
-        help="Folder in which is kept what sockets were like; by default /run/sojourn/rcvbuf for "
-        "root, sojourn/rcvbuf in $XDG_STATE_HOME for others.",
+        help="Folder for the journal of original buffer sizes. By default /run/sojourn/rcvbuf "
+        "for root, and sojourn/rcvbuf in $XDG_STATE_HOME for other users.",
     ),
 ]
 
@@ -53,7 +53,7 @@ State = Annotated[
 def register(app: typer.Typer) -> None:
     """Adds the family."""
     family = typer.Typer(
-        help="Have a running UDP server drop less: adapt its buffers.",
+        help="Adapt the receive buffers of a running UDP server.",
         invoke_without_command=True,
         no_args_is_help=True,
     )
@@ -68,7 +68,7 @@ def rcvbuf(
     context: typer.Context,
     pid: Annotated[
         int | None,
-        typer.Option("--pid", metavar="PID", min=1, help="A process, and all that it starts."),
+        typer.Option("--pid", metavar="PID", min=1, help="Follow a process and its descendants."),
     ] = None,
     port: Annotated[
         int | None,
@@ -77,13 +77,16 @@ def rcvbuf(
             metavar="PORT",
             min=1,
             max=65_535,
-            help="Whoever has this port; with --pid or --systemd, its sockets on this port only.",
+            help="Follow the process that owns this port. With --pid or --systemd, limit it to "
+            "sockets on this port.",
         ),
     ] = None,
     systemd: Annotated[
         str | None,
         typer.Option(
-            "--systemd", metavar="UNIT", help="Whatever runs in a unit, restarted or not."
+            "--systemd",
+            metavar="UNIT",
+            help="Follow all processes of a systemd unit, also after restarts.",
         ),
     ] = None,
     everybody: Annotated[
@@ -95,12 +98,15 @@ def rcvbuf(
         ),
     ] = False,
     policy: Annotated[
-        str, typer.Option("--policy", metavar="POLICY", help="Who decides; `list buffer`.")
+        str,
+        typer.Option("--policy", metavar="POLICY", help="Buffer policy (`sojourn list buffer`)."),
     ] = POLICY,
     budget: Annotated[
         str | None,
         typer.Option(
-            "--budget", metavar="SIZE", help="All sockets together, if less than --share allows."
+            "--budget",
+            metavar="SIZE",
+            help="Limit for all sockets together, in addition to --share.",
         ),
     ] = None,
     share: Annotated[
@@ -110,7 +116,8 @@ def rcvbuf(
             metavar="SHARE",
             min=0.001,
             max=1.0,
-            help="Share of available memory, of the server's control group and of UDP's limit.",
+            help="Limit as a share of available memory, of the server's control group and of the "
+            "kernel's UDP limit.",
         ),
     ] = 0.25,
     sockets: Annotated[
@@ -119,13 +126,15 @@ def rcvbuf(
             "--sockets",
             min=1,
             max=65_536,
-            help="Sockets followed at a time: 1024, or 65536 with --all.",
+            help="Largest number of sockets. By default 1024; 65536 with --all.",
         ),
     ] = None,
     interval: Annotated[
         str | None,
         typer.Option(
-            "--interval", metavar="TIME", help="Time between two looks: 10ms, or 1s with --all."
+            "--interval",
+            metavar="TIME",
+            help="Time between two samples. By default 10ms; 1s with --all.",
         ),
     ] = None,
     rescan: Annotated[
@@ -133,19 +142,22 @@ def rcvbuf(
         typer.Option(
             "--rescan",
             metavar="TIME",
-            help="Time between two searches for sockets: 1s, or 5s with --all.",
+            help="Time between two searches for sockets. By default 1s; 5s with --all.",
         ),
     ] = None,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Change nothing; tell what would be changed.")
+        bool, typer.Option("--dry-run", help="Report intended changes without making them.")
     ] = False,
-    watch: Annotated[bool, typer.Option("--watch", help="A live view in the terminal.")] = False,
+    watch: Annotated[
+        bool, typer.Option("--watch", help="Show a live view in the terminal.")
+    ] = False,
     metrics: Annotated[
         str | None,
         typer.Option(
             "--metrics",
             metavar="[ADDRESS:]PORT",
-            help="Metrics for Prometheus, on this machine unless an address says otherwise.",
+            help="Serve metrics for Prometheus at this port, or address and port. By default on "
+            "localhost only.",
         ),
     ] = None,
     every: Annotated[
@@ -156,11 +168,15 @@ def rcvbuf(
     ] = 1.0,
     duration: Annotated[
         str | None,
-        typer.Option("--duration", metavar="TIME", help="End after this time; else when stopped."),
+        typer.Option(
+            "--duration",
+            metavar="TIME",
+            help="Stop after this time. By default run until interrupted.",
+        ),
     ] = None,
     state: State = None,
     as_json: Annotated[
-        bool, typer.Option("--json", help="Print JSON on standard output, a line a report.")
+        bool, typer.Option("--json", help="Print JSON on standard output, one line per report.")
     ] = False,
 ) -> None:
     """Adapt the receive buffers of a running, unmodified UDP server, until Ctrl-C.
@@ -174,15 +190,15 @@ def rcvbuf(
     if context.invoked_subcommand is not None:
         return
     if everybody and not (pid is None and port is None and systemd is None):
-        exits.fail("--all stands alone: no --pid, --port or --systemd beside it", as_json=as_json)
+        exits.fail("--all cannot be combined with --pid, --port or --systemd", as_json=as_json)
     if not everybody and pid is None and port is None and systemd is None:
         exits.fail(
-            "say whose sockets: --pid PID, --port PORT, --systemd UNIT or --all", as_json=as_json
+            "select sockets by --pid PID, --port PORT, --systemd UNIT or --all", as_json=as_json
         )
     if pid is not None and systemd is not None:
-        exits.fail("--pid or --systemd, not both", as_json=as_json)
+        exits.fail("--pid and --systemd exclude each other", as_json=as_json)
     if watch and as_json:
-        exits.fail("--watch or --json, not both", as_json=as_json)
+        exits.fail("--watch and --json exclude each other", as_json=as_json)
     from sojourn.rcvbuf import Tuner
     from sojourn.rcvbuf import metrics as prometheus
     from sojourn.rcvbuf.advice import Seen
@@ -215,7 +231,7 @@ def rcvbuf(
         # Those that another tuner is at are its own.
         recovered = [one for one in tuner.recovered if one["action"] != "in_use"]
         if recovered and not as_json:
-            output.note("put back what a tuner that was killed had left:")
+            output.note("restored settings that a killed tuner had left:")
             _tell_outcomes(recovered)
         if where is not None:
             try:
@@ -259,8 +275,8 @@ def _nobody(port: int | None) -> str:
     """Why there may have been no sockets, and who knows more."""
     if port is None:
         return (
-            "no UDP socket with a port was seen; `ss -ulpn` lists who has which, and --port PORT "
-            "watches without rights"
+            "no UDP socket with a port was found; `ss -ulpn` lists sockets with their processes. "
+            "--port PORT needs no privileges to watch."
         )
     return (
         f"nobody had UDP port {port} in this network namespace; `ss -ulpn` lists who has which. "
@@ -375,7 +391,7 @@ def restore(state: State = None, as_json: options.AsJson = False) -> None:
     elif outcomes:
         _tell_outcomes(outcomes)
     else:
-        output.note("nothing to put back")
+        output.note("nothing to restore")
     if any(outcome["action"] in ("failed", "in_use") for outcome in outcomes):
         raise typer.Exit(exits.FINDINGS)
 

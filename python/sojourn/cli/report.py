@@ -42,7 +42,7 @@ def report(
     smallest: options.Smallest = None,
     as_json: options.AsJson = False,
 ) -> None:
-    """Get figures and one HTML page from a folder of results.
+    """Make figures and an HTML page from a folder of results.
 
     They are written into that folder.
     """

@@ -40,7 +40,7 @@ def run(
         typer.Option("--out", metavar="DIR", help="Write the run's tables and captures here."),
     ] = None,
 ) -> None:
-    """See what happens in a scenario: simulate it once.
+    """Simulate a scenario once and show the results.
 
     To learn which queue is best, `sojourn compare`; to vary other things, `sojourn study run`.
     With --tc the queue is what a file of `tc` says.
@@ -73,7 +73,7 @@ def run(
             typer.echo(told(record))
         chosen.tell_limits()
     if not result.complete:
-        output.note("stopped before its end: the figures are those of the time that passed")
+        output.note("stopped early: the results cover only the elapsed time")
         raise typer.Exit(exits.INTERRUPTED)
     if real is not None:
         exit_if_bad(record)

@@ -15,7 +15,7 @@ from sojourn.cli import bars, exits, options, output
 def register(app: typer.Typer) -> None:
     """Adds the family."""
     family = typer.Typer(
-        help="Use a real store: for `lab run`, or one that runs already.",
+        help="Install a real store for `lab run`, or test a running one.",
         no_args_is_help=True,
     )
     family.command("fetch")(fetch)
@@ -52,14 +52,14 @@ def measure(
     file: options.ScenarioFile,
     contact_points: Annotated[
         str,
-        typer.Option("--contact-points", metavar="A,B", help="Addresses of nodes that run."),
+        typer.Option("--contact-points", metavar="A,B", help="Addresses of running nodes."),
     ],
     port: Annotated[
-        int, typer.Option("--port", min=1, max=65_535, help="Where they listen.")
+        int, typer.Option("--port", min=1, max=65_535, help="Port of the nodes.")
     ] = 9042,
     user: Annotated[
         str | None,
-        typer.Option("--user", help="Who asks; the password is $SOJOURN_STORE_PASSWORD."),
+        typer.Option("--user", help="User name; the password is in $SOJOURN_STORE_PASSWORD."),
     ] = None,
     password_file: Annotated[
         Path | None,
@@ -68,7 +68,7 @@ def measure(
             metavar="FILE",
             exists=True,
             dir_okay=False,
-            help="... or is in this file.",
+            help="File with the password.",
         ),
     ] = None,
     authority: Annotated[
@@ -78,7 +78,7 @@ def measure(
             metavar="FILE",
             exists=True,
             dir_okay=False,
-            help="Use TLS; certificates that sign the nodes'.",
+            help="Use TLS; file of the authority that signs the nodes' certificates.",
         ),
     ] = None,
     certificate: Annotated[
@@ -88,11 +88,14 @@ def measure(
             metavar="FILE",
             exists=True,
             dir_okay=False,
-            help="Our own certificate and its key, where nodes ask for one.",
+            help="Client certificate and its key, if nodes require one.",
         ),
     ] = None,
     rate: Annotated[
-        float, typer.Option("--rate", min=0.01, max=100_000, help="Requests a second at most.")
+        float,
+        typer.Option(
+            "--rate", min=0.01, max=100_000, help="Largest number of requests per second."
+        ),
     ] = 100.0,
     seed: options.Seed = 1,
     settings: options.Settings = None,
@@ -120,7 +123,7 @@ def measure(
         message = "--user needs a password, in SOJOURN_STORE_PASSWORD or by --password-file"
         exits.fail(message, as_json=as_json)
     if certificate is not None and authority is None:
-        exits.fail("--tls-certificate is for TLS: --tls names who signs", as_json=as_json)
+        exits.fail("--tls-certificate requires --tls with the signing authority", as_json=as_json)
     running = Running(
         points, port, user, password,
         authority=None if authority is None else str(authority),

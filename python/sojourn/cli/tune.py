@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 def register(app: typer.Typer) -> None:
     """Adds the family."""
     family = typer.Typer(
-        help="Find better settings for a queue, and prove them by simulation.", no_args_is_help=True
+        help="Find better settings for a queue and verify them by simulation.", no_args_is_help=True
     )
     family.command("search")(search)
     family.command("redopt")(redopt)
@@ -34,8 +34,9 @@ def search(
         typer.Option(
             "--vary",
             metavar='"WORD RANGE"',
-            help='What varies: "target 1ms..50ms log", a word alone (a tenth to ten times its '
-            'default), a pattern such as "*-rate", or texts, "ecn | noecn". Repeat for more.',
+            help='Parameter to vary: "target 1ms..50ms log", a word alone (a tenth to ten times '
+            'its default), a pattern such as "*-rate", or alternatives such as "ecn | '
+            'noecn". Repeat for more.',
         ),
     ] = None,
     queue: Annotated[
@@ -44,7 +45,7 @@ def search(
             "--queue",
             autocompletion=completion.queues,
             metavar="QUEUE",
-            help="The queue; the scenario's own by default.",
+            help="Queue to tune. By default the scenario's own.",
         ),
     ] = None,
     objective: Annotated[
@@ -52,8 +53,8 @@ def search(
         typer.Option(
             "--objective",
             metavar="METRIC",
-            help='What is best, such as "p95 sojourn". By default the scenario\'s question.by, '
-            "else sojourn_p95.",
+            help='Metric to optimise, for example "p95 sojourn". By default the scenario\'s '
+            "question.by, otherwise sojourn_p95.",
         ),
     ] = None,
     subject_to: Annotated[
@@ -61,28 +62,39 @@ def search(
         typer.Option(
             "--subject-to",
             metavar="EXPR",
-            help='What a setting must keep to, such as "goodput >= 0.95 best and loss <= 1%". '
-            "By default the scenario's question.subject_to, else goodput >= 95% of best.",
+            help='Conditions for a setting, for example "goodput >= 0.95 best and loss <= 1%". '
+            "By default the scenario's question.subject_to, otherwise goodput >= 95% of "
+            "best.",
         ),
     ] = None,
     against: Annotated[
         list[str] | None,
         typer.Option(
-            "--against", metavar="QUEUE", help="A further queue to be beaten. Repeat for more."
+            "--against", metavar="QUEUE", help="Additional queue to compare with. Repeat for more."
         ),
     ] = None,
     trials: Annotated[
-        int, typer.Option("--trials", min=1, help="Settings to try, in whole batches.")
+        int,
+        typer.Option(
+            "--trials", min=1, help="Number of settings to try, rounded up to whole batches."
+        ),
     ] = 100,
     time: Annotated[
         str | None,
-        typer.Option("--time", metavar="TIME", help="No new batch after so long."),
+        typer.Option("--time", metavar="TIME", help="Time after which no new batch starts."),
     ] = None,
-    seeds: Annotated[int, typer.Option("--seeds", min=1, help="Runs of a setting.")] = 5,
+    seeds: Annotated[
+        int, typer.Option("--seeds", min=1, help="Number of runs of each setting.")
+    ] = 5,
     proof: Annotated[
-        int, typer.Option("--proof", min=2, help="Fresh seeds on which the winner is judged.")
+        int,
+        typer.Option(
+            "--proof", min=2, help="Number of new seeds for the verification of the best setting."
+        ),
     ] = 20,
-    batch: Annotated[int, typer.Option("--batch", min=1, help="Settings proposed at a time.")] = 8,
+    batch: Annotated[
+        int, typer.Option("--batch", min=1, help="Number of settings in a batch.")
+    ] = 8,
     seed: Annotated[int, typer.Option("--seed", min=0, help="Seed of the proposals.")] = 1,
     settings: options.Settings = None,
     out: Annotated[
@@ -149,24 +161,27 @@ def show(found: Found, scenario: Scenario) -> None:
 
 @exits.command
 def redopt(
-    rate: Annotated[str, typer.Option("--rate", metavar="RATE", help="Rate, such as 10mbit.")],
+    rate: Annotated[
+        str,
+        typer.Option("--rate", metavar="RATE", help="Rate of the bottleneck, for example 10mbit."),
+    ],
     rtt: Annotated[
         list[str],
         typer.Option("--rtt", metavar="TIME", help="Base round-trip time. Repeat for several."),
     ],
-    flows: Annotated[float, typer.Option("--flows", help="TCP flows, on average.")],
+    flows: Annotated[float, typer.Option("--flows", help="Average number of TCP flows.")],
     packet: Annotated[
-        str, typer.Option("--packet", metavar="SIZE", help="A full TCP frame.")
+        str, typer.Option("--packet", metavar="SIZE", help="Size of a full TCP frame.")
     ] = "1514b",
     udp: Annotated[
-        str | None, typer.Option("--udp", metavar="RATE", help="Rate that does not respond.")
+        str | None, typer.Option("--udp", metavar="RATE", help="Rate of unresponsive traffic.")
     ] = None,
     duration: Annotated[
-        str, typer.Option("--duration", metavar="TIME", help="Length of a run that proves it.")
+        str, typer.Option("--duration", metavar="TIME", help="Duration of a verification run.")
     ] = "200s",
-    seeds: Annotated[int, typer.Option("--seeds", min=1, help="Runs that prove a setting.")] = 2,
+    seeds: Annotated[int, typer.Option("--seeds", min=1, help="Number of verification runs.")] = 2,
     model_only: Annotated[
-        bool, typer.Option("--model-only", help="The model's answer, not proved.")
+        bool, typer.Option("--model-only", help="Print the model's answer without verification.")
     ] = False,
     as_json: options.AsJson = False,
 ) -> None:
@@ -224,7 +239,7 @@ def redopt(
             typer.echo(
                 "proved by simulation"
                 if accepted
-                else "no setting kept the queue near the middle; this one came nearest"
+                else "no setting kept the queue near the middle; this one is the nearest"
             )
     if accepted is False:
         raise typer.Exit(exits.FINDINGS)

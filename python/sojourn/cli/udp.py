@@ -27,7 +27,7 @@ Mode = Literal["windowed", "stop-and-wait", "stop-and-wait-processed"]
 def register(app: typer.Typer) -> None:
     """Adds the family."""
     family = typer.Typer(
-        help="Move files over UDP, with a receive buffer that adapts. Not encrypted.",
+        help="Transfer files over UDP with an adaptive receive buffer. Not encrypted.",
         no_args_is_help=True,
     )
     family.command("serve")(serve)
@@ -38,25 +38,36 @@ def register(app: typer.Typer) -> None:
 @exits.command
 def serve(
     folder: Annotated[
-        Path, typer.Option("--dir", metavar="DIR", help="Existing folder that files land in.")
+        Path, typer.Option("--dir", metavar="DIR", help="Existing folder for received files.")
     ],
     bind: Annotated[
         str,
-        typer.Option("--bind", metavar="ADDRESS", help="Where to listen; port 0 takes any."),
+        typer.Option(
+            "--bind",
+            metavar="ADDRESS",
+            help="Address and port to listen on; port 0 selects any free port.",
+        ),
     ] = f"127.0.0.1:{PORT}",
     buffer: Annotated[
         str,
-        typer.Option("--buffer", metavar="POLICY", help="Policy of the buffer; `list buffer`."),
+        typer.Option("--buffer", metavar="POLICY", help="Buffer policy (`sojourn list buffer`)."),
     ] = "elastic",
     quota: Annotated[
-        str, typer.Option("--quota", metavar="SIZE", help="Bytes that are received in all.")
+        str, typer.Option("--quota", metavar="SIZE", help="Largest total size of received files.")
     ] = "1gb",
     connections: Annotated[
-        int, typer.Option("--connections", min=1, max=65536, help="Connections at a time.")
+        int,
+        typer.Option(
+            "--connections", min=1, max=65536, help="Largest number of simultaneous connections."
+        ),
     ] = 1024,
     files: Annotated[
         int | None,
-        typer.Option("--files", min=1, help="End after so many files; without it, when stopped."),
+        typer.Option(
+            "--files",
+            min=1,
+            help="Stop after this number of files. By default run until interrupted.",
+        ),
     ] = None,
     as_json: options.AsJson = False,
 ) -> None:
@@ -123,19 +134,22 @@ def _summary(stats: dict[str, Any]) -> str:
 
 @exits.command
 def send(
-    file: Annotated[str, typer.Argument(metavar="FILE", help="What to send; - is standard input.")],
+    file: Annotated[str, typer.Argument(metavar="FILE", help="File to send; - is standard input.")],
     to: Annotated[str, typer.Argument(metavar="ADDRESS", help="The server.")] = (
         f"127.0.0.1:{PORT}"
     ),
     name: Annotated[
         str | None,
-        typer.Option("--name", metavar="NAME", help="Name at the server; the file's own, else."),
+        typer.Option(
+            "--name", metavar="NAME", help="Name at the server. By default the name of the file."
+        ),
     ] = None,
     mode: Annotated[
         Mode,
         typer.Option(
             "--mode",
-            help="Windowed, or one message at a time, until it is buffered or processed.",
+            help="Windowed transfer, or one message at a time, acknowledged when buffered or "
+            "when processed.",
         ),
     ] = "windowed",
     congestion: Annotated[
@@ -143,15 +157,15 @@ def send(
         typer.Option(
             "--congestion",
             metavar="CONTROL",
-            help="Congestion control: cubic, reno, bbr, or your own, such as mine.py:Mine.",
+            help="Congestion control: cubic, reno, bbr, or your own, for example mine.py:Mine.",
         ),
     ] = "cubic",
     piece: Annotated[
-        str, typer.Option("--piece", metavar="SIZE", help="Bytes of a message, up to 4mb.")
+        str, typer.Option("--piece", metavar="SIZE", help="Size of a message, at most 4mb.")
     ] = "64kb",
     datagram: Annotated[
         int,
-        typer.Option("--datagram", min=576, max=65000, help="Bytes of a datagram's payload."),
+        typer.Option("--datagram", min=576, max=65000, help="Payload of a datagram, in bytes."),
     ] = 1452,
     as_json: options.AsJson = False,
 ) -> None:
@@ -237,9 +251,9 @@ def _warn(address: str) -> None:
         if ip_address(host).is_loopback:
             return
     output.note(
-        "warning: nothing is encrypted and nobody is authenticated: others can read and change the "
-        "files on their way, and everybody who reaches the server can send. Use a network you "
-        "trust, or a tunnel such as WireGuard."
+        "warning: transfers are neither encrypted nor authenticated: files can be read and "
+        "changed in transit, and any host that reaches the server can send. Use a trusted "
+        "network or a tunnel such as WireGuard."
     )
 
 

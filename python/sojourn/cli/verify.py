@@ -44,12 +44,12 @@ def verify(
         typer.Option(
             "--queue",
             metavar="FILE:CLASS",
-            help="Replay them through a queue of your own, such as mine.py:Codel.",
+            help="Replay the vectors through your own queue, for example mine.py:Codel.",
         ),
     ] = None,
     as_json: options.AsJson = False,
 ) -> None:
-    """Check that our queues decide as Linux's recorded ones did.
+    """Check that the queues decide as recorded queues of Linux did.
 
     The status is 0 only if every scenario of every known discipline agrees. Scenarios of
     disciplines that are not known here are listed and do not count; if nothing else is there, the

@@ -44,17 +44,19 @@ Queue = Annotated[
     ),
 ]
 Name = Annotated[
-    str, typer.Option("--name", metavar="NAME", help="What the wire and its links are called.")
+    str, typer.Option("--name", metavar="NAME", help="Name of the wire and of its links.")
 ]
 Mtu = Annotated[int, typer.Option("--mtu", help="Largest packet in bytes, without Ethernet.")]
-Seed = Annotated[int, typer.Option("--seed", min=0, help="Seed of what is random on the link.")]
+Seed = Annotated[int, typer.Option("--seed", min=0, help="Seed of the link's random draws.")]
 Duration = Annotated[
     str | None,
-    typer.Option("--duration", metavar="TIME", help="End after this time; else when stopped."),
+    typer.Option(
+        "--duration", metavar="TIME", help="Stop after this time. By default run until interrupted."
+    ),
 ]
 Which = Annotated[
     str | None,
-    typer.Argument(metavar="[NAME]", help="Which wire, if several run."),
+    typer.Argument(metavar="[NAME]", help="Name of the wire, if several run."),
 ]
 
 
@@ -100,16 +102,18 @@ class Devices:
     ] = False
     device: Annotated[
         str | None,
-        typer.Option("--device", metavar="DEV", help="What the devices are called; else wireN."),
+        typer.Option("--device", metavar="DEV", help="Name of the devices. By default wireN."),
     ] = None
     addresses: Annotated[
         str | None,
         typer.Option(
-            "--addresses", metavar="A/N,B/N", help="Addresses of the devices; else 10.x.x.x/30."
+            "--addresses",
+            metavar="A/N,B/N",
+            help="Addresses of the devices. By default 10.x.x.x/30.",
         ),
     ] = None
     overhead: Annotated[
-        int, typer.Option("--overhead", min=0, max=256, help="Bytes that each packet takes more.")
+        int, typer.Option("--overhead", min=0, max=256, help="Overhead of each packet, in bytes.")
     ] = 0
 
 
@@ -136,10 +140,10 @@ class Capture:
         ),
     ] = None
     snaplen: Annotated[
-        int, typer.Option("--snaplen", min=1, max=65_535, help="Bytes kept of each packet.")
+        int, typer.Option("--snaplen", min=1, max=65_535, help="Bytes of each packet to keep.")
     ] = 65_535
     capture_size: Annotated[
-        str, typer.Option("--capture-size", metavar="SIZE", help="Largest capture file.")
+        str, typer.Option("--capture-size", metavar="SIZE", help="Largest size of a capture file.")
     ] = "1gb"
 
 
@@ -150,8 +154,8 @@ def run(
         typer.Option(
             "--between",
             metavar="A,B",
-            help="Two network namespaces: names as of `ip netns`, paths, or processes' numbers; "
-            "or two interfaces: DEV, or DEV@NAMESPACE.",
+            help="The two ends. Network namespaces: names (`ip netns`), paths or process "
+            "identifiers; or interfaces: DEV or DEV@NAMESPACE.",
         ),
     ],
     both: Both,
@@ -251,8 +255,8 @@ def _report(outcome: Outcome, wanted: Wanted, as_json: bool) -> None:
     late = duration(outcome.health["lateness_p99"])
     output.note(f"99 % of the packets left at most {late} late")
     for name, what in (
-        ("refused", "packets that a device had no room for"),
-        ("overflowed", "packets lost for lack of room in the wire"),
+        ("refused", "packets for which a device had no room"),
+        ("overflowed", "packets lost because the wire had no room"),
         ("malformed", "super-packets that could not be split"),
     ):
         if outcome.health[name]:
@@ -271,11 +275,16 @@ def set_(
     ],
     changes: Annotated[
         list[str],
-        typer.Argument(metavar="KEY VALUE ...", help="rate, netem or queue, each with its value."),
+        typer.Argument(
+            metavar="KEY VALUE ...",
+            help="Keys and values: rate, netem or queue, each followed by its value.",
+        ),
     ],
     wire: Annotated[
         str | None,
-        typer.Option("--wire", metavar="NAME", help="The wire, if several have such a link."),
+        typer.Option(
+            "--wire", metavar="NAME", help="Name of the wire, if several have such a link."
+        ),
     ] = None,
 ) -> None:
     """Change a link: `sojourn wire set uplink rate 5mbit`.
@@ -306,9 +315,9 @@ def top(
     every: Annotated[
         float, typer.Option("--every", min=0.05, max=3600, metavar="SECONDS", help="Refresh.")
     ] = 0.5,
-    once: Annotated[bool, typer.Option("--once", help="Look once, and end.")] = False,
+    once: Annotated[bool, typer.Option("--once", help="Print one sample and exit.")] = False,
     as_json: Annotated[
-        bool, typer.Option("--json", help="Print JSON on standard output, a line a look.")
+        bool, typer.Option("--json", help="Print JSON on standard output, one line per sample.")
     ] = False,
 ) -> None:
     """Show links that run: rate, backlog, sojourn time, drops."""
@@ -365,7 +374,7 @@ def trials(seconds: float) -> Callable[[str], None]:
 @exits.command
 def selftest(
     seconds: Annotated[
-        float, typer.Option("--seconds", min=0.5, max=60, help="Length of each run, measured.")
+        float, typer.Option("--seconds", min=0.5, max=60, help="Measured duration of each run.")
     ] = 3.0,
     privilege: options.Privilege = "auto",
     as_json: options.AsJson = False,

@@ -161,7 +161,7 @@ def list_(
     ] = None,
     as_json: options.AsJson = False,
 ) -> None:
-    """See what there is: queues, transports, policies, metrics."""
+    """List queues, transports, policies and metrics."""
     known = catalogue()
     if kind is not None:
         kind = kind.removesuffix("s") if kind.removesuffix("s") in known else kind
@@ -195,7 +195,7 @@ def explain(
     ],
     as_json: options.AsJson = False,
 ) -> None:
-    """Look up a word: what a queue, metric or key means and takes."""
+    """Explain a queue, metric or key and its values."""
     from sojourn.own.sources import is_own
 
     if is_own(name):
@@ -356,7 +356,7 @@ def takes(word: dict[str, Any]) -> str:
 
 @exits.command
 def schema(as_json: options.AsJson = False) -> None:
-    """Get the JSON Schema by which editors check scenario files."""
+    """Print the JSON Schema of scenario files, for editors."""
     del as_json  # it is JSON either way
     from sojourn.scenario import Scenario
 
