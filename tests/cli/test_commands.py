@@ -424,7 +424,7 @@ def test_a_fault_of_ours_is_told_apart(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(words, "catalogue", broken)
     result = sojourn("list")
     assert result.status == 70
-    assert "fault of sojourn" in result.err
+    assert "bug in sojourn" in result.err
 
 
 def test_version() -> None:

@@ -132,7 +132,7 @@ def test_who_is_not_protected_is_warned(tmp_path: Path) -> None:
             assert "listening on" in server.stdout.readline()
             server.send_signal(signal.SIGINT)
             _, said = server.communicate(timeout=30)
-        assert ("nothing is encrypted" in said) == warned, said
+        assert ("neither encrypted" in said) == warned, said
 
 
 def test_bindings(tmp_path: Path) -> None:

@@ -57,9 +57,9 @@ def test_situations(arguments: list[str], status: int, here: Path) -> None:
 @pytest.mark.parametrize(
     ("happens", "status", "words"),
     [
-        (RuntimeError("broken"), 70, "fault of sojourn"),
-        (ValueError("broken"), 70, "fault of sojourn"),
-        (KeyError("broken"), 70, "fault of sojourn"),
+        (RuntimeError("broken"), 70, "bug in sojourn"),
+        (ValueError("broken"), 70, "bug in sojourn"),
+        (KeyError("broken"), 70, "bug in sojourn"),
         (KeyboardInterrupt(), 130, "interrupted"),
         (MemoryError(), 2, "out of memory"),
         (OSError(28, "No space left on device", "here"), 2, "here: No space left on device; make"),

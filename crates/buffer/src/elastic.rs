@@ -1,22 +1,24 @@
-//! Growth on demand that gives back, and does not feed a standing queue.
+//! A policy that grows on demand, shrinks again, and does not enlarge a standing queue.
 //!
-//! Ours. A packet that does not fit is the moment to grow: no epoch to wait for, no rate to predict.
-//! Where RRDA is weak:
+//! A policy of this project. The buffer grows when a packet does not fit; it waits for no epoch and
+//! predicts no rate. Differences from RRDA:
 //!
-//! * Pauses of any length are met, since every packet asks. Seen from outside, every 10 ms or so, the
-//!   size keeps ahead by twice the largest step of late, and doubles after discards.
-//! * What is given back follows the peak of the last one or two windows, not the balance of two
-//!   rates: an idle buffer goes down to its floor, by half a window at most.
-//! * More room helps against a pause, not against a handler that is too slow: there it is only more
-//!   waiting. Who has not caught up (a quarter of `target`'s work, or of the floor, left) for
-//!   `patience` and asks for more is given no more, and is cut down to the work of one `target` as the
-//!   queue allows, until he has caught up. As in `CoDel`, what stands is told from a burst by time.
+//! * It handles pauses of any length, since every packet can cause growth. Observed from outside, every
+//!   10 ms or so, the size exceeds the occupied size by twice the largest recent step, and doubles
+//!   after discards.
+//! * It shrinks to the peak of the last one or two windows, not by the balance of two rates: an idle
+//!   buffer shrinks to its floor, by half per window at most.
+//! * More room helps against a pause, not against a slow handler, where it only adds delay. If the
+//!   handler has not caught up (a quarter of `target`'s work, or of the floor, left) for `patience`,
+//!   the buffer no longer grows, and shrinks to the work of one `target` as it empties, until the
+//!   handler has caught up. As in `CoDel`, time distinguishes a standing queue from a burst.
 //!
-//! What the handler can do in `target` is measured while the buffer is never empty, so that silence is
-//! not taken for slowness, and the best of the last windows counts, so that a pause is not.
-//! Without `processed` nothing is cut down, but growth still ends when patience does.
+//! The work that the handler does in `target` is measured only while the buffer is never empty, so
+//! that silence is not mistaken for slowness. The best of the last windows counts, so that a pause
+//! is not. Without `processed` the buffer does not shrink because of a standing queue, but growth
+//! still ends after `patience`.
 //!
-//! Growth is by a quarter at least (hysteresis); giving back needs a quarter to be free.
+//! Growth is at least a quarter (hysteresis); shrinking requires a free quarter.
 
 use crate::contract::{PolicyParams, Sizing, bytes, span, within};
 use crate::observation::{Decision, GREATEST, Memory, Observation, Reason};
@@ -30,22 +32,22 @@ params! {
     #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
     #[serde(default, deny_unknown_fields)]
     pub struct Params {
-        /// Least size, and the first.
+        /// Least and initial size.
         floor: Bytes = bytes("64kb"),
-        /// Least size, if above `floor`, while the handler catches up and memory is not short: what a
-        /// first burst meets.
+        /// Least size for a first burst, if above `floor`, while the handler catches up and memory
+        /// suffices.
         ready: Bytes = size("0b").check(|&size| {
             if size <= GREATEST { Ok(()) } else { Err("must be up to 1048576mb") }
         }),
         /// Greatest size.
         ceiling: Bytes = bytes("256mb"),
-        /// Share of all memory that the size may reach, where the memory is known.
+        /// Largest share of total memory, if the memory is known.
         share: f64 = probability("0.1"),
-        /// Work left in the buffer of a handler that does not catch up.
+        /// Work that remains in the buffer of a handler that does not catch up.
         target: Nanos = span("100ms"),
-        /// Time to catch up, after which growth ends.
+        /// Time to catch up; after it, growth ends.
         patience: Nanos = span("3s"),
-        /// What the peak of one or two windows does not need is given back.
+        /// Window of the peak: the buffer shrinks to the peak of one or two windows.
         window: Nanos = span("10s"),
     }
 }
@@ -90,10 +92,10 @@ impl PolicyParams for Params {
     }
 }
 
-/// Memory of which less than one part in this many is available is short.
+/// Memory is short if less than one part in this number is available.
 const SHORT: Bytes = 20;
 
-/// The greatest of this window and of the one before.
+/// Maximum of this window and the previous one.
 #[derive(Clone, Copy, Debug, Default)]
 struct Peak {
     before: Bytes,
@@ -114,11 +116,11 @@ impl Peak {
     }
 }
 
-/// What was seen last.
+/// Last observation.
 #[derive(Clone, Copy, Debug)]
 struct Last {
     now: Nanos,
-    /// What the buffer held once the packet asked for was in.
+    /// Occupied bytes including the packet about to be stored.
     held: Bytes,
     discarded: Bytes,
     processed: Option<Bytes>,
@@ -129,26 +131,26 @@ struct Last {
 pub struct Elastic {
     params: Params,
     last: Option<Last>,
-    /// Busy time and work that make up the next sample of what `target` suffices for.
+    /// Busy time and work of the current sample of the work in `target`.
     busy: (Nanos, Bytes),
     /// Bytes processed in `target` of busy time.
     work: Peak,
-    /// When the handler had last caught up.
+    /// Last time at which the handler had caught up.
     caught_up: Nanos,
     standing: bool,
-    /// What was held.
+    /// Occupied bytes.
     held: Peak,
-    /// Growth of what was held, discards included, between two observations.
+    /// Growth of the occupied bytes, discards included, between two observations.
     step: Peak,
     window_end: Nanos,
 }
 
 impl Sizing for Elastic {
-    /// Grows, gives back, or neither.
+    /// Grows, shrinks or keeps the buffer.
     #[inline]
     fn observe(&mut self, seen: &Observation) -> Decision {
         let wanted = seen.occupied.saturating_add(seen.needed);
-        // Messages of which parts have not come are their senders' delay, not the handler's.
+        // Incomplete messages are a delay of their senders, not of the handler.
         let waiting = seen.occupied.saturating_sub(seen.reserved);
         let last = self.last.unwrap_or_else(|| {
             self.caught_up = seen.now;
@@ -192,12 +194,12 @@ impl Sizing for Elastic {
 }
 
 impl Elastic {
-    /// Work of one `target`, as far as it is known; at least the floor.
+    /// Returns the work of one `target`, as far as known; at least the floor.
     fn enough(&self) -> Bytes {
         self.work.value().max(self.params.floor)
     }
 
-    /// Adds the span since the last observation to the measurement if the buffer was never empty in it.
+    /// Adds the time since the last observation to the measurement if the buffer was never empty.
     fn measure_work(&mut self, seen: &Observation, last: &Last, now: Nanos) {
         let (Some(processed), Some(before)) = (seen.processed, last.processed) else { return };
         if seen.occupied <= seen.reserved || last.held == 0 {
@@ -266,7 +268,7 @@ impl Elastic {
     fn turn(&mut self, now: Nanos) {
         self.held.turn();
         self.step.turn();
-        // Without a new measurement the old one stays.
+        // Without a new measurement the previous one holds.
         if self.work.now > 0 {
             self.work.turn();
         }

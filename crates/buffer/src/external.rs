@@ -1,10 +1,10 @@
 //! Policies for receive buffers from outside this crate.
 //!
-//! A [`Policy`] answers with a size; [`External`] keeps it within the bounds of its parameters, and not
-//! below what is occupied. A policy that returns a [`Fault`] is told so once ([`Policy::on_fault`]) and is
-//! not asked again; the buffer keeps its size from then on.
+//! A [`Policy`] returns a size; [`External`] limits it to the bounds of its parameters, but not
+//! below the occupied size. A policy that returns a [`Fault`] is informed once
+//! ([`Policy::on_fault`]) and not called again; the buffer then keeps its size.
 //!
-//! `examples/policies/` has a whole policy with its own `main`.
+//! `examples/policies/` has a complete policy with its own `main`.
 
 use crate::contract::{PolicyParams, Sizing, bytes, within};
 use crate::observation::{Decision, Observation, Reason};
@@ -22,42 +22,42 @@ use std::sync::Arc;
 ///   count as standing still.
 /// - Same observations give same decisions.
 pub trait Policy: Send + Sync {
-    /// Returns the size that the buffer is to have, in bytes.
+    /// Returns the size of the buffer from now on, in bytes.
     ///
     /// # Errors
-    /// A fault of the policy's own code.
+    /// A fault in the policy's code.
     fn observe(&mut self, seen: &Observation) -> Result<Bytes, Fault>;
 
-    /// Visits the state, as far as the policy tells it.
+    /// Visits the state that the policy exposes.
     fn state(&self, visit: &mut dyn FnMut(&str, f64));
 
     /// Returns a copy of the policy in its present state.
     fn copy(&self) -> Box<dyn Policy>;
 
-    /// Invoked once, at the first fault: the policy is not asked again.
+    /// Called once, after the first fault.
     fn on_fault(&mut self, now: Nanos, fault: &Fault);
 }
 
-/// Makes the policies of one class and its parameters, one for each buffer.
+/// Creates policies of one class with its parameters, one for each buffer.
 pub trait Factory: Send + Sync {
-    /// Returns a policy for a buffer that begins.
+    /// Returns the policy of a new buffer.
     ///
     /// # Errors
-    /// A fault of the policy's own code.
+    /// A fault in the policy's code.
     fn create(&self, params: &Params) -> Result<Box<dyn Policy>, Fault>;
 
-    /// Invoked when [`Factory::create`] failed: the buffer keeps its size.
+    /// Called after [`Factory::create`] failed; the buffer keeps its size.
     fn on_fault(&self, fault: &Fault);
 }
 
 params! {
-    /// A policy from outside and its parameters.
+    /// An external policy and its parameters.
     #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
     #[serde(default, deny_unknown_fields)]
     pub struct Params {
-        /// Which policy, with which values.
+        /// The policy and its values.
         spec: Spec = unset(),
-        /// Least size, and the first.
+        /// Least and initial size.
         floor: Bytes = bytes("64kb"),
         /// Greatest size.
         ceiling: Bytes = bytes("256mb"),
@@ -68,7 +68,7 @@ params! {
 }
 
 impl Params {
-    /// A policy of one's own in Rust.
+    /// A user's policy in Rust.
     pub fn bound(name: &str, factory: Arc<dyn Factory>) -> Self {
         Self { spec: Spec::named(name), code: Code::new(factory), ..Self::default() }
     }
@@ -94,11 +94,11 @@ impl PolicyParams for Params {
     }
 }
 
-/// A policy from outside with its bounds.
+/// An external policy with its bounds.
 pub struct External {
     floor: Bytes,
     ceiling: Bytes,
-    /// None once it has failed.
+    /// `None` after a fault.
     policy: Option<Box<dyn Policy>>,
 }
 

@@ -1,4 +1,4 @@
-//! Any policy: one type over all of them, and over their parameters.
+//! The family: one type for all policies, and one for their parameters.
 
 use crate::contract::{PolicyParams, Sizing};
 use crate::observation::{Decision, Observation, Reason};
@@ -7,21 +7,21 @@ use sojourn_units::words::{self, WordError};
 use sojourn_units::{Bytes, each, family};
 
 policies!(family! (
-    /// Which policy, and its settings.
+    /// A policy's kind and parameters.
     #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
     #[serde(rename_all = "kebab-case", tag = "name")]
     pub enum Params by PolicyParams;
 
-    /// A policy by static dispatch.
+    /// A policy with static dispatch.
     #[derive(Clone, Debug)]
     pub enum Policy of Policy;
 ));
 
 impl Params {
-    /// Reads a description such as `elastic ceiling 64mb target 50ms`.
+    /// Parses a description such as `elastic ceiling 64mb target 50ms`.
     ///
     /// # Errors
-    /// Where and why it cannot be read.
+    /// The position and the reason.
     pub fn parse(text: &str) -> Result<Self, WordError> {
         let (table, given) = words::describe("buffer policy", tables(), text)?;
         let mut params = Self::named(table.name).expect("each table is a policy's");
@@ -29,24 +29,24 @@ impl Params {
         Ok(params)
     }
 
-    /// Size of a buffer that begins.
+    /// Returns the initial size of a buffer in bytes.
     pub fn initial(&self) -> Bytes {
         policies!(each! (Params, self, params => params.initial()))
     }
 
-    /// Least and greatest size.
+    /// Returns the least and the greatest size in bytes.
     pub fn bounds(&self) -> (Bytes, Bytes) {
         policies!(each! (Params, self, params => params.bounds()))
     }
 
-    /// The size that a buffer, which has `size` for `reason`, could have at once if it were asked for:
-    /// what a sender may be told.
+    /// Returns the size in bytes that a buffer of `size`, held for `reason`, could have at once.
+    /// Senders may rely on it.
     pub fn potential(&self, size: Bytes, reason: Reason) -> Bytes {
         policies!(each! (Params, self, params => params.potential(size, reason))).max(size)
     }
 }
 
-/// The description that [`Params::parse`] reads back.
+/// Returns a description that [`Params::parse`] accepts.
 impl std::fmt::Display for Params {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(&policies!(each! (Params, self, params => params.text())))
@@ -54,7 +54,7 @@ impl std::fmt::Display for Params {
 }
 
 impl Policy {
-    /// The policy that `params` describes.
+    /// Returns the policy with these parameters.
     pub fn new(params: &Params) -> Self {
         policies!(each! (Params to Policy, params, (params, policy) => policy(params.build())))
     }

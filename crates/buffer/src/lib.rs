@@ -1,23 +1,23 @@
 //! Policies for the size of a receive buffer.
 //!
-//! A buffer stands between a sender that does not ask and a handler that pauses: packets that do not
-//! fit are discarded. A policy is told what the buffer sees ([`Observation`]) and says how large it
-//! is to be ([`Decision`]). Inside a program it is asked before every packet that is put in; from
-//! outside (the socket of another program) every 10 ms or so. It has no clock: time is an argument.
+//! A buffer decouples a sender from a handler that pauses; packets that do not fit are discarded. A
+//! policy receives an [`Observation`] and returns a [`Decision`] on the size. Inside a program it
+//! decides before every packet that is stored; for a socket of another program, about every 10 ms.
+//! It has no clock: time is an argument.
 //!
-//! All sizes are bytes as the buffer itself counts them (Linux charges a socket its packets' memory,
-//! not their length). Counters only grow; policies take differences. What arrived less what was
-//! processed in a span of time is the change of what is occupied plus what was discarded, so nobody
-//! has to count arrivals.
+//! All sizes are bytes as the buffer counts them (Linux charges a socket the memory of packets, not
+//! their length). Counters only grow; policies use differences. Arrived less processed bytes of a
+//! period equal the change of the occupied bytes plus the discarded bytes, so arrivals need no
+//! counter.
 //!
 //! # Invariants (one contract test for all)
-//! A decision is never below what is occupied, never below the policy's least size, and above its
+//! A decision is never below the occupied size, never below the policy's least size, and above its
 //! greatest only if that much is occupied. The first observation is the baseline: a policy may take
 //! over a buffer in use.
 
 use sojourn_units::modules;
 
-/// The policies, one a line: the module, which has its `Params`, and the policy.
+/// The policies, one per line: module with `Params`, and policy.
 macro_rules! policies {
     ($macro:ident! $($arguments:tt)*) => {
         $macro! {

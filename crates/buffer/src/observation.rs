@@ -1,22 +1,23 @@
-//! What a policy is told of a buffer, and what it answers.
+//! Input and output of a policy.
 
 use serde::{Deserialize, Serialize};
 use sojourn_units::{Bytes, Nanos, choices};
 
-/// The largest size a buffer may be given, 1 TiB: sums of sizes stay far from overflow.
+/// Largest size of a buffer, 1 TiB, so that sums of sizes cannot overflow.
 pub const GREATEST: Bytes = 1 << 40;
 
-/// Memory of the machine, or of the control group that the buffer is charged to.
+/// Memory of the machine, or of the control group to which the buffer is charged.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Memory {
-    /// All of it.
+    /// Total memory in bytes.
     pub total: Bytes,
-    /// What could be given out without swapping (`MemAvailable`, or the group's limit less its use).
+    /// Memory available without swapping, in bytes (`MemAvailable`, or the group's limit less its
+    /// use).
     pub available: Bytes,
 }
 
 impl Memory {
-    /// The share in use, 0 to 1: RRDA's alpha. Memory without a size counts as used up.
+    /// Returns the share in use, 0 to 1: RRDA's alpha. Memory of size zero counts as fully used.
     pub fn utilisation(self) -> f64 {
         if self.total == 0 {
             return 1.0;
@@ -25,55 +26,55 @@ impl Memory {
     }
 }
 
-/// What a buffer sees.
+/// State of a buffer at one time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Observation {
-    /// Now, by any clock that does not go back.
+    /// Present time, by any clock that does not go back.
     pub now: Nanos,
-    /// Size in force. A kernel may have granted more or less than the last decision asked for.
+    /// Present size in bytes. A kernel may have granted more or less than the last decision.
     pub size: Bytes,
-    /// Bytes in the buffer.
+    /// Occupied bytes.
     pub occupied: Bytes,
-    /// Bytes of these that are set aside for packets that have not come whole: the handler does not
-    /// owe them.
+    /// Occupied bytes that are reserved for incomplete packets, which the handler cannot process
+    /// yet.
     pub reserved: Bytes,
-    /// Bytes of the packet that is about to be put in; 0 if there is none.
+    /// Bytes of the packet about to be stored; 0 if none.
     pub needed: Bytes,
-    /// Bytes discarded for lack of room since the buffer was made.
+    /// Bytes discarded for lack of room since the buffer was created.
     pub discarded: Bytes,
-    /// Bytes the handler has taken since the buffer was made, if known.
+    /// Bytes processed by the handler since the buffer was created, if known.
     pub processed: Option<Bytes>,
-    /// Memory that the buffer is part of, if known.
+    /// Memory to which the buffer belongs, if known.
     pub memory: Option<Memory>,
 }
 
 choices! {
-    /// Why a size is as it is.
+    /// Reason of a decision.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
     #[serde(rename_all = "snake_case")]
     pub enum Reason {
-        /// Nothing calls for a change.
+        /// No change is needed.
         Hold = "hold",
-        /// What is to be put in does not fit, or soon would not.
+        /// The next packet does not fit, or soon will not.
         Demand = "demand",
         /// Packets were discarded since the last observation.
         Discards = "discards",
-        /// More arrived than was processed, or less.
+        /// More or fewer bytes arrived than were processed.
         Rate = "rate",
         /// The recent peak needs less.
         Idle = "idle",
-        /// The handler does not catch up: more room would only be more waiting.
+        /// The handler does not catch up: more room would only add delay.
         Standing = "standing",
         /// A bound of the policy.
         Bound = "bound",
         /// Memory is short.
         Pressure = "pressure",
-        /// A policy from outside decided so.
+        /// Decision of an external policy.
         Policy = "policy",
     }
 }
 
-/// How large the buffer is to be.
+/// Decision on the size of the buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Decision {
     /// Size from now on, in bytes.

@@ -1,8 +1,8 @@
 //! Growth when a packet does not fit, within a budget.
 //!
-//! The simplest policy that adapts: the size doubles at the moment of need and is never given back.
-//! Seen from outside, where a packet that did not fit is gone before anybody is asked, it doubles
-//! after discards, and when more than half is occupied.
+//! The simplest adaptive policy: the size doubles when needed and never shrinks. Observed from
+//! outside, where a packet that does not fit is lost before the policy decides, it doubles after
+//! discards and when more than half is occupied.
 
 use crate::contract::{PolicyParams, Sizing, bytes, within};
 use crate::observation::{Decision, Observation, Reason};
@@ -16,7 +16,7 @@ params! {
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
     #[serde(default, deny_unknown_fields)]
     pub struct Params {
-        /// Least size, and the first.
+        /// Least and initial size.
         floor: Bytes = bytes("64kb"),
         /// Greatest size.
         budget: Bytes = bytes("256mb"),
@@ -50,12 +50,12 @@ impl PolicyParams for Params {
 #[derive(Clone, Debug)]
 pub struct OnDemand {
     params: Params,
-    /// Bytes discarded up to the last observation.
+    /// Discarded bytes at the last observation.
     discarded: Option<Bytes>,
 }
 
 impl Sizing for OnDemand {
-    /// Doubles the size, if need be more than once.
+    /// Doubles the size, repeatedly if needed.
     #[inline]
     fn observe(&mut self, seen: &Observation) -> Decision {
         let lost = seen.discarded > self.discarded.unwrap_or(seen.discarded);

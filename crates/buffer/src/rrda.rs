@@ -4,19 +4,20 @@
 //! Adaptation Approach for High-speed Data Transportation", equations 1 to 6. The paper gives no code
 //! and leaves units open, so this is a reconstruction:
 //!
-//! * D(n) is what arrived in epoch n, *discarded bytes included*, less what was processed: bytes an
-//!   epoch. Hence beta is a number of epochs, a look-ahead of 1.6 s with the paper's values. With D in
-//!   bytes a second the buffer would be ten times as large for the same discards.
+//! * D(n) is arrived bytes of epoch n, *discarded ones included*, less processed bytes, in bytes per
+//!   epoch. So beta is a number of epochs, a look-ahead of 1.6 s with the paper's values. With D in
+//!   bytes/s the buffer would be ten times as large for the same discards.
 //! * Equation 1: v'(n) = omega D(n) + (1 - omega) v'(n-1), v'(0) = 0.
-//! * Equation 2 names the epochs n-k to n-1, while equation 4 uses v'(n): here f is decided by the k
-//!   epochs that end with n.
+//! * Equation 2 names the epochs n-k to n-1, while equation 4 uses v'(n): here the k epochs that end
+//!   with n decide f.
 //! * Equation 4: L grows by (1 - alpha) beta |v'(n)| if all k are above zero, shrinks by
 //!   alpha beta |v'(n)| if all are below; alpha is the share of memory in use.
-//! * L stays within `floor` and `ceiling` and not below what is occupied, of which the paper says
-//!   nothing. Without knowledge of the memory alpha is one half.
+//! * L stays within `floor` and `ceiling` and not below the occupied size, which the paper does not
+//!   mention. If the memory is unknown, alpha is one half.
 //!
-//! Its weaknesses are the paper's own: blind to pauses shorter than k epochs; below alpha = 1/2 it
-//! gives back less than it took; an idle buffer keeps its size; under overload it parks data.
+//! Weaknesses of the paper's method: it does not notice pauses shorter than k epochs; below alpha =
+//! 1/2 it shrinks by less than it grew; an idle buffer keeps its size; an overload fills the
+//! buffer.
 
 use crate::contract::{PolicyParams, Sizing, bytes, span, within};
 use crate::observation::{Decision, GREATEST, Memory, Observation, Reason};
@@ -26,25 +27,25 @@ use sojourn_units::words::{Kind, Table, Value};
 use sojourn_units::{Bytes, Nanos, params};
 
 params! {
-    /// The paper's constants and our bounds.
+    /// Constants of the paper and bounds of this implementation.
     #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
     #[serde(default, deny_unknown_fields)]
     pub struct Params {
-        /// Size of a buffer that begins.
+        /// Initial size.
         initial: Bytes = bytes("1mb"),
         /// Least size.
         floor: Bytes = bytes("64kb"),
-        /// Greatest size; the paper knows none.
+        /// Greatest size; the paper has none.
         ceiling: Bytes = bytes("1gb"),
         /// Time between decisions.
         epoch: Nanos = span("100ms"),
-        /// Epochs in a row whose difference must have one sign.
+        /// Consecutive epochs whose difference must have one sign.
         k: u32 = integer(1, 1000, "3"),
-        /// Epochs of the difference that the size is moved by.
+        /// Epochs of the difference by which the size changes.
         beta: f64 = real(0.0, 1e6, "16"),
         /// Weight of the newest epoch in the moving average.
         omega: f64 = probability("0.5"),
-        /// Share of memory in use, instead of what is observed.
+        /// Share of memory in use, in place of the observed one.
         alpha: Option<f64> = Param::word(
             Kind::Probability,
             "",
@@ -78,10 +79,10 @@ impl PolicyParams for Params {
     }
 }
 
-/// Epochs that one observation closes at most; older ones have faded from the average.
+/// Most epochs that one observation ends; the average no longer contains older ones.
 const MOST_EPOCHS: u64 = 64;
 
-/// Where the running epoch began.
+/// Beginning of the current epoch.
 #[derive(Clone, Copy, Debug)]
 struct Start {
     at: Nanos,
@@ -94,17 +95,16 @@ struct Start {
 pub struct Rrda {
     params: Params,
     start: Option<Start>,
-    /// v', bytes an epoch.
+    /// v', in bytes per epoch.
     average: f64,
-    /// Epochs in a row with v' above (positive) or below (negative) zero.
+    /// Consecutive epochs with v' above (positive) or below (negative) zero.
     run: i32,
-    /// Decisions that moved the size up, and down.
+    /// Number of decisions that increased and decreased the size.
     moves: (u64, u64),
 }
 
 impl Sizing for Rrda {
-    /// Closes the epochs that are over. An observation late by several epochs spreads what happened
-    /// evenly over them.
+    /// Ends the epochs that are over. A late observation is distributed evenly over several epochs.
     #[inline]
     fn observe(&mut self, seen: &Observation) -> Decision {
         let here = Start { at: seen.now, occupied: seen.occupied, discarded: seen.discarded };
@@ -144,7 +144,7 @@ impl Rrda {
         self.params.alpha.unwrap_or_else(observed)
     }
 
-    /// Equations 1, 2 and 4 for one epoch.
+    /// Applies equations 1, 2 and 4 to one epoch.
     fn close(&mut self, size: Bytes, difference: f64, alpha: f64) -> Bytes {
         let omega = self.params.omega;
         self.average = omega * difference + (1.0 - omega) * self.average;
@@ -157,7 +157,7 @@ impl Rrda {
             return size;
         }
         let step = self.params.beta * self.average.abs();
-        // Casts to integers saturate; within a byte they round down.
+        // Casts to integers saturate and round down.
         if self.run > 0 {
             self.moves.0 += 1;
             size.saturating_add(((1.0 - alpha) * step) as u64).min(GREATEST)

@@ -1,7 +1,8 @@
-//! One size for ever.
+//! A constant size.
 //!
-//! What most servers have: UDT 4 reserves 8192 packets of 1500 bytes (12 MB), Linux gives a socket
-//! 212 992 bytes (208 KiB), the RRDA paper compares with 1 MB. The baseline of every comparison.
+//! The configuration of most servers and the baseline of every comparison: UDT 4 reserves 8192
+//! packets of 1500 bytes (12 MB), Linux gives a socket 212 992 bytes (208 KiB), the RRDA paper
+//! compares with 1 MB.
 
 use crate::contract::{PolicyParams, Sizing, bytes};
 use crate::observation::{Decision, Observation, Reason};
@@ -46,7 +47,7 @@ pub struct Static {
 }
 
 impl Sizing for Static {
-    /// The size, whatever is seen.
+    /// The constant size in bytes.
     #[inline]
     fn observe(&mut self, seen: &Observation) -> Decision {
         Decision { size: self.params.size.max(seen.occupied), reason: Reason::Hold }

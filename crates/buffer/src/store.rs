@@ -1,8 +1,8 @@
-//! The buffer itself: packets in order of arrival, within the size that a policy decides on.
+//! The buffer: packets in order of arrival, within the size that a policy sets.
 //!
-//! Invariants: what is occupied is the sum of what is stored and never above the size; arrived =
-//! accepted + discarded and accepted = processed + stored + set aside + abandoned, in packets and in
-//! bytes.
+//! Invariants: the occupied size is the sum of the stored packets and never above the size; arrived
+//! = accepted + discarded and accepted = processed + stored + reserved + abandoned, in packets and
+//! in bytes.
 
 use crate::family::{Params, Policy};
 use crate::observation::{Memory, Observation, Reason};
@@ -10,29 +10,29 @@ use sojourn_measure::Count;
 use sojourn_units::{Bytes, Nanos};
 use std::collections::VecDeque;
 
-/// What came to a buffer since it was made.
+/// Counters of a buffer since its creation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
     /// Offered.
     pub arrived: Count,
     /// Put in.
     pub accepted: Count,
-    /// Refused for lack of room.
+    /// Discarded for lack of room.
     pub discarded: Count,
     /// Taken out.
     pub processed: Count,
-    /// Room set aside for what never came in full.
+    /// Reservations for data that never arrived in full.
     pub abandoned: Count,
 }
 
-/// A packet taken out.
+/// A packet taken from the buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Taken<T> {
     /// The packet.
     pub item: T,
-    /// Bytes it was charged with.
+    /// Charged bytes.
     pub bytes: Bytes,
-    /// When it was put in.
+    /// Time at which it was stored.
     pub arrived: Nanos,
 }
 
@@ -41,13 +41,13 @@ pub struct Taken<T> {
 pub struct Store<T> {
     params: Params,
     policy: Policy,
-    /// Whether the policy is asked before each packet, not only by [`Store::tick`].
+    /// Whether the policy decides before each packet, not only in [`Store::tick`].
     each: bool,
     size: Bytes,
     reason: Reason,
     memory: Option<Memory>,
     occupied: Bytes,
-    /// Of this, set aside for what has not come in full.
+    /// Occupied bytes that are reserved for incomplete data.
     reserved: Bytes,
     items: VecDeque<Taken<T>>,
     counters: Counters,
@@ -56,7 +56,7 @@ pub struct Store<T> {
 }
 
 impl<T> Store<T> {
-    /// An empty buffer. With `each` the policy is asked before each packet.
+    /// Returns an empty buffer. With `each` the policy decides before each packet.
     pub fn new(params: Params, each: bool) -> Self {
         let size = params.initial();
         Self {
@@ -74,19 +74,19 @@ impl<T> Store<T> {
         }
     }
 
-    /// Another policy from now on; what is stored stays.
+    /// Replaces the policy; stored packets remain.
     pub fn set_policy(&mut self, now: Nanos, params: Params) {
         self.policy = Policy::new(&params);
         self.params = params;
         self.ask(now, 0);
     }
 
-    /// What is known of the memory.
+    /// Sets the known state of memory.
     pub fn set_memory(&mut self, memory: Option<Memory>) {
         self.memory = memory;
     }
 
-    /// Asks the policy, as from outside: nothing is about to be put in.
+    /// Lets the policy decide as from outside, without a packet about to be stored.
     pub fn tick(&mut self, now: Nanos) {
         self.ask(now, 0);
     }
@@ -107,10 +107,10 @@ impl<T> Store<T> {
         self.peaks.0 = self.peaks.0.max(self.size);
     }
 
-    /// Puts a packet in, or gives it back if it does not fit.
+    /// Stores a packet, or returns it if it does not fit.
     ///
     /// # Errors
-    /// The packet, discarded and counted.
+    /// The packet, which counts as discarded.
     #[inline]
     pub fn offer(&mut self, now: Nanos, bytes: Bytes, item: T) -> Result<(), T> {
         if self.reserve(now, bytes) {
@@ -121,7 +121,8 @@ impl<T> Store<T> {
         }
     }
 
-    /// Sets room aside for what comes in parts. False if there is none: discarded and counted.
+    /// Reserves room for data that arrive in parts. Returns false if there is no room; the data
+    /// count as discarded.
     #[inline]
     pub fn reserve(&mut self, now: Nanos, bytes: Bytes) -> bool {
         if self.each {
@@ -139,26 +140,26 @@ impl<T> Store<T> {
         true
     }
 
-    /// Puts in what room was set aside for.
+    /// Stores data for which room was reserved.
     #[inline]
     pub fn complete(&mut self, now: Nanos, bytes: Bytes, item: T) {
         self.reserved -= bytes;
         self.items.push_back(Taken { item, bytes, arrived: now });
     }
 
-    /// Gives up room that was set aside.
+    /// Releases a reservation.
     pub fn release(&mut self, bytes: Bytes) {
         self.occupied -= bytes;
         self.reserved -= bytes;
         self.counters.abandoned.count(bytes);
     }
 
-    /// What the buffer could hold at once if it were asked for: what a sender may be told.
+    /// Returns the bytes that the buffer could hold at once if needed. Senders may rely on it.
     pub fn potential(&self) -> Bytes {
         self.params.potential(self.size, self.reason)
     }
 
-    /// The packet that is to be taken next.
+    /// Returns the packet that is next in order.
     pub fn first(&self) -> Option<&Taken<T>> {
         self.items.front()
     }
@@ -169,14 +170,14 @@ impl<T> Store<T> {
         let taken = self.items.pop_front()?;
         self.occupied -= taken.bytes;
         self.counters.processed.count(taken.bytes);
-        // A burst's room is given back to the machine with the size, not kept for ever.
+        // Memory of a burst is returned to the machine when the size shrinks.
         if self.items.is_empty() && self.items.capacity() > 4096 {
             self.items = VecDeque::new();
         }
         Some(taken)
     }
 
-    /// The policy's settings.
+    /// Returns the policy's parameters.
     pub fn params(&self) -> &Params {
         &self.params
     }
@@ -186,7 +187,7 @@ impl<T> Store<T> {
         self.size
     }
 
-    /// Why it is as it is.
+    /// Returns the reason of the present size.
     pub fn reason(&self) -> Reason {
         self.reason
     }
@@ -201,22 +202,22 @@ impl<T> Store<T> {
         self.items.len()
     }
 
-    /// Whether nothing is stored.
+    /// Returns whether the buffer is empty.
     pub fn is_empty(&self) -> bool {
         self.items.is_empty()
     }
 
-    /// Greatest size so far.
+    /// Returns the greatest size so far, in bytes.
     pub fn peak_size(&self) -> Bytes {
         self.peaks.0
     }
 
-    /// Greatest occupancy so far.
+    /// Returns the greatest occupancy so far, in bytes.
     pub fn peak_occupied(&self) -> Bytes {
         self.peaks.1
     }
 
-    /// What came so far.
+    /// Returns the counters.
     pub fn counters(&self) -> &Counters {
         &self.counters
     }

@@ -1,7 +1,7 @@
 //! Stateless validation of a client's address.
 //!
-//! A cookie is a keyed hash (SipHash-2-4) of the address, the connection's number and the time. Who
-//! can say it again receives what is sent to that address; nothing is kept until then.
+//! A cookie is a keyed hash (SipHash-2-4) of address, connection number and time. A client that
+//! returns the cookie receives packets at this address. The server keeps no state before that.
 
 use crate::packet::{Cookie, Id};
 use siphasher::sip::SipHasher24;
@@ -9,17 +9,17 @@ use sojourn_units::{Nanos, SECOND};
 use std::hash::{Hash, Hasher};
 use std::net::SocketAddr;
 
-/// A cookie holds for this period and the next.
+/// A cookie is valid in its period and the next one.
 const PERIOD: Nanos = 10 * SECOND;
 
-/// Makes cookies and knows its own.
+/// Creates cookies and verifies them.
 #[derive(Clone, Debug)]
 pub(crate) struct Baker {
     key: [u8; 16],
 }
 
 impl Baker {
-    /// One with a random key.
+    /// Returns a maker with a random key.
     pub(crate) fn new(key: [u8; 16]) -> Self {
         Self { key }
     }

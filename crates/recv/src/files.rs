@@ -1,21 +1,21 @@
-//! Files that are received into one folder, and nowhere else.
+//! Handler that receives files into one folder and never writes outside it.
 //!
-//! A file is named by a single plain name. It is written under a name of our own, of which nobody is
-//! told, into the folder that was opened at the start; when all is there it is synced and renamed, and
-//! an existing name is never replaced. Links are not followed. The sum of what is received has a quota.
-//! A file that is not whole yet is locked by its server: what a killed one left goes with the next.
+//! A file has a single plain name. It is written under a private, secret name into the folder that
+//! was opened at the start. When it is complete it is synced and renamed; an existing file is never
+//! replaced. Links are not followed. A quota limits the sum of received bytes. A server locks its
+//! incomplete files, so the next server can remove files of a killed one.
 //!
-//! What has come of a file whose length is known is kept when its connection ends, until the server does, so that
-//! the next connection can go on where it stopped.
+//! The received part of a file of known length is kept after its connection ends, until the server
+//! ends, so that the next connection can resume the transfer.
 //!
-//! A message is a kind and a number (8 bytes), and more:
+//! A message has a kind, a number (8 bytes) and content:
 //!
 //! | kind | number | then | means |
 //! |---|---|---|---|
 //! | 0 | length, all ones if it is not known | name | a file from its beginning |
-//! | 1 | offset | bytes | the bytes that stand there |
-//! | 2 | length | name | how much is kept? The checksum is the offset (8 bytes) and the first bytes of what is kept's SHA-256 |
-//! | 3 | length | offset (8 bytes), name | the rest of a file that is kept |
+//! | 1 | offset | bytes | the bytes at this offset |
+//! | 2 | length | name | asks which part is kept; the answer's checksum is the offset (8 bytes) and the first bytes of the SHA-256 of that part |
+//! | 3 | length | offset (8 bytes), name | resumes a kept file |
 
 use crate::packet::{Code, DIGEST, Id};
 use crate::serve::{Handler, random};
@@ -32,22 +32,22 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// A length that is not known.
+/// Marks an unknown length.
 pub const UNKNOWN: u64 = u64::MAX;
-/// Bytes of a piece's header.
+/// Length of a piece's header in bytes.
 pub const PIECE_HEADER: usize = 9;
-/// Unfinished files that are kept for their senders to go on with.
+/// Largest number of incomplete files that are kept for resumption.
 const KEPT: usize = 64;
-/// Pieces that came before those in front of them, at most.
+/// Largest number of pieces that arrived ahead of earlier ones.
 const AHEAD: usize = 8192;
-/// A file of which nothing has come for so long may be taken over by another connection.
+/// Idle time after which another connection may take over a file.
 const ABANDONED: Duration = Duration::from_secs(2);
 /// Longest name.
 const LONGEST: usize = 200;
-/// How files are called that are not whole yet, around a number of 16 hexadecimal digits.
+/// Prefix and suffix of incomplete files' names, around a number of 16 hexadecimal digits.
 const UNFINISHED: (&str, &str) = (".sojourn-", ".partial");
 
-/// The message that names a file.
+/// Returns the message that names a file.
 pub fn header(name: &str, length: Option<u64>) -> Vec<u8> {
     let mut bytes = vec![0];
     bytes.extend(length.unwrap_or(UNKNOWN).to_be_bytes());
@@ -55,7 +55,7 @@ pub fn header(name: &str, length: Option<u64>) -> Vec<u8> {
     bytes
 }
 
-/// The message that asks how much of a file is kept.
+/// Returns the message that asks which part of a file is kept.
 pub fn question(name: &str, length: u64) -> Vec<u8> {
     let mut bytes = vec![2];
     bytes.extend(length.to_be_bytes());
@@ -63,7 +63,7 @@ pub fn question(name: &str, length: u64) -> Vec<u8> {
     bytes
 }
 
-/// The message that goes on with a file that is kept.
+/// Returns the message that resumes a kept file.
 pub fn continuation(name: &str, length: u64, offset: u64) -> Vec<u8> {
     let mut bytes = vec![3];
     bytes.extend(length.to_be_bytes());
@@ -72,8 +72,8 @@ pub fn continuation(name: &str, length: u64, offset: u64) -> Vec<u8> {
     bytes
 }
 
-/// What a server answers a [`question`]: the bytes that it keeps, from the beginning, and the first 24
-/// bytes of their SHA-256.
+/// Reads a server's answer to [`question`]: the number of kept bytes from the beginning, and the
+/// first 24 bytes of their SHA-256.
 pub fn kept(answer: [u8; DIGEST]) -> (u64, [u8; DIGEST - 8]) {
     let (offset, sum) = answer.split_first_chunk::<8>().expect("a checksum is longer");
     let mut first = [0; DIGEST - 8];
@@ -81,7 +81,7 @@ pub fn kept(answer: [u8; DIGEST]) -> (u64, [u8; DIGEST - 8]) {
     (u64::from_be_bytes(*offset), first)
 }
 
-/// Why a name is not one that may be received.
+/// Checks that a name may be received.
 ///
 /// # Errors
 /// The reason.
@@ -96,14 +96,14 @@ pub fn check_name(name: &str) -> Result<(), &'static str> {
     }
 }
 
-/// A file that has come.
+/// A received file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Received {
-    /// Its name in the folder.
+    /// Name in the folder.
     pub name: String,
     /// Its bytes.
     pub length: u64,
-    /// SHA-256 of what stands in the file, read back.
+    /// SHA-256 of the file's content, read back.
     pub digest: [u8; DIGEST],
 }
 
@@ -111,16 +111,16 @@ struct Partial {
     file: File,
     path: String,
     name: Option<(String, u64)>,
-    /// Where the last piece ends.
+    /// End of the last piece.
     end: u64,
-    /// All bytes below have come; and these stretches above.
+    /// All bytes below have arrived, and these ranges above.
     whole: u64,
     above: BTreeMap<u64, u64>,
     touched: Instant,
 }
 
 impl Partial {
-    /// A piece has come. False if there are too many holes.
+    /// Records a piece. Returns false if there are too many holes.
     fn cover(&mut self, start: u64, end: u64) -> bool {
         self.end = self.end.max(end);
         self.touched = Instant::now();
@@ -146,15 +146,15 @@ pub struct Files {
     quota: u64,
     used: u64,
     partial: BTreeMap<Id, Partial>,
-    /// Unfinished files of ended connections, the oldest first.
+    /// Incomplete files of ended connections, oldest first.
     kept: Vec<Partial>,
-    /// What was asked of them.
+    /// Answers to questions about them.
     asked: BTreeMap<Id, (String, u64)>,
     received: Arc<Mutex<Vec<Received>>>,
 }
 
 impl Files {
-    /// Into an existing folder, at most `quota` bytes in all.
+    /// Receives into an existing folder, at most `quota` bytes in total.
     ///
     /// # Errors
     /// The folder cannot be opened.
@@ -167,7 +167,7 @@ impl Files {
         Ok(Self { folder, quota, used: 0, partial, kept: Vec::new(), asked, received })
     }
 
-    /// Where files that have come are noted; who reads it may take them out.
+    /// Returns the list of received files, from which a reader may remove entries.
     pub fn received(&self) -> Arc<Mutex<Vec<Received>>> {
         Arc::clone(&self.received)
     }
@@ -263,7 +263,7 @@ impl Files {
         }
     }
 
-    /// The place of a file among those that are kept; what a dead client has left is kept first.
+    /// Returns the index of a file among the kept ones. Files of dead clients are collected first.
     fn find_kept(&mut self, name: &str, length: u64) -> Option<usize> {
         let is_it = |partial: &Partial| {
             partial.name.as_ref().is_some_and(|known| (known.0.as_str(), known.1) == (name, length))
@@ -278,7 +278,7 @@ impl Files {
         self.kept.iter().rposition(is_it)
     }
 
-    /// How much of what is asked for is kept.
+    /// Returns how much of the requested file is kept.
     fn answer(&mut self, name: &str, length: u64) -> io::Result<[u8; DIGEST]> {
         let mut answer = [0; DIGEST];
         if let Some(place) = self.find_kept(name, length) {
@@ -325,7 +325,7 @@ impl Files {
         let _ = rustix::fs::unlinkat(&self.folder, partial.path.as_str(), AtFlags::empty());
     }
 
-    /// Keeps what has come of a file without a hole, if it can be gone on with.
+    /// Keeps the contiguous part of a file if it can be resumed.
     fn keep(&mut self, id: Id) {
         let Some(mut partial) = self.partial.remove(&id) else { return };
         let known = partial.name.as_ref().is_some_and(|(_, length)| *length != UNKNOWN);
@@ -335,7 +335,7 @@ impl Files {
         self.used -= partial.end - partial.whole;
         partial.end = partial.whole;
         partial.above.clear();
-        // The former attempt at the same file is of no use any more.
+        // An earlier attempt at the same file is obsolete.
         if let Some(place) = self.kept.iter().position(|other| other.name == partial.name) {
             let other = self.kept.remove(place);
             self.remove(&other);
@@ -395,23 +395,23 @@ impl Drop for Files {
     }
 }
 
-/// A new file under a name of our own, locked.
+/// Creates a locked file under a private name.
 fn unfinished(folder: &OwnedFd) -> io::Result<(File, String)> {
     let flags = OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::RDWR | OFlags::CLOEXEC;
     loop {
         let number = u64::from_be_bytes(random()?);
         let path = format!("{}{number:016x}{}", UNFINISHED.0, UNFINISHED.1);
         let file = rustix::fs::openat(folder, path.as_str(), flags, Mode::RUSR | Mode::WUSR)?;
-        // Where there are no locks, nobody can sweep either.
+        // Without locks, no server can remove files.
         let _ = rustix::fs::flock(&file, FlockOperation::LockExclusive);
-        // A server that starts may have taken it for a killed one's before it was locked.
+        // A starting server may have removed the file before it was locked.
         if rustix::fs::fstat(&file)?.st_nlink > 0 {
             return Ok((File::from(file), path));
         }
     }
 }
 
-/// Removes what servers that were killed had not finished.
+/// Removes incomplete files of killed servers.
 fn sweep(folder: &OwnedFd) -> io::Result<()> {
     for entry in Dir::read_from(folder)? {
         let name = entry?.file_name().to_owned();
@@ -423,7 +423,7 @@ fn sweep(folder: &OwnedFd) -> io::Result<()> {
             continue;
         }
         let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::RDONLY | OFlags::CLOEXEC;
-        // What cannot be opened or locked is another's.
+        // A file that cannot be opened or locked belongs to another server.
         let Ok(file) = rustix::fs::openat(folder, &name, flags, Mode::empty()) else { continue };
         if rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive).is_ok() {
             let _ = rustix::fs::unlinkat(folder, &name, AtFlags::empty());
@@ -432,10 +432,10 @@ fn sweep(folder: &OwnedFd) -> io::Result<()> {
     Ok(())
 }
 
-/// Gives a file its name if nobody has it.
+/// Gives a file its name if the name is free.
 fn rename(folder: &OwnedFd, from: &str, to: &str) -> io::Result<()> {
     match rustix::fs::renameat_with(folder, from, folder, to, RenameFlags::NOREPLACE) {
-        // Some file systems cannot: a second name fails if it is there, as well.
+        // Some file systems cannot do this; a hard link also fails if the name exists.
         Err(Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP) => {
             rustix::fs::linkat(folder, from, folder, to, AtFlags::empty())?;
             rustix::fs::unlinkat(folder, from, AtFlags::empty())?;

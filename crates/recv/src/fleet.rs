@@ -1,4 +1,4 @@
-//! Many clients in one process, a thread each, for as long as one likes.
+//! Many clients in one process, one thread each, for a given time.
 
 use crate::send::Client;
 use crate::sender::{Counters, End, Mode, Settings};
@@ -9,28 +9,29 @@ use sojourn_units::{MILLISECOND, Nanos, SECOND};
 use std::io;
 use std::net::SocketAddr;
 
-/// Clients at most.
+/// Largest number of clients.
 const MOST: u32 = 1000;
-/// Longest wait without a look at the time.
+/// Longest wait without a check of the time.
 const NAP: Nanos = 20 * MILLISECOND;
 
-/// How clients send.
+/// Pattern of sending.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "kind", deny_unknown_fields)]
 pub enum Load {
-    /// One message at a time, the next when it is acknowledged.
+    /// One message at a time; the next follows the acknowledgement.
     Closed {
-        /// Whether that is when the handler is done with it, not when it is buffered.
+        /// Whether the acknowledgement means that the handler has processed the message, not only
+        /// that it is buffered.
         processed: bool,
     },
-    /// Messages as they come, with exponential times between them.
+    /// Messages at exponential intervals.
     Open {
-        /// Bytes a second of each client from a time (in nanoseconds) on, in order of time.
+        /// Rate of each client in bytes/s from a time (in ns) on, in order of time.
         rates: Vec<(Nanos, u64)>,
     },
 }
 
-/// What they do.
+/// Workload of the clients.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Params {
@@ -40,22 +41,23 @@ pub struct Params {
     pub clients: u32,
     /// Bytes of a message.
     pub message: u32,
-    /// How long they send, in nanoseconds.
+    /// Duration of sending in nanoseconds.
     pub duration: Nanos,
-    /// How they send.
+    /// Pattern of sending.
     pub load: Load,
-    /// Bytes a second of each client at most.
+    /// Largest rate of each client in bytes/s.
     pub rate: Option<u64>,
-    /// Least time to a repetition, in nanoseconds.
+    /// Least retransmission timeout in nanoseconds.
     pub timeout: Nanos,
-    /// Each client's is drawn within this part above it, so that they do not march in step.
+    /// Random addition to each client's timeout, as a part of it, so that clients do not
+    /// synchronise.
     pub jitter: f64,
     /// Seed of all draws.
     pub seed: u64,
 }
 
 impl Params {
-    /// Says what is wrong with it.
+    /// Checks the workload.
     ///
     /// # Errors
     /// The reason.
@@ -76,12 +78,12 @@ impl Params {
     }
 }
 
-/// What they have counted together.
+/// Sums of the clients' counters.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Outcome {
     /// Datagrams sent.
     pub sent: u64,
-    /// Fragments sent again.
+    /// Retransmitted fragments.
     pub repeated: u64,
     /// Timeouts.
     pub timeouts: u64,
@@ -89,14 +91,14 @@ pub struct Outcome {
     pub acknowledged: u64,
     /// Messages that could not be sent in time (open load only).
     pub held_back: u64,
-    /// Clients that the server sent away or did not answer.
+    /// Clients that the server refused or did not answer.
     pub failed: u32,
 }
 
-/// Lets all clients send, and waits for their end.
+/// Runs all clients and waits for their end.
 ///
 /// # Errors
-/// A socket or a thread that cannot be made, or fails.
+/// A socket or a thread that cannot be created, or fails.
 pub fn run(params: &Params) -> io::Result<Outcome> {
     let key = Key::new(params.seed, "clients");
     std::thread::scope(|scope| {
@@ -181,7 +183,7 @@ fn one(params: &Params, mut draws: Stream) -> io::Result<(Counters, u64, bool)> 
     }
 }
 
-/// Gives the client a message; what it says does not matter.
+/// Gives the client a message; its content is irrelevant.
 fn put(client: &mut Client, length: usize) {
     let mut message = client.sender.spare();
     message.resize(length, 7);

@@ -1,4 +1,4 @@
-//! The socket: many datagrams a call (recvmmsg, GRO, GSO).
+//! The socket: many datagrams per call (recvmmsg, GRO, GSO).
 
 use nix::sys::socket::{setsockopt, sockopt::UdpGsoSegment};
 use quinn_udp::{RecvMeta, Transmit, UdpSockRef, UdpSocketState};
@@ -10,26 +10,26 @@ use std::net::{SocketAddr, UdpSocket};
 use std::slice::Chunks;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// Bytes of one receive buffer: a whole train of datagrams that the kernel has put together.
+/// Size of one receive buffer in bytes: a whole train of datagrams that the kernel has joined.
 const TRAIN: usize = 1 << 16;
-/// Datagrams of one call at most, whatever the kernel takes.
+/// Largest number of datagrams per call, regardless of the kernel's limit.
 pub(crate) const SEGMENTS: usize = 64;
-/// Kernel's buffers that are asked for unless told otherwise; `net.core.rmem_max` bounds the receive
-/// buffer.
+/// Default size of the kernel's buffers; `net.core.rmem_max` limits the receive buffer.
 pub const KERNEL_BUFFER: usize = 4 << 20;
 
 /// A bound UDP socket.
 pub(crate) struct Socket {
     udp: UdpSocket,
     state: UdpSocketState,
-    /// Length that the kernel cuts what [`Socket::send_train`] gives it to; 0 before the first.
+    /// Segment length at which the kernel cuts trains of [`Socket::send_train`]; 0 before the
+    /// first.
     segment: AtomicUsize,
-    /// Datagrams that one call may send.
+    /// Largest number of datagrams that one call sends.
     segments: AtomicUsize,
 }
 
 impl Socket {
-    /// A socket whose receive buffer in the kernel is asked to have `buffer` bytes.
+    /// Creates a socket and requests a kernel receive buffer of `buffer` bytes.
     pub(crate) fn bind(address: SocketAddr, buffer: usize) -> io::Result<Self> {
         let udp = UdpSocket::bind(address)?;
         let state = UdpSocketState::new(UdpSockRef::from(&udp))?;
@@ -45,19 +45,19 @@ impl Socket {
         self.udp.local_addr()
     }
 
-    /// Size that the kernel gave the receive buffer.
+    /// Returns the size of the receive buffer that the kernel granted.
     pub(crate) fn kernel_buffer(&self) -> usize {
         self.state.recv_buffer_size(UdpSockRef::from(&self.udp)).unwrap_or(0)
     }
 
-    /// Datagrams of one length that one call sends at most.
+    /// Returns the largest number of datagrams of one length per call.
     pub(crate) fn train(&self) -> usize {
         self.segments.load(Ordering::Relaxed)
     }
 
-    /// Datagrams of length `segment` (the last may be shorter), `length` bytes in all, that lie in
-    /// parts, in one call. What the kernel has no room for is lost, as on any path. Not to be mixed
-    /// with [`Socket::send`], whose datagrams the kernel would cut too.
+    /// Sends datagrams of length `segment` (the last may be shorter), `length` bytes in total, from
+    /// several parts, in one call. Datagrams for which the kernel has no room are lost, as on any
+    /// path. Must not be mixed with [`Socket::send`], whose datagrams the kernel would cut too.
     pub(crate) fn send_train(
         &self,
         to: SocketAddr,
@@ -73,7 +73,7 @@ impl Socket {
         let mut control = SendAncillaryBuffer::default();
         match sendmsg_addr(&self.udp, &to, parts, &mut control, SendFlags::empty()) {
             Ok(_) => Ok(()),
-            // The device cannot cut: one call a datagram from now on.
+            // The device cannot segment: one call per datagram from now on.
             Err(rustix::io::Errno::IO | rustix::io::Errno::INVAL) if length > segment => {
                 self.segments.store(1, Ordering::Relaxed);
                 setsockopt(&self.udp, UdpGsoSegment, &0)?;
@@ -87,7 +87,7 @@ impl Socket {
         }
     }
 
-    /// Waits until something has come, at most this long. True if it has.
+    /// Waits until a datagram has arrived, at most this long. Returns whether one has.
     pub(crate) fn wait(&self, most: Nanos) -> io::Result<bool> {
         let span = Timespec { tv_sec: (most / SECOND) as i64, tv_nsec: (most % SECOND) as i64 };
         let mut fds = [PollFd::new(&self.udp, PollFlags::IN)];
@@ -98,7 +98,7 @@ impl Socket {
         }
     }
 
-    /// One datagram. What the kernel has no room for is lost, as on any path.
+    /// Sends one datagram. If the kernel has no room for it, it is lost, as on any path.
     pub(crate) fn send(&self, to: SocketAddr, contents: &[u8]) -> io::Result<()> {
         let sent = self.state.try_send(
             UdpSockRef::from(&self.udp),
@@ -111,8 +111,8 @@ impl Socket {
     }
 }
 
-/// Errors that concern one datagram, not the socket: no room, nobody there, an address that a client
-/// made up.
+/// Returns whether an error concerns one datagram, not the socket: no room, no receiver, a false
+/// address.
 fn is_passing(error: &io::Error) -> bool {
     use io::ErrorKind as Kind;
     matches!(
@@ -128,19 +128,20 @@ fn is_passing(error: &io::Error) -> bool {
     )
 }
 
-/// Memory that datagrams are received into.
+/// Memory for received datagrams.
 pub(crate) struct Inbox {
     bytes: Vec<u8>,
     metas: Vec<RecvMeta>,
 }
 
 impl Inbox {
-    /// Room for so many trains.
+    /// Returns memory for this number of trains.
     pub(crate) fn new(trains: usize) -> Self {
         Self { bytes: vec![0; TRAIN * trains], metas: vec![RecvMeta::default(); trains] }
     }
 
-    /// Receives what is there without waiting, in one call. False if nothing was.
+    /// Receives the waiting datagrams in one call, without blocking. Returns false if there were
+    /// none.
     pub(crate) fn receive(&mut self, socket: &Socket) -> io::Result<usize> {
         let mut slices: Vec<IoSliceMut> =
             self.bytes.chunks_exact_mut(TRAIN).map(IoSliceMut::new).collect();

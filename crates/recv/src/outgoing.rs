@@ -1,19 +1,19 @@
 //! A client's messages until all of their fragments have been acknowledged.
 //!
-//! Their memory is used again: what is sent steadily allocates nothing.
+//! Memory is reused, so steady sending does not allocate.
 
 use crate::server::fragments;
 use sojourn_units::Bytes;
 use std::collections::VecDeque;
 
-/// A message under way.
+/// A message in flight.
 #[derive(Default)]
 pub(crate) struct Message {
     pub(crate) data: Vec<u8>,
-    /// Which fragments have been acknowledged.
+    /// Acknowledged fragments.
     have: Vec<u64>,
     missing: u32,
-    /// Fragments that have been sent once.
+    /// Fragments that have been sent at least once.
     pub(crate) next: u32,
 }
 
@@ -23,14 +23,14 @@ impl Message {
     }
 }
 
-/// Messages by their numbers, which follow each other.
+/// Messages by their consecutive numbers.
 pub(crate) struct Outgoing {
     first: u64,
     items: VecDeque<Option<Message>>,
     queued: Bytes,
     spare: Vec<Message>,
     spared: Bytes,
-    /// Bytes of memory kept for later messages at most.
+    /// Largest amount of memory kept for later messages, in bytes.
     most: Bytes,
 }
 
@@ -43,17 +43,17 @@ impl Outgoing {
         self.items.is_empty()
     }
 
-    /// Bytes of all messages.
+    /// Returns the bytes of all messages.
     pub(crate) fn queued(&self) -> Bytes {
         self.queued
     }
 
-    /// The oldest message, or the next if there is none.
+    /// Returns the number of the oldest message, or of the next if there is no message.
     pub(crate) fn first(&self) -> u64 {
         self.first
     }
 
-    /// Number of the message that is put in next.
+    /// Returns the number of the next message.
     pub(crate) fn next(&self) -> u64 {
         self.first + self.items.len() as u64
     }
@@ -71,7 +71,7 @@ impl Outgoing {
         self.items.get_mut(i)?.as_mut()
     }
 
-    /// Puts a message of `length` bytes in.
+    /// Adds a message of `length` bytes.
     pub(crate) fn push(&mut self, data: Vec<u8>, length: u32, chunk: u16) {
         let missing = fragments(length, chunk);
         let mut have = self.spare.last_mut().map_or(Vec::new(), |m| std::mem::take(&mut m.have));
@@ -81,14 +81,14 @@ impl Outgoing {
         self.items.push_back(Some(Message { data, have, missing, next: 0 }));
     }
 
-    /// Memory of a message that is over, with what it held; empty if there is none.
+    /// Returns memory of a finished message with its old content; empty without one.
     pub(crate) fn spare(&mut self) -> Vec<u8> {
         let data = self.spare.pop().map_or(Vec::new(), |m| m.data);
         self.spared = self.spared.saturating_sub(data.capacity() as Bytes);
         data
     }
 
-    /// A fragment has been acknowledged: the message's length if that was the last of it.
+    /// Records an acknowledged fragment. Returns the message's length if it was the last one.
     pub(crate) fn settle(&mut self, number: u64, index: u32) -> Option<Bytes> {
         let i = self.place(number)?;
         let m = self.items.get_mut(i)?.as_mut()?;

@@ -1,8 +1,8 @@
-//! What stands in a datagram. All numbers are big-endian.
+//! Format of datagrams. All numbers are big-endian.
 //!
-//! Every datagram begins with its kind, the version and the connection's number (10 bytes). Reading
-//! never panics and never allocates by what a sender claims: a datagram that is not exactly one of
-//! ours is `None`.
+//! Every datagram begins with kind, version and connection number (10 bytes). Reading never panics,
+//! and never allocates memory by a length that a sender claims. A datagram in any other format is
+//! `None`.
 
 use sojourn_units::Bytes;
 
@@ -10,48 +10,48 @@ use sojourn_units::Bytes;
 pub const VERSION: u8 = 2;
 /// Bytes before the payload of [`Packet::Data`].
 pub const DATA_HEADER: usize = HEADER + 8 + 8 + 4 + 4;
-/// Least length of a client's datagrams before its address is validated, so that no answer is longer
-/// than three times what was sent.
+/// Least length of a client's datagrams before its address is validated, so that answers are at
+/// most three times as long.
 pub const FIRST: usize = 64;
-/// Ranges of an acknowledgement at most.
+/// Largest number of ranges in an acknowledgement.
 pub const RANGES: usize = 64;
-/// Bytes that both sides charge a message besides its own: what it takes to keep count of it.
+/// Bytes that both sides charge per message in addition to its length, for bookkeeping.
 pub const CHARGE: Bytes = 256;
-/// Bytes of the checksum.
+/// Length of the checksum in bytes.
 pub const DIGEST: usize = 32;
 
 const HEADER: usize = 10;
 
-/// Number of a connection, random.
+/// Random number of a connection.
 pub type Id = u64;
 
-/// What a server answers a client whose address it does not know.
+/// Server's answer to a client with an unknown address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cookie {
-    /// When it was made, in the server's periods.
+    /// Time of creation, in the server's periods.
     pub period: u32,
-    /// Keyed hash of it, the client's address and the connection's number.
+    /// Keyed hash of the time, the client's address and the connection number.
     pub hash: u64,
 }
 
-/// Why something ended.
+/// Reason of an end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Code {
-    /// All is well.
+    /// Success.
     Done,
-    /// The server has as many connections as it takes.
+    /// The server has its largest number of connections.
     Busy,
-    /// The handler refused what was sent.
+    /// The handler refused the data.
     Refused,
-    /// The handler failed: disk full, ...
+    /// The handler failed, for example because the disk is full.
     Failed,
-    /// The connection is not known (any more).
+    /// The connection is unknown or no longer known.
     Unknown,
     /// The client's fragments are too long or too short for this server.
     Chunk,
-    /// The server has something of that name already.
+    /// The server already has an object of this name.
     Exists,
-    /// More than the server takes in all.
+    /// The data exceed the server's quota.
     Quota,
 }
 
@@ -71,7 +71,7 @@ impl Code {
         Self::ALL.get(usize::from(byte)).copied()
     }
 
-    /// What it says to a person.
+    /// Returns the text for users.
     pub fn text(self) -> &'static str {
         match self {
             Self::Done => "done",
@@ -91,15 +91,15 @@ impl Code {
 /// A fragment of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Data<'a> {
-    /// Number of this datagram among the client's.
+    /// Number of this datagram in the client's sequence.
     pub number: u64,
-    /// The message, counted from 0.
+    /// Number of the message, from 0.
     pub message: u64,
-    /// Bytes of the message.
+    /// Length of the message in bytes.
     pub length: u32,
-    /// The fragment, counted from 0.
+    /// Number of the fragment, from 0.
     pub index: u32,
-    /// Whether the client wants it acknowledged at once.
+    /// Whether the client requests an immediate acknowledgement.
     pub ask: bool,
     /// Its bytes.
     pub payload: &'a [u8],
@@ -118,7 +118,7 @@ impl Data<'_> {
         head
     }
 
-    /// Reads a fragment and nothing else: what [`read`] gives, sooner.
+    /// Reads a fragment and no other kind, faster than [`read`].
     #[inline]
     pub(crate) fn read(datagram: &[u8]) -> Option<(Id, Data<'_>)> {
         let (head, payload) = datagram.split_first_chunk::<DATA_HEADER>()?;
@@ -135,56 +135,56 @@ impl Data<'_> {
     }
 }
 
-/// One datagram, without its connection's number.
+/// A datagram without its connection number.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Packet<'a> {
-    /// Client: is there anybody? At least [`FIRST`] bytes.
+    /// Client: requests a connection. At least [`FIRST`] bytes.
     Hello,
-    /// Server: say this again, if you are where you say you are.
+    /// Server: asks the client to return this cookie, which proves its address.
     Retry(Cookie),
-    /// Client: let us begin. At least [`FIRST`] bytes.
+    /// Client: opens the connection. At least [`FIRST`] bytes.
     Open {
-        /// The server's own.
+        /// The server's cookie.
         cookie: Cookie,
-        /// Payload bytes of every fragment but a message's last.
+        /// Payload of every fragment except a message's last, in bytes.
         chunk: u16,
     },
     /// Server: the connection is open.
     Accept {
         /// Longest message.
         most: u32,
-        /// Bytes of messages, each with its charge, that may be begun in all.
+        /// Total bytes of messages, with their charges, that may be begun.
         limit: u64,
     },
     /// Client: a fragment.
     Data(Data<'a>),
-    /// Client: please acknowledge.
+    /// Client: requests an acknowledgement.
     Ping {
-        /// Number of this datagram among the client's.
+        /// Number of this datagram in the client's sequence.
         number: u64,
     },
-    /// Server: what has come.
+    /// Server: acknowledges received datagrams.
     Ack {
-        /// Bytes of messages, each with its charge, that may be begun in all.
+        /// Total bytes of messages, with their charges, that may be begun.
         limit: u64,
-        /// Messages that have been processed.
+        /// Number of processed messages.
         processed: u64,
-        /// Numbers of datagrams that have come, first and last of each range, the newest first.
+        /// Numbers of received datagrams: first and last of each range, newest first.
         ranges: Vec<(u64, u64)>,
     },
-    /// Client: that was all; what became of it?
+    /// Client: has sent all messages and asks for the outcome.
     Finish {
-        /// Messages in all.
+        /// Total number of messages.
         messages: u64,
     },
-    /// Server: what became of it.
+    /// Server: outcome of the connection.
     Finished {
-        /// How it ended.
+        /// Reason of the end.
         code: Code,
-        /// Checksum that the handler made.
+        /// Checksum by the handler.
         digest: [u8; DIGEST],
     },
-    /// Either: the connection is over.
+    /// Either side: the connection is over.
     Close {
         /// Why.
         code: Code,
@@ -220,13 +220,13 @@ impl Reader<'_> {
         Some(Cookie { period: self.u32()?, hash: self.u64()? })
     }
 
-    /// `value` if nothing is left.
+    /// Returns `value` if all bytes were read.
     fn end<T>(&self, value: T) -> Option<T> {
         self.0.is_empty().then_some(value)
     }
 }
 
-/// Reads a datagram; `None` if it is none of ours.
+/// Reads a datagram; `None` if it has another format.
 pub fn read(datagram: &[u8]) -> Option<(Id, Packet<'_>)> {
     let mut r = Reader(datagram);
     let kind = r.u8()?;
@@ -263,7 +263,7 @@ pub fn read(datagram: &[u8]) -> Option<(Id, Packet<'_>)> {
             let mut ranges = Vec::with_capacity(count);
             for _ in 0..count {
                 let range = (r.u64()?, r.u64()?);
-                // In order, disjoint, the newest first.
+                // In order, disjoint, newest first.
                 let before = ranges.last().map_or(u64::MAX, |&(first, _)| first);
                 if range.0 > range.1 || range.1 >= before {
                     return None;
@@ -306,7 +306,7 @@ impl Packet<'_> {
         }
     }
 
-    /// Writes the datagram behind what is in `out`.
+    /// Appends the datagram to `out`.
     pub fn write(&self, id: Id, out: &mut Vec<u8>) {
         if let Self::Data(data) = self {
             out.extend_from_slice(&data.head(self.kind(), id));

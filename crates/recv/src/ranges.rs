@@ -1,15 +1,15 @@
-//! Numbers that have come, as ranges.
+//! Received numbers, as ranges.
 
 use crate::packet::RANGES;
 
-/// Ranges of numbers, the newest first; of more than [`RANGES`] the oldest are forgotten.
+/// Ranges of numbers, newest first; beyond [`RANGES`] the oldest are discarded.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Ranges(Vec<(u64, u64)>);
 
 impl Ranges {
-    /// Adds a number. False if it is there, or too old to be told.
+    /// Adds a number. Returns false if it is a duplicate or too old.
     pub(crate) fn insert(&mut self, n: u64) -> bool {
-        // The first range that does not lie wholly above n + 1.
+        // The first range that is not entirely above n + 1.
         let i = self.0.iter().position(|&(first, _)| n.saturating_add(1) >= first);
         let Some(i) = i else {
             if self.0.len() == RANGES {

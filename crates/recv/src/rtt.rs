@@ -24,7 +24,7 @@ impl Rtt {
         self.smoothed = (7 * self.smoothed + rtt) / 8;
     }
 
-    /// Time after which an acknowledgement is overdue, at least `least`.
+    /// Returns the time after which an acknowledgement is overdue, at least `least`.
     pub(crate) fn timeout(&self, least: Nanos) -> Nanos {
         if self.smoothed == 0 {
             return SECOND.max(least);
@@ -32,8 +32,8 @@ impl Rtt {
         (self.smoothed + (4 * self.variation).max(MILLISECOND)).max(least)
     }
 
-    /// Time after which a datagram counts as lost if a later one was acknowledged: 9/8 of the
-    /// round-trip time.
+    /// Returns the time after which a datagram counts as lost if a later one was acknowledged: 9/8
+    /// of the round-trip time.
     pub(crate) fn reordering(&self) -> Nanos {
         (self.smoothed.max(self.latest) * 9 / 8).max(MILLISECOND)
     }

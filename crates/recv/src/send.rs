@@ -1,4 +1,4 @@
-//! A client with its socket: sends what it reads, and tells how far it is.
+//! A client with its socket, which sends messages and reports progress.
 
 use crate::io::{Inbox, SEGMENTS, Socket};
 use crate::packet::{Code, DIGEST};
@@ -9,19 +9,19 @@ use std::io::{self, IoSlice};
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::time::Instant;
 
-/// Longest wait without a look at whether to go on.
+/// Longest wait without a check whether to continue.
 const NAP: Nanos = 50 * MILLISECOND;
-/// Bytes of one train at most: what an IP packet can hold.
+/// Largest length of one train: that of an IP packet.
 const LONGEST: usize = 65_000;
-/// Trains that are sent before a look at what has come.
+/// Trains that are sent between two checks for received datagrams.
 const TRAINS: usize = 4;
-/// The kernel's buffer for acknowledgements, in bytes.
+/// The kernel's receive buffer for acknowledgements, in bytes.
 const ACKS: usize = 256 << 10;
 
-/// How far a client is.
+/// Progress of a client.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Progress {
-    /// What it has counted.
+    /// Counters.
     pub counters: Counters,
     /// Smoothed round-trip time; 0 before the first.
     pub rtt: Nanos,
@@ -29,18 +29,18 @@ pub struct Progress {
     pub cwnd: u64,
 }
 
-/// Why sending failed.
+/// Reason of a failure.
 #[derive(Debug)]
 pub enum SendError {
-    /// The socket, or what was to be sent, failed.
+    /// The socket or the source of messages failed.
     Io(io::Error),
-    /// The server is silent.
+    /// The server does not answer.
     Silence,
-    /// The server ended it.
+    /// The server ended the connection.
     Server(Code),
-    /// The server takes messages up to this length only.
+    /// The server accepts messages up to this length only.
     TooLong(u32),
-    /// The caller did not want to go on.
+    /// The caller stopped the transfer.
     Stopped,
 }
 
@@ -68,11 +68,11 @@ impl From<io::Error> for SendError {
     }
 }
 
-/// Sends messages to a server until `next` has no more, and gives the server's checksum.
+/// Sends messages to a server until `next` has no more, and returns the server's checksum.
 ///
-/// `next` makes one message of at most `length` bytes in the memory it is given, which holds an earlier
-/// message or nothing, and says whether there was one; `progress` is called now and then, and ends it by
-/// `false`.
+/// `next` writes one message of at most `length` bytes into the given memory, which may hold an
+/// earlier message, and returns whether there was one. `progress` is called from time to time and
+/// stops the transfer by returning `false`.
 ///
 /// # Errors
 /// See [`SendError`].
@@ -137,7 +137,7 @@ impl Client {
         };
         Ok(Self {
             to,
-            // Only acknowledgements come.
+            // Only acknowledgements arrive.
             socket: Socket::bind(here, ACKS)?,
             sender: Sender::new(u64::from_be_bytes(random()?), settings),
             inbox: Inbox::new(2),
@@ -146,12 +146,12 @@ impl Client {
         })
     }
 
-    /// Time by its own clock, which does not begin at 0.
+    /// Returns the time of the client's own clock, which does not begin at 0.
     pub(crate) fn now(&self) -> Nanos {
         self.start.elapsed().as_nanos() as Nanos + EPOCH
     }
 
-    /// How far it is.
+    /// Returns the progress.
     pub(crate) fn progress(&self) -> Progress {
         Progress {
             counters: self.sender.counters(),
@@ -160,7 +160,7 @@ impl Client {
         }
     }
 
-    /// Sends what is due and takes what has come; waits at most `most` if there is neither.
+    /// Sends due datagrams and reads received ones; waits at most `most` if there are neither.
     pub(crate) fn step(&mut self, now: Nanos, most: Nanos) -> io::Result<()> {
         let mut sent = false;
         for _ in 0..TRAINS {
@@ -189,7 +189,8 @@ impl Client {
         Ok(())
     }
 
-    /// Sends datagrams of one length in one call, the last possibly shorter. False if none was due.
+    /// Sends datagrams of one length in one call; the last may be shorter. Returns false if none
+    /// was due.
     fn transmit(&mut self, now: Nanos) -> io::Result<bool> {
         self.train.fill(&mut self.sender, now, self.socket.train());
         self.train.send(&self.sender, &self.socket, self.to)?;
@@ -197,12 +198,12 @@ impl Client {
     }
 }
 
-/// Datagrams of one length that one call sends, the last possibly shorter. Payloads stay where they are:
-/// the kernel collects them.
+/// Datagrams of one length for one call; the last may be shorter. Payloads are not copied: the
+/// kernel gathers them.
 #[derive(Default)]
 struct Train {
     heads: Vec<u8>,
-    /// Where each datagram's head ends, its payload and its length.
+    /// End of each datagram's head, its payload and its length.
     parts: Vec<(usize, Part, usize)>,
 }
 
@@ -220,7 +221,7 @@ impl Train {
                 segment = length;
             }
             sum += length;
-            // A shorter one can only be the last; a longer one goes alone.
+            // A shorter datagram can only be the last; a longer one is sent alone.
             if length != segment {
                 break;
             }

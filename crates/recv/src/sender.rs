@@ -1,14 +1,13 @@
-//! The client's side: what is sent when, what is lost, what is sent again.
+//! The client's side: scheduling, loss detection, retransmission.
 //!
-//! No clock, no I/O and no randomness. Each datagram has a number of its own; a fragment that is lost
-//! goes again under a new one. Loss is found as in RFC 9002: by three later datagrams, or by 9/8 of the round-trip
-//! time, for which there is a timer. A timeout sends the oldest fragment under way again; the third in a row
-//! starts anew with one datagram.
-//! The window is that of `sojourn_congestion`, the code that the simulator runs; datagrams
-//! are paced, in bursts of up to a millisecond. A datagram asks for its acknowledgement when an eighth
-//! of the window has been sent since the last that did, or nothing can follow it; the server keeps other
-//! acknowledgements for a while. With [`Mode::StopAndWait`] one message is under way at a time, as in the
-//! RRDA paper.
+//! No clock, no I/O and no randomness. Each datagram has its own number; a lost fragment is sent
+//! again under a new one. Loss detection follows RFC 9002: by three later datagrams, or by 9/8 of
+//! the round-trip time with a timer. A timeout sends the oldest fragment in flight again; the third
+//! consecutive timeout restarts with one datagram. The window is that of `sojourn_congestion`, the
+//! code of the simulator; datagrams are paced in bursts of up to a millisecond. A datagram requests
+//! an acknowledgement when an eighth of the window has been sent since the last request, or when no
+//! other can follow. The server may delay other acknowledgements. With [`Mode::StopAndWait`] one
+//! message is in flight at a time, as in the RRDA paper.
 
 use crate::outgoing::Outgoing;
 use crate::packet::{self, CHARGE, Code, Cookie, DATA_HEADER, DIGEST, Data, Id, Packet};
@@ -18,7 +17,7 @@ use sojourn_congestion::{self, Ack, Cause, Congestion, RateSample, Window, hysta
 use sojourn_units::{Bytes, MILLISECOND, Nanos, SECOND};
 use std::collections::VecDeque;
 
-/// What a message counts as.
+/// Charged size of a message.
 fn charge(data: &[u8]) -> u64 {
     data.len() as u64 + CHARGE
 }
@@ -30,50 +29,50 @@ const SLOW_START: hystart::Params = hystart::Params {
     byte_counting: true,
     count: hystart::Count::Bytes,
 };
-/// Messages under way at most: servers keep count of no more.
+/// Largest number of messages in flight, which is that of servers.
 const UNDER_WAY: u64 = 4000;
-/// Bytes that leave in one burst at most.
+/// Largest burst in bytes.
 const BURST: f64 = 65_536.0;
-/// Bytes that may wait beyond what may be under way: more would only be more memory to walk through.
+/// Bytes that may wait in addition to those in flight; more would only use more memory.
 const AHEAD: Bytes = 256 << 10;
 
-/// How messages follow each other.
+/// Order of messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
-    /// The next when the one before is acknowledged, when it is buffered or (`processed`) when the
-    /// handler is done with it.
+    /// The next message follows the acknowledgement of the previous one, when it is buffered or
+    /// (`processed`) when the handler has processed it.
     StopAndWait {
         /// Whether to wait for the handler.
         processed: bool,
     },
-    /// As many as window and receiver allow.
+    /// As many messages as window and receiver allow.
     Windowed,
 }
 
 /// Settings of a client.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// Payload bytes of a fragment.
+    /// Payload of a fragment in bytes.
     pub chunk: u16,
-    /// How messages follow each other.
+    /// Order of messages.
     pub mode: Mode,
     /// Congestion control.
     pub congestion: sojourn_congestion::Params,
-    /// Bytes that wait or are under way at most; less if the window needs less. A message always fits
-    /// if nothing else does.
+    /// Largest number of bytes that wait or are in flight; less if the window needs less. A single
+    /// message always fits.
     pub queue: Bytes,
-    /// Bytes a second at most, besides congestion control.
+    /// Largest rate in bytes/s, in addition to congestion control.
     pub rate: Option<u64>,
     /// Least timeout.
     pub timeout: Nanos,
-    /// The server is given up after this silence.
+    /// Time without an answer after which the server counts as dead.
     pub patience: Nanos,
 }
 
 impl Default for Settings {
     fn default() -> Self {
         Self {
-            // 1500 bytes less the headers of IPv6, UDP and ours.
+            // 1500 bytes less the headers of IPv6, UDP and this protocol.
             chunk: (1500 - 48 - DATA_HEADER) as u16,
             mode: Mode::Windowed,
             congestion: sojourn_congestion::Params::Cubic(
@@ -87,27 +86,27 @@ impl Default for Settings {
     }
 }
 
-/// How a connection ended.
+/// Reason of a connection's end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum End {
-    /// The server said so.
+    /// The server ended it.
     Server(Code, [u8; DIGEST]),
-    /// The server is silent.
+    /// The server does not answer.
     Silence,
-    /// The caller gave up.
+    /// The caller stopped it.
     Abandoned,
-    /// A message is longer than the server takes.
+    /// A message is longer than the server accepts.
     TooLong(u32),
 }
 
-/// What a client has counted.
+/// Counters of a client.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
     /// Datagrams sent.
     pub sent: u64,
-    /// Fragments sent again.
+    /// Retransmitted fragments.
     pub repeated: u64,
-    /// Datagrams taken for lost.
+    /// Datagrams declared lost.
     pub lost: u64,
     /// Timeouts.
     pub timeouts: u64,
@@ -131,7 +130,7 @@ enum Fate {
 
 struct Sent {
     fate: Fate,
-    /// The fragment, or none for a ping.
+    /// The fragment; `None` for a ping.
     fragment: Option<(u64, u32)>,
     bytes: u32,
     at: Nanos,
@@ -141,7 +140,7 @@ struct Sent {
     delivered_at: Nanos,
 }
 
-/// Payload of a datagram: a part of a message of the sender.
+/// Payload of a datagram: a part of one of the sender's messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Part {
     message: u64,
@@ -150,10 +149,10 @@ pub struct Part {
 }
 
 impl Part {
-    /// Of a datagram without a payload.
+    /// Payload of a datagram without one.
     const NONE: Self = Self { message: 0, at: 0, length: 0 };
 
-    /// Bytes of it.
+    /// Returns the length in bytes.
     pub(crate) fn length(self) -> usize {
         self.length
     }
@@ -167,54 +166,55 @@ pub struct Sender {
     rtt: Rtt,
     window: Window,
     control: Congestion,
-    /// Datagrams under way and settled ones among them; the first is number `base`.
+    /// Datagrams in flight, with settled ones among them; the first has the number `base`.
     sent: VecDeque<Sent>,
     base: u64,
     flight: Bytes,
     offset: u64,
     delivered: u64,
     delivered_at: Nanos,
-    /// Numbers below are from before the last reduction.
+    /// Lower numbers precede the last reduction.
     recovery: u64,
     messages: Outgoing,
-    /// The message whose fragments go next.
+    /// The message whose fragments are sent next.
     cursor: u64,
     again: VecDeque<(u64, u32)>,
     processed: u64,
     limit: u64,
     most: u32,
-    /// Bytes of messages that have been begun, with their charge.
+    /// Bytes of begun messages, with their charges.
     fresh: u64,
-    /// Whether the next message may be begun though the receiver has no room, so that it sees the need.
+    /// Whether the next message may be begun although the receiver has no room, so that the
+    /// receiver's policy learns of the demand.
     force: bool,
     closed: bool,
     total: Option<u64>,
     asked_finish: bool,
     probes: u32,
-    /// Whether a probe is due: a fragment under way, or a ping if there is none.
+    /// Whether a probe is due: a fragment in flight, or a ping without one.
     probe: bool,
-    /// The greatest number that was acknowledged.
+    /// Greatest acknowledged number.
     largest: u64,
-    /// When the next datagram that an acknowledgement left out is overdue.
+    /// Time at which the next datagram that acknowledgements skipped is overdue.
     overdue: Option<Nanos>,
-    /// Bytes found lost since the last acknowledgement.
+    /// Bytes declared lost since the last acknowledgement.
     unreported: Bytes,
-    /// When the timer runs out.
+    /// Time at which the timer expires.
     timer: Nanos,
     attempts: u32,
     heard: Option<Nanos>,
-    /// Bytes that may leave now, and since when that is so.
+    /// Bytes that may be sent now, and the time from which this holds.
     tokens: f64,
     refilled: Nanos,
-    /// Whether it waits until a burst may leave.
+    /// Whether it waits until a burst may be sent.
     resting: bool,
-    /// Bytes sent since an acknowledgement was asked for.
+    /// Bytes sent since the last request of an acknowledgement.
     unasked: Bytes,
     counters: Counters,
 }
 
 impl Sender {
-    /// A connection that is to be opened; `id` must be random.
+    /// Returns a connection that is about to open; `id` must be random.
     pub fn new(id: Id, settings: Settings) -> Self {
         let mut window = Window::new(u64::from(settings.chunk), 10);
         let mut control = Congestion::new(&settings.congestion, SLOW_START, &window);
@@ -260,12 +260,12 @@ impl Sender {
         }
     }
 
-    /// What has been counted.
+    /// Returns the counters.
     pub fn counters(&self) -> Counters {
         self.counters
     }
 
-    /// How it ended, if it has.
+    /// Returns the reason of the end, if the connection has ended.
     pub fn end(&self) -> Option<End> {
         match self.state {
             State::Ended(end) => Some(end),
@@ -273,17 +273,17 @@ impl Sender {
         }
     }
 
-    /// Smoothed round-trip time; 0 before the first.
+    /// Returns the smoothed round-trip time; 0 before the first sample.
     pub fn rtt(&self) -> Nanos {
         self.rtt.smoothed
     }
 
-    /// Congestion window in bytes.
+    /// Returns the congestion window in bytes.
     pub fn cwnd(&self) -> Bytes {
         self.window.cwnd
     }
 
-    /// Whether another message of `length` bytes may be given.
+    /// Returns whether the sender accepts another message of `length` bytes.
     pub fn has_room(&self, length: usize) -> bool {
         let window = self.window.cwnd;
         let most = self.settings.queue.min(window.saturating_add(window / 4 + AHEAD));
@@ -294,7 +294,7 @@ impl Sender {
     /// Gives the next message.
     ///
     /// # Errors
-    /// The message, if there is no room for it now, or [`Sender::finish`] was called.
+    /// The message, if there is no room now, or [`Sender::finish`] was called.
     pub fn push(&mut self, data: Vec<u8>) -> Result<(), Vec<u8>> {
         let Ok(length) = u32::try_from(data.len()) else { return Err(data) };
         if !self.has_room(data.len()) {
@@ -304,13 +304,12 @@ impl Sender {
         Ok(())
     }
 
-    /// Memory of a message that has been acknowledged, with what it held, for the next one; empty if
-    /// there is none.
+    /// Returns memory of an acknowledged message with its old content; empty without one.
     pub fn spare(&mut self) -> Vec<u8> {
         self.messages.spare()
     }
 
-    /// No more messages will come; the end is the server's answer.
+    /// Declares that no more messages follow; the server's answer ends the connection.
     pub fn finish(&mut self) {
         self.total.get_or_insert(self.messages.next());
     }
@@ -322,7 +321,7 @@ impl Sender {
         }
     }
 
-    /// Takes a datagram.
+    /// Handles a received datagram.
     pub fn handle(&mut self, now: Nanos, datagram: &[u8]) {
         let Some((id, packet)) = packet::read(datagram) else { return };
         if id != self.id {
@@ -364,7 +363,7 @@ impl Sender {
         let mut rate = RateSample::default();
         for &(first, last) in ranges {
             if last >= end {
-                // Acknowledges what was never sent.
+                // It acknowledges a datagram that was never sent.
                 continue;
             }
             for number in first.max(self.base)..=last {
@@ -426,8 +425,8 @@ impl Sender {
         self.timer = now + self.rtt.timeout(self.settings.timeout);
     }
 
-    /// Takes for lost what three later datagrams or the time say is lost; reduces the window once for
-    /// each round trip.
+    /// Declares datagrams lost by three later ones or by time; reduces the window once per round
+    /// trip.
     fn find_lost(&mut self, now: Nanos) -> Bytes {
         let (largest, reordering) = (self.largest, self.rtt.reordering());
         let (mut lost, mut newest) = (0, None);
@@ -471,7 +470,7 @@ impl Sender {
         }
     }
 
-    /// When something is to be done if nothing comes: to be polled again then.
+    /// Returns the time of the next call of `poll` if no datagram arrives before.
     pub fn wake(&self) -> Option<Nanos> {
         if matches!(self.state, State::Ended(_)) {
             return None;
@@ -484,7 +483,7 @@ impl Sender {
         [paced, self.overdue, Some(self.timer)].into_iter().flatten().min()
     }
 
-    /// Bytes a second at which datagrams leave.
+    /// Returns the pacing rate in bytes/s.
     fn pace(&self) -> f64 {
         let least = self.window.mss as f64;
         let pace = if let Some(rate) = self.control.pacing_rate() {
@@ -497,7 +496,7 @@ impl Sender {
         pace.min(self.settings.rate.map_or(f64::INFINITY, |rate| rate as f64)).max(least)
     }
 
-    /// Bytes that are to leave together at this pace: a millisecond's, as Linux has it for TCP.
+    /// Returns the burst at this rate in bytes: that of a millisecond, as in Linux's TCP.
     fn burst(&self, pace: f64) -> f64 {
         (pace / 1000.0).min(BURST).max(2.0 * self.window.mss as f64)
     }
@@ -507,7 +506,7 @@ impl Sender {
             && (!self.again.is_empty() || self.next_fragment().is_some())
     }
 
-    /// The next fragment that has not been sent yet, as mode and receiver allow.
+    /// Returns the next new fragment, as mode and receiver allow.
     fn next_fragment(&self) -> Option<(u64, u32)> {
         let m = self.messages.get(self.cursor)?;
         let first = self.messages.first();
@@ -524,22 +523,22 @@ impl Sender {
         }
     }
 
-    /// Writes the next datagram behind what is in `out`, if one may be sent now: false if not.
+    /// Appends the next datagram to `out` if one may be sent now. Returns whether there was one.
     pub fn poll(&mut self, now: Nanos, out: &mut Vec<u8>) -> bool {
         let Some(part) = self.poll_head(now, out) else { return false };
         out.extend_from_slice(self.payload(part));
         true
     }
 
-    /// The payload of a datagram that [`Sender::poll_head`] wrote the head of, until the next call of
-    /// [`Sender::handle`].
+    /// Returns the payload of a datagram whose head [`Sender::poll_head`] wrote, valid until the
+    /// next call of [`Sender::handle`].
     pub fn payload(&self, part: Part) -> &[u8] {
         let message = self.messages.get(part.message).filter(|_| part.length > 0);
         message.map_or(&[], |m| &m.data[part.at..part.at + part.length])
     }
 
-    /// Writes the next datagram without its payload, if one may be sent now, and says which payload
-    /// follows.
+    /// Writes the next datagram without its payload, if one may be sent now, and returns the
+    /// payload that follows.
     pub fn poll_head(&mut self, now: Nanos, out: &mut Vec<u8>) -> Option<Part> {
         if self.heard.is_none() {
             self.heard = Some(now);
@@ -549,7 +548,7 @@ impl Sender {
         }
         match self.state {
             State::Ended(_) => {
-                // Said once, so that the server need not keep the connection.
+                // Sent once, so that the server need not keep the connection.
                 if !std::mem::replace(&mut self.closed, true) {
                     Packet::Close { code: Code::Done }.write(self.id, out);
                     return Some(Part::NONE);
@@ -651,7 +650,7 @@ impl Sender {
         Some(Part { message, at, length: n })
     }
 
-    /// Writes the head of the oldest fragment under way, whatever the window, or of a ping.
+    /// Writes the head of the oldest fragment in flight, regardless of the window, or of a ping.
     fn poll_probe(&mut self, now: Nanos, out: &mut Vec<u8>) -> Part {
         let oldest = self.sent.iter().filter(|sent| sent.fate == Fate::Flying);
         let oldest = oldest.filter_map(|sent| sent.fragment).find(|&(message, index)| {
@@ -674,7 +673,7 @@ impl Sender {
         Part { message, at, length: n }
     }
 
-    /// Keeps count of a datagram that is sent now.
+    /// Records a datagram that is sent now.
     fn track(&mut self, now: Nanos, fragment: Option<(u64, u32)>, bytes: u32) {
         if self.flight == 0 && bytes > 0 {
             self.delivered_at = now;
@@ -694,8 +693,8 @@ impl Sender {
         self.offset += u64::from(bytes);
     }
 
-    /// Nothing came for too long: a probe; the third time in a row, which RFC 9002 calls persistent
-    /// congestion, all that flies is taken for lost.
+    /// The timer expired: send a probe. After three consecutive expiries (persistent congestion in
+    /// RFC 9002) all datagrams in flight count as lost.
     fn on_timeout(&mut self, now: Nanos) {
         let wait = self.rtt.timeout(self.settings.timeout);
         self.probes = (self.probes + 1).min(8);
@@ -706,9 +705,10 @@ impl Sender {
             return;
         }
         if idle || self.flight == 0 {
-            // The receiver has no room, or there is nothing to send: ask, so that neither side forgets.
+            // The receiver has no room, or there are no data to send: probe, so that neither side
+            // drops the connection.
             self.probe = true;
-            // If the handler has done all that it was sent, room will not come by itself.
+            // If the handler has processed all data, no room becomes free by itself.
             self.force = !idle && self.processed >= self.messages.first();
             return;
         }

@@ -1,4 +1,5 @@
-//! A server with its socket: a thread that receives, a buffer, a thread that handles.
+//! A server with its socket: one thread receives, a buffer holds messages, another thread handles
+//! them.
 
 use crate::io::{Inbox, KERNEL_BUFFER, Socket};
 use crate::memory::memory;
@@ -15,77 +16,79 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// Longest wait of a thread that has nothing to do: how soon it sees that it is to stop.
+/// Longest wait of an idle thread, and so the longest time until it stops.
 const NAP: Nanos = 100 * MILLISECOND;
-/// How old the noted CPU time of a thread may be.
+/// Largest age of a thread's recorded CPU time.
 const LOOK: Nanos = 10 * MILLISECOND;
-/// Trains of datagrams that are received in one call.
+/// Trains of datagrams that one call receives.
 const TRAINS: usize = 8;
 
-/// Who takes messages out of the buffer. It is called by one thread.
+/// Consumer of messages. One thread calls it.
 pub trait Handler: Send {
-    /// A message. Messages of a connection may come in any order, each once.
+    /// Handles a message. Messages of a connection arrive in any order, each once.
     ///
     /// # Errors
     /// Why the connection is to be ended.
     fn message(&mut self, message: &Message) -> Result<(), Code>;
 
-    /// All messages of a connection have been handled: how it went, and a checksum of what came.
+    /// Called when all messages of a connection have been handled. Returns the outcome and a
+    /// checksum of the data.
     fn finish(&mut self, connection: Id) -> (Code, [u8; DIGEST]);
 
-    /// A connection is over; what is unfinished will not be finished.
+    /// Called when a connection is over; its incomplete objects will not be completed.
     fn gone(&mut self, connection: Id);
 }
 
-/// What a server is set up with.
+/// Configuration of a server.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// Where it listens.
+    /// Address on which it listens.
     pub bind: SocketAddr,
     /// Policy of the buffer.
     pub policy: sojourn_buffer::Params,
     /// Limits of clients.
     pub limits: Limits,
-    /// The kernel's receive buffer that is asked for, in bytes; `net.core.rmem_max` bounds it.
+    /// Requested size of the kernel's receive buffer in bytes; `net.core.rmem_max` limits it.
     pub kernel_buffer: usize,
 }
 
 impl Settings {
-    /// A server with the usual limits.
+    /// Returns the configuration with default limits.
     pub fn new(bind: SocketAddr, policy: sojourn_buffer::Params) -> Self {
         Self { bind, policy, limits: Limits::default(), kernel_buffer: KERNEL_BUFFER }
     }
 }
 
-/// What a server counts and measures.
+/// Counters and measurements of a server.
 #[derive(Clone, Copy, Debug)]
 pub struct Stats {
-    /// The buffer's counters: messages, and bytes with their charge.
+    /// Counters of the buffer: messages, and bytes with their charges.
     pub buffer: store::Counters,
-    /// Datagrams and connections.
+    /// Counters of datagrams and connections.
     pub transport: Counters,
-    /// Size of the buffer.
+    /// Size of the buffer in bytes.
     pub size: Bytes,
-    /// Why it is as it is.
+    /// Reason of the size.
     pub reason: Reason,
-    /// Bytes in it.
+    /// Occupied bytes of the buffer.
     pub occupied: Bytes,
     /// Greatest size and occupancy so far.
     pub peaks: (Bytes, Bytes),
     /// Open connections.
     pub connections: usize,
-    /// Median and 99th percentile of the time of messages in the buffer, in seconds; NaN before any.
+    /// Median and 99th percentile of messages' time in the buffer, in seconds; NaN before the first
+    /// message.
     pub sojourn: (f64, f64),
     /// CPU time of receiving and of handling, in seconds.
     pub cpu: (f64, f64),
-    /// The kernel's receive buffer in bytes, as the kernel counts.
+    /// The kernel's receive buffer in bytes, as the kernel counts them.
     pub kernel_buffer: usize,
 }
 
 struct Core {
     server: Server,
     sojourn: Histogram,
-    /// Whether the handler waits to be woken.
+    /// Whether the handler waits for a wake-up.
     idle: bool,
 }
 
@@ -101,7 +104,7 @@ struct Shared {
 
 impl Shared {
     fn now(&self) -> Nanos {
-        // Nothing of ours happens at 0.
+        // No event has time 0.
         self.start.elapsed().as_nanos() as Nanos + SECOND
     }
 
@@ -121,7 +124,7 @@ impl Shared {
         self.cpu[thread].store(thread_cpu(), Ordering::Relaxed);
     }
 
-    /// Runs a thread's work; if it fails, all stops, and the reason is kept.
+    /// Runs a thread's work. If it fails, the server stops and keeps the reason.
     fn guard(&self, work: impl FnOnce() -> io::Result<()>) {
         if let Err(error) = work() {
             *self.failure.lock().unwrap_or_else(PoisonError::into_inner) = Some(error.to_string());
@@ -232,7 +235,7 @@ pub struct Running {
 }
 
 impl Running {
-    /// Binds and begins.
+    /// Binds the socket and starts.
     ///
     /// # Errors
     /// The address cannot be bound, or a thread cannot be started.
@@ -266,18 +269,18 @@ impl Running {
         Ok(running)
     }
 
-    /// Where it listens.
+    /// Returns the address on which it listens.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// Another policy from now on.
+    /// Replaces the policy.
     pub fn set_policy(&self, policy: sojourn_buffer::Params) {
         let now = self.shared.now();
         self.shared.core().server.store_mut().set_policy(now, policy);
     }
 
-    /// What it has counted and measured.
+    /// Returns counters and measurements.
     pub fn stats(&self) -> Stats {
         let seconds = |i: usize| self.shared.cpu[i].load(Ordering::Relaxed) as f64 / SECOND as f64;
         let kernel_buffer = self.shared.socket.kernel_buffer();
@@ -298,12 +301,12 @@ impl Running {
         }
     }
 
-    /// Why it ended by itself, if it has.
+    /// Returns the reason of a failure, if the server has failed.
     pub fn failure(&self) -> Option<String> {
         self.shared.failure.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Ends it and waits for its threads.
+    /// Stops the server and waits for its threads.
     pub fn stop(&mut self) {
         self.shared.stop.store(true, Ordering::Release);
         self.shared.work.notify_all();
@@ -319,13 +322,13 @@ impl Drop for Running {
     }
 }
 
-/// CPU time of this thread.
+/// Returns the CPU time of this thread.
 pub(crate) fn thread_cpu() -> Nanos {
     let time = clock_gettime(ClockId::ThreadCPUTime);
     time.tv_sec as u64 * SECOND + time.tv_nsec as u64
 }
 
-/// Bytes nobody can guess.
+/// Returns unpredictable bytes.
 pub(crate) fn random<const N: usize>() -> io::Result<[u8; N]> {
     let mut bytes = [0; N];
     let n = rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty())?;

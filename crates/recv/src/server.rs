@@ -1,16 +1,15 @@
-//! The server's side: who may send, what has come, what goes into the buffer.
+//! The server's side: address validation, reassembly, and delivery into the buffer.
 //!
-//! No clock and no I/O: datagrams go in with their time, datagrams to be sent come out. Until a client
-//! has said its cookie nothing is kept of it. The first fragment of a message sets room aside for all
-//! of it in the one buffer of all clients; if there is none, the fragment is not acknowledged, and its
-//! sender takes it for lost; a message is discarded once for each time that it is sent. What has been
-//! acknowledged is never thrown away.
+//! No clock and no I/O: received datagrams and their times are arguments, datagrams to send are
+//! results. The server keeps no state of a client that has not returned its cookie. The first
+//! fragment of a message reserves room for the whole message in the buffer that all clients share.
+//! Without room the fragment is not acknowledged, and its sender declares it lost; the message
+//! counts as discarded once per attempt. Acknowledged data are never discarded.
 //!
-//! An acknowledgement is sent at once if it is asked for, or if anything is out of order; else within
-//! [`DELAY`].
+//! An acknowledgement is sent at once on request or after reordering, otherwise within [`DELAY`].
 //!
 //! # Invariants
-//! Memory is bounded: connections, bytes of one client and of all, messages ahead, ranges told. Memory
+//! Memory is bounded: connections, bytes of one client and of all, messages ahead, ranges. Memory
 //! of messages is used again; with what is in the buffer it never exceeds the buffer's size.
 
 use crate::cookie::Baker;
@@ -24,27 +23,28 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::iter::Peekable;
 use std::net::SocketAddr;
 
-/// How far a client may be ahead of the oldest message that has not come.
+/// Messages by which a client may be ahead of its oldest incomplete message.
 const AHEAD: u64 = 4096;
-/// Longest time that an acknowledgement which nobody asked for is kept.
+/// Longest delay of an acknowledgement without a request.
 pub const DELAY: Nanos = 5 * MILLISECOND;
-/// Acknowledgements that follow a gap at once: a sender takes for lost what three later ones left out.
+/// Immediate acknowledgements after a gap: a sender declares a datagram lost when three later ones
+/// are acknowledged.
 const URGENT: u8 = 3;
-/// A client whose message stands still for so long has its room taken while others lack it.
+/// Time without progress after which a client's reservation is released if other clients lack room.
 const STALLED: Nanos = 5 * SECOND;
-/// Shortest and longest payload of a fragment.
+/// Shortest and longest payload of a fragment in bytes.
 const CHUNKS: std::ops::RangeInclusive<u16> = 512..=65_000;
 
 /// Limits of a server.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
-    /// Connections at a time.
+    /// Largest number of connections.
     pub connections: usize,
-    /// Bytes of one client in the buffer.
+    /// Largest number of bytes of one client in the buffer.
     pub client: Bytes,
-    /// Bytes of a message.
+    /// Largest length of a message in bytes.
     pub message: u32,
-    /// A connection is forgotten after this silence.
+    /// Idle time after which a connection is removed.
     pub idle: Nanos,
 }
 
@@ -57,52 +57,52 @@ impl Default for Limits {
 /// A whole message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Message {
-    /// The connection it came by.
+    /// The connection of the message.
     pub connection: Id,
-    /// Its number, from 0.
+    /// Number of the message, from 0.
     pub number: u64,
     /// Its bytes.
     pub data: Vec<u8>,
 }
 
-/// What a handler is to do next.
+/// Next task of a handler.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Job {
-    /// A message that waited since `arrived`. It is no longer in the buffer, but counts as its
-    /// client's until [`Server::processed`].
+    /// A message that has waited since `arrived`. It has left the buffer, but counts for its client
+    /// until [`Server::processed`].
     Message {
         /// The message.
         message: Message,
-        /// When it was complete.
+        /// Time at which it was complete.
         arrived: Nanos,
     },
-    /// All messages of this connection have been processed: what became of them?
+    /// All messages of this connection have been processed; the handler returns the outcome.
     Finish(Id),
-    /// This connection will send no more: what is unfinished may be removed.
+    /// This connection will send no more; its incomplete objects may be removed.
     Gone(Id),
 }
 
-/// What a server has counted.
+/// Counters of a server.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
-    /// Datagrams that came.
+    /// Received datagrams.
     pub datagrams: u64,
-    /// Of these, not ours, of unknown connections or from a wrong address.
+    /// Of these, datagrams in another format, of unknown connections or from a wrong address.
     pub strange: u64,
-    /// Of these, of what was there.
+    /// Of these, duplicates.
     pub repeated: u64,
     /// Connections opened.
     pub opened: u64,
-    /// Connections forgotten after silence.
+    /// Connections removed after idle time.
     pub timed_out: u64,
-    /// Connections forgotten because others lacked the room of their half messages.
+    /// Connections removed because others lacked the room of their incomplete messages.
     pub stalled: u64,
     /// Connections refused.
     pub refused: u64,
 }
 
 struct Partial {
-    /// What has come, up to the end of the farthest fragment.
+    /// Received data, up to the end of the farthest fragment.
     data: Vec<u8>,
     length: u32,
     have: Vec<u64>,
@@ -113,37 +113,36 @@ struct Connection {
     address: SocketAddr,
     chunk: u16,
     heard: Nanos,
-    /// When a fragment last came that was not there.
+    /// Time of the last new fragment.
     advanced: Nanos,
     numbers: Ranges,
     partial: BTreeMap<u64, Partial>,
-    /// All messages below have come; and these above.
+    /// All messages below have arrived, and these above.
     below: u64,
     above: BTreeSet<u64>,
     processed: u64,
-    /// Bytes in the buffer, set aside or complete, with their charge.
+    /// Bytes in the buffer, reserved or complete, with their charges.
     held: Bytes,
-    /// Bytes that room was set aside for so far, with their charge.
+    /// Bytes reserved so far, with their charges.
     charged: u64,
     total: Option<u64>,
     asked: bool,
     result: Option<(Code, [u8; DIGEST])>,
-    /// Whether an acknowledgement is due now, or later.
+    /// Whether an acknowledgement is due, now or later.
     due: bool,
     late: bool,
-    /// How many of the next datagrams are acknowledged at once.
+    /// Number of datagrams that are acknowledged at once from now on.
     urgent: u8,
-    /// The greatest number of a datagram so far.
+    /// Greatest number of a datagram so far.
     newest: Option<u64>,
-    /// The message that was last refused, and the last of its fragments: those behind it belong to
-    /// the same attempt.
+    /// The last refused message and its last fragment: later fragments belong to the same attempt.
     refused: Option<(u64, u32)>,
-    /// The limit that was told last.
+    /// The last announced limit.
     told: u64,
 }
 
 impl Connection {
-    /// Notes a datagram's number; true if it is to be acknowledged at once.
+    /// Records a datagram's number. Returns whether it is to be acknowledged at once.
     fn note(&mut self, number: u64) -> bool {
         note(&mut self.numbers, &mut self.newest, &mut self.urgent, number)
     }
@@ -168,21 +167,21 @@ pub struct Server {
     store: Store<Message>,
     connections: BTreeMap<Id, Connection>,
     due: Vec<Id>,
-    /// Acknowledgements that are not due yet, by the time since when they are kept.
+    /// Pending acknowledgements, by the time since which they wait.
     late: VecDeque<(Nanos, Id)>,
     spare: Spare,
     finish: VecDeque<Job>,
     counters: Counters,
     swept: Nanos,
-    /// Whether a message found no room since.
+    /// Whether a message found no room since then.
     short: bool,
 }
 
-/// Datagrams to be sent: where to, and their bytes.
+/// Datagrams to send: addresses and bytes.
 pub type Out = Vec<(SocketAddr, Vec<u8>)>;
 
 impl Server {
-    /// A server; `key` must be random and secret.
+    /// Returns a server; `key` must be random and secret.
     pub fn new(limits: Limits, policy: sojourn_buffer::Params, key: [u8; 16]) -> Self {
         Self {
             limits,
@@ -199,17 +198,17 @@ impl Server {
         }
     }
 
-    /// The buffer, to be read.
+    /// Returns the buffer for reading.
     pub fn store(&self) -> &Store<Message> {
         &self.store
     }
 
-    /// The buffer, to be given another policy or knowledge of the memory.
+    /// Returns the buffer for a change of its policy or of the known memory.
     pub fn store_mut(&mut self) -> &mut Store<Message> {
         &mut self.store
     }
 
-    /// What has been counted.
+    /// Returns the counters.
     pub fn counters(&self) -> Counters {
         self.counters
     }
@@ -219,8 +218,8 @@ impl Server {
         self.connections.len()
     }
 
-    /// Takes datagrams that came together. Answers are put into `out`, except acknowledgements: see
-    /// [`Server::acks`].
+    /// Handles datagrams that arrived together. Answers are appended to `out`, except
+    /// acknowledgements: see [`Server::acks`].
     pub fn handle_all<'a>(
         &mut self,
         now: Nanos,
@@ -240,7 +239,7 @@ impl Server {
         }
     }
 
-    /// Takes a fragment, and those that follow it in the same message.
+    /// Handles a fragment and the following ones of the same message.
     fn fragments<'a>(
         &mut self,
         now: Nanos,
@@ -260,7 +259,8 @@ impl Server {
         self.data(now, id, data, more);
     }
 
-    /// Takes a datagram. Answers are put into `out`, except acknowledgements: see [`Server::acks`].
+    /// Handles a datagram. Answers are appended to `out`, except acknowledgements: see
+    /// [`Server::acks`].
     pub fn handle(&mut self, now: Nanos, from: SocketAddr, datagram: &[u8], out: &mut Out) {
         self.counters.datagrams += 1;
         let Some((id, packet)) = packet::read(datagram) else {
@@ -289,7 +289,7 @@ impl Server {
             Packet::Ping { .. } | Packet::Finish { .. } => {
                 let Some(c) = self.connections.get_mut(&id).filter(|c| c.address == from) else {
                     self.counters.strange += 1;
-                    // 11 bytes for at least 18.
+                    // An answer of 11 bytes to at least 18.
                     return answer(Packet::Close { code: Code::Unknown });
                 };
                 c.heard = now;
@@ -329,14 +329,14 @@ impl Server {
             return Err(Code::Chunk);
         }
         if let Some(c) = self.connections.get(&id) {
-            // Said twice by the same client, or a number that somebody else has.
+            // A repetition by the same client, or a number that another client uses.
             return if c.address == from && c.chunk == chunk {
                 Ok(self.limit(id))
             } else {
                 Err(Code::Busy)
             };
         }
-        // Ended ones count, too, until the handler knows of it.
+        // Ended connections count as well until the handler has been informed.
         if self.connections.len().max(self.finish.len()) >= self.limits.connections {
             self.counters.refused += 1;
             return Err(Code::Busy);
@@ -370,7 +370,8 @@ impl Server {
         Ok(self.limit(id))
     }
 
-    /// Bytes of messages, each with its [`CHARGE`], that a client may begin to send in all.
+    /// Returns the total bytes of messages, each with its [`CHARGE`], that a client may begin to
+    /// send.
     fn limit(&self, id: Id) -> u64 {
         let Some(c) = self.connections.get(&id) else { return 0 };
         let room = self.store.potential().saturating_sub(self.store.occupied());
@@ -414,7 +415,7 @@ impl Server {
             Entry::Occupied(entry) => entry.into_mut(),
             Entry::Vacant(entry) => {
                 if charge > self.store.params().bounds().1.min(self.limits.client) {
-                    // It never fits.
+                    // The message can never fit.
                     c.asked = true;
                     c.result.get_or_insert((Code::Refused, [0; DIGEST]));
                     return self.set_due(id);
@@ -423,7 +424,7 @@ impl Server {
                 let full = c.held.saturating_add(charge) > self.limits.client
                     || (same && self.store.occupied() + charge > self.store.size());
                 if full || !self.store.reserve(now, charge) {
-                    // Not acknowledged; but the sender is told how much there is room for.
+                    // Not acknowledged, but the sender learns how much room there is.
                     c.refused = Some((message, index));
                     self.short |= c.held.saturating_add(charge) <= self.limits.client;
                     return self.set_due(id);
@@ -440,7 +441,7 @@ impl Server {
                 })
             }
         };
-        // A message whose length changes is none.
+        // A message whose length changes is invalid.
         if partial.length != length {
             self.counters.strange += 1;
             return;
@@ -461,7 +462,7 @@ impl Server {
             }
             at_once |= note(&mut c.numbers, &mut c.newest, &mut c.urgent, data.number);
             at_once |= data.ask || repeated;
-            // The same message goes on: nothing need be looked up.
+            // The same message continues: no search is needed.
             next =
                 more.peek().and_then(|datagram| Data::read(datagram)).and_then(|(other, data)| {
                     let same = (other, data.message, data.length) == (id, message, length);
@@ -489,12 +490,12 @@ impl Server {
         }
     }
 
-    /// When acknowledgements are to be sent, if nothing comes until then.
+    /// Returns the time of the next acknowledgement if no datagram arrives before.
     pub fn wake(&self) -> Option<Nanos> {
         self.late.front().map(|(since, _)| since + DELAY)
     }
 
-    /// Acknowledgements that are due.
+    /// Appends the due acknowledgements.
     pub fn acks(&mut self, now: Nanos, out: &mut Out) {
         while let Some(&(since, id)) = self.late.front()
             && (now >= since + DELAY || !self.connections.get(&id).is_some_and(|c| c.late))
@@ -524,19 +525,19 @@ impl Server {
         }
     }
 
-    /// Whether anything waits for the handler.
+    /// Returns whether the handler has a task.
     pub fn has_work(&self) -> bool {
         !self.store.is_empty() || !self.finish.is_empty()
     }
 
-    /// What the handler is to do next.
+    /// Returns the next task of the handler.
     pub fn next_job(&mut self) -> Option<Job> {
         if let Some(job) = self.finish.pop_front() {
             return Some(job);
         }
         loop {
             let taken = self.store.take()?;
-            // Nobody waits for what an ended connection had sent before.
+            // Messages of an ended connection are obsolete.
             let ended = self.connections.get_mut(&taken.item.connection);
             match ended {
                 Some(c) if c.result.is_none() => {
@@ -548,7 +549,7 @@ impl Server {
         }
     }
 
-    /// The handler is done with a message.
+    /// Records that the handler has processed a message.
     pub fn processed(&mut self, message: Message) {
         let (id, length) = (message.connection, message.data.len());
         let room = self.store.size().saturating_sub(self.store.occupied());
@@ -558,7 +559,8 @@ impl Server {
         c.processed += 1;
         let (idle, told, charged) = (c.held == 0, c.told, c.charged);
         self.ask_finish(id);
-        // The client waits for this one, or soon will for room, and there is much more than it knows.
+        // The client waits for this message or will soon lack room, and there is much more room
+        // than it knows.
         let most = self.store.potential().min(self.limits.client);
         let short = told.saturating_sub(charged) < most / 4;
         if idle || short && self.limit(id).saturating_sub(told) >= most / 8 {
@@ -575,7 +577,7 @@ impl Server {
         }
     }
 
-    /// What became of a connection's messages; before its end only to refuse the rest.
+    /// Records the outcome of a connection's messages; before its end only a refusal of the rest.
     pub fn finished(&mut self, id: Id, code: Code, digest: [u8; DIGEST], out: &mut Out) {
         let Some(c) = self.connections.get_mut(&id) else { return };
         if c.result.is_none() {
@@ -595,8 +597,8 @@ impl Server {
         self.finish.push_back(Job::Gone(id));
     }
 
-    /// Forgets connections that are silent for too long, and while room is short those whose
-    /// messages stand still; to be called now and then.
+    /// Removes idle connections and, while room is short, those whose messages make no progress. To
+    /// be called from time to time.
     pub fn sweep(&mut self, now: Nanos) {
         if now.saturating_sub(self.swept) < SECOND / 4 {
             return;
@@ -620,12 +622,12 @@ impl Server {
     }
 }
 
-/// Fragments of a message; an empty one has one.
+/// Returns the number of fragments of a message; an empty message has one.
 pub(crate) fn fragments(length: u32, chunk: u16) -> u32 {
     length.div_ceil(u32::from(chunk)).max(1)
 }
 
-/// Puts a fragment where it belongs, whatever came before it.
+/// Stores a fragment at its place, independently of earlier fragments.
 fn put(data: &mut Vec<u8>, at: usize, payload: &[u8]) {
     let end = at + payload.len();
     if at == data.len() {
@@ -638,7 +640,7 @@ fn put(data: &mut Vec<u8>, at: usize, payload: &[u8]) {
     data[at..end].copy_from_slice(payload);
 }
 
-/// Place and length of a fragment.
+/// Returns place and length of a fragment in bytes.
 pub(crate) fn fragment(length: u32, chunk: u16, index: u32) -> Option<(usize, usize)> {
     if chunk == 0 || index >= fragments(length, chunk) {
         return None;

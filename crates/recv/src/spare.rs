@@ -1,9 +1,9 @@
-//! Memory of messages that have been processed, for those to come.
+//! Memory of processed messages, for reuse.
 
 use crate::packet::CHARGE;
 use sojourn_units::Bytes;
 
-/// Memory that is kept: within what its user says there is room for.
+/// Kept memory, within the room that its user states.
 #[derive(Default)]
 pub(crate) struct Spare {
     kept: Vec<Vec<u8>>,
@@ -23,8 +23,8 @@ impl Spare {
         }
     }
 
-    /// Empty memory for `length` bytes; what is kept then leaves `room`. Memory that is larger by more
-    /// than a message is charged for is given up, not used.
+    /// Returns empty memory for `length` bytes; the memory that remains kept leaves `room`. Memory
+    /// that exceeds a message by more than its charge is freed, not reused.
     pub(crate) fn get(&mut self, length: usize, room: Bytes) -> Vec<u8> {
         let fits = |kept: &Vec<u8>| (length..=length + CHARGE as usize).contains(&kept.capacity());
         let found = self.pop().filter(fits);
@@ -41,7 +41,7 @@ impl Spare {
     /// Keeps memory if there is room for it.
     pub(crate) fn put(&mut self, data: Vec<u8>, room: Bytes) {
         let capacity = data.capacity() as Bytes;
-        // Small pieces are the allocator's own business.
+        // The allocator handles small pieces well.
         if capacity >= 4096 && self.bytes + capacity <= room {
             self.bytes += capacity;
             self.kept.push(data);

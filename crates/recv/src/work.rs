@@ -1,8 +1,8 @@
-//! A handler of a given speed, to see what buffers before it do.
+//! A handler of a given speed, for measurements of buffers.
 //!
-//! It takes the time that a message's length makes at its rate, the CPU for a part of that, and waits
-//! for the rest, as one does that waits for a disk. Besides it pauses. With less CPU than it asks for
-//! (a control group's quota) it becomes slower by itself.
+//! It takes the time of a message's length at its rate, uses the CPU for a part of this time, and
+//! waits for the rest, like a handler that waits for a disk. It also pauses. With less CPU than it
+//! needs (a control group's quota) it becomes slower.
 
 use crate::packet::{Code, DIGEST, Id};
 use crate::serve::{Handler, thread_cpu};
@@ -12,25 +12,25 @@ use sojourn_random::{Key, Pause, Pauses};
 use sojourn_units::{MICROSECOND, Nanos, SECOND};
 use std::time::{Duration, Instant};
 
-/// It makes up for being late (by timers, by others who use the CPU) within this time.
+/// Time within which it catches up after a delay by timers or other processes.
 const CATCH_UP: Nanos = 500 * MICROSECOND;
 
-/// How fast it is.
+/// Speed of the handler.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Params {
-    /// Bytes a second while it does not pause.
+    /// Rate in bytes/s while it does not pause.
     pub rate: u64,
-    /// Part of that time for which it needs the CPU, 0 to 1.
+    /// Part of this time for which it uses the CPU, 0 to 1.
     #[serde(default)]
     pub cpu: f64,
-    /// When it pauses.
+    /// Pauses.
     #[serde(default)]
     pub pauses: Vec<Pause>,
 }
 
 impl Params {
-    /// Says what is wrong with it.
+    /// Checks the speed.
     ///
     /// # Errors
     /// The reason.
@@ -51,20 +51,20 @@ impl Params {
     }
 }
 
-/// Takes messages and forgets them.
+/// A handler that discards messages.
 pub struct Work {
     params: Params,
     sources: Vec<Pauses>,
     /// Its time begins with the first message.
     begin: Option<Instant>,
-    /// When it is done with what it has taken.
+    /// Time at which it has processed its messages so far.
     free: Nanos,
-    /// What its work makes of the messages, so that nobody can leave the work out.
+    /// Result of the work, so that the compiler cannot remove the work.
     sum: u64,
 }
 
 impl Work {
-    /// One of this speed; `seed` draws its pauses.
+    /// Returns a handler of this speed; `seed` draws its pauses.
     pub fn new(params: &Params, seed: u64) -> Self {
         let key = Key::new(seed, "handler");
         let source =
@@ -81,7 +81,8 @@ impl Work {
     fn burn(&mut self, data: &[u8], span: Nanos) {
         let until = thread_cpu() + span;
         while thread_cpu() < until {
-            // Some 10 microseconds between looks at the clock, which cost a tenth of one.
+            // Some 10 µs between readings of the clock, each of which takes a tenth of a
+            // microsecond.
             for &byte in data.iter().cycle().take(10_000) {
                 self.sum = (self.sum ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
             }
