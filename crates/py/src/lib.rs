@@ -67,7 +67,8 @@ mod _core {
         app_carriers, format_quantity, load_capture, names, nearest, netem_description,
         netem_warnings, not_modelled, parse_app, parse_dscp, parse_host, parse_medium,
         parse_moments, parse_netem, parse_quantity, parse_queue, parse_span, parse_starts,
-        parse_tcp, queue_description, queue_to_tc, queue_warnings, scaled_warmup, workloads,
+        parse_tcp, queue_commands, queue_description, queue_rate, queue_to_tc, queue_warnings,
+        scaled_warmup, workloads,
     };
     #[pymodule_export]
     use crate::rcvbuf::{AdaptiveBuffer, RcvbufTuner, rcvbuf_restore, rcvbuf_state_folder};

@@ -117,13 +117,44 @@ pub(crate) fn not_modelled(name: &str) -> Option<String> {
     sojourn_queue::not_modelled(name)
 }
 
-/// The kernel's words for a queue's parameters.
+/// The kernel's words for a queue's parameters, if one command says it all.
 #[pyfunction]
 #[pyo3(signature = (params_json, /))]
 pub(crate) fn queue_to_tc(params_json: &str) -> PyResult<String> {
-    let params: sojourn_queue::Params =
-        serde_json::from_str(params_json).map_err(|e| PyValueError::new_err(e.to_string()))?;
-    params.to_tc().map_err(|e| NoKernelEquivalent::new_err(e.to_string()))
+    queue(params_json)?.to_tc().map_err(|e| NoKernelEquivalent::new_err(e.to_string()))
+}
+
+/// The commands of `tc` and `ip` that give a device a queue: at its root, or in the class `parent`.
+///
+/// `handle` is the number that the queue gets, such as `10:`; without it, its own.
+#[pyfunction]
+#[pyo3(signature = (params_json, device, /, parent=None, handle=None))]
+pub(crate) fn queue_commands(
+    params_json: &str,
+    device: &str,
+    parent: Option<&str>,
+    handle: Option<&str>,
+) -> PyResult<Vec<String>> {
+    let params = queue(params_json)?;
+    let name = |text: &str| {
+        let found = sojourn_queue::classes::Name::read(text).filter(|name| name.major.is_some());
+        found.ok_or_else(|| PyValueError::new_err(format!("`{text}` is no name in full")))
+    };
+    let parent = parent.map(name).transpose()?;
+    let handle = handle.map(name).transpose()?.and_then(|name| name.major);
+    let commands = params.commands(&sojourn_queue::Place { device, parent, handle });
+    commands.map_err(|e| NoKernelEquivalent::new_err(e.to_string()))
+}
+
+/// The rate in bit/s to which a queue with these parameters holds all packets; None if it does not.
+#[pyfunction]
+#[pyo3(signature = (params_json, /))]
+pub(crate) fn queue_rate(params_json: &str) -> PyResult<Option<u64>> {
+    Ok(queue(params_json)?.rate().map(Rate::bits))
+}
+
+fn queue(params_json: &str) -> PyResult<sojourn_queue::Params> {
+    serde_json::from_str(params_json).map_err(|e| PyValueError::new_err(e.to_string()))
 }
 
 /// Impairments in netem's words as the JSON of a link's `delay` and `impairments`.

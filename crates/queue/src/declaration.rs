@@ -4,9 +4,10 @@ use crate::device::Device;
 use crate::discipline::{Discipline, Sink};
 use crate::limit::Unit;
 use crate::packet::Packet;
-use sojourn_units::Nanos;
+use crate::tc::Inside;
 use sojourn_units::declare::Parameters;
 use sojourn_units::words::{Given, Table, Text, WordError};
+use sojourn_units::{Nanos, Rate};
 
 /// The parameters of one discipline, and what the family needs to know of it.
 pub trait DisciplineParams: Parameters<On = Device> + Clone {
@@ -66,12 +67,22 @@ pub trait DisciplineParams: Parameters<On = Device> + Clone {
         false
     }
 
+    /// The rate that it holds all packets to; none if it does not.
+    fn rate(&self) -> Option<Rate> {
+        None
+    }
+
+    /// What it holds; none of a discipline without classes.
+    fn inside(&self) -> Option<Inside<'_>> {
+        None
+    }
+
     /// What is worth saying of a description that can be read.
     fn warnings(&self, _given: &Given) -> Vec<String> {
         Vec::new()
     }
 
-    /// What the kernel lacks of a queue with these values.
+    /// What the kernel lacks of a queue with these values, beside all that is inside.
     ///
     /// # Errors
     /// It lacks something.
@@ -79,7 +90,7 @@ pub trait DisciplineParams: Parameters<On = Device> + Clone {
         Self::NOT_IN_KERNEL.map_or(Ok(()), Err)
     }
 
-    /// The words by which the kernel gives the same queue, if it has it.
+    /// The words by which the kernel gives the same queue, if it has it, without what is inside.
     fn to_tc(&self) -> String {
         self.write(Text::new(self.table().name)).done()
     }

@@ -12,12 +12,11 @@
 use crate::classes::rounds::quantum;
 use crate::classes::{ClassParams, Classful, Ranked, Scheduler, TREE, Tree};
 use crate::device::Device;
-use crate::kinds::bytes;
 use crate::packet::Packet;
 use serde::{Deserialize, Serialize};
-use sojourn_units::declare::{Parameters, derived, group};
+use sojourn_units::declare::{Param, Parameters, derived, group, narrow};
 use sojourn_units::params;
-use sojourn_units::words::{Given, Table, WordError};
+use sojourn_units::words::{Given, Kind, Table, Value, WordError};
 
 /// The words of `drr`.
 pub const TABLE: Table = Table {
@@ -32,7 +31,12 @@ params! {
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
     pub struct Share on Device {
         /// Bytes that the class may send a round; 0 is a frame of the device.
-        quantum: u32 = bytes("0b"),
+        quantum: u32 = Param::word(
+            Kind::Size,
+            "0b",
+            narrow,
+            |quantum| (*quantum != 0).then(|| Value::Integer((*quantum).into())),
+        ),
     }
 }
 
@@ -65,6 +69,10 @@ impl Classful for Params {
 
     fn tree(&self) -> &Tree<Share> {
         &self.tree
+    }
+
+    fn tree_mut(&mut self) -> &mut Tree<Share> {
+        &mut self.tree
     }
 
     fn complete(&mut self, given: &Given, device: &Device) -> Result<(), WordError> {

@@ -114,6 +114,10 @@ impl Classful for Params {
         &self.tree
     }
 
+    fn tree_mut(&mut self) -> &mut Tree<Share> {
+        &mut self.tree
+    }
+
     fn complete(&mut self, given: &Given, device: &Device) -> Result<(), WordError> {
         if self.bands != 0 {
             self.tree.keep_bands(self.bands);

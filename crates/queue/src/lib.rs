@@ -49,6 +49,7 @@ macro_rules! disciplines {
 disciplines!(modules!);
 
 pub mod classes;
+mod commands;
 mod declaration;
 mod device;
 mod discipline;
@@ -66,6 +67,7 @@ mod store;
 mod tc;
 mod typed;
 
+pub use commands::Place;
 pub use declaration::{Configured, DisciplineParams};
 pub use device::Device;
 pub use discipline::{

@@ -7,13 +7,13 @@ use crate::discipline::Sink;
 use crate::limit::Unit;
 use crate::packet::Packet;
 use crate::queue::Queue;
-use crate::tc::NoKernelEquivalent;
+use crate::tc::{Inside, NoKernelEquivalent};
 use crate::typed::Typed;
 use serde::{Deserialize, Serialize};
 use sojourn_units::declare::Parameters;
 use sojourn_units::words::{self, Given, Table, Text, WordError};
 use sojourn_units::written::Written;
-use sojourn_units::{Nanos, each};
+use sojourn_units::{Nanos, Rate, each};
 use std::fmt;
 use std::sync::LazyLock;
 
@@ -235,14 +235,33 @@ impl Params {
         disciplines!(each! (Params, self, params => params.write(text).done()))
     }
 
-    /// The words by which the kernel gives the same queue.
+    /// The rate that it holds all packets to; none if it does not.
+    pub fn rate(&self) -> Option<Rate> {
+        disciplines!(each! (Params, self, params => params.rate()))
+    }
+
+    /// What it holds; none of a discipline without classes.
+    pub(crate) fn inside(&self) -> Option<Inside<'_>> {
+        disciplines!(each! (Params, self, params => params.inside()))
+    }
+
+    /// The words by which the kernel gives the discipline itself, without what is inside.
+    pub(crate) fn own_words(&self) -> Result<String, NoKernelEquivalent> {
+        let in_kernel = disciplines!(each! (Params, self, params => params.in_kernel()));
+        in_kernel.map_err(|reason| NoKernelEquivalent::new(self.label(), reason))?;
+        Ok(disciplines!(each! (Params, self, params => params.to_tc())))
+    }
+
+    /// The words by which the kernel gives the same queue in one command.
     ///
     /// # Errors
-    /// Where the kernel has none.
+    /// Where the kernel has none, or needs several commands ([`Params::commands`]).
     pub fn to_tc(&self) -> Result<String, NoKernelEquivalent> {
-        let in_kernel = disciplines!(each! (Params, self, params => params.in_kernel()));
-        in_kernel.map_err(|reason| NoKernelEquivalent { discipline: self.label(), reason })?;
-        Ok(disciplines!(each! (Params, self, params => params.to_tc())))
+        if self.inside().is_some_and(|inside| !inside.is_empty()) {
+            let why = "`tc` gives classes, their disciplines and filters by commands of their own";
+            return Err(NoKernelEquivalent::new(self.label(), why));
+        }
+        self.own_words()
     }
 }
 

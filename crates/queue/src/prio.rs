@@ -95,6 +95,10 @@ impl Classful for Params {
         &self.tree
     }
 
+    fn tree_mut(&mut self) -> &mut Tree<Band> {
+        &mut self.tree
+    }
+
     fn complete(&mut self, given: &Given, device: &Device) -> Result<(), WordError> {
         let bands = self.bands;
         check_map(&self.priomap, bands, given)?;

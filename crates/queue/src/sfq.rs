@@ -25,7 +25,7 @@ use crate::red::{self, kernel_fraction};
 use crate::store::Store;
 use serde::{Deserialize, Serialize};
 use sojourn_units::declare::{Param, Parameters, derived, flag, integer};
-use sojourn_units::words::{Given, Kind, Table, Value, WordError};
+use sojourn_units::words::{Given, Kind, Table, Text, Value, WordError};
 use sojourn_units::{Nanos, jiffies, params};
 use std::collections::VecDeque;
 
@@ -175,6 +175,15 @@ impl DisciplineParams for Params {
             }
         }
         Self { headdrop: false, ecn: false, harddrop: false, ..*self }.with(given, device)
+    }
+
+    /// `tc` takes the words of RED with `redflowlimit` only.
+    fn to_tc(&self) -> String {
+        let text = self.write(Text::new(TABLE.name)).done();
+        match text.split_once(" redflowlimit 0 ") {
+            Some((bare, _)) => bare.to_owned(),
+            None => text,
+        }
     }
 
     fn warnings(&self, given: &Given) -> Vec<String> {

@@ -1,23 +1,67 @@
-//! How `tc` reads and prints the kernel's numbers.
+//! How `tc` reads and prints the kernel's numbers, and what it takes of a queue.
 
+use crate::classes::Filter;
+use crate::params::Params;
 use std::fmt;
 
 /// Why a queue cannot be had from the kernel.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NoKernelEquivalent {
-    /// The discipline.
-    pub discipline: String,
+    /// The discipline or the filter.
+    pub what: String,
+    /// The class that it is in; none at the root.
+    pub place: Option<String>,
     /// What the kernel lacks.
     pub reason: &'static str,
 }
 
+impl NoKernelEquivalent {
+    /// About what stands at the root, or nowhere yet.
+    pub(crate) fn new(what: impl Into<String>, reason: &'static str) -> Self {
+        Self { what: what.into(), place: None, reason }
+    }
+}
+
 impl fmt::Display for NoKernelEquivalent {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "no kernel equivalent of this `{}`: {}", self.discipline, self.reason)
+        write!(f, "no kernel equivalent of this `{}`", self.what)?;
+        if let Some(place) = &self.place {
+            write!(f, " in `{place}`")?;
+        }
+        write!(f, ": {}", self.reason)
     }
 }
 
 impl std::error::Error for NoKernelEquivalent {}
+
+/// What a discipline holds, as commands of `tc` state it.
+#[derive(Clone, Debug, Default)]
+pub struct Inside<'a> {
+    /// Its number, with which the names of its classes begin; 0 where nothing depends on it.
+    pub(crate) handle: u16,
+    /// Packets that fit in a class without a discipline, if there may be such a class.
+    pub(crate) txqueuelen: Option<u32>,
+    /// Classes that need a command: number, that of the parent, kind and words.
+    pub(crate) classes: Vec<(u16, u16, String)>,
+    /// Disciplines by the number of their class.
+    pub(crate) children: Vec<(u16, &'a Params)>,
+    /// Filters, in the order in which they are asked.
+    pub(crate) filters: &'a [Filter],
+}
+
+impl Inside<'_> {
+    /// Whether one command says it all.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.handle <= 1
+            && self.txqueuelen.is_none_or(|packets| packets == TXQUEUELEN)
+            && self.classes.is_empty()
+            && self.children.is_empty()
+            && self.filters.is_empty()
+    }
+}
+
+/// Packets that devices let wait, unless they are told otherwise.
+pub(crate) const TXQUEUELEN: u32 = 1000;
 
 /// Microseconds as `tc` reads them exactly.
 pub(crate) fn time_text(micros: u32) -> String {

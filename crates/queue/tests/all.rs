@@ -6,6 +6,7 @@ mod choke;
 mod classes;
 mod cobalt;
 mod codel;
+mod commands;
 mod common;
 mod contract;
 mod daqm;

@@ -294,7 +294,7 @@ mod text {
         assert_eq!(params("ets bands 3 strict 1").to_tc().unwrap(), "ets bands 3 strict 1");
         assert_eq!(params("htb default 30").to_tc().unwrap(), "htb default 30 r2q 10");
         let with_class = params("drr; class 1:1").to_tc();
-        assert!(matches!(with_class, Err(NoKernelEquivalent { .. })));
+        assert!(matches!(with_class, Err(NoKernelEquivalent { place: None, .. })));
     }
 
     proptest! {

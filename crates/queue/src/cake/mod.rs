@@ -36,7 +36,7 @@ use flows::{Set, Tin, Ways};
 use lists::{DECAYING, NEW, OLD};
 use overflow::Heap;
 use shaper::Shaper;
-use sojourn_units::Nanos;
+use sojourn_units::{Nanos, Rate};
 use sojourn_units::words::{Given, Table};
 use tins::{QUEUES, TINS};
 
@@ -55,6 +55,10 @@ impl DisciplineParams for Params {
 
     fn limit(&self) -> Option<(Unit, u32)> {
         None
+    }
+
+    fn rate(&self) -> Option<Rate> {
+        self.bandwidth
     }
 
     fn warnings(&self, given: &Given) -> Vec<String> {

@@ -5,8 +5,10 @@ use super::tree::{ClassParams, Tree};
 use crate::declaration::DisciplineParams;
 use crate::device::Device;
 use crate::limit::Unit;
+use crate::tc::Inside;
+use sojourn_units::Rate;
 use sojourn_units::declare::{Param, Parameters};
-use sojourn_units::words::{Given, Kind, Table, Value, WordError};
+use sojourn_units::words::{Given, Kind, Table, Text, Value, WordError};
 
 /// Parameters of a discipline with classes.
 pub trait Classful: Parameters<On = Device> + Clone {
@@ -18,6 +20,14 @@ pub trait Classful: Parameters<On = Device> + Clone {
 
     /// Its classes and filters.
     fn tree(&self) -> &Tree<Self::Class>;
+
+    /// The same, to be changed.
+    fn tree_mut(&mut self) -> &mut Tree<Self::Class>;
+
+    /// The rate that it holds all packets to; none if it does not.
+    fn total_rate(&self) -> Option<Rate> {
+        None
+    }
 
     /// Reads the statements and settles values that depend on each other.
     ///
@@ -69,8 +79,18 @@ impl<D: Classful> DisciplineParams for D {
         self.tree().has_handle(handle)
     }
 
-    fn in_kernel(&self) -> Result<(), &'static str> {
-        self.tree().in_kernel()
+    fn rate(&self) -> Option<Rate> {
+        self.total_rate()
+    }
+
+    fn inside(&self) -> Option<Inside<'_>> {
+        Some(self.tree().inside())
+    }
+
+    fn to_tc(&self) -> String {
+        let mut bare = self.clone();
+        *bare.tree_mut() = Tree::default();
+        bare.write(Text::new(D::TABLE.name)).done()
     }
 }
 

@@ -120,6 +120,11 @@ fn host(text: &str) -> Option<u32> {
     text.parse().ok()
 }
 
+/// The address of a host, as captures show it.
+pub(super) fn address(host: u32) -> Ipv4Addr {
+    Ipv4Addr::from(u32::from(Ipv4Addr::new(10, 0, 0, 1)).saturating_add(host))
+}
+
 /// A filter: packets that meet all conditions go to a class.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Filter {

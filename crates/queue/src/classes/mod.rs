@@ -13,6 +13,7 @@ mod classful;
 pub mod filter;
 pub(crate) mod rounds;
 mod scheduler;
+mod selectors;
 pub(crate) mod statements;
 mod tree;
 
@@ -22,5 +23,7 @@ pub(crate) use classful::default_class;
 pub use filter::Filter;
 pub(crate) use scheduler::BANDS;
 pub use scheduler::{Ranked, Scheduler};
+pub(crate) use selectors::{FilterCommand, commands_of};
+pub use statements::Name;
 pub(crate) use tree::TREE;
 pub use tree::{Class, ClassParams, Tree};

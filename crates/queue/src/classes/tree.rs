@@ -7,6 +7,7 @@ use crate::fifo;
 use crate::limit::Unit;
 use crate::packet::Packet;
 use crate::params::{Params, tables};
+use crate::tc::{Inside, TXQUEUELEN};
 use crate::typed::with_unit;
 use serde::{Deserialize, Serialize};
 use sojourn_units::declare::Parameters;
@@ -79,7 +80,7 @@ pub struct Tree<C> {
 
 impl<C> Default for Tree<C> {
     fn default() -> Self {
-        Self { handle: 1, txqueuelen: 1000, classes: Vec::new(), filters: Vec::new() }
+        Self { handle: 1, txqueuelen: TXQUEUELEN, classes: Vec::new(), filters: Vec::new() }
     }
 }
 
@@ -148,16 +149,6 @@ impl<C> Tree<C> {
         })
     }
 
-    /// What the kernel lacks of it, as one command of `tc` says it.
-    pub(crate) fn in_kernel(&self) -> Result<(), &'static str> {
-        let is_bare = self.handle == 1
-            && self.txqueuelen == 1000
-            && self.classes.is_empty()
-            && self.filters.is_empty();
-        let why = "`tc` gives classes, their disciplines and filters by commands of their own";
-        if is_bare { Ok(()) } else { Err(why) }
-    }
-
     /// The name of a class.
     pub(crate) fn name(&self, id: u16) -> String {
         match id {
@@ -183,6 +174,21 @@ impl<C> Tree<C> {
 }
 
 impl<C: ClassParams> Tree<C> {
+    /// What the discipline holds, as commands state it.
+    pub(crate) fn inside(&self) -> Inside<'_> {
+        let words = |class: &Class<C>| class.words.write(Text::new(C::DISCIPLINE)).done();
+        let is_said = |class: &&Class<C>| !C::IMPLICIT || words(class) != C::DISCIPLINE;
+        let classes = self.classes.iter().filter(is_said);
+        let children = self.classes.iter();
+        Inside {
+            handle: self.handle,
+            txqueuelen: Some(self.txqueuelen),
+            classes: classes.map(|class| (class.id, class.parent, words(class))).collect(),
+            children: children.filter_map(|c| Some((c.id, c.child.as_deref()?))).collect(),
+            filters: &self.filters,
+        }
+    }
+
     /// Takes over the statements: they make what is not there, and change what is.
     ///
     /// # Errors
@@ -472,7 +478,7 @@ impl<C: ClassParams> Tree<C> {
         if self.handle != 1 {
             text = text.value("handle", self.name(0));
         }
-        if self.txqueuelen != 1000 {
+        if self.txqueuelen != TXQUEUELEN {
             text = text.value("txqueuelen", self.txqueuelen);
         }
         for class in &self.classes {

@@ -180,6 +180,17 @@ impl Classful for Params {
         &self.tree
     }
 
+    fn tree_mut(&mut self) -> &mut Tree<Curves> {
+        &mut self.tree
+    }
+
+    /// What the outermost classes may send together, if each has an upper limit.
+    fn total_rate(&self) -> Option<Rate> {
+        let tops = self.tree.classes.iter().filter(|class| class.parent == 0);
+        let limits = tops.map(|class| class.words.ul.map(|limit| limit.m2 * 8));
+        limits.sum::<Option<u64>>().and_then(Rate::new)
+    }
+
     fn complete(&mut self, given: &Given, device: &Device) -> Result<(), WordError> {
         self.tree.read(given, device)?;
         // A class that gets classes shares by its real-time curve, if it has no other.

@@ -179,6 +179,17 @@ impl Classful for Params {
         &self.tree
     }
 
+    fn tree_mut(&mut self) -> &mut Tree<Bucket> {
+        &mut self.tree
+    }
+
+    /// What the outermost classes may send together, unless packets pass beside them.
+    fn total_rate(&self) -> Option<Rate> {
+        let tops = self.tree.classes.iter().filter(|class| class.parent == 0);
+        let ceils = tops.map(|class| class.words.ceil.unwrap_or(class.words.rate).bits());
+        self.tree.class(self.default).and_then(|_| Rate::new(ceils.sum()))
+    }
+
     fn complete(&mut self, given: &Given, device: &Device) -> Result<(), WordError> {
         self.tree.read(given, device)?;
         for class in &self.tree.classes {

@@ -26,8 +26,10 @@ use crate::packet::Packet;
 use crate::peek::Peek;
 use crate::queue::Queue;
 use crate::store::viewed;
-use sojourn_units::Nanos;
-use sojourn_units::words::{Given, Table, WordError};
+use crate::tc::Inside;
+use sojourn_units::declare::Parameters;
+use sojourn_units::words::{Given, Table, Text, WordError};
+use sojourn_units::{Nanos, Rate};
 
 impl DisciplineParams for Params {
     const TABLES: &'static [&'static Table] = &[&TABLE];
@@ -41,7 +43,9 @@ impl DisciplineParams for Params {
     }
 
     fn settle(&mut self, given: &Given, device: &Device) -> Result<(), WordError> {
-        self.complete(given, device)
+        self.complete(given, device)?;
+        self.drop_idle_limit();
+        Ok(())
     }
 
     fn changed(&self, given: &Given, device: &Device) -> Result<Self, WordError> {
@@ -56,11 +60,19 @@ impl DisciplineParams for Params {
         self.small_bucket().into_iter().collect()
     }
 
-    fn in_kernel(&self) -> Result<(), &'static str> {
-        match &self.child {
-            Some(_) => Err("`tc` puts the child of a `tbf` into it by a second command"),
-            None => Ok(()),
-        }
+    fn rate(&self) -> Option<Rate> {
+        Some(self.rate)
+    }
+
+    fn inside(&self) -> Option<Inside<'_>> {
+        let child = self.child.as_deref();
+        Some(Inside { children: child.map(|child| (1, child)).into_iter().collect(), ..Inside::default() })
+    }
+
+    /// `tc` wants a limit where there is a child, too: it has no effect then.
+    fn to_tc(&self) -> String {
+        let limit = if self.limit == 0 { self.burst } else { self.limit };
+        Self { child: None, limit, ..self.clone() }.write(Text::new(TABLE.name)).done()
     }
 }
 

@@ -210,7 +210,15 @@ impl Params {
         {
             fifo.limit = changed.limit;
         }
+        changed.drop_idle_limit();
         Ok(changed)
+    }
+
+    /// Forgets the limit where it has no effect.
+    pub(super) fn drop_idle_limit(&mut self) {
+        if self.child.is_some() {
+            self.limit = 0;
+        }
     }
 
     /// What the kernel says of a small bucket.

@@ -1,0 +1,148 @@
+//! The commands of `tc` that give a device a queue.
+
+use sojourn_queue::classes::Name;
+use sojourn_queue::{Device, Params, Place};
+use sojourn_units::Rate;
+
+fn params(text: &str) -> Params {
+    Params::parse(text, &Device::default()).unwrap()
+}
+
+fn at_root(text: &str) -> Result<Vec<String>, String> {
+    let place = Place { device: "eth0", parent: None, handle: None };
+    params(text).commands(&place).map_err(|error| error.to_string())
+}
+
+#[test]
+fn a_single_discipline_is_one_command() {
+    let commands = at_root("fq_codel limit 300p").unwrap();
+    assert_eq!(
+        commands,
+        [format!(
+            "tc qdisc replace dev eth0 root handle 1: {}",
+            params("fq_codel limit 300p").to_tc().unwrap()
+        )]
+    );
+}
+
+/// Disciplines, classes and filters, the outer ones first, filters of one packet in their order.
+#[test]
+fn a_tree_is_written_from_outside() {
+    let text = "htb default 20; class 1:1 parent 1: rate 10mbit; \
+                class 1:10 parent 1:1 rate 6mbit ceil 10mbit burst 3000; class 1:20 parent 1:1 rate 4mbit; \
+                qdisc parent 1:10 codel; \
+                qdisc parent 1:20 handle 30: drr; class 30:1; class 30:2 quantum 3000b; \
+                filter parent 30: flow divisor 2 to 30:1; \
+                filter dscp EF to 1:10; filter host 3 protocol udp to 1:10; filter all to 1:20";
+    let commands = at_root(text).unwrap();
+    let expected = "\
+        tc qdisc replace dev eth0 root handle 1: htb default 20 r2q 10
+        tc class replace dev eth0 parent 1: classid 1:1 htb rate 10mbit burst 1600 cburst 1600 prio 0 quantum 0 \
+        overhead 0 mpu 0
+        tc class replace dev eth0 parent 1:1 classid 1:10 htb rate 6mbit ceil 10mbit burst 3000 cburst 1600 prio 0 \
+        quantum 0 overhead 0 mpu 0
+        tc class replace dev eth0 parent 1:1 classid 1:20 htb rate 4mbit burst 1600 cburst 1600 prio 0 quantum 0 \
+        overhead 0 mpu 0
+        tc qdisc replace dev eth0 parent 1:10 handle 10: codel limit 1000 target 5ms interval 100ms noecn
+        tc qdisc replace dev eth0 parent 1:20 handle 30: drr
+        tc class replace dev eth0 parent 30: classid 30:1 drr
+        tc class replace dev eth0 parent 30: classid 30:2 drr quantum 3000
+        tc filter replace dev eth0 parent 30: protocol all pref 1 handle 1 flow hash keys \
+        src,dst,proto,proto-src,proto-dst divisor 2 baseclass 30:1
+        tc filter replace dev eth0 parent 1: protocol ip pref 1 u32 match ip dsfield 0xb8 0xfc flowid 1:10
+        tc filter replace dev eth0 parent 1: protocol ipv6 pref 2 u32 match ip6 priority 0xb8 0xfc flowid 1:10
+        tc filter replace dev eth0 parent 1: protocol ip pref 3 u32 match ip src 10.0.0.4/32 match ip protocol 17 \
+        0xff flowid 1:10
+        tc filter replace dev eth0 parent 1: protocol ip pref 4 u32 match ip dst 10.0.0.4/32 match ip protocol 17 \
+        0xff flowid 1:10
+        tc filter replace dev eth0 parent 1: protocol all pref 5 u32 match u32 0 0 flowid 1:20";
+    let expected: Vec<_> = expected.lines().map(str::trim).collect();
+    assert_eq!(commands, expected);
+}
+
+/// Each number is there once, whatever the caller and the description take.
+#[test]
+fn numbers_are_unique() {
+    let text = "prio; qdisc parent 1:1 pie; qdisc parent 1:2 handle 10: drr; class 10:1; \
+                qdisc parent 10:1 tbf rate 1mbit burst 9kb child codel; qdisc parent 1:3 prio";
+    let numbers = |parent: Option<&str>, handle| {
+        let parent = parent.and_then(Name::read);
+        let commands = params(text).commands(&Place { device: "eth0", parent, handle }).unwrap();
+        let number = |line: &String| {
+            let words: Vec<_> = line.split(' ').collect();
+            let at = words.iter().position(|word| *word == "handle")?;
+            (words[1] == "qdisc").then(|| words[at + 1].to_owned())
+        };
+        commands.iter().filter_map(number).collect::<Vec<_>>()
+    };
+    assert_eq!(numbers(None, None), ["1:", "11:", "10:", "12:", "13:", "30:"]);
+    assert_eq!(numbers(Some("1:10"), Some(16)), ["10:", "11:", "20:", "12:", "13:", "30:"]);
+    for (parent, handle) in [(Some("1:10"), None), (Some("30:1"), Some(1)), (None, Some(0x7fff))] {
+        let mut all = numbers(parent, handle);
+        all.extend(parent.map(|name| name.split(':').next().unwrap().to_owned() + ":"));
+        let count = all.len();
+        all.sort();
+        all.dedup();
+        assert_eq!(all.len(), count, "{all:?}");
+    }
+}
+
+#[test]
+fn a_child_of_tbf_is_a_second_command() {
+    let commands = at_root("tbf rate 5mbit burst 5kb child fq_codel").unwrap();
+    assert_eq!(
+        commands[0],
+        "tc qdisc replace dev eth0 root handle 1: tbf rate 5mbit burst 5120 limit 5120 overhead 0 mpu 0"
+    );
+    assert!(commands[1].starts_with("tc qdisc replace dev eth0 parent 1:1 handle 10: fq_codel "));
+    assert_eq!(params("tbf rate 5mbit burst 5kb limit 9kb child codel").limit().unwrap().1, 1000);
+}
+
+#[test]
+fn the_device_gets_its_length() {
+    let commands = at_root("prio txqueuelen 50p").unwrap();
+    assert_eq!(commands[0], "ip link set dev eth0 txqueuelen 50");
+    assert_eq!(commands.len(), 2);
+}
+
+#[test]
+fn what_tc_cannot_say_is_named_with_its_place() {
+    for (text, message) in [
+        (
+            "prio; qdisc parent 1:2 handle 9: drr; class 9:1; qdisc parent 9:1 blue",
+            "no kernel equivalent of this `blue` in `9:1`: Linux has only its stochastic fair variant, sfb",
+        ),
+        (
+            "drr; class 1:1; class 1:2; filter dscp EF flow divisor 2 to 1:1",
+            "no kernel equivalent of this `filter dscp EF flow divisor 2` in `1:`: `tc` spreads all flows or \
+             none: put a discipline that spreads them into a class",
+        ),
+        (
+            "prio txqueuelen 5p; qdisc parent 1:1 prio",
+            "no kernel equivalent of this `prio` in `1:1`: a device has one `txqueuelen`, and disciplines \
+             around it have another",
+        ),
+    ] {
+        assert_eq!(at_root(text).unwrap_err(), message, "{text}");
+    }
+}
+
+#[test]
+fn rates_are_those_of_all_packets() {
+    let rate = |text| params(text).rate().map(Rate::bits);
+    let htb = "class 1:1 rate 3mbit ceil 5mbit; class 1:2 rate 1mbit";
+    for (text, expected) in [
+        ("codel", None),
+        ("cake", None),
+        ("cake bandwidth 4mbit", Some(4_000_000)),
+        ("tbf rate 7mbit burst 9kb child codel", Some(7_000_000)),
+        (&*format!("htb default 1; {htb}"), Some(6_000_000)),
+        // Packets pass beside the classes.
+        (&*format!("htb; {htb}"), None),
+        ("hfsc default 1; class 1:1 ls rate 1mbit ul rate 2mbit", Some(2_000_000)),
+        ("hfsc default 1; class 1:1 ls rate 1mbit ul rate 2mbit; class 1:2 ls rate 1mbit", None),
+        ("prio; qdisc parent 1:1 tbf rate 1mbit burst 9kb limit 9kb", None),
+    ] {
+        assert_eq!(rate(text), expected, "{text}");
+    }
+}
