@@ -122,7 +122,8 @@ def test_a_qdisc_that_the_kernel_lacks_is_named(sandbox: Sandbox) -> None:
 
 @pytest.mark.needs("tc")
 def test_words_that_tc_refuses_are_told(sandbox: Sandbox) -> None:
-    link = Link(0, "wire", 0, 1, 10_000_000, "bfifo limit -3", 0, None)
+    command = "tc qdisc replace dev o0.0 parent 1:10 handle 10: bfifo limit -3"
+    link = Link(0, "wire", 0, 1, 10_000_000, (command,), 0, None)
     with pytest.raises(LabError, match="tc refuses `bfifo limit -3`"):
         qdiscs.require(sandbox, [link])
 
@@ -151,7 +152,9 @@ def test_routes_take_the_shortest_path_and_the_lowest_link() -> None:
 
 
 def test_metrics_are_of_the_time_measured() -> None:
-    link = Link(0, "wire", 0, 1, 8_000, "pfifo", 0, None)
+    link = Link(
+        0, "wire", 0, 1, 8_000, ("tc qdisc replace dev o0.0 parent 1:10 handle 10: pfifo",), 0, None
+    )
     samples = [
         Sample(0, 0, 0, 0, 0, 0),
         Sample(SECOND, 1000, 10, 1, 4, 400),

@@ -83,3 +83,22 @@ def test_counts_are_those_since_another_time_and_peaks_stay() -> None:
 def test_other_devices_and_disciplines_are_not_meant() -> None:
     assert read(listed("codel"), "10:", "o2") is None
     assert split(Counters("sfq", {"drops": 3})) == {}
+
+
+def test_a_tree_s_reasons_are_those_of_its_classes() -> None:
+    inside = [
+        {"kind": "fq_codel", "handle": "11:", "parent": "10:1", "drops": 5, "drop_overlimit": 2},
+        {"kind": "tbf", "handle": "12:", "parent": "10:2", "drops": 3},
+        {"kind": "codel", "handle": "13:", "parent": "12:1", "drops": 3, "ecn_mark": 4},
+    ]
+    tree = [*listed("prio", drops=9), *({"dev": "o0", **one} for one in inside)]
+    found = read(tree, "10:", "o0")
+    assert found is not None
+    assert (found.kind, found.drops, found.marks) == ("prio", 9, 4)
+    # Of one packet no discipline knows: it was too much for a FIFO that Linux does not list.
+    assert {"drops_early": 6, "drops_overflow": 3}.items() <= split(found).items()
+    assert found.since(found).drops == 0
+    assert set(split(found.since(found)).values()) == {0}
+    unknown = [*tree[:-2], {"dev": "o0", "kind": "sfq", "handle": "12:", "parent": "10:2"}]
+    assert (odd := read(unknown, "10:", "o0")) is not None
+    assert split(odd) == {}

@@ -63,6 +63,39 @@ def test_cake_shapes_by_itself(queue: str, overhead: int, line: str) -> None:
     assert " ingress " in ingress.queue
 
 
+def test_a_tree_slower_than_the_line_needs_no_shaper() -> None:
+    queue = "htb default 2; class 1:2 rate 18mbit; qdisc parent 1:2 fq_codel; filter src 0 to 1:2"
+    deployment = Scenario.from_toml(HOME).with_queue(queue).to_tc("wan0")
+    first, root, *rest = deployment.commands
+    # An earlier tree goes with all its filters.
+    assert first == "tc qdisc replace dev wan0 root pfifo"
+    assert root == "tc qdisc replace dev wan0 root handle 1: htb default 2 r2q 10"
+    assert len(rest) == 3
+    assert deployment.queue == queue
+    assert any("sends at 18000kbit, 90 % of the line's rate" in note for note in deployment.notes)
+    assert any("replace them by yours" in note for note in deployment.notes)
+    slower = Scenario.from_toml(HOME).with_queue("tbf rate 9mbit burst 5kb limit 50kb").to_tc("w")
+    assert len(slower.commands) == 1
+    assert " root handle 1: tbf rate 9mbit " in slower.commands[0]
+
+
+def test_another_tree_is_in_the_shaper_under_another_number() -> None:
+    queue = "drr; class 1:1; class 1:2; qdisc parent 1:1 codel; filter all to 1:2"
+    for text in (queue, "htb default 1; class 1:1 rate 30mbit"):
+        commands = Scenario.from_toml(HOME).with_queue(text).to_tc("wan0").commands
+        assert commands[1] == "tc qdisc replace dev wan0 root handle 1: htb default 10"
+        assert " parent 1:10 handle 10: " in commands[3]
+        assert all(" parent 10:" in command for command in commands[4:])
+    incoming = Scenario.from_toml(HOME).with_queue(queue).to_tc("wan0", machine="isp")
+    # A class without a queue holds as many packets as its device says.
+    assert "ip link set dev ifb-wan0 txqueuelen 1000 up" in incoming.commands
+    for form in ("sqm", "networkd"):
+        with pytest.raises(ScenarioError, match=f"{form} sets one discipline"):
+            Scenario.from_toml(HOME).with_queue(queue).to_tc("wan0", form=form)
+    with pytest.raises(NoKernelEquivalent, match="of this `blue` in `1:1`"):
+        Scenario.from_toml(HOME).with_queue("prio; qdisc parent 1:1 blue").to_tc("wan0")
+
+
 @pytest.mark.parametrize(
     ("text", "where", "rate"),
     [

@@ -16,12 +16,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from sojourn.lab.kernel.qdiscs import CHILD, IN_FLIGHT, Link, next_links
+from sojourn.lab.kernel.qdiscs import IN_FLIGHT, Link, next_links
 from sojourn.lab.programs.plan import Run, address
 from sojourn.lab.programs.stack import HostSettings
 
 QUEUE = 0x10_0000
-"""Handle `10:` of the discipline below `htb`."""
+"""Handle `10:` of the discipline below `cbs`."""
 ROUTER = 2
 """Which of a link's addresses is that of its router's near port."""
 PORT = 10_000_000_000
@@ -119,7 +119,9 @@ class _Layout:
             for stage, commands in enumerate(stages):
                 chain += [(line, link.near(stage)), (line, link.far(stage))]
                 self._add_stage(link, stage, self.hosts[line])
-                self.hosts[line].tc += [command.removeprefix("tc ") for command in commands]
+                for command in commands:
+                    program, _, words = command.partition(" ")
+                    (self.hosts[line].ip if program == "ip" else self.hosts[line].tc).append(words)
         chain.append((receiver, link.device))
         for (one, device), (other, its) in zip(chain[::2], chain[1::2], strict=True):
             self.veths.append(
@@ -201,7 +203,7 @@ def stages_of(link: Link) -> list[list[str]]:
         made.append(
             [
                 f"tc qdisc replace dev {far} root handle 1: cbs {slopes} {allowed}",
-                f"tc qdisc replace dev {far} parent 1:1 handle {CHILD} {link.queue}",
+                *link.queue,
             ]
         )
     if link.delay is not None or link.rate is not None:

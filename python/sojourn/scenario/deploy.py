@@ -2,7 +2,7 @@
 
 A queue only forms at the bottleneck. A discipline on an interface faster than the line behind it
 stays empty, so it is put inside a shaper that sends a little slower than the line. CAKE has a
-shaper of its own.
+shaper of its own, and so have trees and `tbf` whose rate is below the line's.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from sojourn.scenario import networkd, sqm, tc
+from sojourn.scenario.errors import Problem, ScenarioError
 from sojourn.scenario.placement import DEFAULT_INTERFACE, Placement, place, rate_text
 
 if TYPE_CHECKING:
@@ -30,7 +31,7 @@ class Deployment:
     """How to put a queue to work, and how to take it away again."""
 
     queue: str
-    """The kernel's words for the queue."""
+    """The kernel's words for the queue; of one with classes, the scenario's."""
     machine: str | None
     """The node whose machine is configured; None where it is several."""
     interface: str
@@ -88,7 +89,11 @@ def deploy(
     """
     asked = scenario.model.deploy
     placed = place(scenario, interface, machine)
-    steps = FORMATS[form or asked.format](placed)
+    form = form or asked.format
+    if form != "tc" and placed.is_tree:
+        text = f"{form} sets one discipline, and this queue has several: use the commands of tc"
+        raise ScenarioError([Problem(text)])
+    steps = FORMATS[form](placed)
     notes = [*steps.notes, *_notes(placed), _verification(steps.device)]
     if since := SINCE.get(placed.name):
         notes.insert(0, f"Linux has `{placed.name}` since {since}, and `tc` of the same age.")
@@ -101,7 +106,7 @@ def deploy(
             f'{placed.other}`, or [deploy] machine = "{placed.other}" in the scenario.',
         )
     return Deployment(
-        queue=placed.words,
+        queue=scenario.queue if placed.is_tree else placed.words,
         machine=placed.machine,
         interface=placed.interface,
         direction="ingress" if placed.ingress else "egress",
@@ -133,7 +138,7 @@ def _notes(placed: Placement) -> list[str]:
         ),
         f"{varies} its lowest rate: above it the queue moves away again.",
     ]
-    if placed.shapes_itself:
+    if placed.is_cake:
         notes.append("Packets merged by offloads need no care: cake splits them.")
         if placed.ingress:
             notes.append(

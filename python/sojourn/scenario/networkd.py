@@ -151,7 +151,7 @@ def _drop_in(placed: Placement) -> Steps:
     ]
     if any(line.startswith(_SINCE_253) for line in lines):
         notes.append(f"systemd knows {' and '.join(_SINCE_253)} since version 253.")
-    if placed.shapes_itself and "nat" not in placed.router:
+    if placed.is_cake and "nat" not in placed.router:
         notes.append("On a router that translates addresses (NAT), add `NAT=yes`.")
     return Steps(
         ("networkctl reload", f"networkctl reconfigure {dev}"),
@@ -184,7 +184,7 @@ def _discipline(placed: Placement, *, parent: str, handle: str) -> list[str]:
         # Keys that older versions do not know are left out where they say nothing new.
         if not (line.startswith(_SINCE_253) and f" {said} " in f"{usual} "):
             lines.append(line)
-    if placed.shapes_itself:
+    if placed.is_cake:
         kept += f" bandwidth {placed.rate}bit"
         lines.append(f"Bandwidth={placed.rate}")
     # Words that networkd has not are no loss where they are the kernel's defaults.

@@ -69,10 +69,28 @@ class Placement:
         """The same with the words that matter on a router only."""
         return " ".join([self.modelled, *self.router])
 
+    def commands(
+        self, device: str, parent: str | None = None, handle: str | None = None
+    ) -> list[str]:
+        """The commands that put it on a device; raises `NoKernelEquivalent`."""
+        first, *more = _core.queue_commands(json.dumps(self.queue), device, parent, handle)
+        return [" ".join([first, *self.router]), *more]
+
+    @property
+    def is_tree(self) -> bool:
+        """Whether it takes several commands of `tc`."""
+        return len(self.commands(self.shaped)) > 1
+
+    @property
+    def is_cake(self) -> bool:
+        """Whether it is a CAKE, which shapes, splits merged packets and knows framings."""
+        return self.name == "cake"
+
     @property
     def shapes_itself(self) -> bool:
-        """Whether the queue needs no shaper around it."""
-        return self.name == "cake"
+        """Whether the queue needs no shaper around it: it sends slower than the line."""
+        rate = _core.queue_rate(json.dumps(self.queue))
+        return self.is_cake or (rate is not None and rate < self.line)
 
     @property
     def shaped(self) -> str:
@@ -129,9 +147,12 @@ def place(scenario: Scenario, interface: str | None, machine: str | None) -> Pla
         # Read again for the shaper's rate: RED's idle time follows from the rate it drains at.
         params = json.loads(_core.parse_queue(scenario.queue, 1514, 1000, rate))
     overhead = link["params"]["overhead"]
+    own = _core.queue_rate(json.dumps(params))
     if params["name"] == "cake":
-        rate = min(params["bandwidth"] or rate, rate)
+        rate = min(own or rate, rate)
         _shape(params, rate, overhead, cells, ingress=ingress)
+    elif own is not None and own < line:
+        rate = own
     elif cells == "ptm":
         rate = rate * 64 // 65  # no other shaper has words for it
     return Placement(

@@ -169,7 +169,7 @@ class Dumps:
             if words[at] in keys and at + 1 < len(words):
                 given[words[at]] = words[at + 1]
                 at += 2
-            elif words[at] == "match":
+            elif words[at] == "match" or (kind == "flow" and "handle" in given):
                 pretty = " ".join(words[at:])
                 break
             else:
@@ -193,7 +193,8 @@ class Dumps:
 
     def add_filter(self, found: Filter, lines: list[str], device: str | None) -> None:
         """Adds a filter with the tests in these lines."""
-        if found.parent.major == INGRESS:
+        leads = found.target is not None or found.kind == "flow"
+        if found.parent.major == INGRESS and not (found.parent == ROOT and leads):
             found.kind = (
                 "matchall" if found.kind not in ("u32", "flower", "matchall") else found.kind
             )
@@ -201,6 +202,8 @@ class Dumps:
             raise Refused(f"`{found.kind}` filters are not read", found.kind)
         if found.kind == "fw":
             filters.read_command(found, [])
+        if found.kind == "flow":
+            filters.read_command(found, lines[0].split())
         for line in lines:
             if found.kind == "flower":
                 key, _, value = line.strip().partition(" ")
@@ -209,7 +212,7 @@ class Dumps:
             elif found.kind == "basic" and "(" in line and "mirred" not in line:
                 filters.basic_match(found, line)
             filters.read_shown(found, line)
-        if found.target or found.redirect:
+        if found.target or found.redirect or found.flow:
             self._filters.append((found, device))
 
     # Devices
@@ -223,7 +226,7 @@ class Dumps:
         for found, name in self._filters:
             major = found.parent.major
             if found.parent == ROOT:
-                target = name_of(found.target or "")
+                target = name_of(found.target or found.flow.get("baseclass", ""))
                 major = target.major if target is not None else 0
             # Those of the root are printed with their parent and, if it is asked for, without it.
             key = (
@@ -232,6 +235,7 @@ class Dumps:
                 found.parent.minor % 0xFFFF,
                 found.prio,
                 found.target,
+                found.flow,
                 found.matches,
             )
             if key in seen:
@@ -240,6 +244,9 @@ class Dumps:
             if major == INGRESS:
                 self._ingress(found, name)
             elif (device := self._owner(major, name, found.place)) is not None:
+                if found.parent == ROOT and device.root is not device.handles.get(major):
+                    # `tc filter show ... parent 20:` does not say the parent that it was asked for.
+                    found.parent = Name(major)
                 device.filters.append(found)
 
     def _ingress(self, found: Filter, name: str | None) -> None:

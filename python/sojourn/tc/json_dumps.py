@@ -198,7 +198,7 @@ class JsonDumps:
             for match in found.matches:
                 if match.field == "ip" and match.offset == 0:
                     match.mask = int(str(mask), 16) << 16
-        self._dumps.add_filter(found, [], device)
+        self._dumps.add_filter(found, [""] if found.kind == "flow" else [], device)
 
     def _option(self, found: Filter, key: str, value: Any) -> None:
         if key in ("flowid", "classid"):
@@ -217,6 +217,8 @@ class JsonDumps:
         elif key == "actions" and isinstance(value, list):
             for action in value:
                 self._action(found, action)
+        elif found.kind == "flow" and key in ("mode", "keys", "divisor", "baseclass"):
+            found.flow[key] = ",".join(value) if isinstance(value, list) else str(value)
         elif key == "kind":
             self._action(found, {"kind": value})
         elif found.kind == "flower" and key not in (

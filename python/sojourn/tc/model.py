@@ -180,6 +180,8 @@ class Device:
     filters: list[Filter] = field(default_factory=list)
     ingress: Place | None = None
     """Where its entrance gets filters."""
+    length: int | None = None
+    """Packets of its `txqueuelen`, if that was set."""
 
     @property
     def root(self) -> Discipline | None:
@@ -248,6 +250,7 @@ class Device:
             dict(self.classes),
             list(self.filters),
             self.ingress,
+            self.length,
         )
 
     def clear(self) -> None:

@@ -7,6 +7,7 @@ import shlex
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import cache
+from itertools import pairwise
 from json import loads
 
 from sojourn import _core
@@ -122,6 +123,8 @@ class Scripts:
                 self._reading.notices.append(place.note("read as the rest of the line before it"))
                 self._last[0].extend(run.words)
                 return True
+            if name == "ip":
+                self._length(run.words)
             return name in ("ip", "modprobe", "insmod", "ethtool", "ifconfig", "sleep", "logger")
         batch = _batch(words)
         if batch is not None:
@@ -134,6 +137,14 @@ class Scripts:
         self._last = (words, replace(place, missing=tuple(run.origins.missing)))
         found = object_of([word for word in words if not word.startswith("-")])
         return found is None or found[1] not in PRINTS
+
+    def _length(self, words: list[str]) -> None:
+        """Takes the length that `ip link set` gives a device."""
+        match [word for word in words[1:] if word != "dev"]:
+            case ["link", "set", device, *rest]:
+                for key, value in pairwise(rest):
+                    if key in ("txqueuelen", "txqlen", "qlen") and value.isdecimal():
+                        self._reading.device(device).length = int(value)
 
     def _flush(self) -> None:
         """Applies the command before, now that it is known to end."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from ipaddress import IPv4Address
@@ -212,6 +211,8 @@ class _Builder:
         words = [kind, *one.words]
         if kind in CLASSFUL and one.handle and (at_root or one.parent != ROOT):
             words[1:1] = ["handle", f"{one.handle:x}:"] if one.handle != 1 or not at_root else []
+        if kind in CLASSFUL and self._device.length is not None:
+            words += ["txqueuelen", f"{self._device.length}p"]
         if kind == "tbf":
             words += self._frame(one, words)
         elif one.stab and kind != "htb":
@@ -221,6 +222,8 @@ class _Builder:
             )
         inner = next(iter(self._seat(one)), None)
         if inner is not None and inner.kind != "netem":
+            # A limit has no effect then, and `tc` prints any, as a latency of none.
+            words = _without(words, ("limit", "latency"))
             words += ["child", self._head(inner, at_root=False)]
         return " ".join(words)
 
@@ -523,6 +526,12 @@ class _Builder:
         return True
 
 
+def _without(words: list[str], keys: tuple[str, ...]) -> list[str]:
+    """Words without these, each of which has a value."""
+    idle = {at for key in keys if key in words for at in (words.index(key), words.index(key) + 1)}
+    return [word for at, word in enumerate(words) if at not in idle]
+
+
 def _without_zeros(words: list[str]) -> list[str]:
     """Words of a class of HTB without bursts of 0, for which `tc` takes its default."""
     kept: list[str] = []
@@ -579,22 +588,4 @@ def transmit_queue(device: Device, number: int) -> Device | None:
 
 def shaped_rate(queue: str) -> int | None:
     """The rate in bit/s that a queue lets through at most; None if it does not limit."""
-    return _rate(json.loads(_core.parse_queue(queue)))
-
-
-def _rate(found: dict[str, object]) -> int | None:
-    match found:
-        case {"name": "cake", "bandwidth": int(rate)} if rate:
-            return rate
-        case {"name": "tbf", "rate": int(rate)}:
-            return rate
-        case {"name": "htb", "default": int(default), "tree": {"classes": [_, *_] as classes}}:
-            tops = [c for c in classes if c["parent"] == 0]
-            if default not in {c["id"] for c in classes}:
-                return None
-            return sum(int(c["ceil"] or c["rate"]) for c in tops)
-        case {"name": "hfsc", "tree": {"classes": [_, *_] as classes}}:
-            limits = [c["ul"] for c in classes if c["parent"] == 0]
-            return None if None in limits else sum(int(u["m2"]) * 8 for u in limits)
-        case _:
-            return None
+    return _core.queue_rate(_core.parse_queue(queue))

@@ -60,7 +60,7 @@ class KernelEngine(WireEngine):
             raise NotPossible([Problem(lineup.balanced.name, "a balancer", has)])
         find_program("tc")
         wanted = qdiscs.links(lineup.run.plan)
-        words = {w for link in wanted for w in (link.queue, link.delay) if w is not None}
+        words = {w for link in wanted for w in (*link.disciplines, link.delay) if w is not None}
         if not words <= self._known:
             with Sandbox(self.privilege) as sandbox:
                 qdiscs.require(sandbox, wanted)

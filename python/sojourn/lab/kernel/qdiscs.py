@@ -10,6 +10,7 @@ as soon as a few of a connection's packets wait (TCP small queues), and the queu
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -20,11 +21,12 @@ from sojourn.lab.kernel import reasons
 from sojourn.lab.programs.errors import NotPossible, Problem
 from sojourn.lab.sandbox.host import Host
 from sojourn.lab.sandbox.sandbox import Sandbox
-from sojourn.scenario.tc import shaper
+from sojourn.scenario.tc import LEAF, QUEUE, shaper
 
 MTU = 1500
-CHILD = "10:"
-"""Handle of the discipline below `htb`."""
+CHILD = QUEUE
+"""Handle of the discipline below the shaper."""
+_DISCIPLINE = re.compile(r"tc qdisc replace dev \S+ parent \S+ handle \S+ (.+)")
 IN_FLIGHT = 100_000
 """Packets that a delay may hold: `netem`'s own limit of 1000 would drop them."""
 TC_SECONDS = 30.0
@@ -42,8 +44,8 @@ class Link:
     receiver: int
     rate: int | None
     """In bit/s; without one there is neither shaper nor queue."""
-    queue: str | None
-    """The discipline in `tc`'s words."""
+    queue: tuple[str, ...] | None
+    """The commands of `tc` that put the discipline into its shaper's class."""
     overhead: int
     delay: str | None
     """The delay line's discipline in `tc`'s words."""
@@ -62,10 +64,16 @@ class Link:
         """What each bridge's far port is told, on the way to the receiver."""
         made = []
         if self.rate is not None and self.queue is not None:
-            made.append(shaper(self.far(0), self.rate, self.overhead, self.queue))
+            made.append([*shaper(self.far(0), self.rate, self.overhead), *self.queue])
         if self.delay is not None:
             made.append([f"tc qdisc replace dev {self.far(len(made))} root handle 1: {self.delay}"])
         return made
+
+    @property
+    def disciplines(self) -> list[str]:
+        """All disciplines of the queue, each in `tc`'s words."""
+        found = (_DISCIPLINE.fullmatch(command) for command in self.queue or ())
+        return [match[1] for match in found if match]
 
     @property
     def queued(self) -> bool:
@@ -78,7 +86,12 @@ class Link:
 
     def far(self, stage: int) -> str:
         """Its port towards the receiver."""
-        return f"o{self.number}.{stage}"
+        return far_port(self.number, stage)
+
+
+def far_port(number: int, stage: int) -> str:
+    """The port towards the receiver of the bridge that a link has at a stage."""
+    return f"o{number}.{stage}"
 
 
 def delay_line(nanoseconds: int) -> str:
@@ -99,7 +112,8 @@ def links(plan: Mapping[str, Any], *, captures: bool = False) -> list[Link]:
         queue = None
         if params["rate"] is not None:
             try:
-                queue = _core.queue_to_tc(json.dumps(params["queue"]))
+                device, queue_json = far_port(number, 0), json.dumps(params["queue"])
+                queue = tuple(_core.queue_commands(queue_json, device, LEAF, CHILD))
             except _core.NoKernelEquivalent as error:
                 problems.append(Problem(name, params["queue"]["name"], f"{error}; {_WIRE}"))
         if given["to"] is not None:
@@ -149,7 +163,7 @@ def require(sandbox: Sandbox, wanted: list[Link]) -> None:
     tried: dict[str, str] = {}
     for link in wanted:
         if link.queue is not None:
-            tried |= {"htb": "htb", link.queue.split()[0]: link.queue}
+            tried |= {"htb": "htb", **{words.split()[0]: words for words in link.disciplines}}
         if link.delay is not None:
             tried[link.delay.split()[0]] = link.delay
     refused = refusals(sandbox, tried)

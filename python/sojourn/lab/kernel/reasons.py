@@ -8,7 +8,7 @@ redundant.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 REASONS = ("early", "forced", "overflow", "ack_filter", "measurement")
@@ -59,6 +59,8 @@ DISCIPLINES = {
 }
 """By the name of the discipline; reasons that stand nowhere are none of its own."""
 
+TREES = ("prio", "drr", "ets", "htb", "hfsc")
+"""Disciplines with classes."""
 MARKS = ("ecn_mark", "ecn-mark", "marked", "ecn_mark_l4s")
 """What `tc` calls packets marked instead of dropped."""
 
@@ -68,8 +70,10 @@ class Counters:
     """The counters of a discipline and of what it holds."""
 
     kind: str
-    """The discipline that decides: the innermost one."""
+    """The discipline that decides: the one inside, if it is one."""
     values: Mapping[str, int]
+    leaves: Mapping[str, Counters] = field(default_factory=dict)
+    """Of a tree the disciplines that decide, by handle; FIFOs that Linux makes are not listed."""
 
     def since(self, before: Counters) -> Counters:
         """Return what was counted since `before`; limits and peaks stay."""
@@ -79,7 +83,12 @@ class Counters:
             name: n if name in stay else n - before.values.get(name, 0)
             for name, n in self.values.items()
         }
-        return Counters(self.kind, values)
+        none = Counters("", {})
+        leaves = {
+            handle: leaf.since(before.leaves.get(handle, none))
+            for handle, leaf in self.leaves.items()
+        }
+        return Counters(self.kind, values, leaves)
 
     @property
     def drops(self) -> int:
@@ -89,6 +98,9 @@ class Counters:
     @property
     def marks(self) -> int | None:
         """Packets marked, if the discipline counts them."""
+        if self.leaves:
+            counted = [n for leaf in self.leaves.values() if (n := leaf.marks) is not None]
+            return sum(counted) if counted else None
         known = [self.values[name] for name in MARKS if name in self.values]
         return sum(known) if known else None
 
@@ -99,13 +111,27 @@ def read(listed: Sequence[Mapping[str, Any]], handle: str, device: str) -> Count
     found = next((one for one in here if one.get("handle") == handle), None)
     if found is None:
         return None
-    # An inner discipline knows the reasons; only the outer one counts all drops.
-    inner = next((one for one in here if one.get("parent", "").startswith(handle)), None)
-    values = _numbers(inner or {}) | _numbers(found)
-    for tin in found.get("tins", ()):
+    inside = _inside(here, handle)
+    decide = [one for one in inside if not _inside(here, one["handle"])]
+    if len(decide) == 1 and found["kind"] not in TREES:
+        # An inner discipline knows the reasons; only the outer one counts all drops.
+        return Counters(decide[0]["kind"], _numbers(decide[0]) | _counted(found))
+    leaves = {one["handle"]: Counters(one["kind"], _counted(one)) for one in decide}
+    return Counters(found["kind"], _counted(found), leaves)
+
+
+def _inside(here: Sequence[Mapping[str, Any]], handle: str) -> list[Mapping[str, Any]]:
+    """The disciplines in one, and in those."""
+    direct = [one for one in here if str(one.get("parent", "")).startswith(handle)]
+    return [*direct, *(inner for one in direct for inner in _inside(here, one["handle"]))]
+
+
+def _counted(one: Mapping[str, Any]) -> dict[str, int]:
+    values = _numbers(one)
+    for tin in one.get("tins", ()):
         for name in ("ecn_mark", "ack_drops"):
             values[name] = values.get(name, 0) + tin[name]
-    return Counters((inner or found)["kind"], values)
+    return values
 
 
 def _numbers(one: Mapping[str, Any]) -> dict[str, int]:
@@ -114,6 +140,17 @@ def _numbers(one: Mapping[str, Any]) -> dict[str, int]:
 
 def split(counters: Counters) -> dict[str, int]:
     """Return drops by reason as the metrics of a link, as far as they are known."""
+    if not counters.leaves:
+        return _split(counters)
+    parts = [_split(leaf) for leaf in counters.leaves.values()]
+    # The rest are those of classes that have a FIFO by default.
+    rest = counters.drops - sum(leaf.drops for leaf in counters.leaves.values())
+    parts.append({f"drops_{reason}": 0 for reason in REASONS} | {"drops_overflow": rest})
+    known = [name for name in parts[-1] if all(name in part for part in parts)]
+    return {name: sum(part[name] for part in parts) for name in known}
+
+
+def _split(counters: Counters) -> dict[str, int]:
     counted = DISCIPLINES.get(counters.kind)
     if counted is None:
         return {}
