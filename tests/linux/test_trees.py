@@ -1,0 +1,133 @@
+"""Linux takes the commands that are written for trees, and shows what was meant."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from ipaddress import IPv4Address
+from typing import Any
+
+import pytest
+
+from sojourn import _core
+from sojourn.tc import read
+from sojourn.tc.tree import build
+from tests.conftest import ROOT
+from tests.tc.test_written import LEAVES
+
+TREES = {
+    "prio": (
+        "prio bands 4 priomap 0 1 2 3 0 1 2 3 0 1 2 3 0 1 2 3 ; "
+        "qdisc parent 1:1 fq_codel limit 99p flows 64 ; qdisc parent 1:2 handle 20: drr ; "
+        "class 20:1 quantum 3000b ; class 20:2 quantum 1600b ; qdisc parent 20:1 codel limit 30p ; "
+        "filter parent 20: flow divisor 2 to 20:1 ; filter dscp EF protocol udp to 1:1 ; "
+        "filter src 1 to 1:2 ; filter all to 1:4"
+    ),
+    "ets": (
+        "ets bands 4 strict 1 quanta 1600 5000 4800 "
+        "priomap 0 1 2 3 3 3 3 3 3 3 3 3 3 3 3 3 ; class 1:2 quantum 1600b ; "
+        "class 1:3 quantum 5000b ; class 1:4 quantum 4800b ; "
+        "qdisc parent 1:1 pfifo limit 40p ; qdisc parent 1:3 sfq limit 200p perturb 10 ; "
+        "filter protocol 1 to 1:2"
+    ),
+    "drr": (
+        "drr ; class 1:1 quantum 3000b ; class 1:2 quantum 1514b ; qdisc parent 1:2 fq_codel ; "
+        "filter dscp AF41 dst 0 to 1:1 ; filter all to 1:2"
+    ),
+    "htb": (
+        "htb default 20 r2q 5 direct_qlen 50 ; class 1:1 parent 1: rate 9mbit ceil 9mbit "
+        "burst 9000b cburst 9000b ; class 1:10 parent 1:1 rate 5mbit ceil 9mbit burst 5000b "
+        "cburst 9000b prio 1 quantum 1600b overhead 18 ; class 1:20 parent 1:1 rate 4mbit "
+        "ceil 8mbit burst 4000b cburst 8000b prio 2 quantum 1600b linklayer atm mpu 64 ; "
+        "qdisc parent 1:10 fq_codel ; qdisc parent 1:20 tbf rate 4mbit burst 6000b child codel ; "
+        "filter dscp EF to 1:10 ; filter dscp CS1 to 1:20"
+    ),
+    "hfsc": (
+        "hfsc default 20 ; class 1:1 parent 1: ls rate 8mbit ul rate 8mbit ; class 1:10 parent 1:1 "
+        "rt m1 8mbit d 10ms m2 2mbit ls rate 4mbit ; class 1:20 parent 1:1 ls rate 4mbit ; "
+        "qdisc parent 1:10 cake bandwidth 3mbit besteffort ; qdisc parent 1:20 fq_codel ; "
+        "filter protocol udp to 1:10"
+    ),
+    "tbf": "tbf rate 8mbit burst 6000b peakrate 16mbit mtu 3200b child fq_codel limit 300p",
+}
+"""By the outermost discipline: its classes, others inside and filters."""
+BEGIN, END = "==begin==", "==end=="
+
+
+def shown(lines: list[str], form: str) -> str:
+    """What `tc` shows of a device in virtual time that was given these commands."""
+    with_filters = {line.partition(" protocol ")[0] for line in lines if " filter " in line}
+    parents = sorted(line.rpartition(" ")[2] for line in with_filters)
+    show = [f"{form} {kind} show dev eth9" for kind in ("qdisc", "class")]
+    show += [f"{form} filter show dev eth9 parent {parent}" for parent in parents]
+    script = [
+        "ip link add eth9 numtxqueues 1 type veth peer eth8",
+        "ip link set dev eth9 up",
+        *(f"{line} || echo REFUSED" for line in lines),
+        f"echo {BEGIN[:5]}''{BEGIN[5:]}",
+        *(f"tc {words}" for words in show),
+        f"echo {END[:4]}''{END[4:]}",
+        "exit",
+    ]
+    done = subprocess.run(
+        [sys.executable, "-m", "sojourn.cli", "linux", "shell", str(ROOT / "examples/home.toml")],
+        check=False,
+        input=f"cat > /tmp/s <<'XX'\n{chr(10).join(script)}\nXX\nsh /tmp/s\nexit\n",
+        capture_output=True,
+        text=True,
+        timeout=120,
+        env=os.environ | {"COLUMNS": "999"},
+    )
+    assert done.returncode == 0, done.stderr
+    output = done.stdout.replace("\r", "")
+    assert output.count("REFUSED") == len(lines), output[-3000:]  # each as it is typed
+    return output.partition(f"{BEGIN}\n")[2].partition(END)[0]
+
+
+def plain(plan: Any) -> Any:
+    """A plan without what a kernel fills in, and with its classes in order."""
+    if isinstance(plan, dict):
+        found = {key: plain(value) for key, value in plan.items() if key != "hz"}
+        if "classes" in found:
+            found["classes"].sort(key=lambda one: one["id"])
+        return found
+    return [plain(one) for one in plan] if isinstance(plan, list) else plan
+
+
+def read_back(text: str) -> dict[str, Any]:
+    """The plan of the queue that is shown."""
+    reading = read([("eth9", text)], {})
+    assert reading.problems == [], text
+    hosts = {IPv4Address("10.0.0.1") + number: number for number in range(3)}
+    built = build(reading.devices["eth9"], hosts)
+    assert built.problems == []
+    assert built.queue is not None
+    found: dict[str, Any] = plain(json.loads(_core.parse_queue(built.queue)))
+    return found
+
+
+@pytest.mark.usefixtures("kernel")
+@pytest.mark.parametrize("kind", TREES)
+def test_linux_shows_what_was_meant(kind: str) -> None:
+    made = _core.parse_queue(TREES[kind])
+    lines = _core.queue_commands(made, "eth9")
+    assert read_back(shown(lines, "-d")) == plain(json.loads(made))
+
+
+@pytest.mark.usefixtures("kernel")
+def test_its_json_says_the_same() -> None:
+    """But for TBF's peak rate and DRR's quantum, which it leaves out."""
+    for kind in ("ets", "htb", "hfsc"):
+        lines = _core.queue_commands(_core.parse_queue(TREES[kind]), "eth9")
+        assert read_back(shown(lines, "-j -d")) == read_back(shown(lines, "-d"))
+    flow = _core.queue_commands(_core.parse_queue("prio; filter flow divisor 2 to 1:1"), "eth9")
+    assert read_back(shown(flow, "-j -d"))["tree"]["filters"][0]["divisor"] == 2
+
+
+@pytest.mark.usefixtures("kernel")
+def test_linux_takes_every_discipline_in_a_class() -> None:
+    classes = "; ".join(f"qdisc parent 1:{n + 1:x} {leaf}" for n, leaf in enumerate(LEAVES[:16]))
+    text = shown(_core.queue_commands(_core.parse_queue(f"prio bands 16; {classes}"), "eth9"), "-d")
+    assert text.count("\nqdisc ") >= 16 + 1
