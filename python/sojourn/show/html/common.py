@@ -94,8 +94,10 @@ def resolved_queues(results: Results) -> list[Block]:
 
 def _described(params: Mapping[str, Any]) -> str:
     """Return a plan's queue in `tc`'s words, or with its parameters as the plan has them."""
+    text = json.dumps(params)
     try:
-        return _core.queue_to_tc(json.dumps(params))
+        commands = _core.queue_commands(text, "DEV")
+        return _core.queue_to_tc(text) if len(commands) == 1 else "; ".join(commands)
     except NoKernelEquivalent:
         rest = (f"{k} {_said(v)}" for k, v in sorted(params.items()) if k != "name")
         return f"{params.get('name', '')}: {', '.join(rest)}"
