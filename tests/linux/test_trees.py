@@ -12,9 +12,13 @@ from typing import Any
 import pytest
 
 from sojourn import _core
+from sojourn.linux.engine import LinuxEngine
+from sojourn.linux.kernels import Kernel
+from sojourn.scenario import Scenario
 from sojourn.tc import read
 from sojourn.tc.tree import build
 from tests.conftest import ROOT
+from tests.linux.test_engine import row
 from tests.tc.test_written import LEAVES
 
 TREES = {
@@ -53,6 +57,32 @@ TREES = {
     "tbf": "tbf rate 8mbit burst 6000b peakrate 16mbit mtu 3200b child fq_codel limit 300p",
 }
 """By the outermost discipline: its classes, others inside and filters."""
+SCENARIO = """
+duration = "6s"
+warmup = "2s"
+
+[links.line]
+from = "a"
+to = "b"
+rate = "10mbit"
+netem = "delay 10ms"
+queue = "htb default 2; class 1:1 rate 1mbit ceil 9mbit prio 1; class 1:2 rate 8mbit ceil 9mbit; \
+qdisc parent 1:1 fq_codel; qdisc parent 1:2 codel; filter dscp EF to 1:1"
+
+[[flows]]
+from = "a"
+to = "b"
+app = "bulk"
+tcp = "cubic ecn off"
+count = 4
+
+[[flows]]
+name = "call"
+from = "a"
+to = "b"
+app = "voip"
+dscp = "EF"
+"""
 BEGIN, END = "==begin==", "==end=="
 
 
@@ -131,3 +161,17 @@ def test_linux_takes_every_discipline_in_a_class() -> None:
     classes = "; ".join(f"qdisc parent 1:{n + 1:x} {leaf}" for n, leaf in enumerate(LEAVES[:16]))
     text = shown(_core.queue_commands(_core.parse_queue(f"prio bands 16; {classes}"), "eth9"), "-d")
     assert text.count("\nqdisc ") >= 16 + 1
+
+
+def test_a_run_over_a_tree_is_the_simulator_s(kernel: Kernel) -> None:
+    """A call passes by the bulk in its class; drops and marks are those of the classes."""
+    made = Scenario.from_toml(SCENARIO)
+    record = LinuxEngine(kernel).simulate(made.plan_json, 1)
+    assert record.real["links"] == "kernel"
+    assert sum("filter replace" in command for command in record.real["commands"]) == 2
+    linux, simulated = row(record), made.run(seed=1).metrics
+    for name in ("goodput", "call.delay_p95"):
+        assert linux[name] == pytest.approx(simulated[name], rel=0.05), name
+    assert linux["call.packet_loss"] == 0
+    assert linux["drops"] == linux["drops_early"] > 10
+    assert linux["marks"] == 0
