@@ -9,7 +9,6 @@ import pytest
 
 from sojourn.scenario import Scenario, ScenarioError
 from sojourn.study import compare
-from tests.own.commands import invoke
 from tests.own.test_queue import FIFO
 
 TREE: dict[str, Any] = {
@@ -113,16 +112,3 @@ def test_the_own_queue_with_classes_is_compared_too() -> None:
     found = compare(scenario(**asked), seeds=2, subject_to="")
     assert found.choices == ["tiers", "short", "codel"]
     assert found.answer().startswith("short has the lowest")
-
-
-def test_a_best_queue_with_classes_that_is_configured_stays(tmp_path: Path) -> None:
-    file = tmp_path / "s.toml"
-    file.write_text(
-        'duration = "3s"\n[queues]\ntiers = "htb default 1; class 1:1 rate 9mbit codel"\n'
-        '[links.up]\nfrom = "a"\nto = "b"\nrate = "10mbit"\nnetem = "delay 5ms"\nqueue = "tiers"\n'
-        '[[flows]]\nfrom = "a"\nto = "b"\napp = "bulk"\ncount = 4\nstart = "uniform 0s 1s"\n'
-        '[question]\nby = "sojourn_p95"\nsubject_to = ""\nqueues = ["pfifo limit 1000p"]\n'
-    )
-    shown = invoke("compare", str(file), "--seeds", "3")
-    assert "tiers is configured already and is the best: no change is needed." in shown
-    assert "kernel equivalent" not in shown

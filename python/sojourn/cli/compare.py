@@ -354,8 +354,6 @@ def show(found: Comparison | AcrossEngines, scenario: Scenario, chosen: Chosen) 
         output.console().print(f"\n{told}", markup=False, highlight=False)
     if found.decided and found.policy_of is not None:
         serving(found, scenario, found.policy_of)
-    elif found.decided and found.winners[0].choice == own and scenario.has_classes:
-        typer.echo(f"\n{own} is configured already and is the best: no change is needed.")
     elif found.decided:
         deploy.show(scenario.with_queue(found.winners[0].choice))
 
