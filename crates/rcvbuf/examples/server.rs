@@ -1,4 +1,4 @@
-//! A server that counts datagrams on port 5140 and has its receive buffer adapt; Ctrl-C ends it.
+//! A server that counts datagrams on port 5140 and adapts its receive buffer; Ctrl-C ends it.
 
 use sojourn_rcvbuf::buffer::Params;
 use sojourn_rcvbuf::own::Adaptive;

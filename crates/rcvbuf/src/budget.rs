@@ -1,18 +1,20 @@
-//! One budget over all tuned sockets.
+//! Division of one budget among all tuned sockets.
 
 use sojourn_units::Bytes;
 
-/// What a socket wants, and what it cannot go below: the size it had, or what it holds.
+/// Sizes of one socket: its wanted size and its least size, the larger of original size and
+/// occupancy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Claim {
-    /// Least size.
+    /// Least size in bytes.
     pub least: Bytes,
-    /// Wanted size; at least `least`.
+    /// Wanted size in bytes; at least `least`.
     pub wanted: Bytes,
 }
 
-/// Divides `budget` fairly: nobody is given less than another and less than he wants, but all are given
-/// their least, even if that is more than the budget.
+/// Returns the max-min fair division of `budget` in bytes: no socket gets more than it wants, and
+/// all sockets below their wanted size get the same size. Each socket gets at least its least size,
+/// even if the sum then exceeds the budget.
 pub fn divide(budget: Bytes, claims: &[Claim]) -> Vec<Bytes> {
     let wanted: u128 = claims.iter().map(|claim| u128::from(claim.wanted)).sum();
     if wanted <= u128::from(budget) {
@@ -20,7 +22,7 @@ pub fn divide(budget: Bytes, claims: &[Claim]) -> Vec<Bytes> {
     }
     let given =
         |level: Bytes| claims.iter().map(move |claim| claim.wanted.min(level).max(claim.least));
-    // The highest level at which the sum fits: the sum does not fall as the level rises.
+    // Bisection of the highest level whose sum fits: the sum does not fall as the level rises.
     let (mut fits, mut exceeds) = (0, claims.iter().map(|claim| claim.wanted).max().unwrap_or(0));
     while exceeds - fits > 1 {
         let middle = fits + (exceeds - fits) / 2;

@@ -1,4 +1,5 @@
-//! What the kernel tells of UDP sockets: `sock_diag`, or `/proc/PID/net/udp` where that is not to be had.
+//! The kernel's reports of UDP sockets: `sock_diag`, or `/proc/PID/net/udp` where `sock_diag` is
+//! not available.
 
 use crate::procfs;
 use netlink_packet_core::{
@@ -19,44 +20,45 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::thread;
 
-/// Bytes that one message of the kernel's may have; a dump has at most 32 KiB in each.
+/// Largest message of the kernel in bytes; a message of a dump has at most 32 KiB.
 const MESSAGE: usize = 1 << 16;
 
-/// A UDP socket as the kernel tells of it. Sizes are bytes of memory charged.
+/// A UDP socket as reported by the kernel. Sizes are in bytes of charged memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Reading {
-    /// Inode of the socket, which no other open socket has.
+    /// Inode of the socket; unique among open sockets.
     pub inode: u64,
-    /// Number that no other socket of this boot ever has, if known.
+    /// Cookie: a number that is unique among the sockets of this boot, if known.
     pub cookie: Option<u64>,
-    /// Address and port it is bound to.
+    /// Local address and port.
     pub local: SocketAddr,
-    /// Its peer; the unspecified address if it has none.
+    /// Address and port of the peer; the unspecified address without a peer.
     pub remote: SocketAddr,
-    /// Number of the device that it is bound to; 0 if to none.
+    /// Index of the device to which the socket is bound; 0 without a device.
     pub interface: u32,
-    /// What it holds (`sk_rmem_alloc`).
+    /// Memory of the packets in the buffer, in bytes (`sk_rmem_alloc`).
     pub occupied: u64,
-    /// What it may hold (`sk_rcvbuf`), if known.
+    /// Size of the buffer in bytes (`sk_rcvbuf`), if known.
     pub size: Option<u64>,
-    /// Packets dropped for any reason since it was made (`sk_drops`, 32 bits that wrap).
+    /// Packets dropped for any reason since the socket's creation (`sk_drops`, a 32-bit counter
+    /// that wraps).
     pub drops: u32,
 }
 
-/// Where readings come from.
+/// Source of readings.
 #[derive(Debug)]
 pub enum Source {
     /// `sock_diag`, from inside the network namespace.
     Diag(Diag),
-    /// The tables of a process in the namespace: they lack sizes and cookies.
+    /// The tables in `/proc/PID/net` of a process in the namespace: they lack sizes and cookies.
     Table(PathBuf),
 }
 
 impl Source {
-    /// Appends the UDP sockets of `families`, bound to `port` if given.
+    /// Appends the UDP sockets of `families`; only those bound to `port`, if given.
     ///
     /// # Errors
-    /// If the kernel does not tell.
+    /// A kernel that does not answer.
     pub fn read(
         &mut self,
         families: Families,
@@ -69,11 +71,12 @@ impl Source {
         }
     }
 
-    /// Appends one socket, by address, in time that does not depend on how many there are. False if it is
-    /// not there, or cannot be told from others on its port.
+    /// Appends one socket, found by its address in time independent of the number of sockets.
+    /// Returns false if the socket is not found, or cannot be distinguished from others on its
+    /// port.
     ///
     /// # Errors
-    /// If the kernel does not tell.
+    /// A kernel that does not answer.
     pub fn read_one(&mut self, of: &Reading, out: &mut Vec<Reading>) -> io::Result<bool> {
         match self {
             Self::Diag(diag) => diag.read_one(of, out),
@@ -81,26 +84,26 @@ impl Source {
         }
     }
 
-    /// Whether sizes and cookies are among what it tells.
+    /// Returns whether readings have sizes and cookies.
     pub fn tells_sizes(&self) -> bool {
         matches!(self, Self::Diag(_))
     }
 }
 
-/// Families of addresses.
+/// Address families.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Families {
     /// IPv4.
     pub v4: bool,
-    /// IPv6, which sockets of both have.
+    /// IPv6; includes sockets that serve both families.
     pub v6: bool,
 }
 
 impl Families {
-    /// Both.
+    /// Both families.
     pub const BOTH: Self = Self { v4: true, v6: true };
 
-    /// Adds that of an address.
+    /// Adds the family of an address.
     pub fn add(&mut self, address: SocketAddr) {
         match address {
             SocketAddr::V4(_) => self.v4 = true,
@@ -109,7 +112,8 @@ impl Families {
     }
 }
 
-/// A netlink socket that belongs to one network namespace, wherever its owner goes.
+/// A netlink socket that belongs to one network namespace, regardless of the namespace of its
+/// owner.
 pub struct Diag {
     socket: Socket,
     sequence: u32,
@@ -123,24 +127,25 @@ impl std::fmt::Debug for Diag {
 }
 
 impl Diag {
-    /// One in our own network namespace.
+    /// Opens a socket in the network namespace of this process.
     ///
     /// # Errors
-    /// If the kernel has no `sock_diag`, or a filter denies it.
+    /// A kernel without `sock_diag`, or a filter that denies it.
     pub fn open() -> io::Result<Self> {
         let mut socket = Socket::new(NETLINK_SOCK_DIAG)?;
         socket.bind_auto()?;
         socket.connect(&NetlinkAddr::new(0, 0))?;
         let mut diag = Self { socket, sequence: 0, buffer: vec![0; MESSAGE] };
-        // Without `udp_diag` the socket opens, but nothing is told.
+        // Without `udp_diag` the socket opens, but the kernel does not answer.
         diag.read(Families { v4: true, v6: false }, Some(1), &mut Vec::new())?;
         Ok(diag)
     }
 
-    /// One in the network namespace of `/proc/PID/ns/net`, by a thread that goes there and ends.
+    /// Opens a socket in the network namespace of `/proc/PID/ns/net`, by a temporary thread that
+    /// enters it.
     ///
     /// # Errors
-    /// `EPERM` without `CAP_SYS_ADMIN` there and here.
+    /// `EPERM` without `CAP_SYS_ADMIN` in both namespaces.
     pub fn open_in(namespace: &Path) -> io::Result<Self> {
         let namespace = File::open(namespace)?;
         thread::scope(|scope| {
@@ -177,7 +182,7 @@ impl Diag {
 
     fn read_one(&mut self, of: &Reading, out: &mut Vec<Reading>) -> io::Result<bool> {
         let Some(cookie) = of.cookie else { return Ok(false) };
-        // The kernel looks it up as for a packet: from the peer, to the socket.
+        // The kernel looks the socket up as for a packet: from the peer to the socket.
         let id = SocketId {
             source_port: of.remote.port(),
             destination_port: of.local.port(),
@@ -189,7 +194,7 @@ impl Diag {
         self.request(NLM_F_REQUEST, if of.local.is_ipv4() { AF_INET } else { AF_INET6 }, id)?;
         match self.answer(out, true) {
             Ok(()) => Ok(true),
-            // Nobody, or another one.
+            // No socket, or another socket, has this address.
             Err(error)
                 if matches!(Errno::from_io_error(&error), Some(Errno::NOENT | Errno::STALE)) =>
             {
@@ -219,7 +224,7 @@ impl Diag {
         Ok(())
     }
 
-    /// Reads until the end of a dump, or the `one` socket asked for.
+    /// Reads until the end of a dump, or until the one requested socket if `one`.
     fn answer(&mut self, out: &mut Vec<Reading>, one: bool) -> io::Result<()> {
         let strange = |what: String| io::Error::new(io::ErrorKind::InvalidData, what);
         loop {
@@ -229,7 +234,7 @@ impl Diag {
                 let message = NetlinkMessage::<SockDiagMessage>::deserialize(rest)
                     .map_err(|error| strange(format!("sock_diag: {error}")))?;
                 let step = (message.header.length as usize).next_multiple_of(4).max(16);
-                // What is left of an earlier answer that was given up.
+                // Other messages belong to an earlier, abandoned answer.
                 let ours = message.header.sequence_number == self.sequence;
                 match message.payload {
                     NetlinkPayload::Done(_) if ours => return Ok(()),

@@ -1,34 +1,36 @@
-//! Which drops a larger receive buffer would have prevented.
+//! Drops that a larger receive buffer would have prevented.
 //!
-//! A socket counts its drops in one number (`sk_drops`), whatever the reason. UDP's counters tell reasons, but
-//! for a whole network namespace. Both together bound what was lost at one socket's own buffer: not
-//! more than the namespace's `RcvbufErrors`, and not less than what no other reason can account for. Drops
-//! before any socket (a CPU's backlog, a device) are in neither, and no socket's fault.
+//! A socket has one counter of drops for all reasons (`sk_drops`). UDP's counters distinguish
+//! reasons, but cover a whole network namespace. Together they bound the drops at one socket's own
+//! buffer: at most the namespace's `RcvbufErrors`, and at least the drops that no other reason can
+//! explain. Both exclude drops before any socket (a CPU's backlog, a device), which no socket
+//! causes.
 
 use crate::procfs;
 use std::collections::BTreeMap;
 use std::fs::read_to_string;
 use std::path::Path;
 
-/// UDP's counters of a network namespace, both families together, since it was made.
+/// UDP's counters of a network namespace, sums of both address families, since the namespace's
+/// creation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
-    /// Packets for which a socket's buffer was full (`RcvbufErrors`).
+    /// Packets dropped because a socket's buffer was full (`RcvbufErrors`).
     pub buffer: u64,
-    /// Packets for which UDP had no memory (`MemErrors`).
+    /// Packets dropped because UDP had no memory (`MemErrors`).
     pub memory: u64,
     /// Packets with a wrong checksum (`InCsumErrors`).
     pub checksum: u64,
-    /// All packets that a socket did not get (`InErrors`), which includes the others and what a
-    /// socket's filter refused.
+    /// All packets dropped before delivery to a socket (`InErrors`); includes the other counters
+    /// and drops by socket filters.
     pub all: u64,
 }
 
 impl Counters {
-    /// Reads them from `net`, the folder `/proc/PID/net` of any process in the namespace.
+    /// Reads the counters from `net`, the folder `/proc/PID/net` of any process in the namespace.
     ///
     /// # Errors
-    /// If there is no such process (any more).
+    /// A process that does not exist, or has ended.
     pub fn read(net: &Path) -> std::io::Result<Self> {
         let mut udp = BTreeMap::new();
         procfs::add_snmp(&read_to_string(net.join("snmp"))?, &mut udp);
@@ -43,7 +45,7 @@ impl Counters {
         })
     }
 
-    /// What has been added since `before`.
+    /// Returns the increase since `before`.
     #[must_use]
     pub fn since(self, before: Self) -> Self {
         Self {
@@ -54,7 +56,7 @@ impl Counters {
         }
     }
 
-    /// Packets lost for another reason than a full buffer.
+    /// Returns the number of packets dropped for other reasons than a full buffer.
     fn others(self) -> u64 {
         self.all.saturating_sub(self.buffer).max(self.memory.saturating_add(self.checksum))
     }
@@ -63,23 +65,23 @@ impl Counters {
 /// Drops of one socket by reason, in packets.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
 pub struct Split {
-    /// Its buffer was full: more room helps.
+    /// Drops because the socket's buffer was full; more room helps.
     pub buffer: u64,
-    /// UDP had no memory: more room makes it worse.
+    /// Drops because UDP had no memory; more room makes it worse.
     pub memory: u64,
-    /// Wrong checksums.
+    /// Drops because of a wrong checksum.
     pub checksum: u64,
-    /// A filter of the socket's, or unknown.
+    /// Drops by the socket's filter, or for an unknown reason.
     pub other: u64,
 }
 
 impl Split {
-    /// All of them.
+    /// Returns the number of all drops.
     pub fn total(self) -> u64 {
         self.buffer + self.memory + self.checksum + self.other
     }
 
-    /// Adds another span's.
+    /// Adds the drops of another interval.
     pub fn add(&mut self, more: Self) {
         self.buffer += more.buffer;
         self.memory += more.memory;
@@ -88,8 +90,8 @@ impl Split {
     }
 }
 
-/// `drops` of one socket by reason, given what the namespace counted in the same time (or a little
-/// longer). In doubt, in proportion to what was counted.
+/// Divides `drops` of one socket by reason, given the namespace's counts in the same time (or
+/// slightly longer). Where the bounds leave a choice, divides in proportion to the counts.
 pub fn split(drops: u64, counted: Counters) -> Split {
     let others = counted.others();
     let least = drops.saturating_sub(others);
@@ -102,7 +104,7 @@ pub fn split(drops: u64, counted: Counters) -> Split {
     Split { buffer, memory, checksum, other: rest - memory - checksum }
 }
 
-/// `whole` times `some` of `all`, rounded down.
+/// Returns `whole` times `some` / `all`, rounded down.
 fn part(whole: u64, some: u64, all: u64) -> u64 {
     if all == 0 {
         0

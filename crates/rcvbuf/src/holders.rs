@@ -1,4 +1,4 @@
-//! Who has which socket open, among the processes that are followed.
+//! Open sockets of the followed processes.
 
 use crate::process::{self, Open, Process};
 use crate::refusal::{Refusal, looking_into};
@@ -6,29 +6,30 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::io;
 use std::os::fd::OwnedFd;
 
-/// Holders of one socket that are remembered: one suffices, more are for when it ends.
+/// Largest number of remembered holders of one socket: one suffices, the others replace it when it
+/// ends.
 const MOST: usize = 4;
 
-/// Processes and what they hold.
+/// Processes and their open sockets.
 #[derive(Debug, Default)]
 pub(crate) struct Holders {
     processes: BTreeMap<u32, Process>,
     by_inode: HashMap<u64, Vec<(u32, i32)>>,
-    /// Those that we may not look into.
+    /// Processes that may not be inspected.
     pub(crate) refused: BTreeMap<u32, Refusal>,
 }
 
-/// Why a socket cannot be had.
+/// Reason why a socket cannot be accessed.
 #[derive(Debug)]
 pub(crate) enum Failure {
-    /// None of the processes that are followed has it open.
+    /// None of the followed processes has it open.
     Nobody,
-    /// We may not.
+    /// A permission is missing.
     Refused(Refusal),
 }
 
 impl Holders {
-    /// Follows exactly these processes, as far as they are alive, and looks at what each holds.
+    /// Follows exactly these processes, if they are alive, and reads their open sockets.
     pub(crate) fn follow(&mut self, pids: &BTreeSet<u32>) {
         self.processes.retain(|pid, process| pids.contains(pid) && process.alive());
         self.refused.retain(|pid, _| pids.contains(pid));
@@ -56,7 +57,7 @@ impl Holders {
         }
     }
 
-    /// Follows whoever holds one of `inodes`, among all processes that we can see.
+    /// Follows all processes that hold one of `inodes`, among all visible processes.
     pub(crate) fn search(&mut self, inodes: &BTreeSet<u64>) {
         self.refused.clear();
         for pid in process::all() {
@@ -80,12 +81,12 @@ impl Holders {
         }
     }
 
-    /// Forgets processes that have ended.
+    /// Removes processes that have ended.
     pub(crate) fn bury(&mut self) {
         self.retain(Process::alive);
     }
 
-    /// Forgets processes that are not among these, or have ended.
+    /// Removes processes that are not in `pids`, or have ended.
     pub(crate) fn keep(&mut self, pids: &BTreeSet<u32>) {
         self.retain(|process| pids.contains(&process.pid) && process.alive());
     }
@@ -99,23 +100,23 @@ impl Holders {
         });
     }
 
-    /// The processes that are followed.
+    /// Returns the followed processes.
     pub(crate) fn processes(&self) -> impl Iterator<Item = &Process> {
         self.processes.values()
     }
 
-    /// Whether anybody has it open.
+    /// Returns whether a followed process has the socket open.
     pub(crate) fn hold(&self, inode: u64) -> bool {
         self.by_inode.contains_key(&inode)
     }
 
-    /// The first living process that has it open.
+    /// Returns the first living process that has the socket open.
     pub(crate) fn holder(&self, inode: u64) -> Option<&Process> {
         let holders = self.by_inode.get(&inode)?;
         holders.iter().find_map(|(pid, _)| self.processes.get(pid).filter(|p| p.alive()))
     }
 
-    /// Does something with a copy of the socket, and closes it at once.
+    /// Calls `work` with a copy of the socket's descriptor, and closes the copy at once.
     pub(crate) fn with<R>(
         &self,
         inode: u64,
@@ -130,7 +131,7 @@ impl Holders {
                     drop(copy);
                     return done.map_err(|error| Failure::Refused(looking_into(pid, &error)));
                 }
-                // It has ended, or closed it.
+                // The process has ended, or has closed the socket.
                 Err(error) if matches!(error.raw_os_error(), Some(3 | 9)) => {}
                 Err(error) => refused = Some(looking_into(pid, &error)),
             }

@@ -1,8 +1,9 @@
-//! What sockets were like before they were tuned, on disk: whatever ends us, it can be put back.
+//! Journals: the settings of sockets before the first change, on disk, so that they can be restored
+//! after any end of the process.
 //!
-//! One file a tuner, written whole (temporary file, fsync, rename, fsync of the folder) before a socket is
-//! first changed. It goes with its last entry. Cookies count within one boot, so a journal of another
-//! boot is of nobody.
+//! Each tuner has one file. It is written completely (temporary file, fsync, rename, fsync of the
+//! folder) before the first change of a socket, and removed with its last entry. Cookies are unique
+//! only within a boot, so the entries of an earlier boot refer to no socket.
 
 use crate::process::{Process, namespace_number};
 use crate::socket::Setting;
@@ -16,36 +17,37 @@ use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// Bytes of a journal that are read at most; the most sockets that can be followed need less.
+/// Largest size of a journal that is read, in bytes; the largest possible number of followed
+/// sockets needs less.
 const SIZE: u64 = 64 << 20;
 const VERSION: u32 = 1;
 const PREFIX: &str = "rcvbuf-";
-/// One process may have several tuners.
+/// Number of the next journal: one process may have several tuners.
 static NEXT: AtomicU32 = AtomicU32::new(0);
 
 /// A socket that is, or was, tuned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Entry {
-    /// Number that no other socket of this boot ever has.
+    /// Cookie: a number that is unique among the sockets of this boot.
     pub cookie: u64,
-    /// Its inode.
+    /// Inode of the socket.
     pub inode: u64,
-    /// Address and port it is bound to.
+    /// Local address and port.
     pub local: SocketAddr,
-    /// What it was like.
+    /// Setting before the first change.
     pub before: Setting,
 }
 
-/// The process that tunes.
+/// Process of a tuner.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Owner {
-    /// Its number.
+    /// PID.
     pub pid: u32,
-    /// When it started, in clock ticks after boot.
+    /// Start time in clock ticks after boot.
     pub start: u64,
-    /// The PID namespace in which `pid` counts.
+    /// PID namespace of `pid`.
     pub namespace: u64,
-    /// The boot.
+    /// Identifier of the boot.
     pub boot: String,
 }
 
@@ -60,7 +62,8 @@ impl Owner {
         })
     }
 
-    /// Whether it still runs. What cannot be known, as of another PID namespace, counts as yes.
+    /// Returns whether the process still runs. If this cannot be determined, as in another PID
+    /// namespace, returns true.
     pub fn alive(&self) -> bool {
         if boot().is_ok_and(|boot| boot != self.boot) {
             return false;
@@ -84,11 +87,12 @@ struct Contents {
     sockets: Vec<Entry>,
 }
 
-/// Where journals are kept unless told otherwise: the folder that systemd made for us
-/// (`$RUNTIME_DIRECTORY`), `/run/sojourn/rcvbuf` for root, `$XDG_STATE_HOME/sojourn/rcvbuf` for others.
+/// Returns the default folder of journals: the folder that systemd created for this service
+/// (`$RUNTIME_DIRECTORY`), `/run/sojourn/rcvbuf` for root, `$XDG_STATE_HOME/sojourn/rcvbuf` for
+/// other users.
 ///
 /// # Errors
-/// If there is no home.
+/// Neither `XDG_STATE_HOME` nor `HOME` is set.
 pub fn default_folder() -> io::Result<PathBuf> {
     let absolute =
         |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
@@ -106,7 +110,7 @@ pub fn default_folder() -> io::Result<PathBuf> {
         })
 }
 
-/// Our journal.
+/// Journal of this tuner.
 #[derive(Debug)]
 pub struct Journal {
     folder: PathBuf,
@@ -115,22 +119,22 @@ pub struct Journal {
     entries: BTreeMap<u64, Entry>,
 }
 
-/// Another's journal, or one left behind.
+/// Journal of another tuner, running or ended.
 #[derive(Debug)]
 pub struct Found {
-    /// Its file.
+    /// Path of the file.
     pub path: PathBuf,
-    /// Whose it is.
+    /// Process of its tuner.
     pub owner: Owner,
-    /// What was noted.
+    /// Entries.
     pub sockets: Vec<Entry>,
 }
 
-/// Nobody else is at the journals of the folder while this lives.
+/// Exclusive lock of a folder: no other process uses its journals during the lock's lifetime.
 #[derive(Debug)]
 pub struct Lock(#[expect(dead_code, reason = "held")] File);
 
-/// Makes the folder if need be, and makes sure that it is ours alone.
+/// Creates the folder if necessary, and checks that only this user can write to it.
 fn prepare(folder: &Path) -> io::Result<()> {
     DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
     let found = std::fs::symlink_metadata(folder)?;
@@ -142,10 +146,10 @@ fn prepare(folder: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Waits for whoever is at the journals.
+/// Locks the folder; waits while another process uses its journals.
 ///
 /// # Errors
-/// If there is no folder.
+/// A folder that does not exist.
 pub fn lock(folder: &Path) -> io::Result<Lock> {
     let file = File::open(folder)?;
     flock(&file, FlockOperation::LockExclusive)?;
@@ -153,10 +157,10 @@ pub fn lock(folder: &Path) -> io::Result<Lock> {
 }
 
 impl Journal {
-    /// A journal in `folder`, without entries, so without a file.
+    /// Returns a journal in `folder`, without entries and therefore without a file.
     ///
     /// # Errors
-    /// If the folder cannot be had.
+    /// A folder that cannot be created, or that other users can write to.
     pub fn new(folder: &Path) -> io::Result<Self> {
         prepare(folder)?;
         let owner = Owner::me()?;
@@ -165,16 +169,16 @@ impl Journal {
         Ok(Self { folder: folder.into(), path: folder.join(name), owner, entries: BTreeMap::new() })
     }
 
-    /// The folder.
+    /// Returns the folder.
     pub fn folder(&self) -> &Path {
         &self.folder
     }
 
-    /// Notes sockets, on disk when this returns. Those that another tuner has are not noted, but
-    /// returned with its number.
+    /// Adds entries; they are on disk when this returns. Returns the cookies of the sockets that
+    /// another tuner already tunes, with the PID of that tuner; these are not added.
     ///
     /// # Errors
-    /// If it cannot be written; then nothing is noted.
+    /// A file that cannot be written; then no entry is added.
     pub fn add(&mut self, entries: &[Entry]) -> io::Result<Vec<(u64, u32)>> {
         let _lock = lock(&self.folder)?;
         let others: Vec<Found> = all(&self.folder)?
@@ -201,10 +205,10 @@ impl Journal {
         Ok(taken)
     }
 
-    /// Forgets sockets that are gone, or as they were.
+    /// Removes sockets that are closed or restored.
     ///
     /// # Errors
-    /// If it cannot be written.
+    /// A file that cannot be written.
     pub fn remove(&mut self, cookies: &[u64]) -> io::Result<()> {
         let before = self.entries.len();
         self.entries.retain(|cookie, _| !cookies.contains(cookie));
@@ -221,7 +225,7 @@ impl Journal {
     }
 }
 
-/// Writes a journal whole; without sockets it is removed.
+/// Writes a journal completely; removes the file if it has no sockets.
 fn write(path: &Path, owner: &Owner, sockets: Vec<Entry>) -> io::Result<()> {
     let folder = path.parent().unwrap_or(Path::new("/"));
     if sockets.is_empty() {
@@ -241,10 +245,10 @@ fn write(path: &Path, owner: &Owner, sockets: Vec<Entry>) -> io::Result<()> {
     File::open(folder)?.sync_all()
 }
 
-/// All journals in `folder`, which need not exist.
+/// Returns all journals in `folder`; none if the folder does not exist.
 ///
 /// # Errors
-/// If one cannot be read: its name, and what is wrong with it.
+/// A journal that cannot be read: its name and the fault.
 pub fn all(folder: &Path) -> io::Result<Vec<Found>> {
     let entries = match read_dir(folder) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
@@ -281,10 +285,10 @@ fn read(path: &Path) -> io::Result<Found> {
 }
 
 impl Found {
-    /// Keeps only the sockets of these cookies; without any the file goes.
+    /// Keeps only the sockets with these cookies; removes the file if none remain.
     ///
     /// # Errors
-    /// If it cannot be written.
+    /// A file that cannot be written.
     pub fn keep(&mut self, cookies: &[u64]) -> io::Result<()> {
         self.sockets.retain(|entry| cookies.contains(&entry.cookie));
         write(&self.path, &self.owner, self.sockets.clone())

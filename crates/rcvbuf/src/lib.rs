@@ -1,24 +1,28 @@
-//! Receive buffers of running UDP servers, watched and adapted from outside.
+//! Observation and control, from outside, of the receive buffers of running UDP servers.
 //!
-//! A policy of `sojourn_buffer` decides; this crate lets it see the sockets of programs that know
-//! nothing of it, and carries out what it decides. [`tuner::Tuner`] follows a server; [`own::Adaptive`]
-//! does the same for a socket of one's own (`examples/server.rs`).
+//! A policy of `sojourn_buffer` decides the sizes. This crate observes the sockets of unmodified
+//! programs and applies the policy's decisions. [`tuner::Tuner`] follows a server;
+//! [`own::Adaptive`] does the same for a socket of the calling program (`examples/server.rs`).
 //!
-//! # How it sees and acts
-//! The kernel tells of sockets by `sock_diag` (`diag`), from inside their network namespace. A descriptor
-//! is copied out of the server (`pidfd_getfd`, `process`) for the moment of a change only: a copy that is
-//! held keeps the port bound after the server has died, so that it could not start again.
+//! # Observation and changes
+//! The kernel reports sockets through `sock_diag` (`diag`), from inside their network namespace. A
+//! descriptor is copied out of the server (`pidfd_getfd`, `process`) only for the moment of a
+//! change: a copy that stays open would keep the port bound after the server's end, and the server
+//! could not restart.
 //!
 //! # Invariants
-//! * Before a socket is first changed, what it was is on disk ([`journal`]); [`restore()`](restore::restore)
-//!   puts it back after a `kill -9`, found by its cookie, which no other socket of this boot has.
-//! * A process is known by a descriptor of it, so that a number used again is never mistaken for it.
-//! * A socket is never smaller than it was, and all together never larger than the budget (`budget`).
-//! * Growth answers drops at the socket's own buffer only (`drops`).
+//! * Before the first change of a socket, its original setting is on disk ([`journal`]). After a
+//!   `kill -9`, [`restore()`](restore::restore) restores it; the socket is found by its cookie,
+//!   which is unique within a boot.
+//! * A process is identified by a pidfd, so that a reused PID is never mistaken for it.
+//! * A socket's buffer is never smaller than its original size. Growth never takes the sum of all
+//!   sizes above the budget (`budget`).
+//! * Buffers grow only in response to drops at the socket's own buffer (`drops`).
 //!
-//! Sizes are the kernel's own: bytes of memory charged, twice what a program asks for.
+//! Sizes are in the kernel's units: bytes of charged memory, twice the size that a program
+//! requests.
 
-/// The policies and their words.
+/// Policies and their parameters.
 pub use sojourn_buffer as buffer;
 
 mod budget;
@@ -41,6 +45,6 @@ pub mod target;
 mod tracked;
 pub mod tuner;
 
-/// Memory that a dropped packet is taken for: a full Ethernet frame as most drivers store it. The kernel
-/// counts packets dropped, not bytes.
+/// Memory attributed to one dropped packet, in bytes: a full Ethernet frame as most drivers store
+/// it. The kernel counts dropped packets, not bytes.
 pub const PACKET: u64 = 2304;

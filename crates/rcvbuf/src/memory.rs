@@ -1,4 +1,4 @@
-//! How much memory sockets may take: of the machine, of UDP, of the servers' control groups.
+//! Memory available to sockets: of the machine, of UDP, of the servers' control groups.
 
 use crate::procfs;
 use sojourn_buffer::Memory;
@@ -7,25 +7,26 @@ use std::collections::BTreeSet;
 use std::fs::read_to_string;
 use std::path::{Path, PathBuf};
 
-/// Share of time waited for memory, of the last ten seconds, above which memory is short.
+/// Share of the last ten seconds in which tasks waited for memory, above which memory is short.
 pub const PRESSURE: f64 = 0.1;
-/// Memory of which less than one part in this many is available is short.
+/// Memory is short if less than one part in this number is available.
 const SHORT: Bytes = 20;
 const PAGE: Bytes = 4096;
 
-/// Memory, as far as it concerns the sockets of some processes.
+/// Memory available to the sockets of some processes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Room {
-    /// The least of the machine's memory and the processes' control groups'. None of it is available
-    /// while memory is short.
+    /// The least of the machine's memory and the control groups' memory. While memory is short, its
+    /// available part is 0.
     pub memory: Memory,
-    /// Bytes that all sockets together may be sized for.
+    /// Limit of the sum of all sizes, in bytes.
     pub budget: Bytes,
-    /// What bounds the budget: `given`, `cgroup`, `udp_mem` or `available`.
+    /// Limit that determines the budget: `given`, `cgroup`, `udp_mem` or `available`.
     pub bound: &'static str,
-    /// Somebody waits for memory, or little is left.
+    /// Whether memory is short: tasks wait for memory, or little is available.
     pub short: bool,
-    /// Share of time waited for memory; `None` if the kernel does not tell (`CONFIG_PSI`).
+    /// Share of time in which tasks waited for memory; `None` if the kernel does not report it
+    /// (`CONFIG_PSI`).
     pub pressure: Option<f64>,
 }
 
@@ -36,7 +37,7 @@ struct Group {
     pressure: Option<f64>,
 }
 
-/// Where to look; other places in tests.
+/// Folders with the kernel's reports; tests use other folders.
 #[derive(Clone, Debug)]
 pub struct Places {
     /// `/proc`.
@@ -52,11 +53,12 @@ impl Default for Places {
 }
 
 impl Places {
-    /// The room for sockets of `processes`, which hold `occupied` bytes now: the least of `given`, and
-    /// of the `share` of UDP's limit and of what is available to the machine and to each group.
+    /// Returns the memory for sockets of `processes`, which occupy `occupied` bytes now. The budget
+    /// is the least of `given`, of `share` of UDP's limit, and of `share` of the memory available
+    /// to the machine and to each group.
     ///
     /// # Errors
-    /// If the machine does not tell of its memory.
+    /// Memory figures of the machine that cannot be read.
     pub fn room(
         &self,
         processes: &[u32],
@@ -100,13 +102,15 @@ impl Places {
         procfs::pressure(&read_to_string(self.proc.join("pressure/memory")).ok()?)
     }
 
-    /// Bytes beyond which UDP drops everything (`net.ipv4.udp_mem`, third number, in pages).
+    /// Returns the limit in bytes above which UDP drops all packets (`net.ipv4.udp_mem`, third
+    /// number, in pages).
     fn udp_limit(&self) -> Option<Bytes> {
         let text = read_to_string(self.proc.join("sys/net/ipv4/udp_mem")).ok()?;
         text.split_whitespace().nth(2)?.parse::<Bytes>().ok()?.checked_mul(PAGE)
     }
 
-    /// The groups with a limit that `/proc/PID/cgroup` names, and their parents with one.
+    /// Returns the control groups in the text of `/proc/PID/cgroup` that have a limit, and their
+    /// parents that have one.
     fn groups(&self, text: &str) -> Vec<Group> {
         let mut found = Vec::new();
         for line in text.lines() {
@@ -114,7 +118,7 @@ impl Places {
             let (Some(controllers), Some(path)) = (parts.next(), parts.next()) else { continue };
             let path = path.trim_start_matches('/');
             if controllers.is_empty() {
-                // Version 2, alone or beside version 1.
+                // Version 2, alone or together with version 1.
                 for root in [self.cgroup.clone(), self.cgroup.join("unified")] {
                     climb(&root, path, version2, &mut found);
                 }
@@ -126,7 +130,8 @@ impl Places {
     }
 }
 
-/// Reads a group and all above it. A container sees its own group as the root, whatever it is called.
+/// Reads a group and all groups above it. A container sees its own group as the root, regardless of
+/// the group's name.
 fn climb(root: &Path, path: &str, read: fn(&Path) -> Option<Group>, found: &mut Vec<Group>) {
     let mut here = root.join(path);
     while here.starts_with(root) {
@@ -153,7 +158,7 @@ fn version2(folder: &Path) -> Option<Group> {
 
 fn version1(folder: &Path) -> Option<Group> {
     let total = number(folder, "memory.limit_in_bytes")?;
-    // No limit is written as the largest number of pages.
+    // A group without a limit has the largest number of pages as its limit.
     if total >= 1 << 62 {
         return None;
     }
@@ -162,7 +167,7 @@ fn version1(folder: &Path) -> Option<Group> {
     Some(Group { memory: Memory { total, available: total.saturating_sub(used) }, pressure: None })
 }
 
-/// Memory of files that the group counts but would give back at once.
+/// Returns the file cache that the group counts but can release at once, in bytes.
 fn cache(folder: &Path, name: &str) -> Bytes {
     let text = read_to_string(folder.join("memory.stat")).unwrap_or_default();
     text.lines().find_map(|line| line.strip_prefix(name)?.trim().parse().ok()).unwrap_or(0)

@@ -1,50 +1,51 @@
-//! What size would have kept every packet.
+//! Estimate of the buffer size that would have prevented every drop.
 //!
-//! While a server has not caught up it is busy, and what it does would be the same had nothing been dropped: the
-//! dropped packets would stand on top of what is held. So a burst needs what is held at its last drop, which
-//! is the size, and the memory of all that it has lost. The kernel counts packets, not their memory, which is
-//! therefore bounded from both sides.
+//! A server that has not caught up is busy, and would do the same work without the drops: the
+//! dropped packets would be in the buffer in addition to its content. So a burst needs the content
+//! at its last drop, which is the size, and the memory of all packets lost in the burst. The kernel
+//! counts packets, not their memory, so the memory is bounded from both sides.
 //!
-//! Invariants: never below what was held; without drops exactly the most that was held; a burst ends when the
-//! server has caught up. What it would have had to do later for the packets that were lost is not counted, so
-//! bursts that follow soon on each other may need more.
+//! Invariants: the estimate is never below the occupancy; without drops it is exactly the largest
+//! occupancy; a burst ends when the server has caught up. The later work for the lost packets is
+//! not counted, so bursts in quick succession may need more.
 
 use crate::PACKET;
 use sojourn_units::{Bytes, Nanos};
 
-/// Memory of the smallest packet: `sk_buff` and a head of 512 bytes.
+/// Memory of the smallest packet in bytes: `sk_buff` and a head of 512 bytes.
 pub const SMALLEST: Bytes = 768;
 
-/// What the bursts of one socket needed.
+/// Size that the bursts of one socket needed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
 pub struct Need {
-    /// Bytes of memory that would have done at least, if all packets lost were the smallest.
+    /// Lower bound in bytes: all lost packets had the smallest size.
     pub least: Bytes,
-    /// The same if they were full Ethernet frames.
+    /// Upper bound in bytes: all lost packets were full Ethernet frames.
     pub most: Bytes,
-    /// Bursts that lost something.
+    /// Number of bursts with losses.
     pub bursts: u64,
-    /// Packets lost in the worst of them.
+    /// Packets lost in the worst burst.
     pub worst: u64,
-    /// Longest time without having caught up in which something was lost, in nanoseconds.
+    /// Longest time without catching up during which packets were lost, in nanoseconds.
     pub longest: Nanos,
 }
 
-/// Sees one socket, look after look.
+/// Meter of one socket over successive passes.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Meter {
     need: Need,
-    /// Packets lost before the last look.
+    /// Packets lost up to the previous pass.
     before: u64,
-    /// Packets that this burst has lost.
+    /// Packets lost in the present burst.
     lost: u64,
-    /// When it had last caught up.
+    /// Last time at which the server had caught up.
     caught_up: Option<Nanos>,
 }
 
 impl Meter {
-    /// A look at `now`: the buffer has this `size` and holds `occupied`, `dropped` packets have found no room
-    /// so far, and a server that holds at most `little` has caught up.
+    /// Records the state at `now`: the buffer has this `size` and holds `occupied` bytes, and
+    /// `dropped` packets have found no room so far. A server with at most `little` bytes in the
+    /// buffer has caught up.
     pub fn look(&mut self, now: Nanos, size: Bytes, occupied: Bytes, dropped: u64, little: Bytes) {
         let more = dropped.saturating_sub(self.before);
         self.before = dropped;
@@ -67,12 +68,13 @@ impl Meter {
         self.need.least = self.need.least.max(with(SMALLEST));
         self.need.most = self.need.most.max(with(PACKET));
         if done {
-            // What was lost since the last look, which may be long ago, was of a burst that is over.
+            // Losses since the previous pass, which may be long ago, belong to a burst that has
+            // ended.
             (self.lost, self.caught_up) = (0, Some(now));
         }
     }
 
-    /// What has been needed so far.
+    /// Returns the estimate so far.
     pub fn need(&self) -> Need {
         self.need
     }

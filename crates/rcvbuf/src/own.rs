@@ -1,6 +1,6 @@
-//! A socket of one's own, with a receive buffer that adapts.
+//! A socket of the calling program with an adaptive receive buffer.
 //!
-//! No permissions are needed, but sizes beyond twice `net.core.rmem_max` take `CAP_NET_ADMIN`.
+//! No permissions are needed, but sizes above twice `net.core.rmem_max` require `CAP_NET_ADMIN`.
 
 use crate::PACKET;
 use crate::drops::{Counters, split};
@@ -16,7 +16,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// The policy of one socket, to be asked by whoever has it: before a batch is received, or every 10 ms.
+/// Policy of one socket. The program calls [`Buffer::observe`] before it receives a batch, or every
+/// 10 ms.
 ///
 /// ```
 /// # use sojourn_rcvbuf::own::Buffer;
@@ -44,10 +45,10 @@ pub struct Buffer {
 }
 
 impl Buffer {
-    /// Begins with a socket as it is.
+    /// Returns a policy for a socket with its present setting.
     ///
     /// # Errors
-    /// If it is not a UDP socket.
+    /// A descriptor that is not a UDP socket.
     pub fn new(socket: impl AsFd, policy: &Params) -> io::Result<Self> {
         if !socket::is_udp(&socket)? {
             return Err(io::Error::new(io::ErrorKind::InvalidInput, "not a UDP socket"));
@@ -67,16 +68,16 @@ impl Buffer {
         })
     }
 
-    /// The size that it had.
+    /// Returns the original size in bytes.
     pub fn before(&self) -> Bytes {
         self.before.size
     }
 
-    /// Asks the policy and does what it says, `now` by any clock that does not go back. The decision's
-    /// size is what the kernel has given.
+    /// Calls the policy and applies its decision. `now` is the time in nanoseconds of any monotonic
+    /// clock. The size in the returned decision is the size that the kernel has given.
     ///
     /// # Errors
-    /// If the socket cannot be asked or changed.
+    /// A socket that cannot be read or changed.
     pub fn observe(&mut self, socket: impl AsFd, now: Nanos) -> io::Result<Decision> {
         let net = Path::new("/proc/self/net");
         if self.refreshed.is_none_or(|at| now.saturating_sub(at) >= SECOND) {
@@ -117,35 +118,36 @@ impl Buffer {
         Ok(decision)
     }
 
-    /// Puts it back as it was; true if it is now exactly so.
+    /// Restores the original setting; returns true if the setting is now exactly the original.
     ///
     /// # Errors
-    /// If it cannot be set.
+    /// A setting that the kernel refuses.
     pub fn restore(&self, socket: impl AsFd) -> io::Result<bool> {
         socket::restore(socket, self.before)
     }
 }
 
-/// What is known of a socket that a thread looks after.
+/// State of a socket that a thread adapts.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Stats {
-    /// Bytes that it holds.
+    /// Memory of the packets in the buffer, in bytes.
     pub occupied: Bytes,
-    /// Most that it held.
+    /// Largest observed occupancy, in bytes.
     pub peak_occupied: Bytes,
-    /// What it may hold.
+    /// Present size in bytes.
     pub size: Bytes,
-    /// Largest size that it had.
+    /// Largest size so far, in bytes.
     pub peak_size: Bytes,
-    /// The size that it had before.
+    /// Original size in bytes.
     pub before: Bytes,
-    /// Packets dropped since it was made.
+    /// Packets dropped since the socket's creation.
     pub drops: u32,
 }
 
-/// A thread that looks after a socket until it is stopped or dropped; then the socket is as it was.
+/// A thread that adapts a socket's receive buffer until it is stopped or dropped; then it restores
+/// the original setting.
 ///
-/// The thread has a copy of the descriptor: the port stays bound until both are closed.
+/// The thread has a copy of the descriptor: the port stays bound until both descriptors are closed.
 #[derive(Debug)]
 pub struct Adaptive {
     stop: Arc<AtomicBool>,
@@ -154,10 +156,10 @@ pub struct Adaptive {
 }
 
 impl Adaptive {
-    /// Begins, looking every `interval` (at least 1 ms).
+    /// Starts the thread; it observes the socket every `interval` nanoseconds (at least 1 ms).
     ///
     /// # Errors
-    /// If it is not a UDP socket.
+    /// A descriptor that is not a UDP socket.
     pub fn start(socket: impl AsFd, policy: &Params, interval: Nanos) -> io::Result<Self> {
         let copy: OwnedFd = socket.as_fd().try_clone_to_owned()?;
         let mut buffer = Buffer::new(&copy, policy)?;
@@ -194,15 +196,15 @@ impl Adaptive {
         Ok(Self { stop, stats, thread: Some(thread) })
     }
 
-    /// What is known of the socket.
+    /// Returns the present state of the socket.
     pub fn stats(&self) -> Stats {
         *self.stats.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Ends it; true if the socket is exactly as it was.
+    /// Stops the thread; returns true if the setting is exactly the original.
     ///
     /// # Errors
-    /// What has stopped it before.
+    /// The error that ended the thread earlier.
     pub fn stop(&mut self) -> io::Result<bool> {
         self.stop.store(true, Ordering::Release);
         let Some(thread) = self.thread.take() else { return Ok(true) };

@@ -1,4 +1,4 @@
-//! Processes, known by a descriptor of them, and the sockets that they have open.
+//! Processes, identified by pidfds, and the sockets that they have open.
 
 use crate::{procfs, socket};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -9,15 +9,16 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 
-/// Descriptors of one process that are looked at, at most.
+/// Largest number of descriptors of one process that are inspected.
 const DESCRIPTORS: usize = 1 << 20;
 
-/// A process. Its number is used again once it has ended; this is not.
+/// A process, identified by a pidfd. The kernel reuses PIDs; a pidfd always refers to the same
+/// process.
 #[derive(Debug)]
 pub struct Process {
-    /// Its number.
+    /// PID.
     pub pid: u32,
-    /// When it started, in clock ticks after boot.
+    /// Start time in clock ticks after boot.
     pub start: u64,
     descriptor: OwnedFd,
 }
@@ -27,7 +28,7 @@ pub struct Process {
 pub struct Open {
     /// Inode of the socket.
     pub inode: u64,
-    /// Number of the descriptor there.
+    /// Number of the descriptor in the process.
     pub number: i32,
 }
 
@@ -36,10 +37,10 @@ fn ended() -> io::Error {
 }
 
 impl Process {
-    /// The process that now has this number.
+    /// Opens the process that has this PID at present.
     ///
     /// # Errors
-    /// `ESRCH` if there is none, `ENOSYS` before Linux 5.3.
+    /// `ESRCH` if no process has this PID, `ENOSYS` before Linux 5.3.
     pub fn open(pid: u32) -> io::Result<Self> {
         let number = i32::try_from(pid).ok().and_then(Pid::from_raw).ok_or_else(ended)?;
         let descriptor = pidfd_open(number, PidfdFlags::empty())?;
@@ -48,46 +49,47 @@ impl Process {
             .and_then(|stat| procfs::start_time(&stat))
             .ok_or_else(ended)?;
         let process = Self { pid, start, descriptor };
-        // What was read is of this process if it is still alive.
+        // The start time is that of this process if the process is still alive.
         if process.alive() { Ok(process) } else { Err(ended()) }
     }
 
-    /// Whether it has not ended.
+    /// Returns whether the process is alive.
     pub fn alive(&self) -> bool {
         let mut fds = [PollFd::new(&self.descriptor, PollFlags::IN)];
         matches!(poll(&mut fds, Some(&Timespec { tv_sec: 0, tv_nsec: 0 })), Ok(0))
     }
 
-    /// A file of it under `/proc`.
+    /// Returns the path of one of its files under `/proc`.
     pub fn path(&self, name: &str) -> PathBuf {
         PathBuf::from(format!("/proc/{}/{name}", self.pid))
     }
 
-    /// What it is called.
+    /// Returns the name of the process (`comm`); empty if it cannot be read.
     pub fn name(&self) -> String {
         read_to_string(self.path("comm")).map(|name| name.trim().to_owned()).unwrap_or_default()
     }
 
-    /// The unit and the container that it runs in.
+    /// Returns the systemd unit and the container of the process.
     pub fn place(&self) -> procfs::Place {
         procfs::Place::read(&read_to_string(self.path("cgroup")).unwrap_or_default())
     }
 
-    /// Number of its network namespace.
+    /// Returns the number of its network namespace.
     ///
     /// # Errors
-    /// `EACCES` if we may not look into it.
+    /// `EACCES` without permission to inspect the process.
     pub fn network(&self) -> io::Result<u64> {
         namespace_number(&self.path("ns/net"))
     }
 
-    /// The sockets that it has open.
+    /// Returns the sockets that it has open.
     ///
     /// # Errors
-    /// `EACCES` if we may not look into it, `ESRCH` once it has ended.
+    /// `EACCES` without permission to inspect the process, `ESRCH` after its end.
     pub fn sockets(&self) -> io::Result<Vec<Open>> {
         let found = match self.links() {
-            // The folder is the owner's; with `CAP_SYS_PTRACE` alone there is still `fdinfo`.
+            // Only the owner may list `fd`; with `CAP_SYS_PTRACE` alone, `fdinfo` is still
+            // readable.
             Err(error) if error.kind() == io::ErrorKind::PermissionDenied => self.infos(),
             other => other,
         };
@@ -119,9 +121,10 @@ impl Process {
             let name = entry?.file_name();
             let Some(name) = name.to_str() else { continue };
             let inode = match inode(name) {
-                // In another user namespace the folder may be open and what is in it not.
+                // In another user namespace the folder may be readable although its entries are
+                // not.
                 Err(error) if error.kind() == io::ErrorKind::PermissionDenied => return Err(error),
-                // Closed meanwhile.
+                // Closed in the meantime.
                 Err(_) => None,
                 Ok(inode) => inode,
             };
@@ -132,11 +135,12 @@ impl Process {
         Ok(found)
     }
 
-    /// A copy of one of its descriptors, if that is the UDP socket we think it is. While it is held the
-    /// socket stays open, even if the process ends: close it at once.
+    /// Returns a copy of one of its descriptors if it still refers to the expected UDP socket. The
+    /// copy keeps the socket open, even after the process has ended: close it at once.
     ///
     /// # Errors
-    /// `EBADF` if it is something else by now, `EPERM` if we may not, `ENOSYS` before Linux 5.6.
+    /// `EBADF` if the descriptor refers to another file, `EPERM` without permission, `ENOSYS`
+    /// before Linux 5.6.
     pub fn take(&self, open: Open) -> io::Result<OwnedFd> {
         let copy = pidfd_getfd(&self.descriptor, open.number, PidfdGetfdFlags::empty())?;
         if socket::inode(&copy)? == open.inode && socket::is_udp(&copy).unwrap_or(false) {
@@ -146,10 +150,11 @@ impl Process {
         }
     }
 
-    /// Whether we may copy descriptors out of it. Nothing is copied: the number asked for is nobody's.
+    /// Returns `Ok` if descriptors may be copied from the process. Copies no descriptor: the
+    /// requested number does not exist.
     ///
     /// # Errors
-    /// As [`take`](Self::take).
+    /// See [`take`](Self::take).
     pub fn may_take(&self) -> io::Result<()> {
         match pidfd_getfd(&self.descriptor, i32::MAX, PidfdGetfdFlags::empty()) {
             Ok(_) | Err(Errno::BADF) => Ok(()),
@@ -157,7 +162,7 @@ impl Process {
         }
     }
 
-    /// The processes that it has started and that still run.
+    /// Returns the PIDs of its running children.
     pub fn children(&self) -> Vec<u32> {
         let Ok(tasks) = read_dir(self.path("task")) else { return Vec::new() };
         let mut children = Vec::new();
@@ -171,7 +176,8 @@ impl Process {
     }
 }
 
-/// Without `CONFIG_PROC_CHILDREN`: everybody whose parent it is.
+/// Returns the children of `parent` where the kernel lacks `CONFIG_PROC_CHILDREN`: all processes
+/// with this parent.
 fn children_of(parent: u32) -> Vec<u32> {
     all()
         .into_iter()
@@ -182,16 +188,16 @@ fn children_of(parent: u32) -> Vec<u32> {
         .collect()
 }
 
-/// Numbers of all processes that we can see.
+/// Returns the PIDs of all visible processes.
 pub fn all() -> Vec<u32> {
     let Ok(entries) = read_dir("/proc") else { return Vec::new() };
     entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect()
 }
 
-/// Number of the namespace that a link such as `/proc/self/ns/net` names.
+/// Returns the number of the namespace to which a link such as `/proc/self/ns/net` refers.
 ///
 /// # Errors
-/// If it cannot be read.
+/// A link that cannot be read, or that names no namespace.
 pub fn namespace_number(link: &std::path::Path) -> io::Result<u64> {
     let target = read_link(link)?;
     let text = target.to_string_lossy();

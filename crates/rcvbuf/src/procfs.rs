@@ -1,13 +1,14 @@
-//! What `/proc` and `/sys` tell, read from their texts.
+//! Parsers of the texts in `/proc` and `/sys`.
 //!
-//! All readers take any text: what is not understood is left out, nothing panics.
+//! Parsers accept any text: they skip unknown parts, and never panic.
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
-/// Start time of a process in clock ticks after boot, from `/proc/PID/stat`; `None` if it is dead.
+/// Returns the start time of a process in clock ticks after boot, from `/proc/PID/stat`; `None` if
+/// the process has ended.
 pub fn start_time(stat: &str) -> Option<u64> {
-    // The name, in parentheses, may contain anything.
+    // The name, in parentheses, may contain any characters.
     let mut fields = stat[stat.rfind(')')? + 1..].split_whitespace();
     if matches!(fields.next()?, "Z" | "X") {
         return None;
@@ -15,17 +16,17 @@ pub fn start_time(stat: &str) -> Option<u64> {
     fields.nth(18)?.parse().ok()
 }
 
-/// Parent of a process, from `/proc/PID/stat`.
+/// Returns the parent of a process, from `/proc/PID/stat`.
 pub fn parent(stat: &str) -> Option<u32> {
     stat[stat.rfind(')')? + 1..].split_whitespace().nth(1)?.parse().ok()
 }
 
-/// Inode of a socket, from where a descriptor's link points (`socket:[123]`).
+/// Returns the inode of a socket, from the target of a descriptor's link (`socket:[123]`).
 pub fn socket_inode(link: &str) -> Option<u64> {
     link.strip_prefix("socket:[")?.strip_suffix(']')?.parse().ok()
 }
 
-/// Inode from a file of `/proc/PID/fdinfo` (Linux 5.14).
+/// Returns the inode, from a file of `/proc/PID/fdinfo` (Linux 5.14).
 pub fn fdinfo_inode(text: &str) -> Option<u64> {
     text.lines().find_map(|line| line.strip_prefix("ino:"))?.trim().parse().ok()
 }
@@ -33,19 +34,19 @@ pub fn fdinfo_inode(text: &str) -> Option<u64> {
 /// A line of `/proc/net/udp` or `udp6`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Line {
-    /// Address and port it is bound to.
+    /// Local address and port.
     pub local: SocketAddr,
-    /// Its peer; the unspecified address if it has none.
+    /// Address and port of the peer; the unspecified address without a peer.
     pub remote: SocketAddr,
-    /// Memory of what it holds.
+    /// Memory of the packets in the buffer, in bytes.
     pub occupied: u64,
     /// Inode.
     pub inode: u64,
-    /// Packets dropped since it was made.
+    /// Packets dropped since the socket's creation.
     pub drops: u32,
 }
 
-/// The sockets of `/proc/net/udp` or `udp6`.
+/// Returns the sockets of `/proc/net/udp` or `udp6`.
 pub fn sockets(table: &str) -> impl Iterator<Item = Line> {
     table.lines().skip(1).filter_map(line)
 }
@@ -65,7 +66,8 @@ fn line(text: &str) -> Option<Line> {
     })
 }
 
-/// `0100007F:0202`: words of the address as the machine stores them.
+/// Parses an address such as `0100007F:0202`; the words of the IP address are in the machine's byte
+/// order.
 fn address(text: &str) -> Option<SocketAddr> {
     let (ip, port) = text.split_once(':')?;
     let port = u16::from_str_radix(port, 16).ok()?;
@@ -87,7 +89,7 @@ fn address(text: &str) -> Option<SocketAddr> {
     Some(SocketAddr::new(ip, port))
 }
 
-/// UDP's counters of `/proc/net/snmp` (a line of names, a line of values), added to `into` by name.
+/// Adds UDP's counters of `/proc/net/snmp` (a line of names, a line of values) to `into` by name.
 pub fn add_snmp(text: &str, into: &mut BTreeMap<String, u64>) {
     let mut lines = text.lines().filter_map(|line| line.strip_prefix("Udp:"));
     let (Some(names), Some(values)) = (lines.next(), lines.next()) else { return };
@@ -99,7 +101,7 @@ pub fn add_snmp(text: &str, into: &mut BTreeMap<String, u64>) {
     }
 }
 
-/// UDP's counters of `/proc/net/snmp6` (`Udp6InErrors 0`), added to `into` by name without `Udp6`.
+/// Adds UDP's counters of `/proc/net/snmp6` (`Udp6InErrors 0`) to `into` by name without `Udp6`.
 pub fn add_snmp6(text: &str, into: &mut BTreeMap<String, u64>) {
     for line in text.lines() {
         let Some((name, value)) =
@@ -114,49 +116,53 @@ pub fn add_snmp6(text: &str, into: &mut BTreeMap<String, u64>) {
     }
 }
 
-/// Packets dropped before any socket because a CPU's backlog was full, from `/proc/net/softnet_stat`.
+/// Returns the number of packets dropped because a CPU's backlog was full, before they reached a
+/// socket, from `/proc/net/softnet_stat`.
 pub fn softnet_dropped(text: &str) -> u64 {
     text.lines()
         .filter_map(|line| u64::from_str_radix(line.split_whitespace().nth(1)?, 16).ok())
         .sum()
 }
 
-/// Packets that devices dropped or had no room for, from `/proc/net/dev`, without `lo`.
+/// Returns the number of packets that devices dropped, on error or for lack of room, from
+/// `/proc/net/dev`, without `lo`.
 pub fn device_dropped(text: &str) -> u64 {
     let one = |line: &str| -> Option<u64> {
         let (name, values) = line.split_once(':')?;
         if name.trim() == "lo" {
             return None;
         }
-        // bytes packets errs drop fifo
+        // Columns: bytes packets errs drop fifo.
         let mut values = values.split_whitespace().skip(3);
         Some(values.next()?.parse::<u64>().ok()?.saturating_add(values.next()?.parse().ok()?))
     };
     text.lines().filter_map(one).sum()
 }
 
-/// A field of `/proc/meminfo` in bytes.
+/// Returns a field of `/proc/meminfo` in bytes.
 pub fn meminfo(text: &str, name: &str) -> Option<u64> {
     let line = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'))?;
     line.split_whitespace().next()?.parse::<u64>().ok()?.checked_mul(1024)
 }
 
-/// A field of `/proc/PID/status`, such as `CapEff`.
+/// Returns a field of `/proc/PID/status`, such as `CapEff`.
 pub fn status<'a>(text: &'a str, name: &str) -> Option<&'a str> {
     text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':')).map(str::trim)
 }
 
-/// Where a process runs, by the name of its control group.
+/// Unit and container of a process, from the name of its control group.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Place {
-    /// Unit of systemd, such as `rsyslog.service`; empty if none.
+    /// systemd unit, such as `rsyslog.service`; empty without a unit.
     pub unit: String,
-    /// First twelve digits of a container's identifier, as container engines print it; empty if none.
+    /// First twelve digits of the container's identifier, as container engines print it; empty
+    /// outside a container.
     pub container: String,
 }
 
 impl Place {
-    /// Reads `/proc/PID/cgroup`. The second version's line, or systemd's own hierarchy, tells the unit.
+    /// Parses `/proc/PID/cgroup`. The unit is in the line of version 2, or of systemd's own
+    /// hierarchy.
     pub fn read(text: &str) -> Self {
         let paths = || text.lines().filter_map(|line| line.splitn(3, ':').nth(2));
         let own = text.lines().find_map(|line| {
@@ -171,7 +177,8 @@ impl Place {
     }
 }
 
-/// `<64 digits>`, `docker-<64 digits>.scope`, `cri-containerd-<64 digits>.scope`, ...
+/// Returns the container's identifier in `<64 digits>`, `docker-<64 digits>.scope`,
+/// `cri-containerd-<64 digits>.scope`, ...
 fn container(part: &str) -> Option<&str> {
     let name = part.strip_suffix(".scope").unwrap_or(part);
     let digits = name.rsplit('-').next()?;
@@ -179,7 +186,8 @@ fn container(part: &str) -> Option<&str> {
     is_one.then(|| &digits[..12])
 }
 
-/// Share of the last ten seconds in which somebody waited for memory, 0 to 1, from `pressure/memory`.
+/// Returns the share of the last ten seconds in which tasks waited for memory, 0 to 1, from
+/// `pressure/memory`.
 pub fn pressure(text: &str) -> Option<f64> {
     let some = text.lines().find_map(|line| line.strip_prefix("some "))?;
     let percent = some.split_whitespace().find_map(|word| word.strip_prefix("avg10="))?;

@@ -1,7 +1,7 @@
-//! Which permission or kernel feature is missing when something is refused.
+//! Diagnosis of refusals: the permission or kernel feature that is missing.
 //!
-//! The kernel says `EPERM` and not why. What is known of us and of the process that we want to look into
-//! narrows it down.
+//! The kernel reports `EPERM` without a reason. Facts about this process and the inspected process
+//! narrow it down.
 
 use crate::procfs;
 use rustix::io::Errno;
@@ -9,45 +9,45 @@ use serde::Serialize;
 use std::fs::read_to_string;
 use std::io;
 
-/// What is missing.
+/// Missing permission or feature.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Missing {
-    /// `CAP_SYS_PTRACE`, to look into other users' processes.
+    /// `CAP_SYS_PTRACE`, for inspecting other users' processes.
     Ptrace,
-    /// `CAP_NET_ADMIN`, to go beyond `net.core.rmem_max`.
+    /// `CAP_NET_ADMIN`, for sizes above `net.core.rmem_max`.
     NetAdmin,
-    /// `CAP_SYS_ADMIN`, to enter another network namespace.
+    /// `CAP_SYS_ADMIN`, for entering another network namespace.
     SysAdmin,
-    /// Yama's `kernel.yama.ptrace_scope` forbids it.
+    /// Permission by Yama: `kernel.yama.ptrace_scope` forbids the access.
     Yama,
-    /// A seccomp filter forbids it.
+    /// Permission by a seccomp filter.
     Seccomp,
-    /// The process is in another user namespace, where our capabilities do not count.
+    /// Capabilities in the process's user namespace, which differs from ours.
     UserNamespace,
-    /// The kernel is too old, or built without it.
+    /// A kernel feature: the kernel is too old, or was built without it.
     Kernel,
-    /// The process does not let itself be looked into (`PR_SET_DUMPABLE`), or a security module does not.
+    /// Permission by the process (`PR_SET_DUMPABLE`), or by a security module.
     Process,
-    /// Another tuner has it.
+    /// An untuned socket: another tuner already tunes it.
     Taken,
-    /// It could not be put back as it was.
+    /// A way to restore the socket's setting exactly.
     Restorable,
-    /// Something else, named in the text.
+    /// Another cause, stated in the text.
     Other,
 }
 
-/// Something that was refused, and what is missing for it.
+/// A refusal and its cause.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Refusal {
-    /// What is missing.
+    /// Missing permission or feature.
     pub missing: Missing,
-    /// The same for people, and what helps.
+    /// Explanation and remedy for the user.
     pub text: String,
 }
 
 impl Refusal {
-    /// With these words.
+    /// Returns a refusal with this text.
     pub fn new(missing: Missing, text: impl Into<String>) -> Self {
         Self { missing, text: text.into() }
     }
@@ -59,30 +59,30 @@ impl std::fmt::Display for Refusal {
     }
 }
 
-/// What decides whether we may look into a process.
+/// Facts that decide whether this process may inspect another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[expect(clippy::struct_excessive_bools, reason = "independent facts")]
 pub struct Facts {
-    /// We have `CAP_SYS_PTRACE`, in our own user namespace.
+    /// This process has `CAP_SYS_PTRACE` in its own user namespace.
     pub ptrace: bool,
-    /// A seccomp filter is over us.
+    /// A seccomp filter applies to this process.
     pub filtered: bool,
-    /// Its user is ours.
+    /// Both processes have the same user.
     pub same_user: bool,
-    /// Its user namespace is ours; `None` if we may not know.
+    /// Both processes are in the same user namespace; `None` if unknown.
     pub same_namespace: Option<bool>,
-    /// We are in the machine's first user namespace.
+    /// This process is in the machine's initial user namespace.
     pub first_namespace: bool,
-    /// `kernel.yama.ptrace_scope`; `None` without Yama.
+    /// Value of `kernel.yama.ptrace_scope`; `None` without Yama.
     pub yama: Option<u8>,
 }
 
-/// Number of the first user namespace (`PROC_USER_INIT_INO`).
+/// Number of the initial user namespace (`PROC_USER_INIT_INO`).
 const FIRST_USER_NAMESPACE: u64 = 0xEFFF_FFFD;
 const CAP_SYS_PTRACE: u32 = 19;
 
 impl Facts {
-    /// What is known of us and of process `pid`.
+    /// Returns the facts about this process and process `pid`.
     pub fn of(pid: u32) -> Self {
         let status = |who: &str| read_to_string(format!("/proc/{who}/status")).unwrap_or_default();
         let (me, other) = (status("self"), status(&pid.to_string()));
@@ -109,13 +109,13 @@ impl Facts {
     }
 }
 
-/// Why we may not look into process `pid`.
+/// Returns the refusal for process `pid`, which this process may not inspect.
 pub fn looking_into(pid: u32, error: &io::Error) -> Refusal {
     let (missing, why) = explain(error, Facts::of(pid));
     Refusal::new(missing, format!("process {pid} cannot be looked into: {why}"))
 }
 
-/// What the error means, given the facts.
+/// Returns the cause of an error and its explanation, given the facts.
 pub fn explain(error: &io::Error, facts: Facts) -> (Missing, String) {
     let errno = Errno::from_io_error(error);
     let denied = errno == Some(Errno::PERM) || errno == Some(Errno::ACCESS);
@@ -167,7 +167,7 @@ pub fn explain(error: &io::Error, facts: Facts) -> (Missing, String) {
 
 const FILTERED: &str = "the seccomp filter that is over us (a container's) forbids pidfd_getfd";
 
-/// We have the capability, and still it is refused.
+/// Returns the cause of a refusal despite `CAP_SYS_PTRACE`.
 fn privileged(facts: Facts) -> (Missing, String) {
     let elsewhere = facts.same_namespace == Some(false)
         || facts.same_namespace.is_none() && !facts.first_namespace;

@@ -1,4 +1,4 @@
-//! Puts sockets back as they were: at a tuner's end, and for tuners that were killed.
+//! Restoring of sockets, at the end of a tuner and for tuners that were killed.
 
 use crate::diag::{Families, Reading, Source};
 use crate::holders::{Failure, Holders};
@@ -11,34 +11,34 @@ use std::io;
 use std::net::SocketAddr;
 use std::path::Path;
 
-/// What became of a socket.
+/// Outcome for a socket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Action {
-    /// It is exactly as it was.
+    /// The setting is exactly as before.
     Restored,
-    /// Its program has set a size of its own meanwhile, which stays.
+    /// The program has set its own size in the meantime; this size stays.
     Left,
-    /// It has been closed.
+    /// The socket has been closed.
     Gone,
-    /// A tuner that runs has it.
+    /// A running tuner tunes it.
     InUse,
-    /// It is not as it was; why not is in the text.
+    /// The setting differs from the original; the text states why.
     Failed,
 }
 
-/// A socket that was tuned, and what became of it.
+/// A socket that was tuned, and its outcome.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Outcome {
-    /// Number that no other socket of this boot ever has.
+    /// Cookie: a number that is unique among the sockets of this boot.
     pub cookie: u64,
-    /// Address and port it is bound to.
+    /// Local address and port.
     pub local: SocketAddr,
-    /// What became of it.
+    /// Outcome.
     pub action: Action,
-    /// The size it had, in bytes as the kernel counts.
+    /// Original size in bytes, as the kernel counts it.
     pub size: u64,
-    /// The same for people.
+    /// Explanation for the user.
     pub text: String,
 }
 
@@ -49,8 +49,8 @@ impl Outcome {
     }
 }
 
-/// Puts one socket back, if one of `holders` has it. `ours` is the size that we set last, if known:
-/// another one is the program's own and stays.
+/// Restores one socket, if one of `holders` has it open. `ours` is the size in bytes that the tuner
+/// set last, if known: any other size was set by the program and stays.
 pub(crate) fn one(holders: &Holders, entry: &Entry, ours: Option<u64>) -> Option<Outcome> {
     let done = holders.with(entry.inode, |copy| {
         if socket::cookie(copy)? != entry.cookie {
@@ -76,14 +76,15 @@ pub(crate) fn one(holders: &Holders, entry: &Entry, ours: Option<u64>) -> Option
     });
     match done {
         Ok(Some(outcome)) => Some(outcome),
-        // The inode is another socket's by now.
+        // The inode now belongs to another socket.
         Ok(None) => Some(Outcome::new(entry, Action::Gone, "closed")),
         Err(Failure::Refused(refusal)) => Some(Outcome::new(entry, Action::Failed, refusal.text)),
         Err(Failure::Nobody) => None,
     }
 }
 
-/// Puts back what `holders` do not have, by looking at all processes and all sockets that we can see.
+/// Restores sockets that are missing from the followed processes, by a search of all visible
+/// processes and sockets.
 pub(crate) fn anywhere(entries: &[(Entry, Option<u64>)]) -> Vec<Outcome> {
     if entries.is_empty() {
         return Vec::new();
@@ -99,7 +100,7 @@ pub(crate) fn anywhere(entries: &[(Entry, Option<u64>)]) -> Vec<Outcome> {
         .collect()
 }
 
-/// A socket that nobody has whom we may look into.
+/// Returns the outcome of a socket that no inspectable process has open.
 fn lost(entry: &Entry, holders: &Holders, seen: &[Reading]) -> Outcome {
     let open = seen.iter().any(|reading| {
         reading.cookie.map_or(reading.inode == entry.inode, |cookie| cookie == entry.cookie)
@@ -118,7 +119,7 @@ fn lost(entry: &Entry, holders: &Holders, seen: &[Reading]) -> Outcome {
     }
 }
 
-/// All UDP sockets of our network namespace and of those of the processes found.
+/// Returns all UDP sockets of this network namespace and of the namespaces of the processes found.
 fn sockets_of(holders: &Holders) -> Vec<Reading> {
     let mut seen = Vec::new();
     let mut look = |mut source: Source| {
@@ -131,18 +132,18 @@ fn sockets_of(holders: &Holders) -> Vec<Reading> {
     for process in holders.processes() {
         look(Source::Table(process.path("net")));
     }
-    // Those that we may not look into still show their namespace's sockets, without cookies.
+    // Processes that may not be inspected still show their namespace's sockets, without cookies.
     for pid in holders.refused.keys() {
         look(Source::Table(format!("/proc/{pid}/net").into()));
     }
     seen
 }
 
-/// Puts back what tuners that were killed had changed, as their journals in `folder` tell. What cannot
-/// be put back stays in the journal.
+/// Restores the changes of killed tuners from their journals in `folder`. Sockets that cannot be
+/// restored stay in the journal.
 ///
 /// # Errors
-/// If a journal cannot be read or written.
+/// A journal that cannot be read or written.
 pub fn restore(folder: &Path) -> io::Result<Vec<Outcome>> {
     if !folder.is_dir() {
         return Ok(Vec::new());
@@ -175,7 +176,8 @@ fn boot_is(boot: &str) -> bool {
     std::fs::read_to_string("/proc/sys/kernel/random/boot_id").is_ok_and(|now| now.trim() == boot)
 }
 
-/// Whether a socket that is like this could be put back exactly, if we may give `most` at most.
+/// Refuses a socket whose setting could not be restored exactly; `most` is the largest permitted
+/// size in bytes.
 pub(crate) fn refuse_unless_restorable(before: socket::Setting, most: u64) -> Result<(), Refusal> {
     let size = before.size;
     if !size.is_multiple_of(2) {

@@ -6,33 +6,34 @@ use sojourn_buffer::Params;
 use sojourn_units::{Bytes, MILLISECOND, Nanos, SECOND};
 use std::path::PathBuf;
 
-/// What a tuner is to do.
+/// Settings of a tuner.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// Whose sockets.
+    /// Sockets to follow.
     pub target: Target,
-    /// Who decides.
+    /// Policy.
     pub policy: Params,
-    /// Time between two looks.
+    /// Time between two passes, in nanoseconds.
     pub interval: Nanos,
-    /// Time between two searches for processes and sockets.
+    /// Time between two searches for processes and sockets, in nanoseconds.
     pub rescan: Nanos,
-    /// Change nothing.
+    /// Whether to change no socket.
     pub dry_run: bool,
-    /// Bytes that all sockets together may be sized for, if less than `share` allows.
+    /// Limit of the sum of all sizes in bytes, if below the limit by `share`.
     pub budget: Option<Bytes>,
-    /// Share of available memory, of the control groups' and of UDP's limit.
+    /// Share of the available memory, of the control groups' memory and of UDP's limit that sockets
+    /// may use.
     pub share: f64,
-    /// Sockets followed at a time.
+    /// Largest number of sockets followed at a time.
     pub sockets: usize,
     /// Folder of the journal.
     pub state: PathBuf,
-    /// Where the machine tells of its memory.
+    /// Folders with the machine's memory figures.
     pub places: Places,
 }
 
 impl Settings {
-    /// The usual ones: every 10 ms, a quarter of the memory, 1024 sockets.
+    /// Returns default settings: every 10 ms, a quarter of the memory, 1024 sockets.
     pub fn new(target: Target, policy: Params, state: PathBuf) -> Self {
         Self {
             target,

@@ -1,4 +1,5 @@
-//! A descriptor of a UDP socket, ours or copied out of another process: asked and changed.
+//! Reading and changing a UDP socket through a descriptor, which may be a copy from another
+//! process.
 #![expect(
     unsafe_code,
     reason = "what no library offers safely: two options of sockets, a duplicate by number"
@@ -17,15 +18,16 @@ use rustix::net::{AddressFamily, SocketType, ipproto};
 use std::io;
 use std::os::fd::{AsFd, FromRawFd, OwnedFd, RawFd};
 
-/// Largest size the kernel can give.
+/// Largest size that the kernel can give, in bytes.
 pub const GREATEST: u64 = (i32::MAX - 1) as u64;
-/// The receive buffer's bit of `SO_BUF_LOCK`: a program has set the size, so nothing else adapts it.
+/// Bit of the receive buffer in `SO_BUF_LOCK`: a program has set the size, so the kernel does not
+/// adapt it.
 pub const LOCKED: u32 = 2;
-/// `SK_MEMINFO_VARS`.
+/// Number of values in `SO_MEMINFO` (`SK_MEMINFO_VARS`).
 const VARS: usize = 9;
 
 sockopt_impl!(
-    /// Whose sizes a program has set (Linux 5.15).
+    /// Buffers of which a program has set the size (Linux 5.15).
     BufLock, Both, libc::SOL_SOCKET, libc::SO_BUF_LOCK, u32
 );
 sockopt_impl!(
@@ -33,33 +35,33 @@ sockopt_impl!(
     MemInfo, GetOnly, libc::SOL_SOCKET, libc::SO_MEMINFO, [u32; VARS]
 );
 
-/// A descriptor of one's own for the open file behind number `fd`.
+/// Returns a new descriptor for the open file with number `fd`.
 ///
 /// # Errors
-/// If there is none behind it.
+/// A number without an open file.
 pub fn duplicate(fd: RawFd) -> io::Result<OwnedFd> {
     // SAFETY: the call takes numbers only.
     let copy = unsafe { libc::fcntl(fd, libc::F_DUPFD_CLOEXEC, 0) };
     if copy < 0 {
         return Err(io::Error::last_os_error());
     }
-    // SAFETY: it was made just now, and nobody else knows it.
+    // SAFETY: the descriptor is new, and no other code has its number.
     Ok(unsafe { OwnedFd::from_raw_fd(copy) })
 }
 
-/// What a socket's receive buffer is like.
+/// Setting of a socket's receive buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Setting {
-    /// `SO_RCVBUF` as `getsockopt` tells it.
+    /// Size in bytes, as `getsockopt` returns it for `SO_RCVBUF`.
     pub size: u64,
-    /// Whether a program has set it (`SO_BUF_LOCK`); `None` where the kernel does not tell.
+    /// Whether a program has set the size (`SO_BUF_LOCK`); `None` if the kernel does not report it.
     pub locked: Option<bool>,
 }
 
-/// Whether it is a UDP socket of the Internet, whatever it was when we last heard of it.
+/// Returns whether the descriptor is, at present, a UDP socket over IPv4 or IPv6.
 ///
 /// # Errors
-/// If it cannot be asked, as what is no socket.
+/// A descriptor that is no socket.
 pub fn is_udp(socket: impl AsFd) -> io::Result<bool> {
     let family = socket_domain(&socket)?;
     Ok((family == AddressFamily::INET || family == AddressFamily::INET6)
@@ -67,7 +69,7 @@ pub fn is_udp(socket: impl AsFd) -> io::Result<bool> {
         && socket_protocol(&socket)? == Some(ipproto::UDP))
 }
 
-/// Inode of an open file.
+/// Returns the inode of an open file.
 ///
 /// # Errors
 /// None in practice.
@@ -75,47 +77,47 @@ pub fn inode(socket: impl AsFd) -> io::Result<u64> {
     Ok(fstat(socket)?.st_ino)
 }
 
-/// Number that no other socket of this boot ever has.
+/// Returns the cookie of the socket: a number that is unique among the sockets of this boot.
 ///
 /// # Errors
-/// If the kernel is older than Linux 4.12.
+/// A kernel before Linux 4.12.
 pub fn cookie(socket: impl AsFd) -> io::Result<u64> {
     Ok(socket_cookie(socket)?)
 }
 
-/// The receive buffer as it is.
+/// Returns the present setting of the receive buffer.
 ///
 /// # Errors
-/// If it is no socket.
+/// A descriptor that is no socket.
 pub fn setting(socket: impl AsFd) -> io::Result<Setting> {
     let locked = getsockopt(&socket.as_fd(), BufLock).ok().map(|bits| bits & LOCKED != 0);
     Ok(Setting { size: socket_recv_buffer_size(socket)? as u64, locked })
 }
 
-/// Bytes held, size and packets dropped.
+/// Returns the occupancy in bytes, the size in bytes and the number of dropped packets.
 ///
 /// # Errors
-/// If the kernel is older than Linux 4.12.
+/// A kernel before Linux 4.12.
 pub fn memory(socket: impl AsFd) -> io::Result<(u64, u64, u32)> {
     let memory = getsockopt(&socket.as_fd(), MemInfo)?;
     Ok((memory[0].into(), memory[1].into(), memory[8]))
 }
 
-/// How a size came to be set.
+/// Result of a change of size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Granted {
-    /// The size now, as `getsockopt` tells it.
+    /// New size in bytes, as `getsockopt` returns it.
     pub size: u64,
-    /// `net.core.rmem_max` bounds it, since we lack `CAP_NET_ADMIN`.
+    /// Whether `net.core.rmem_max` limited the size, for lack of `CAP_NET_ADMIN`.
     pub bounded: bool,
 }
 
-/// Sets the size, past `net.core.rmem_max` if we may.
+/// Sets the size in bytes, above `net.core.rmem_max` if permitted.
 ///
 /// # Errors
-/// If it is no socket.
+/// A descriptor that is no socket.
 pub fn resize(socket: impl AsFd, size: u64) -> io::Result<Granted> {
-    // The kernel doubles what is asked for.
+    // The kernel doubles the requested size.
     let half = (size.min(GREATEST) / 2) as usize;
     let bounded = match set_socket_recv_buffer_size_force(&socket, half) {
         Ok(()) => false,
@@ -128,14 +130,14 @@ pub fn resize(socket: impl AsFd, size: u64) -> io::Result<Granted> {
     Ok(Granted { size: socket_recv_buffer_size(&socket)? as u64, bounded })
 }
 
-/// Puts back what was; true if it is now exactly so.
+/// Restores a setting; returns true if the setting is now exactly `before`.
 ///
 /// # Errors
-/// If it cannot be set.
+/// A setting that the kernel refuses.
 pub fn restore(socket: impl AsFd, before: Setting) -> io::Result<bool> {
     let granted = resize(&socket, before.size)?;
     if let Some(locked) = before.locked {
-        // The bit of the send buffer is the program's own business.
+        // The bit of the send buffer belongs to the program and stays unchanged.
         let bits = getsockopt(&socket.as_fd(), BufLock)? & !LOCKED;
         setsockopt(&socket.as_fd(), BufLock, &(bits | if locked { LOCKED } else { 0 }))?;
     }

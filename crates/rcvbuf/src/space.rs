@@ -1,4 +1,4 @@
-//! A network namespace in which followed sockets are.
+//! A network namespace with followed sockets.
 
 use crate::diag::{Diag, Families, Reading, Source};
 use crate::drops::{Counters, Split, split};
@@ -10,35 +10,36 @@ use std::fs::read_to_string;
 use std::io;
 use std::path::PathBuf;
 
-/// Up to so many ports are asked for one by one; beyond, all sockets are read.
+/// Largest number of ports that are queried one by one; with more, all sockets are read.
 const PORTS: usize = 8;
-/// One look in so many is at ports on which nobody is.
+/// Number of passes from one query of the ports without a socket to the next.
 const SELDOM: u64 = 5;
 
-/// The namespace, seen from outside.
+/// A network namespace, observed from outside.
 #[derive(Debug)]
 pub(crate) struct Space {
     source: Source,
-    /// `/proc/PID/net` of a process in it.
+    /// Folder `/proc/PID/net` of a process in the namespace.
     net: PathBuf,
-    /// The ports that matter, and the sockets known there.
+    /// Observed ports, with the known sockets on them.
     ports: BTreeMap<u16, Vec<Reading>>,
     families: Families,
-    /// Reads so far.
+    /// Number of reads.
     reads: u64,
-    /// Counters up to which drops have been told apart.
+    /// Counters up to which drops have been divided by reason.
     counted: Counters,
-    /// Counters read before the sockets were.
+    /// Counters read before the sockets.
     ahead: Option<Counters>,
-    /// Packets dropped before any socket: by a CPU's backlog, by devices. First ones, and latest.
+    /// Packets dropped before any socket, by CPUs' backlogs and by devices: the first counts and
+    /// the latest.
     before: Option<(u64, u64)>,
     latest: (u64, u64),
-    /// Why `sock_diag` is not to be had.
+    /// Reason why `sock_diag` is not available.
     pub(crate) refusal: Option<Refusal>,
 }
 
 impl Space {
-    /// Our own.
+    /// Returns the network namespace of this process.
     pub(crate) fn own() -> Self {
         Self::with(Diag::open(), "/proc/self/net".into(), |error| match error.raw_os_error() {
             Some(1 | 13) => Refusal::new(
@@ -52,7 +53,7 @@ impl Space {
         })
     }
 
-    /// That of a process.
+    /// Returns the network namespace of a process.
     pub(crate) fn of(process: &Process) -> Self {
         let net = process.path("net");
         Self::with(Diag::open_in(&process.path("ns/net")), net, |error| {
@@ -102,7 +103,7 @@ impl Space {
         }
     }
 
-    /// From now on these sockets matter, and whatever is bound to `port`.
+    /// Sets the sockets to observe, and a port on which all sockets are observed.
     pub(crate) fn expect<'a>(
         &mut self,
         port: Option<u16>,
@@ -120,12 +121,13 @@ impl Space {
         }
     }
 
-    /// Appends the sockets bound to the ports that matter. A port without any is not looked at every time.
+    /// Appends the sockets bound to the observed ports. Ports without a socket are not queried in
+    /// every pass.
     pub(crate) fn read(&mut self, out: &mut Vec<Reading>) -> io::Result<()> {
         self.reads += 1;
         let mut all = 0;
         for (&port, known) in &self.ports {
-            // Reading all sockets passes over the whole table of ports.
+            // Reading all sockets scans the whole table of ports.
             let found = match known.as_slice() {
                 [one] => self.source.read_one(one, out)?,
                 [] => !self.reads.is_multiple_of(SELDOM),
@@ -148,17 +150,17 @@ impl Space {
         Ok(())
     }
 
-    /// Appends all sockets, or all bound to `port`.
+    /// Appends all sockets, or all sockets bound to `port`.
     pub(crate) fn read_all(&mut self, port: Option<u16>, out: &mut Vec<Reading>) -> io::Result<()> {
         self.source.read(Families::BOTH, port, out)
     }
 
-    /// Whether readings have sizes and cookies.
+    /// Returns whether readings have sizes and cookies.
     pub(crate) fn tells_sizes(&self) -> bool {
         self.source.tells_sizes()
     }
 
-    /// Tells packets dropped at its followed sockets since the last time apart by reason.
+    /// Divides the packets dropped at followed sockets since the last call by reason.
     pub(crate) fn tell_apart(&mut self, dropped: u64) -> Split {
         let Ok(now) = Counters::read(&self.net) else {
             return Split { other: dropped, ..Split::default() };
@@ -166,7 +168,7 @@ impl Space {
         self.ahead = None;
         let counted = now.since(self.counted);
         let split = split(dropped, counted);
-        // What was counted after the sockets were read shows in them the next time.
+        // Drops counted after the sockets were read appear in the sockets' counters next time.
         self.counted = Counters {
             buffer: now.buffer - counted.buffer.saturating_sub(split.buffer),
             memory: now.memory - counted.memory.saturating_sub(split.memory),
@@ -176,15 +178,15 @@ impl Space {
         split
     }
 
-    /// Nothing was dropped at followed sockets up to where the counters stood before they were read: what
-    /// was counted until then is others'.
+    /// Called when followed sockets have no new drops: attributes the counts up to the counters
+    /// read before the sockets to other sockets.
     pub(crate) fn settle(&mut self) {
         if let Some(ahead) = self.ahead.take() {
             self.counted = ahead;
         }
     }
 
-    /// Once in a while, before sockets are read.
+    /// Reads the counters. Called about every second, before the sockets are read.
     pub(crate) fn refresh(&mut self) {
         self.ahead = Counters::read(&self.net).ok();
         let text = |name: &str| read_to_string(self.net.join(name)).unwrap_or_default();
@@ -193,7 +195,8 @@ impl Space {
         self.before.get_or_insert(self.latest);
     }
 
-    /// Packets dropped by CPUs' backlogs and by devices since it is watched.
+    /// Returns the number of packets dropped by CPUs' backlogs and by devices since the observation
+    /// began.
     pub(crate) fn dropped_before(&self) -> (u64, u64) {
         let (softnet, device) = self.before.unwrap_or_default();
         (self.latest.0.saturating_sub(softnet), self.latest.1.saturating_sub(device))

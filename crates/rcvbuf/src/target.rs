@@ -1,4 +1,4 @@
-//! Which processes are meant.
+//! Targets: the processes whose sockets a tuner follows.
 
 use crate::process::{self, Process};
 use std::collections::BTreeSet;
@@ -6,42 +6,43 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// Processes followed at a time, at most.
+/// Largest number of processes followed at a time.
 pub const PROCESSES: usize = 4096;
 
-/// Whose sockets.
+/// Processes of a target.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Who {
-    /// A process and all that it starts.
+    /// A process and its descendants.
     Pid(u32),
-    /// Whatever runs in a unit of systemd, also after it is restarted.
+    /// All processes of a systemd unit, also after the unit's restart.
     Unit(String),
-    /// Whoever has the port.
+    /// All processes with a socket on the target's port.
     Anybody,
-    /// Everybody on this machine, in every network namespace that has a process: to be watched only.
+    /// All processes of this machine, in every network namespace with a process; for observation
+    /// only.
     Everybody,
 }
 
 impl Who {
-    /// Whether sockets are looked for first, and then their processes.
+    /// Returns whether the search begins with sockets and then finds their processes.
     pub(crate) fn is_unknown(&self) -> bool {
         matches!(self, Self::Anybody | Self::Everybody)
     }
 }
 
-/// Which sockets are meant.
+/// Sockets of a target.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Target {
-    /// Whose.
+    /// Processes that own the sockets.
     pub who: Who,
-    /// Bound to this port only.
+    /// Only sockets bound to this port, if given.
     pub port: Option<u16>,
 }
 
-/// Finds the processes that are meant, again and again.
+/// Repeated search for the processes of a target.
 #[derive(Debug)]
 pub(crate) enum Finder {
-    /// The process given, and those that come from it; it stays among them while it lives.
+    /// The given process and its descendants, which stay while they live.
     Family {
         known: Vec<Process>,
     },
@@ -80,7 +81,7 @@ impl Finder {
         }
     }
 
-    /// The processes that are meant now; `None` once there will never be any again.
+    /// Returns the present processes of the target; `None` if it can have no more processes.
     pub(crate) fn processes(&mut self) -> Option<BTreeSet<u32>> {
         match self {
             Self::Anybody => Some(BTreeSet::new()),
@@ -100,8 +101,8 @@ impl Finder {
                     found.extend(known.iter().map(|process| process.pid));
                 }
                 if found.is_empty() {
-                    // It has stopped, or has another control group by now. systemd not answering
-                    // is no reason to give up: it may be about to execute itself anew.
+                    // The unit has stopped, or has a new control group. If systemd does not answer,
+                    // it may be re-executing itself, so the search continues.
                     let _ = self.ask_systemd();
                 }
                 Some(found)
@@ -137,7 +138,7 @@ impl Finder {
     }
 }
 
-/// What `systemctl show` tells.
+/// Answer of `systemctl show`.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Answer {
     state: String,
@@ -160,7 +161,7 @@ impl Answer {
     }
 }
 
-/// A unit's name, or part of one that systemd completes.
+/// Checks a unit's name, or a part of a name that systemd completes.
 fn check_unit(name: &str) -> io::Result<()> {
     let fits = |c: char| c.is_ascii_alphanumeric() || ":_.\\@-".contains(c);
     if name.is_empty() || name.len() > 255 || name.starts_with('-') || !name.chars().all(fits) {
@@ -171,10 +172,10 @@ fn check_unit(name: &str) -> io::Result<()> {
     Ok(())
 }
 
-/// Drops those that have ended, adds those that the others have started.
+/// Removes processes that have ended; adds the children of the others.
 fn family(known: &mut Vec<Process>) {
     let mut at = 0;
-    // Children first: those of a process that has just ended are not found any more.
+    // Children first: the children of a process that has ended cannot be found later.
     while at < known.len() && known.len() < PROCESSES {
         for child in known[at].children() {
             if known.iter().all(|process| process.pid != child)
@@ -190,7 +191,7 @@ fn family(known: &mut Vec<Process>) {
     known.retain(Process::alive);
 }
 
-/// The processes of a control group and of those below it.
+/// Adds the processes of a control group and of the groups below it.
 fn members(group: &Path, found: &mut BTreeSet<u32>) {
     let text = std::fs::read_to_string(group.join("cgroup.procs")).unwrap_or_default();
     found.extend(text.lines().filter_map(|line| line.parse::<u32>().ok()).filter(|&pid| pid > 0));
@@ -205,12 +206,13 @@ fn members(group: &Path, found: &mut BTreeSet<u32>) {
     }
 }
 
-/// Whether the kernel gives such a port to whoever does not ask for one.
+/// Returns whether a port is in the range from which the kernel chooses a port for a socket without
+/// one.
 pub(crate) fn is_ephemeral(port: u16, range: (u16, u16)) -> bool {
     (range.0..=range.1).contains(&port)
 }
 
-/// Ports that the kernel gives to whoever does not ask for one.
+/// Returns the range from which the kernel chooses a port for a socket without one.
 pub(crate) fn ephemeral_range() -> (u16, u16) {
     let text =
         std::fs::read_to_string("/proc/sys/net/ipv4/ip_local_port_range").unwrap_or_default();
@@ -218,7 +220,7 @@ pub(crate) fn ephemeral_range() -> (u16, u16) {
     (numbers.next().unwrap_or(32_768), numbers.next().unwrap_or(60_999))
 }
 
-/// The process that we are.
+/// Returns the number of this process's network namespace.
 pub(crate) fn own_network() -> io::Result<u64> {
     process::namespace_number("/proc/self/ns/net".as_ref())
 }

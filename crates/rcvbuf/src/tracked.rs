@@ -1,4 +1,4 @@
-//! One socket that is followed.
+//! One followed socket.
 
 use crate::PACKET;
 use crate::diag::Reading;
@@ -10,45 +10,45 @@ use sojourn_buffer::{Memory, Observation, Params, Policy, Reason};
 use sojourn_units::{Bytes, Nanos};
 use std::collections::VecDeque;
 
-/// A socket, its policy, and what has happened to it.
+/// A socket with its policy and its history.
 #[derive(Debug)]
 pub(crate) struct Tracked {
-    /// What the kernel told last.
+    /// Latest reading from the kernel.
     pub(crate) reading: Reading,
-    /// The pass in which that was.
+    /// Number of the pass of this reading.
     pub(crate) seen: u64,
-    /// Size in force, if known.
+    /// Present size in bytes, if known.
     pub(crate) size: Option<Bytes>,
-    /// Number that no other socket of this boot ever has, if known.
+    /// Cookie: a number that is unique among the sockets of this boot, if known.
     pub(crate) cookie: Option<u64>,
     policy: Policy,
-    /// What it was before we changed it; the program's own wish.
+    /// Setting before the first change, or set by the program since.
     pub(crate) before: Option<Setting>,
-    /// What we have set last.
+    /// Size that the tuner set last, in bytes.
     pub(crate) set: Option<Bytes>,
-    /// Largest size that we may give it; less than all without `CAP_NET_ADMIN`.
+    /// Largest permitted size in bytes; limited without `CAP_NET_ADMIN`.
     pub(crate) most: Bytes,
-    /// Why it is watched only.
+    /// Reason why the socket is only observed.
     pub(crate) refusal: Option<Refusal>,
-    /// What was decided last, after the budget.
+    /// Latest decision in bytes, after the budget.
     pub(crate) wanted: Bytes,
     pub(crate) reason: Reason,
-    /// The budget gives it less than its policy wants.
+    /// Whether the budget gives less than the policy wants.
     pub(crate) curbed: bool,
-    /// Drops since it is followed.
+    /// Drops since the tuner began to follow the socket.
     pub(crate) drops: Split,
-    /// Changes made.
+    /// Number of changes.
     pub(crate) changes: u64,
     pub(crate) peak_occupied: Bytes,
     pub(crate) peak_size: Bytes,
-    /// What its bursts needed.
+    /// Meter of the size that its bursts needed.
     pub(crate) need: Meter,
-    /// Largest occupancy and drops of the last moments, newest last.
+    /// Largest occupancy and drops of the latest moments, newest last.
     pub(crate) recent: VecDeque<(Bytes, u64)>,
     moment: (Bytes, u64),
 }
 
-/// Moments that are remembered.
+/// Number of remembered moments.
 pub(crate) const RECENT: usize = 32;
 
 impl Tracked {
@@ -76,7 +76,8 @@ impl Tracked {
         }
     }
 
-    /// Takes in what the kernel tells; gives the packets dropped since the last time, for any reason.
+    /// Stores a reading; returns the number of packets dropped since the previous one, for any
+    /// reason.
     pub(crate) fn update(&mut self, reading: Reading, pass: u64) -> u64 {
         let dropped = u64::from(reading.drops.wrapping_sub(self.reading.drops));
         self.reading = reading;
@@ -92,21 +93,23 @@ impl Tracked {
         dropped
     }
 
-    /// The program has set a size of its own, which is what it is to have when we are done.
+    /// Returns whether the program has set a size itself, which the tuner will restore at its end.
     pub(crate) fn program_has_set(&mut self) -> bool {
         self.set.is_some() && self.size.is_some() && self.set != self.size
     }
 
-    /// Least size: never below what the program has asked for.
+    /// Returns the least size in bytes: the size that the program requested.
     pub(crate) fn least(&self) -> Bytes {
         let size = self.size.unwrap_or(0);
         self.before.map_or(size, |before| before.size)
     }
 
-    /// Asks the policy. `None` if the size is not known.
+    /// Calls the policy and returns the wanted size in bytes. `None` if the present size is
+    /// unknown.
     pub(crate) fn decide(&mut self, now: Nanos, memory: Memory) -> Option<Bytes> {
         let size = self.size?;
-        // A quarter of what the program has is little: the kernel may count that much late (`udp_rmem_release`).
+        // A quarter of the program's size counts as empty: the kernel may release that much memory
+        // late (`udp_rmem_release`).
         let little = self.least() / 4;
         self.need.look(now, size, self.reading.occupied, self.drops.buffer, little);
         let decision = self.policy.observe(&Observation {
@@ -124,7 +127,7 @@ impl Tracked {
         Some((decision.size.clamp(self.least(), self.most.max(self.least())) + 1) & !1)
     }
 
-    /// A moment is over.
+    /// Ends a moment of the history.
     pub(crate) fn turn(&mut self) {
         if self.recent.len() == RECENT {
             self.recent.pop_front();

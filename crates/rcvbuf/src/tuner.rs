@@ -1,4 +1,4 @@
-//! A tuner that runs: a thread that looks every few milliseconds, and what it tells.
+//! The tuner: a thread that reads the sockets every few milliseconds, and its snapshots.
 
 use crate::core::Core;
 use crate::drops::Split;
@@ -18,83 +18,84 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// A socket, for views. Sizes are bytes as the kernel counts.
+/// State of a socket, for views. Sizes are in bytes as the kernel counts them.
 #[derive(Clone, Debug, Serialize)]
 pub struct SocketState {
-    /// Inode.
+    /// Inode of the socket.
     pub inode: u64,
-    /// Number that no other socket of this boot ever has.
+    /// Cookie: a number that is unique among the sockets of this boot.
     pub cookie: Option<u64>,
-    /// Address and port it is bound to.
+    /// Local address and port.
     pub local: SocketAddr,
-    /// A process that has it open, and its name.
+    /// Process that has the socket open.
     pub pid: Option<u32>,
     /// Name of that process.
     pub process: String,
-    /// Unit of systemd that the process runs in; empty if none.
+    /// systemd unit of the process; empty without a unit.
     pub unit: String,
-    /// First digits of the identifier of the container that it runs in; empty if none.
+    /// First digits of the identifier of the process's container; empty outside a container.
     pub container: String,
-    /// What it holds.
+    /// Memory of the received packets in the buffer, in bytes.
     pub occupied: Bytes,
-    /// Most that it held.
+    /// Largest observed occupancy, in bytes.
     pub peak_occupied: Bytes,
-    /// What it may hold, if known.
+    /// Size of the receive buffer in bytes, if known.
     pub size: Option<Bytes>,
-    /// Largest size that it had.
+    /// Largest size of the buffer so far, in bytes.
     pub peak_size: Bytes,
-    /// What its bursts needed, as far as can be told.
+    /// Size that its bursts needed, as bounds.
     pub need: Need,
-    /// What it had before, if it has been changed.
+    /// Size before the first change, in bytes, if the tuner has changed it.
     pub before: Option<Bytes>,
-    /// What it would be given.
+    /// Size that the policy and the budget give, in bytes.
     pub wanted: Bytes,
-    /// Why: a policy's reason, or `budget`.
+    /// Reason of the size: a policy's reason, or `budget`.
     pub reason: &'static str,
-    /// Packets dropped since it is followed, by reason.
+    /// Packets dropped since the tuner began to follow the socket, by reason.
     pub drops: Split,
-    /// How often it was changed.
+    /// Number of changes.
     pub changes: u64,
-    /// Why it is watched only.
+    /// Reason why the socket is only observed.
     pub refusal: Option<Refusal>,
-    /// Largest occupancy and drops in each of the last quarters of a second.
+    /// Largest occupancy in bytes, and dropped packets, in each of the latest quarters of a second.
     pub recent: Vec<(Bytes, u64)>,
 }
 
-/// What a tuner knows at one moment.
+/// State of a tuner at one moment.
 #[derive(Clone, Debug, Serialize)]
 pub struct Snapshot {
-    /// Seconds since it began.
+    /// Seconds since the tuner's start.
     pub seconds: f64,
-    /// The sockets that are followed.
+    /// Sockets that the tuner follows.
     pub sockets: Vec<SocketState>,
-    /// Processes that are followed.
+    /// Number of processes that the tuner follows.
     pub processes: usize,
-    /// Bytes that all sockets together may be sized for.
+    /// Limit of the sum of all sizes, in bytes.
     pub budget: Bytes,
-    /// What bounds the budget: `given`, `cgroup`, `udp_mem` or `available`.
+    /// Limit that determines the budget: `given`, `cgroup`, `udp_mem` or `available`.
     pub budget_bound: &'static str,
-    /// Share of time waited for memory; `None` if the kernel does not tell.
+    /// Share of time in which tasks waited for memory; `None` if the kernel does not report it.
     pub pressure: Option<f64>,
-    /// Memory is short: sizes go down.
+    /// Whether memory is short, so that sizes shrink.
     pub short: bool,
-    /// Most that all sockets together held and might hold.
+    /// Largest sum of the occupancy of all sockets, in bytes.
     pub peak_occupied: Bytes,
-    /// Largest sum of sizes.
+    /// Largest sum of all sizes, in bytes.
     pub peak_size: Bytes,
-    /// Packets dropped by CPUs' backlogs since it began, before any socket.
+    /// Packets dropped since the start because a CPU's backlog was full, before they reached a
+    /// socket.
     pub softnet_drops: u64,
-    /// Packets dropped by devices since it began.
+    /// Packets dropped by devices since the start.
     pub device_drops: u64,
-    /// CPU seconds that the tuner has taken.
+    /// CPU time of the tuner's thread, in seconds.
     pub cpu: f64,
-    /// Looks so far, and how many began late by more than the interval.
+    /// Number of passes over the sockets.
     pub looks: u64,
-    /// Looks that began late by more than the interval.
+    /// Number of passes that began late by more than the interval.
     pub late: u64,
-    /// What is missing.
+    /// Missing permissions and features.
     pub notes: Vec<Refusal>,
-    /// Sockets that there was no room for.
+    /// Number of sockets not followed because the limit of sockets was reached.
     pub left_out: usize,
 }
 
@@ -120,7 +121,7 @@ impl Shared {
         while !self.stop.load(Ordering::Acquire) {
             let over = {
                 let mut core = self.core();
-                // Nothing of ours happens at 0.
+                // The policies' clock begins at 1 s: no event has time 0.
                 core.step(self.start.elapsed().as_nanos() as Nanos + SECOND);
                 core.over
             };
@@ -142,28 +143,28 @@ impl Shared {
     }
 }
 
-/// A tuner at work. It puts everything back when it is stopped or dropped.
+/// A running tuner. It restores all sockets when it is stopped or dropped.
 #[derive(Debug)]
 pub struct Tuner {
     shared: Arc<Shared>,
     thread: Option<JoinHandle<()>>,
     outcomes: Vec<Outcome>,
-    /// What tuners before us had left changed, and what became of it.
+    /// Outcomes of the sockets that earlier tuners had left changed.
     pub recovered: Vec<Outcome>,
 }
 
 impl Tuner {
-    /// Begins. What a tuner that was killed has left behind is put back first.
+    /// Starts a tuner. First restores the sockets that a killed tuner left changed.
     ///
     /// # Errors
-    /// If the target does not exist, or the journal cannot be had.
+    /// A target that does not exist, or a journal folder that cannot be used.
     pub fn start(settings: Settings) -> io::Result<Self> {
         let recovered =
             if settings.dry_run { Vec::new() } else { restore::restore(&settings.state)? };
         let interval = settings.interval.max(MILLISECOND);
         let mut core = Core::new(settings)?;
         let start = Instant::now();
-        // So that there is something to see, and to complain of, at once.
+        // A first pass at once, so that the first snapshot has sockets and notes.
         core.step(SECOND);
         let shared = Arc::new(Shared {
             core: Mutex::new(core),
@@ -181,12 +182,12 @@ impl Tuner {
         Ok(Self { shared, thread: Some(thread), outcomes: Vec::new(), recovered })
     }
 
-    /// Whether it has ended by itself, since the process it follows has.
+    /// Returns whether the tuner has ended by itself because the followed process has ended.
     pub fn is_over(&self) -> bool {
         self.shared.done.load(Ordering::Acquire)
     }
 
-    /// What it knows.
+    /// Returns the tuner's present state.
     pub fn snapshot(&self) -> Snapshot {
         let core = self.shared.core();
         let nanos = |of: &AtomicU64| of.load(Ordering::Relaxed);
@@ -194,7 +195,7 @@ impl Tuner {
         let (softnet, device) = before.fold((0, 0), |sum, one| (one.0.max(sum.0), sum.1 + one.1));
         let mut notes = core.notes.clone();
         match core.settings.target.who {
-            // Who looks for a port meets many whom he may not look into, and who are no matter of his.
+            // A search by port meets many processes that may not be inspected and are not meant.
             Who::Anybody => {}
             Who::Everybody => {
                 if let Some(one) = core.holders.refused.values().next() {
@@ -229,12 +230,14 @@ impl Tuner {
         }
     }
 
-    /// Ends it and puts everything back; what became of each socket. A second time tells the same.
+    /// Stops the tuner, restores all sockets and returns their outcomes. A second call returns the
+    /// same outcomes.
     pub fn stop(&mut self) -> &[Outcome] {
         self.shared.stop.store(true, Ordering::Release);
         if let Some(thread) = self.thread.take() {
             thread.thread().unpark();
-            // A panic there has been told on standard error; what it knew is put back all the same.
+            // A panic of the thread was reported on standard error; the sockets are restored in any
+            // case.
             let _ = thread.join();
             self.outcomes = self.shared.core().finish();
         }

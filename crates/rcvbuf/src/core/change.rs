@@ -1,4 +1,5 @@
-//! Changes of sockets: what they were like is on disk before the first, and put back in the end.
+//! Changes of sockets. The original settings are on disk before the first change, and restored at
+//! the end.
 
 use super::{Core, is_same};
 use crate::diag::Reading;
@@ -10,7 +11,7 @@ use crate::socket::{self, Setting};
 use std::io;
 
 impl Core {
-    /// A size that we have not set is the program's own wish, and what it is to have in the end.
+    /// Adopts sizes that the program has set: they are restored at the end.
     pub(super) fn adopt(&mut self) {
         let mut entries = Vec::new();
         for (_, socket) in self.sockets.values_mut() {
@@ -46,7 +47,8 @@ impl Core {
                 }
                 let now = socket::setting(copy)?.size;
                 if expected.is_some_and(|size| size != now) {
-                    // Set by the program since we looked: `adopt` sees to it the next time.
+                    // The program has set it since the last reading; `adopt` handles it in the next
+                    // pass.
                     return Ok(Some((now, false, false)));
                 }
                 let granted = socket::resize(copy, wanted)?;
@@ -70,7 +72,7 @@ impl Core {
         }
     }
 
-    /// Notes on disk what sockets are like that have not been changed yet.
+    /// Records the settings of sockets without a change so far on disk.
     fn prepare(&mut self, inodes: &[u64]) {
         let mut entries = Vec::new();
         for inode in inodes {
@@ -111,12 +113,12 @@ impl Core {
                     }
                 }
             }
-            // Without a journal nothing is changed.
+            // Without a journal no socket is changed.
             Err(error) => note(&mut self.notes, &error),
         }
     }
 
-    /// Puts everything back.
+    /// Restores all sockets; returns their outcomes.
     pub(crate) fn finish(&mut self) -> Vec<Outcome> {
         let mut tuned = Vec::new();
         for (_, socket) in self.sockets.values() {
@@ -127,7 +129,7 @@ impl Core {
         let (mut outcomes, mut lost) = (Vec::new(), Vec::new());
         for (entry, ours) in tuned {
             match restore::one(&self.holders, &entry, ours) {
-                // Another process may have it, such as systemd.
+                // Another process, such as systemd, may have it open.
                 None => lost.push((entry, ours)),
                 Some(outcome) => outcomes.push(outcome),
             }
@@ -152,7 +154,7 @@ fn entry(reading: &Reading, cookie: u64, before: Setting) -> Entry {
     Entry { cookie, inode: reading.inode, local: reading.local, before }
 }
 
-/// Journals that cannot be written are said once.
+/// Adds a note that the journal cannot be written, once.
 pub(super) fn note(notes: &mut Vec<Refusal>, error: &io::Error) {
     let said = Refusal::new(Missing::Other, format!("the journal cannot be written: {error}"));
     if !notes.contains(&said) {

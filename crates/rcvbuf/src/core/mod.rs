@@ -1,4 +1,4 @@
-//! The tuner without its thread: looks for sockets, asks their policies, changes them.
+//! The tuner without its thread: finds sockets, calls their policies, changes them.
 
 mod change;
 
@@ -21,38 +21,38 @@ use std::io;
 use std::path::Path;
 use std::time::Instant;
 
-/// Soonest after one search of all processes that the next begins, when there is a new socket.
+/// Shortest time from a search to the next after a new socket appears, in nanoseconds.
 const SOON: Nanos = 50 * MILLISECOND;
-/// A search is at most this part of the time.
+/// A search takes at most one part in this number of the time.
 const PART: Nanos = 50;
-/// Length of a moment of the sparkline.
+/// Length of a moment of the sparkline, in nanoseconds.
 const MOMENT: Nanos = 250 * MILLISECOND;
-/// Looks without a socket after which it is gone: the kernel may leave out one of many that come and go
-/// while it tells, and what is forgotten is not put back.
+/// Passes without a socket after which it counts as closed. The kernel may omit a socket while many
+/// open and close, and a socket that is forgotten is not restored.
 const ABSENT: u64 = 3;
-/// Network namespaces looked into at a time.
+/// Largest number of network namespaces observed at a time.
 const SPACES: usize = 1024;
-/// Under memory pressure the sizes together go down to this part every second.
+/// Fraction to which the sum of all sizes shrinks every second under memory pressure.
 const SQUEEZE: (Bytes, Bytes) = (3, 4);
 
-/// All that the tuner knows.
+/// State of the tuner.
 #[derive(Debug)]
 pub(crate) struct Core {
     pub(crate) settings: Settings,
     finder: Finder,
     pub(crate) holders: Holders,
     pub(crate) spaces: BTreeMap<u64, Space>,
-    /// By inode.
+    /// Followed sockets with their namespaces, by inode.
     pub(crate) sockets: BTreeMap<u64, (u64, Tracked)>,
-    /// Seen, and not to be followed.
+    /// Inodes of sockets that are not followed.
     strangers: BTreeSet<u64>,
-    /// Ephemeral ones, seen once.
+    /// Inodes of sockets on ephemeral ports, seen once.
     fresh: BTreeSet<u64>,
     journal: Option<Journal>,
     pub(crate) room: Room,
-    /// Largest size that we may give; less than all without `CAP_NET_ADMIN`.
+    /// Largest permitted size in bytes; limited without `CAP_NET_ADMIN`.
     most: Bytes,
-    /// Sockets that there was no room for.
+    /// Number of sockets not followed because the limit was reached.
     pub(crate) left_out: usize,
     pub(crate) notes: Vec<Refusal>,
     ephemeral: (u16, u16),
@@ -61,9 +61,9 @@ pub(crate) struct Core {
     search_at: Nanos,
     refresh_at: Nanos,
     moment_at: Nanos,
-    /// Nobody will ever come again.
+    /// Whether the target can have no more processes.
     pub(crate) over: bool,
-    /// Greatest sums, in bytes: occupied, sizes.
+    /// Largest sums in bytes: of occupancies, and of sizes.
     pub(crate) peaks: (Bytes, Bytes),
 }
 
@@ -105,7 +105,7 @@ impl Core {
         })
     }
 
-    /// One pass at `now`, nanoseconds of any clock that does not go back.
+    /// Performs one pass at `now`, in nanoseconds of any monotonic clock.
     pub(crate) fn step(&mut self, now: Nanos) {
         if now >= self.search_at {
             let begun = Instant::now();
@@ -119,7 +119,7 @@ impl Core {
         }
         let strange = self.look();
         if strange && self.settings.target.who != Who::Everybody {
-            // A worker more, or a server that has started again: now is better than in a while.
+            // The server has a new worker or has restarted: search soon.
             self.search_at = self.search_at.min(now + SOON);
         }
         self.decide(now);
@@ -129,7 +129,7 @@ impl Core {
         }
     }
 
-    /// Memory and counters of the machine.
+    /// Reads the machine's memory and counters.
     fn refresh(&mut self) {
         let pids: Vec<u32> = self.holders.processes().map(|process| process.pid).collect();
         let sum = |of: fn(&Tracked) -> Bytes| self.sockets.values().map(|(_, s)| of(s)).sum();
@@ -145,7 +145,7 @@ impl Core {
         self.spaces.values_mut().for_each(Space::refresh);
     }
 
-    /// Finds processes and sockets that are meant.
+    /// Searches for processes and sockets of the target.
     fn search(&mut self) {
         let Some(pids) = self.finder.processes() else {
             self.over = true;
@@ -156,7 +156,7 @@ impl Core {
             self.holders.bury();
         } else {
             self.holders.follow(&pids);
-            // Between being read and being opened a number may have become another process's.
+            // Between reading and opening a PID, another process may have got it.
             if let Some(again) = self.finder.processes() {
                 self.holders.keep(&again);
             }
@@ -178,11 +178,11 @@ impl Core {
         }
     }
 
-    /// The network namespaces of the processes; our own if somebody is looked for by port.
+    /// Opens the network namespaces of the processes; our own namespace if the target is a port.
     fn enter_spaces(&mut self, anybody: bool) {
         let own = own_network().unwrap_or(0);
         let mut wanted = BTreeSet::new();
-        // A process whose sockets we may not see can still be watched by port.
+        // A process that may not be inspected can still be observed by port.
         let blind = !self.holders.refused.is_empty() && self.settings.target.port.is_some();
         if anybody || blind {
             wanted.insert(own);
@@ -214,17 +214,17 @@ impl Core {
                 }
             }
         }
-        // Sockets that systemd keeps for a service that does not run are still there.
+        // Sockets that systemd keeps open for a stopped service still exist.
         wanted.extend(self.sockets.values().map(|(id, _)| *id));
-        // An entered namespace would live as long as we do.
+        // A reference to a namespace would keep it alive as long as the tuner.
         self.spaces.retain(|id, _| wanted.contains(id));
     }
 
-    /// Finds out who has the sockets that nobody is known to have, in all namespaces at once.
+    /// Searches the processes of sockets without a known holder, in all namespaces at once.
     fn search_holders(&mut self) {
         let mut all = Vec::new();
         for space in self.spaces.values_mut() {
-            // Not being told now is being told the next time.
+            // After an error, the next search tries again.
             let _ = space.read_all(self.settings.target.port, &mut all);
         }
         let inodes = all.iter().map(|reading| reading.inode);
@@ -254,7 +254,7 @@ impl Core {
                 self.strangers.insert(inode);
                 continue;
             }
-            // A client's socket is soon gone.
+            // A client's socket on an ephemeral port is usually short-lived.
             let passing = port.is_none() && is_ephemeral(reading.local.port(), self.ephemeral);
             if passing && !fresh.contains(&inode) {
                 self.fresh.insert(inode);
@@ -271,7 +271,7 @@ impl Core {
         }
     }
 
-    /// A socket that is followed from now on.
+    /// Returns the state of a socket that is followed from now on.
     fn begin(&self, reading: Reading, tells_sizes: bool) -> Tracked {
         let inode = reading.inode;
         let mut tracked = Tracked::new(reading, &self.settings.policy);
@@ -300,7 +300,7 @@ impl Core {
         tracked
     }
 
-    /// Why nobody is known to have a socket.
+    /// Returns the reason why a socket has no known holder.
     fn unheld(&self) -> Refusal {
         match self.holders.refused.values().next() {
             Some(one) => Refusal::new(
@@ -314,7 +314,7 @@ impl Core {
         }
     }
 
-    /// Reads all sockets. True if there is one that is not known.
+    /// Reads all sockets. Returns true if an unknown socket is among them.
     fn look(&mut self) -> bool {
         self.pass += 1;
         let mut strange = false;
@@ -323,7 +323,7 @@ impl Core {
             self.readings.clear();
             dropped.clear();
             if space.read(&mut self.readings).is_err() {
-                // Not being told is not being gone.
+                // After a failed read, the sockets count as present.
                 let here = self.sockets.values_mut().filter(|(at, _)| *at == id);
                 here.for_each(|(_, socket)| socket.seen = self.pass);
                 continue;
@@ -377,7 +377,7 @@ impl Core {
         }
     }
 
-    /// Asks the policies, divides the budget, carries it out.
+    /// Calls the policies, divides the budget and applies the sizes.
     fn decide(&mut self, now: Nanos) {
         let memory = self.room.memory;
         self.adopt();
@@ -396,7 +396,7 @@ impl Core {
             socket.curbed = size < claim.wanted;
             socket.wanted = size & !1;
             let now = socket.size.unwrap_or(0);
-            // The budget's last bytes are not worth a system call.
+            // The last bytes of the budget do not justify a system call.
             let worth = socket.wanted.abs_diff(now) > now / 64 || socket.wanted == socket.least();
             if socket.wanted != now && worth && socket.refusal.is_none() {
                 changes.push(inode);
@@ -408,12 +408,12 @@ impl Core {
     }
 }
 
-/// Cookies that are known differ between sockets.
+/// Returns whether two cookies may belong to the same socket: known cookies differ between sockets.
 fn is_same(a: Option<u64>, b: Option<u64>) -> bool {
     a.is_none() || b.is_none() || a == b
 }
 
-/// One socket's part of what was dropped at several; what helps is rounded up.
+/// Returns one socket's part of the drops at several sockets; the part of the buffer is rounded up.
 fn share(whole: Split, packets: u64, total: u64) -> Split {
     let part = |some: u64| u128::from(some) * u128::from(packets);
     let total = u128::from(total.max(1));
@@ -424,14 +424,14 @@ fn share(whole: Split, packets: u64, total: u64) -> Split {
     Split { buffer, memory, checksum, other: rest - memory - checksum }
 }
 
-/// Largest size that we may give, and what is missing for more.
+/// Returns the largest permitted size in bytes, and what is missing for more.
 fn largest() -> (Bytes, Option<Refusal>) {
     const CAP_NET_ADMIN: u32 = 12;
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let capable = crate::procfs::status(&status, "CapEff")
         .and_then(|hex| u64::from_str_radix(hex, 16).ok())
         .is_some_and(|bits| bits >> CAP_NET_ADMIN & 1 == 1);
-    // The kernel asks for it in the first user namespace.
+    // The kernel requires the capability in the initial user namespace.
     if capable && crate::refusal::Facts::of(std::process::id()).first_namespace {
         return (socket::GREATEST, None);
     }
