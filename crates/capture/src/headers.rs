@@ -1,4 +1,4 @@
-//! What a packet's headers say: who sent it to whom.
+//! Headers of packets: addresses, protocol and ports.
 
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -7,16 +7,16 @@ const ETHERNET: u32 = 14;
 const TCP: u8 = 6;
 const UDP: u8 = 17;
 
-/// How packets begin on a link.
+/// First header of the packets on a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Link {
     /// An Ethernet header.
     Ethernet,
-    /// This many bytes, then an IP header.
+    /// A header of this many bytes, then an IP header.
     Ip(u8),
 }
 
-/// Addresses, protocol and ports.
+/// Addresses, protocol and ports of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Headers {
     pub source: (IpAddr, Option<u16>),
@@ -25,13 +25,13 @@ pub(crate) struct Headers {
 }
 
 impl Link {
-    /// The link of a number in the registry of link types.
+    /// Returns the link with this number in the registry of link types.
     pub fn of(number: u32) -> Result<Self, String> {
         Ok(match number {
             1 => Self::Ethernet,
             // BSD loopback, in both byte orders.
             0 | 108 => Self::Ip(4),
-            // Raw IP; 12 and 14 are what systems use in its place.
+            // Raw IP; some systems use 12 and 14 for it.
             12 | 14 | 101 | 228 | 229 => Self::Ip(0),
             // Linux "any" interface.
             113 => Self::Ip(16),
@@ -45,7 +45,8 @@ impl Link {
         })
     }
 
-    /// The length of the Ethernet frame that carries a packet of this length on the link.
+    /// Returns the length of the Ethernet frame that carries a packet of `length` bytes on this
+    /// link.
     pub fn frame(self, length: u32) -> u32 {
         match self {
             Self::Ethernet => length,
@@ -53,14 +54,14 @@ impl Link {
         }
     }
 
-    /// The headers of a packet, as far as they were captured; `None` if it is not IP.
+    /// Returns the captured headers of a packet; `None` if it is not IP.
     pub fn headers(self, data: &[u8]) -> Option<Headers> {
         let mut at = match self {
             Self::Ethernet => ETHERNET as usize,
             Self::Ip(header) => usize::from(header),
         };
         if self == Self::Ethernet {
-            // VLAN tags stand before the type.
+            // VLAN tags precede the type.
             while matches!(data.get(at - 2..at)?, [0x81, 0x00] | [0x88, 0xa8]) {
                 at += 4;
             }
@@ -96,7 +97,7 @@ fn ipv6(ip: &[u8]) -> Option<Headers> {
     let (source, destination) = (address(8)?, address(24)?);
     let mut protocol = *ip.get(6)?;
     let mut rest = ip.get(40..);
-    // Hop-by-hop options, routing, destination options; then perhaps a fragment.
+    // Hop-by-hop options, routing, destination options; then possibly a fragment header.
     while matches!(protocol, 0 | 43 | 60) {
         let header = rest.filter(|rest| rest.len() >= 2)?;
         protocol = header[0];

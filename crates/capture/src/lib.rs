@@ -1,14 +1,15 @@
-//! Capture files: bytes in, times and lengths of packets out.
+//! Capture files: a reader of packets' times and lengths.
 //!
 //! Source: draft-ietf-opsawg-pcap, draft-ietf-opsawg-pcapng; link types after the registry of
 //! tcpdump.org.
-//! Idea: [`read`] walks over a file in memory, asks [`Select`] of each packet's headers whether it is
-//! meant, and keeps its time and the length that it had on the wire as an Ethernet frame, however
-//! little of it was captured.
-//! Invariants: no bytes make it panic or take memory beyond the packets it is allowed to keep; what
-//! it refuses, it refuses with the place in the file.
+//! Idea: [`read`] iterates over a file in memory, matches each packet's headers with [`Select`], and
+//! keeps the packet's time and its length on the wire as an Ethernet frame, even if only a part of it
+//! was captured.
+//! Invariants: no input causes a panic, or uses memory beyond the permitted number of packets; every
+//! error states its place in the file.
 //!
-//! Not by the crate `pcap-file`: its release 2.0 takes every time in a pcapng file for nanoseconds.
+//! The crate `pcap-file` is not used: its release 2.0 reads every time in a pcapng file as
+//! nanoseconds.
 
 mod headers;
 mod pcap;
@@ -22,27 +23,28 @@ use std::fmt;
 /// One packet of a capture.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Packet {
-    /// When it was captured, since 1970.
+    /// Time of capture in nanoseconds since 1970.
     pub time: Nanos,
-    /// Length of its Ethernet frame without FCS; of packets captured without one, as if they had it.
+    /// Length of its Ethernet frame in bytes, without FCS; packets captured without an Ethernet
+    /// header count as if they had one.
     pub frame: u32,
 }
 
-/// What a capture holds.
+/// Content of a capture.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Capture {
-    /// The packets that were meant, in the order of the file.
+    /// Selected packets, in the order of the file.
     pub packets: Vec<Packet>,
-    /// Packets in the file.
+    /// Number of all packets in the file.
     pub seen: u64,
 }
 
-/// Why a file cannot be read.
+/// Reason why a file cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CaptureError {
-    /// Where in the file, in bytes from its beginning.
+    /// Offset of the error in the file, in bytes.
     pub at: usize,
-    /// The complaint.
+    /// Description of the error.
     pub message: String,
 }
 
@@ -60,20 +62,20 @@ impl fmt::Display for CaptureError {
 
 impl std::error::Error for CaptureError {}
 
-/// A packet as it stands in a file.
+/// A packet in a file.
 #[derive(Clone, Copy, Debug)]
 struct Record<'a> {
-    /// Where it stands.
+    /// Offset in the file, in bytes.
     at: usize,
     time: Nanos,
     link: headers::Link,
-    /// Its length on the wire, FCS left out.
+    /// Length on the wire in bytes, without FCS.
     length: u32,
-    /// What was captured of it.
+    /// Captured bytes.
     data: &'a [u8],
 }
 
-/// Part of a file, with the byte order of its numbers.
+/// A part of a file, with the byte order of its numbers.
 #[derive(Clone, Copy, Debug)]
 struct Fields<'a> {
     bytes: &'a [u8],
@@ -106,10 +108,10 @@ impl<'a> Fields<'a> {
     }
 }
 
-/// Reads a pcap or pcapng file: the packets that `select` means, at most `most` of them.
+/// Reads a pcap or pcapng file: the packets that `select` matches, at most `most`.
 ///
 /// # Errors
-/// What is wrong with the file, and where; or that it has more packets.
+/// A malformed file, with the place; or a file with more than `most` matching packets.
 pub fn read(bytes: &[u8], select: &Select, most: usize) -> Result<Capture, CaptureError> {
     let mut capture = Capture { packets: Vec::new(), seen: 0 };
     let mut take = |record: Record<'_>| {

@@ -4,17 +4,18 @@ use crate::headers::Link;
 use crate::{CaptureError, Fields, Record};
 use sojourn_units::{Nanos, SECOND};
 
-/// First number of a file with microseconds, and of one with nanoseconds, in the file's byte order.
+/// First number of a file with times in microseconds, and in nanoseconds, in the file's byte order.
 const MICROSECONDS: u32 = 0xa1b2_c3d4;
 const NANOSECONDS: u32 = 0xa1b2_3c4d;
 
 const HEADER: usize = 24;
 const RECORD: usize = 16;
 
-/// What a record may have captured, as libpcap sees it; more means that its length is not one.
+/// Largest number of captured bytes in a record, as in libpcap; a larger number means a corrupt
+/// file.
 const LONGEST: u32 = 1 << 26;
 
-/// Reads a file whose first number, read as big endian, is `magic`.
+/// Reads a file whose first number, read as big-endian, is `magic`.
 pub(crate) fn read<'a>(
     bytes: &'a [u8],
     magic: u32,
@@ -34,7 +35,8 @@ pub(crate) fn read<'a>(
     if major != 2 {
         return Err(CaptureError::new(4, format!("pcap version {major}; 2 can be read")));
     }
-    // The upper bits say how many 16-bit words of frame check sequence end each packet, if known.
+    // The upper bits contain the number of 16-bit words of frame check sequence at the end of each
+    // packet, if known.
     let fcs = if network & 1 << 26 == 0 { 0 } else { (network >> 28) * 2 };
     let link = Link::of(network & 0xffff).map_err(|why| CaptureError::new(20, why))?;
     let mut at = HEADER;

@@ -1,10 +1,10 @@
-//! pcapng: blocks, of which sections, interfaces and packets matter here (draft-ietf-opsawg-pcapng).
+//! pcapng: blocks; only sections, interfaces and packets are read (draft-ietf-opsawg-pcapng).
 
 use crate::headers::Link;
 use crate::{CaptureError, Fields, Record};
 use sojourn_units::{Nanos, SECOND};
 
-/// Types of blocks; that of a section reads the same in both byte orders.
+/// Types of blocks; the type of a section reads the same in both byte orders.
 pub(crate) const SECTION: u32 = 0x0a0d_0d0a;
 const INTERFACE: u32 = 1;
 const OLD_PACKET: u32 = 2;
@@ -19,19 +19,19 @@ const RESOLUTION: u16 = 9;
 const FCS_LENGTH: u16 = 13;
 const OFFSET: u16 = 14;
 
-/// Interfaces of a section; more than any real capture has.
+/// Largest number of interfaces in a section; more than in any real capture.
 const MOST_INTERFACES: usize = 1 << 16;
 
-/// What a section says of an interface.
+/// Description of an interface.
 #[derive(Clone, Copy, Debug)]
 struct Interface {
-    /// Number of its link's type.
+    /// Number of the link type.
     link: u32,
-    /// Units of time in a second.
+    /// Time units per second.
     resolution: u128,
-    /// Seconds to add to its times.
+    /// Seconds added to its times.
     offset: i64,
-    /// Bytes of frame check sequence that end its packets.
+    /// Bytes of frame check sequence at the end of its packets.
     fcs: u32,
 }
 
@@ -92,7 +92,7 @@ pub(crate) fn read<'a>(
                     return Err(CaptureError::new(at + 12, message));
                 }
             }
-            // Names, statistics, comments: nothing that is sent.
+            // Names, statistics and comments contain no packets.
             _ => {}
         }
         at += total;

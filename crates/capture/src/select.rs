@@ -1,4 +1,4 @@
-//! Which packets of a capture are meant.
+//! Selection of packets from a capture.
 
 use crate::headers::Headers;
 use core::net::{IpAddr, SocketAddr};
@@ -9,14 +9,14 @@ use std::fmt;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Endpoint {
-    /// Any, if `None`.
+    /// IP address; `None` matches any.
     pub address: Option<IpAddr>,
-    /// Any, if `None`.
+    /// Port; `None` matches any.
     pub port: Option<u16>,
 }
 
 impl Endpoint {
-    /// Reads `10.0.0.1`, `10.0.0.1:443`, `:443`, `2001:db8::1` or `[2001:db8::1]:443`.
+    /// Parses `10.0.0.1`, `10.0.0.1:443`, `:443`, `2001:db8::1` or `[2001:db8::1]:443`.
     pub fn parse(text: &str) -> Option<Self> {
         if let Some(port) = text.strip_prefix(':').and_then(|port| port.parse().ok()) {
             return Some(Self { address: None, port: Some(port) });
@@ -43,20 +43,20 @@ impl fmt::Display for Endpoint {
     }
 }
 
-/// Which packets are meant: those that everything given here is true of.
+/// Conditions for packets; all given conditions must hold.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Select {
-    /// Where they come from.
+    /// Source of the packets.
     pub source: Option<Endpoint>,
-    /// Where they go.
+    /// Destination of the packets.
     pub destination: Option<Endpoint>,
-    /// The number of their protocol in the IP header.
+    /// Protocol number in the IP header.
     pub protocol: Option<u8>,
 }
 
 impl Select {
-    /// Whether all packets are meant, those without IP headers too.
+    /// Returns whether all packets match, including those without IP headers.
     pub fn is_all(&self) -> bool {
         *self == Self::default()
     }

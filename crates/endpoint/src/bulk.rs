@@ -1,9 +1,9 @@
-//! Endless transfers over TCP, with samples of what the kernel says of their connections.
+//! Endless transfers over TCP, with samples of their connections from the kernel.
 //!
-//! A thread for each end writes, or reads and discards, in calls that take [`CALL`] bytes each: it waits
-//! within the kernel, so that packets cost no system calls. The host's own thread samples both ends at
-//! multiples of [`SAMPLE`]: what `TCP_INFO` says of the sender, and the bytes that the receiver was
-//! delivered in order.
+//! One thread per end writes, or reads and discards, in calls of [`CALL`] bytes each. It waits
+//! within the kernel, so that packets cost no system calls. The host's own thread samples both ends
+//! at multiples of [`SAMPLE`]: `TCP_INFO` of the sender, and the bytes delivered in order to the
+//! receiver.
 
 use crate::log::Kind;
 use crate::net::{self, Ends, World};
@@ -17,20 +17,20 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread;
 
-/// Time between two samples.
+/// Time between two samples, in nanoseconds.
 pub const SAMPLE: Nanos = 100 * MILLISECOND;
-/// Bytes of a thread's stack: it makes one call, again and again.
+/// Stack of a thread in bytes: it repeats a single call.
 const STACK: usize = 64 << 10;
 
-/// The first multiple of [`SAMPLE`] after `now`, counted from the run's start.
+/// Returns the first multiple of [`SAMPLE`] after `now`, counted from the run's start.
 fn next_sample(now: Nanos) -> Nanos {
     let since = now.saturating_sub(EPOCH);
     EPOCH + (since / SAMPLE + 1) * SAMPLE
 }
 
-/// Makes calls on a socket in a thread of its own, until one fails or takes nothing.
+/// Repeats a call on a socket in a separate thread, until the call fails or returns 0.
 ///
-/// The error's number is found in what is returned; 0 stands for none.
+/// Returns the socket and the error number, which is 0 without an error.
 fn drive(
     socket: OwnedFd,
     call: impl Fn(&OwnedFd) -> io::Result<usize> + Send + 'static,
@@ -58,38 +58,38 @@ pub struct Sender {
     tcp: sojourn_tcp::Params,
     stop: Nanos,
     state: State,
-    /// When it acts next.
+    /// Time of the next action.
     at: Option<Nanos>,
 }
 
 #[derive(Debug)]
 enum State {
-    /// Not begun.
+    /// Not started.
     Idle,
-    /// About to be open.
+    /// Opening.
     Opening(OwnedFd),
-    /// Open, driven by a thread.
+    /// Open; a thread writes into it.
     Open(Arc<OwnedFd>, Arc<AtomicU32>),
-    /// The last byte was written; the socket stays open for the kernel to repeat.
+    /// The last byte was written; the socket stays open so that the kernel can retransmit.
     Closed(Arc<OwnedFd>),
-    /// Failed, or never to begin.
+    /// Failed, or never to start.
     Gone,
 }
 
 impl Sender {
-    /// A flow whose connection opens at `start` and that writes until `stop`.
+    /// Returns a sender whose connection opens at `start` and that writes until `stop`.
     pub fn new(ends: Ends, tcp: sojourn_tcp::Params, start: Nanos, stop: Nanos) -> Self {
         let begins = start < stop;
         let state = if begins { State::Idle } else { State::Gone };
         Self { ends, tcp, stop, state, at: begins.then_some(start) }
     }
 
-    /// When it acts next, if nothing else happens.
+    /// Returns the time of the next action, if no event comes first.
     pub fn deadline(&self) -> Option<Nanos> {
         self.at
     }
 
-    /// Opens the connection, takes a sample, or closes the connection, as is due.
+    /// Opens the connection, takes a sample, or closes the connection, as due.
     pub fn due(&mut self, world: &mut World, token: u64) {
         let outcome = match &self.state {
             State::Idle => self.open(world, token),
@@ -116,7 +116,7 @@ impl Sender {
         }
     }
 
-    /// The socket is open, or broken.
+    /// Handles a socket that has opened or failed.
     pub fn ready(&mut self, world: &mut World) {
         let outcome = self.begin(world);
         self.settle(world, outcome);
@@ -136,7 +136,7 @@ impl Sender {
         Ok(())
     }
 
-    /// Writes from now on, if the connection is open.
+    /// Starts to write, if the connection is open.
     fn begin(&mut self, world: &World) -> io::Result<()> {
         let State::Opening(socket) = &self.state else { return Ok(()) };
         sockopt::socket_error(socket)??;
@@ -176,31 +176,31 @@ impl Sender {
     }
 }
 
-/// The receiving end of a flow: it takes one connection, and counts what it brings.
+/// The receiving end of a flow; it accepts one connection and counts the received bytes.
 #[derive(Debug)]
 pub struct Receiver {
     ends: Ends,
     listener: OwnedFd,
     connection: Option<Arc<OwnedFd>>,
-    /// What the log says was delivered.
+    /// Delivered bytes in the latest log record.
     told: u64,
-    /// When it writes its next sample.
+    /// Time of the next sample.
     at: Option<Nanos>,
 }
 
 impl Receiver {
-    /// It listens from now on.
+    /// Returns a receiver that listens from now on.
     pub fn new(ends: Ends) -> io::Result<Self> {
         let listener = net::listener(&ends)?;
         Ok(Self { ends, listener, connection: None, told: 0, at: None })
     }
 
-    /// Its listening socket.
+    /// Returns the listening socket.
     pub fn socket(&self) -> &OwnedFd {
         &self.listener
     }
 
-    /// When it acts next, if nothing else happens.
+    /// Returns the time of the next action, if no event comes first.
     pub fn deadline(&self) -> Option<Nanos> {
         self.at
     }
@@ -208,7 +208,7 @@ impl Receiver {
     /// Takes a sample.
     pub fn due(&mut self, world: &mut World) {
         let Some(connection) = &self.connection else { return };
-        // A connection that cannot be asked brings nothing any more.
+        // A connection without `TCP_INFO` delivers no more data.
         self.at = None;
         if let Ok(info) = sys::tcp_info(connection) {
             if info.received != self.told {
@@ -219,7 +219,7 @@ impl Receiver {
         }
     }
 
-    /// Takes the connection.
+    /// Accepts the connection.
     pub fn ready(&mut self, world: &mut World, token: u64) -> io::Result<()> {
         let Some(socket) = net::accept(&self.listener)? else { return Ok(()) };
         world.rewatch(&self.listener, token, EventFlags::empty())?;

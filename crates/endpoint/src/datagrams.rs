@@ -1,4 +1,4 @@
-//! Packet sources over UDP: datagrams on time, and who takes them.
+//! Packet sources over UDP: senders and receivers of datagrams.
 
 use crate::log::Kind;
 use crate::net::{self, Ends, World};
@@ -11,9 +11,10 @@ use std::os::fd::{AsRawFd, OwnedFd};
 
 /// Bytes of a datagram that carry its number.
 pub const NUMBER: usize = 8;
-/// No datagram waits longer in a socket, ns: if it seems so, the wall clock has been set.
+/// Longest plausible wait of a datagram in a socket, in nanoseconds: a longer wait means that the
+/// wall clock was set.
 const LONGEST_WAIT: u64 = 60 * SECOND;
-/// Datagrams that one flow sends or takes before others have their turn.
+/// Datagrams that one flow sends or receives before other flows have their turn.
 const TURN: usize = 64;
 
 /// The sending end of a flow.
@@ -24,13 +25,14 @@ pub struct Sender {
     source: PacketSource,
     next: Emission,
     seq: u64,
-    /// Before when it sends.
+    /// Time before which it sends.
     last: Nanos,
     buffer: Vec<u8>,
 }
 
 impl Sender {
-    /// A flow whose packets `source` gives, those before `last`.
+    /// Returns the sender of the packets from `source` that are due before `last`; `longest` is the
+    /// largest payload in bytes.
     pub fn new(
         ends: Ends,
         mut source: PacketSource,
@@ -43,12 +45,12 @@ impl Sender {
         Ok(Self { ends, socket, source, next, seq: 0, last, buffer })
     }
 
-    /// When it acts next.
+    /// Returns the time of the next datagram.
     pub fn deadline(&self) -> Option<Nanos> {
         (self.next.at < self.last).then_some(self.next.at)
     }
 
-    /// Sends what is due.
+    /// Sends the datagrams that are due.
     pub fn due(&mut self, world: &mut World) {
         for _ in 0..TURN {
             let now = world.now();
@@ -72,8 +74,8 @@ impl Sender {
     }
 }
 
-/// Sends a datagram. A refusal that is reported is that of an earlier one: nobody listens, or
-/// nobody does any more.
+/// Sends a datagram. A reported refusal belongs to an earlier datagram, which found no listener, so
+/// the datagram is sent again.
 fn send(socket: &OwnedFd, datagram: &[u8]) -> rustix::io::Result<()> {
     match rustix::net::send(socket, datagram, SendFlags::NOSIGNAL) {
         Err(rustix::io::Errno::CONNREFUSED) => {
@@ -83,13 +85,13 @@ fn send(socket: &OwnedFd, datagram: &[u8]) -> rustix::io::Result<()> {
     }
 }
 
-/// Puts a number's low bytes in front, as many as there is room for.
+/// Writes the low bytes of a number at the beginning of the datagram, as many as fit.
 fn write_number(datagram: &mut [u8], seq: u64) {
     let room = datagram.len().min(NUMBER);
     datagram[..room].copy_from_slice(&seq.to_be_bytes()[NUMBER - room..]);
 }
 
-/// The number that `carried` bytes give, its high bytes missing if they are fewer than eight.
+/// Returns the number in `carried`; fewer than eight bytes lack its high bytes.
 fn read_number(carried: &[u8]) -> u64 {
     carried.iter().fold(0, |number, byte| number << 8 | u64::from(*byte))
 }
@@ -104,24 +106,24 @@ pub struct Receiver {
 }
 
 impl Receiver {
-    /// It listens from now on.
+    /// Returns a receiver that listens from now on.
     pub fn new(ends: Ends) -> io::Result<Self> {
         let socket = net::datagram_receiver(&ends)?;
         let control = nix::cmsg_space!(nix::sys::time::TimeSpec, u32);
         Ok(Self { ends, socket, control, overflowed: 0 })
     }
 
-    /// Its socket.
+    /// Returns the socket.
     pub fn socket(&self) -> &OwnedFd {
         &self.socket
     }
 
-    /// Takes what has come.
+    /// Receives the waiting datagrams and logs them.
     pub fn ready(&mut self, world: &mut World) -> io::Result<()> {
         for _ in 0..TURN {
             let mut carried = [0; NUMBER];
             let mut parts = [IoSliceMut::new(&mut carried)];
-            // With MSG_TRUNC the length is the datagram's, whatever is kept of it.
+            // With `MSG_TRUNC` the length is that of the datagram, although the buffer is smaller.
             let flags = MsgFlags::MSG_TRUNC | MsgFlags::MSG_DONTWAIT;
             let fd = self.socket.as_raw_fd();
             let message = match recvmsg::<()>(fd, &mut parts, Some(&mut self.control), flags) {
@@ -135,7 +137,7 @@ impl Receiver {
             let (mut at, mut overflowed) = (now, self.overflowed);
             for control in message.cmsgs()? {
                 match control {
-                    // By the wall clock: what matters is how long ago it was.
+                    // The timestamp is from the wall clock: only the age of the datagram is used.
                     ControlMessageOwned::ScmTimestampns(time) => {
                         let came = time.tv_sec() as u64 * SECOND + time.tv_nsec() as u64;
                         let ago = wall.saturating_sub(came);

@@ -1,4 +1,4 @@
-//! One host's part in a run.
+//! The endpoints of one host in a run.
 
 use crate::net::{Ends, World};
 use crate::{bulk, datagrams, transfers, writes};
@@ -32,8 +32,8 @@ enum Role {
     ReceiveBulk(Box<bulk::Receiver>),
 }
 
-/// Whom an event is for: the role in the low half, its connection in the high one, 0 for its own
-/// socket. These two are nobody's.
+/// Tokens of events: the index of the role in the low half, the connection in the high half (0 for
+/// the role's own socket). The following two tokens belong to no role.
 const TIMER: u64 = u64::MAX;
 const STOP: u64 = u64::MAX - 1;
 
@@ -43,7 +43,7 @@ fn token(role: usize, connection: u64) -> u64 {
 
 /// A host's part in a run: its ends of packet sources and transfers.
 ///
-/// Its receiving ends listen from when it is made; [`run`](Self::run) starts the sending ones.
+/// The receiving ends listen from construction on; [`run`](Self::run) starts the sending ends.
 #[derive(Debug)]
 pub struct Endpoint {
     roles: Vec<Role>,
@@ -51,10 +51,11 @@ pub struct Endpoint {
 }
 
 impl Endpoint {
-    /// The part of the host at node `node`: with endless transfers if `bulk`, else without.
+    /// Creates the endpoints of the host at node `node`; with those of endless transfers only if
+    /// `bulk`.
     ///
     /// # Errors
-    /// A socket that cannot be had.
+    /// A socket that cannot be created.
     pub fn new(plan: &Plan, seed: u64, node: usize, bulk: bool) -> io::Result<Self> {
         let mut roles = Vec::new();
         let mut number = 0;
@@ -82,22 +83,24 @@ impl Endpoint {
         Ok(Self { roles, duration: plan.duration })
     }
 
-    /// How many ends it has.
+    /// Returns the number of ends.
     pub fn len(&self) -> usize {
         self.roles.len()
     }
 
-    /// Whether there is nothing to do.
+    /// Returns whether the host has no ends.
     pub fn is_empty(&self) -> bool {
         self.roles.is_empty()
     }
 
-    /// Plays its part until the run's end, or until there is something to be read from `stop`.
+    /// Serves all ends until the run's end, or until `stop` is readable.
     ///
-    /// `start` is the monotonic time of the run's start in nanoseconds; what happens goes to `log`.
+    /// `start` is the monotonic time of the run's start in nanoseconds. Events are written to
+    /// `log`.
     ///
     /// # Errors
-    /// If the machine fails: no memory, no room for the log. What concerns one flow is logged.
+    /// A failure of the machine, such as lack of memory or of room for the log. Failures of one
+    /// flow are logged.
     pub fn run(&mut self, start: u64, log: File, stop: impl AsFd) -> io::Result<()> {
         rustix::thread::set_current_timer_slack(NonZeroU64::new(1))?;
         let mut world = World::new(start, self.duration, log)?;
@@ -131,8 +134,8 @@ impl Endpoint {
             alarms.set(i, role.deadline());
         }
         let mut events = Vec::with_capacity(256);
-        // System calls are what a host's time goes into, so the clock is read only when the timer rang,
-        // and the timer set only to another time.
+        // System calls dominate the CPU time of a host. Therefore the clock is read only after the
+        // timer has expired, and the timer is set only if its time changes.
         let mut rang = true;
         let mut armed = None;
         loop {
@@ -141,7 +144,8 @@ impl Endpoint {
                     self.roles.iter_mut().for_each(|role| role.end(world));
                     return Ok(());
                 }
-                // Those that are due now; one that has more to do comes again after the sockets.
+                // Serves the roles that are due. A role with more to do is due again after the
+                // sockets.
                 for _ in 0..self.roles.len() {
                     let Some(i) = alarms.due(world.now()) else { break };
                     self.roles[i].due(world, i);
@@ -171,7 +175,8 @@ impl Endpoint {
     }
 }
 
-/// Lets the timer ring at `at`, by the machine's clock; a time that has passed rings at once.
+/// Sets the timer to `at` in nanoseconds of the machine's clock; if `at` has passed, the timer
+/// expires at once.
 fn set(timer: impl AsFd, at: u64) -> io::Result<()> {
     let value = Timespec { tv_sec: (at / SECOND) as i64, tv_nsec: (at % SECOND) as i64 };
     let once = Itimerspec { it_interval: Timespec { tv_sec: 0, tv_nsec: 0 }, it_value: value };
@@ -249,7 +254,7 @@ impl Role {
         }
     }
 
-    /// The run is over: an endless transfer takes a last sample.
+    /// Ends the run: endless transfers take a last sample.
     fn end(&mut self, world: &mut World) {
         match self {
             Self::Bulk(sender) => sender.end(world),
@@ -276,7 +281,7 @@ impl Role {
     }
 }
 
-/// When which role acts. An entry that no longer counts is passed over when its time comes.
+/// Due times of the roles. Obsolete entries are skipped when they reach the top of the heap.
 #[derive(Debug)]
 struct Alarms {
     heap: BinaryHeap<Reverse<(Nanos, usize)>>,
@@ -307,7 +312,7 @@ impl Alarms {
         None
     }
 
-    /// One whose time has come by `now`; its alarm is off.
+    /// Returns a role that is due by `now`, and removes its due time.
     fn due(&mut self, now: Nanos) -> Option<usize> {
         self.first().filter(|&at| at <= now)?;
         let Reverse((_, role)) = self.heap.pop()?;

@@ -1,17 +1,17 @@
-//! Real sockets for the traffic sources, and what becomes of what they send.
+//! Endpoints: traffic sources on real sockets, and reports of their traffic.
 //!
-//! An [`Endpoint`] is one host's part in a run: it sends what the plan's packet sources and transfers
-//! of this host say, driven by the same machines and the same draws as the simulator, and takes what
-//! comes in. One thread serves all of a host's flows. It decides nothing and measures nothing: every
-//! event goes to a [log](log::Event), and [`report`] makes results of the logs of all hosts when the
-//! run is over, with the receiver that the simulator has.
+//! An [`Endpoint`] is one host's part in a run. It sends the traffic of the plan's packet sources
+//! and transfers of this host, driven by the simulator's state machines and random draws, and
+//! receives the traffic of others. One thread serves all flows of a host. An endpoint decides and
+//! measures nothing: it writes every event to a [log](log::Event). After the run, [`report`]
+//! computes the results from the logs of all hosts, with the simulator's receiver model.
 //!
-//! All times are of one clock, the machine's monotonic one, shifted so that the run begins at
+//! All times are from one clock: the machine's monotonic clock, shifted so that the run begins at
 //! [`EPOCH`](sojourn_units::EPOCH).
 //!
-//! On the wire a datagram begins with its number, as many of its low bytes as fit; nothing else is
-//! added. A transfer is answered by eight bytes with the time at which its last byte came, so that
-//! its sender knows when to think from.
+//! A datagram begins with its number, as many of the low bytes as fit, without any other header.
+//! The receiver answers a transfer with eight bytes: the arrival time of its last byte, from which
+//! the sender counts the think time.
 
 mod log;
 pub mod report;

@@ -1,4 +1,4 @@
-//! What an endpoint writes while it runs: one record of 24 bytes an event, in the order of events.
+//! Logs of endpoints: one record of 24 bytes per event, in the order of events.
 
 use sojourn_units::Nanos;
 use std::io::{self, Write};
@@ -6,38 +6,41 @@ use std::io::{self, Write};
 /// Bytes of a record.
 pub const RECORD: usize = 24;
 
-/// What happened.
+/// Kind of event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// Datagram `number` was sent; `length` is its payload.
+    /// Datagram `number` was sent; `length` is its payload in bytes.
     Sent,
-    /// Datagram `number` could not be sent; `length` is the error's number.
+    /// Datagram `number` could not be sent; `length` is the error number.
     NotSent,
-    /// A datagram of `length` bytes came that carries `number`.
+    /// A datagram of `length` bytes arrived; it carries `number`.
     Received,
-    /// The receiver's socket has thrown away `number` datagrams so far, for want of room.
+    /// The receiver's socket has dropped `number` datagrams so far, for lack of room.
     Overflowed,
-    /// Write `number` of `length` bytes went into the send buffer.
+    /// Write `number` of `length` bytes entered the send buffer.
     Written,
     /// Write `number` was refused.
     Refused,
     /// The application has made its last write.
     Closed,
-    /// A connection's receiver has `number` bytes in all; `length` is the connection's.
+    /// A connection has delivered `number` bytes in total; `length` is the number of the
+    /// connection.
     Delivered,
     /// A transfer of `number` bytes was due; `length` counts a flow's transfers from 0.
     Due,
-    /// Its connection is open.
+    /// The connection of a transfer is open.
     Connected,
-    /// Its last byte has come to the receiver; `length` counts connections that it accepted.
+    /// The last byte of a transfer has arrived; `length` counts the connections that the receiver
+    /// accepted.
     Completed,
-    /// A connection failed; `length` is the error's number, `number` counts connections from 0.
+    /// A connection failed; `length` is the error number, `number` counts connections from 0.
     Failed,
-    /// A connection's congestion window is `number` bytes; `length` is the payload of a full segment.
+    /// A connection's congestion window is `number` bytes; `length` is the payload of a full
+    /// segment in bytes.
     Window,
     /// A connection's smoothed round-trip time is `number` nanoseconds.
     RoundTrip,
-    /// A connection has sent `number` segments again.
+    /// A connection has retransmitted `number` segments.
     Retransmitted,
     /// A connection's retransmission timer has expired `number` times.
     TimedOut,
@@ -65,15 +68,15 @@ const KINDS: [Kind; 16] = [
 /// One event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Event {
-    /// The flow, by its number in the plan.
+    /// Number of the flow in the plan.
     pub flow: u32,
-    /// What happened.
+    /// Kind of event.
     pub kind: Kind,
-    /// See [`Kind`]; below 2^24.
+    /// Value by kind, see [`Kind`]; below 2^24.
     pub length: u32,
-    /// See [`Kind`].
+    /// Value by kind, see [`Kind`].
     pub number: u64,
-    /// When.
+    /// Time of the event.
     pub at: Nanos,
 }
 
@@ -101,7 +104,7 @@ impl Event {
     }
 }
 
-/// The events of a log. What is left of one that was cut off within a record is passed over.
+/// Returns the events of a log. An incomplete record at the end is ignored.
 ///
 /// # Errors
 /// A record that no endpoint writes: its place in the log.
@@ -112,18 +115,18 @@ pub fn read(log: &[u8]) -> impl Iterator<Item = Result<Event, String>> + '_ {
     })
 }
 
-/// A log as it is written.
+/// A log during writing.
 #[derive(Debug)]
 pub struct Log<W: Write> {
     buffer: Vec<u8>,
     to: W,
 }
 
-/// Bytes gathered before they are written.
+/// Bytes in the buffer at which it is written.
 const GATHERED: usize = 64 << 10;
 
 impl<W: Write> Log<W> {
-    /// An empty log.
+    /// Returns an empty log.
     pub fn new(to: W) -> Self {
         Self { buffer: Vec::with_capacity(GATHERED + RECORD), to }
     }
@@ -131,17 +134,17 @@ impl<W: Write> Log<W> {
     /// Adds an event.
     ///
     /// # Errors
-    /// If the log cannot be written.
+    /// A log that cannot be written.
     #[inline]
     pub fn add(&mut self, event: &Event) -> io::Result<()> {
         self.buffer.extend_from_slice(&event.encode());
         if self.buffer.len() >= GATHERED { self.flush() } else { Ok(()) }
     }
 
-    /// Writes all that was added.
+    /// Writes all events in the buffer.
     ///
     /// # Errors
-    /// If the log cannot be written.
+    /// A log that cannot be written.
     pub fn flush(&mut self) -> io::Result<()> {
         self.to.write_all(&self.buffer)?;
         self.buffer.clear();

@@ -1,4 +1,4 @@
-//! Sockets as flows need them, the clock, and what all parts of an endpoint share.
+//! Sockets for flows, the clock, and the state that all parts of an endpoint share.
 
 use crate::log::{Event, Kind, Log};
 use crate::sys;
@@ -14,45 +14,45 @@ use std::io;
 use std::net::SocketAddrV4;
 use std::os::fd::{AsFd, OwnedFd};
 
-/// Bytes of payload, all the same: nobody looks at them.
+/// Payload bytes; their content is never read.
 pub static ZEROS: [u8; 64 << 10] = [0; 64 << 10];
-/// What a socket may hold for its receiver before it throws datagrams away, if the machine lets it.
+/// Receive buffer of a datagram socket in bytes, if the machine permits it.
 const RECEIVE_BUFFER: usize = 8 << 20;
-/// A rate that never binds, in bytes per second.
+/// A rate without effect, in bytes per second.
 const PACED: u32 = u32::MAX - 1;
 
-/// A flow's two ends.
+/// The two ends of a flow.
 #[derive(Clone, Copy, Debug)]
 pub struct Ends {
-    /// The flow's number in the plan.
+    /// Number of the flow in the plan.
     pub flow: u32,
-    /// The node that receives them, at the flow's port.
+    /// Node of the receiver; the port follows from the flow.
     pub receiver: usize,
     /// Type of service.
     pub tos: u8,
 }
 
 impl Ends {
-    /// Where its data go.
+    /// Returns the destination of the flow's data.
     pub fn to(&self) -> io::Result<SocketAddrV4> {
         let port = address::port(self.flow).ok_or_else(|| io::Error::other("no port is left"))?;
         Ok(SocketAddrV4::new(address::ipv4(self.receiver), port))
     }
 }
 
-/// The run's clock and log, and who waits for sockets.
+/// The run's clock and log, and the set of watched sockets.
 #[derive(Debug)]
 pub struct World {
-    /// Monotonic nanoseconds less the run's.
+    /// Monotonic time minus run time, in nanoseconds.
     shift: u64,
-    /// When the run ends.
+    /// End of the run.
     pub end: Nanos,
     log: Log<File>,
     epoll: OwnedFd,
 }
 
 impl World {
-    /// `start` is the monotonic time of the run's start.
+    /// Creates the world of a run; `start` is the monotonic time of its start in nanoseconds.
     pub fn new(start: u64, duration: Nanos, log: File) -> io::Result<Self> {
         let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
         Ok(Self {
@@ -63,45 +63,45 @@ impl World {
         })
     }
 
-    /// The time of the run's clock.
+    /// Returns the time of the run's clock.
     #[inline]
     pub fn now(&self) -> Nanos {
         monotonic().wrapping_sub(self.shift)
     }
 
-    /// A time of the run's clock as the machine's.
+    /// Converts a time of the run's clock to one of the machine's monotonic clock.
     pub fn monotonic(&self, at: Nanos) -> u64 {
         at.wrapping_add(self.shift)
     }
 
-    /// Logs what happens now, or happened before.
+    /// Logs an event at `at`, which is now or in the past.
     #[inline]
     pub fn log(&mut self, flow: u32, kind: Kind, number: u64, length: u32, at: Nanos) {
-        // What cannot be logged is not lost in silence: `flush` fails too.
+        // The error is not lost: `flush` fails too.
         let _ = self.log.add(&Event { flow, kind, length, number, at });
     }
 
-    /// Writes the log to its end.
+    /// Writes the rest of the log.
     pub fn flush(&mut self) -> io::Result<()> {
         self.log.flush()
     }
 
-    /// Waits for `socket` on behalf of `token`.
+    /// Watches `socket`; its events carry `token`.
     pub fn watch(&self, socket: impl AsFd, token: u64, flags: EventFlags) -> io::Result<()> {
         Ok(epoll::add(&self.epoll, socket, EventData::new_u64(token), flags)?)
     }
 
-    /// Waits for something else at a socket that is watched.
+    /// Changes the watched events of a socket.
     pub fn rewatch(&self, socket: impl AsFd, token: u64, flags: EventFlags) -> io::Result<()> {
         Ok(epoll::modify(&self.epoll, socket, EventData::new_u64(token), flags)?)
     }
 
-    /// Waits no longer for a socket.
+    /// Stops watching a socket.
     pub fn forget(&self, socket: impl AsFd) -> io::Result<()> {
         Ok(epoll::delete(&self.epoll, socket)?)
     }
 
-    /// Waits until something happens; fills `events`.
+    /// Waits for events and stores them in `events`.
     pub fn wait(&self, events: &mut Vec<epoll::Event>) -> io::Result<()> {
         events.clear();
         match epoll::wait(&self.epoll, rustix::buffer::spare_capacity(events), None) {
@@ -111,13 +111,13 @@ impl World {
     }
 }
 
-/// The machine's monotonic clock.
+/// Returns the time of the machine's monotonic clock in nanoseconds.
 #[inline]
 pub fn monotonic() -> u64 {
     nanos(ClockId::Monotonic)
 }
 
-/// The machine's wall clock.
+/// Returns the time of the machine's wall clock in nanoseconds.
 pub fn wall() -> u64 {
     nanos(ClockId::Realtime)
 }
@@ -134,13 +134,13 @@ fn open(kind: SocketType) -> io::Result<OwnedFd> {
     Ok(rustix::net::socket_with(AddressFamily::INET, kind, flags, Some(protocol))?)
 }
 
-/// Says which address an error is about.
+/// Adds the address to an error.
 fn at(address: SocketAddrV4, error: impl Into<io::Error>) -> io::Error {
     let error = error.into();
     io::Error::new(error.kind(), format!("{address}: {error}"))
 }
 
-/// A socket that sends a flow's datagrams.
+/// Creates a socket that sends a flow's datagrams.
 pub fn datagram_sender(ends: &Ends) -> io::Result<OwnedFd> {
     let socket = open(SocketType::DGRAM)?;
     let to = ends.to()?;
@@ -149,7 +149,7 @@ pub fn datagram_sender(ends: &Ends) -> io::Result<OwnedFd> {
     Ok(socket)
 }
 
-/// A socket that receives a flow's datagrams, with the kernel's time of their arrival.
+/// Creates a socket that receives a flow's datagrams, with the kernel's timestamps.
 pub fn datagram_receiver(ends: &Ends) -> io::Result<OwnedFd> {
     let socket = open(SocketType::DGRAM)?;
     let to = ends.to()?;
@@ -162,19 +162,19 @@ pub fn datagram_receiver(ends: &Ends) -> io::Result<OwnedFd> {
     Ok(socket)
 }
 
-/// A socket that takes a flow's connections.
+/// Creates a socket that accepts a flow's connections.
 pub fn listener(ends: &Ends) -> io::Result<OwnedFd> {
     let socket = open(SocketType::STREAM)?;
     let to = ends.to()?;
     options::set_socket_reuseaddr(&socket, true)?;
-    // What it accepts has the same: acknowledgements are of the flow's class too.
+    // Accepted sockets inherit it: acknowledgements have the flow's class too.
     options::set_ip_tos(&socket, ends.tos)?;
     rustix::net::bind(&socket, &to).map_err(|e| at(to, e))?;
     rustix::net::listen(&socket, 128)?;
     Ok(socket)
 }
 
-/// Accepts a connection, if there is one.
+/// Accepts a waiting connection; `None` without one.
 pub fn accept(listener: &OwnedFd) -> io::Result<Option<OwnedFd>> {
     let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
     match rustix::net::accept_with(listener, flags) {
@@ -184,7 +184,7 @@ pub fn accept(listener: &OwnedFd) -> io::Result<Option<OwnedFd>> {
     }
 }
 
-/// Begins to open a connection for a flow's data.
+/// Starts to open a connection for a flow's data.
 pub fn connect(ends: &Ends, tcp: &sojourn_tcp::Params) -> io::Result<OwnedFd> {
     let socket = open(SocketType::STREAM)?;
     let to = ends.to()?;
@@ -201,12 +201,12 @@ pub fn connect(ends: &Ends, tcp: &sojourn_tcp::Params) -> io::Result<OwnedFd> {
     }
 }
 
-/// Whether an error only says that there is nothing to do now.
+/// Returns whether an error only means that the call must be repeated later.
 pub fn would_block(error: rustix::io::Errno) -> bool {
     error == rustix::io::Errno::AGAIN || error == rustix::io::Errno::INTR
 }
 
-/// An error's number, for the log.
+/// Returns the number of an error, for the log.
 pub fn number(error: &io::Error) -> u32 {
     error.raw_os_error().unwrap_or(0) as u32
 }

@@ -1,21 +1,21 @@
-//! What neither `nix` nor `rustix` has without `unsafe`.
+//! System calls for which neither `nix` nor `rustix` has a safe wrapper.
 #![expect(unsafe_code, reason = "calls of the C library, each with a value of ours behind it")]
 
 use nix::libc;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd, RawFd};
 
-/// Bytes written into a TCP socket and not yet acknowledged (`SIOCOUTQ`).
+/// Returns the bytes written into a TCP socket and not yet acknowledged (`SIOCOUTQ`).
 pub fn unacknowledged(socket: impl AsFd) -> io::Result<u64> {
     let mut bytes: libc::c_int = 0;
-    // SAFETY: the call writes one int, to where `bytes` stands.
+    // SAFETY: the call writes one int to `bytes`.
     let status = unsafe { libc::ioctl(socket.as_fd().as_raw_fd(), libc::TIOCOUTQ, &raw mut bytes) };
     if status < 0 { Err(io::Error::last_os_error()) } else { Ok(bytes as u64) }
 }
 
-/// Has the kernel pace a TCP socket, at `rate` bytes per second at most.
+/// Makes the kernel pace a TCP socket, at no more than `rate` bytes per second.
 pub fn set_max_pacing_rate(socket: impl AsFd, rate: u32) -> io::Result<()> {
-    // SAFETY: the call reads one int, from where `rate` stands.
+    // SAFETY: the call reads one int from `rate`.
     let status = unsafe {
         libc::setsockopt(
             socket.as_fd().as_raw_fd(),
@@ -28,7 +28,7 @@ pub fn set_max_pacing_rate(socket: impl AsFd, rate: u32) -> io::Result<()> {
     if status < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
-/// What the kernel says of a connection.
+/// State of a connection in the kernel.
 #[derive(Clone, Copy, Debug)]
 pub struct TcpInfo {
     /// Congestion window in bytes.
@@ -37,18 +37,18 @@ pub struct TcpInfo {
     pub mss: u32,
     /// Smoothed round-trip time in nanoseconds.
     pub smoothed_rtt: u64,
-    /// Segments sent again since the connection was opened.
+    /// Number of segments retransmitted since the connection's opening.
     pub retransmitted: u32,
-    /// Expiries of the retransmission timer since the connection was opened; none if the kernel does
-    /// not count them (it does since Linux 6.7).
+    /// Number of expiries of the retransmission timer since the connection's opening; `None` if the
+    /// kernel does not count them (it does since Linux 6.7).
     pub timeouts: Option<u32>,
     /// Bytes received in order.
     pub received: u64,
 }
 
-/// What the kernel says of a connection (`TCP_INFO`).
+/// Returns the state of a connection (`TCP_INFO`).
 pub fn tcp_info(socket: impl AsFd) -> io::Result<TcpInfo> {
-    // The structure as words of 32 bits, up to that of `tcpi_total_rto`, which is its lower half.
+    // The structure as 32-bit words, up to the word whose lower half is `tcpi_total_rto`.
     const WORDS: usize = 61;
     const RECEIVED: usize = 32;
     const TIMEOUTS: usize = 60;
@@ -58,7 +58,7 @@ pub fn tcp_info(socket: impl AsFd) -> io::Result<TcpInfo> {
     const RETRANSMITTED: usize = 25;
     let mut words = [0u32; WORDS];
     let mut length = size_of_val(&words) as libc::socklen_t;
-    // SAFETY: the call writes at most `length` bytes, to where `words` stands.
+    // SAFETY: the call writes at most `length` bytes to `words`.
     let status = unsafe {
         libc::getsockopt(
             socket.as_fd().as_raw_fd(),
@@ -81,28 +81,29 @@ pub fn tcp_info(socket: impl AsFd) -> io::Result<TcpInfo> {
     })
 }
 
-/// The first of the two halves of a word in memory.
+/// Returns the first of the two halves of a word in memory.
 fn lower_half(word: u32) -> u32 {
     let [first, second, ..] = word.to_ne_bytes();
     u16::from_ne_bytes([first, second]).into()
 }
 
-/// Bytes of a call of [`fill`] or [`discard`].
+/// Bytes of one call of [`fill`] or [`discard`].
 const CALL: usize = 1 << 20;
-/// What [`fill`] writes.
+/// Content that [`fill`] writes.
 static CONTENT: [u8; CALL] = [0; CALL];
 
-/// Writes into a blocking socket, and waits until all is written; how many bytes it was.
+/// Writes into a blocking socket, and waits until all is written; returns the number of bytes.
 pub fn fill(socket: &OwnedFd) -> io::Result<usize> {
     Ok(rustix::net::send(socket, &CONTENT, rustix::net::SendFlags::NOSIGNAL)?)
 }
 
-/// Takes what comes by a blocking socket without copying it; how many bytes it was, 0 at its end.
+/// Discards received data of a blocking socket without a copy; returns the number of bytes, 0 at
+/// the end of the stream.
 ///
-/// The call returns when it has taken much, and reads as soon as something comes nevertheless
-/// (`MSG_WAITALL`, `MSG_TRUNC`; tcp(7)).
+/// The call returns only after many bytes, although it consumes data as they arrive (`MSG_WAITALL`,
+/// `MSG_TRUNC`; tcp(7)).
 pub fn discard(socket: &OwnedFd) -> io::Result<usize> {
-    // SAFETY: with these flags TCP writes nothing to the buffer, so none is given.
+    // SAFETY: with these flags TCP writes nothing to the buffer, so the pointer is null.
     let bytes = unsafe {
         libc::recv(
             socket.as_raw_fd(),
@@ -114,16 +115,16 @@ pub fn discard(socket: &OwnedFd) -> io::Result<usize> {
     if bytes < 0 { Err(io::Error::last_os_error()) } else { Ok(bytes as usize) }
 }
 
-/// A descriptor of one's own for the open file behind number `fd`.
+/// Returns a new descriptor for the open file with number `fd`.
 ///
 /// # Errors
-/// If there is none behind it.
+/// A number without an open file.
 pub fn duplicate(fd: RawFd) -> io::Result<OwnedFd> {
     // SAFETY: the call takes numbers only.
     let copy = unsafe { libc::fcntl(fd, libc::F_DUPFD_CLOEXEC, 0) };
     if copy < 0 {
         return Err(io::Error::last_os_error());
     }
-    // SAFETY: it was made just now, and nobody else knows it.
+    // SAFETY: the descriptor is new, and no other code has its number.
     Ok(unsafe { OwnedFd::from_raw_fd(copy) })
 }

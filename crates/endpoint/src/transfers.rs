@@ -1,10 +1,10 @@
-//! Transfers: one amount of data after the other, each on a connection of its own.
+//! Transfers: one after the other, each on its own connection.
 //!
-//! The sender opens the connection when the transfer is due, writes, and says that this was all. The
-//! receiver answers with the time at which the last byte came, so a completion time is that of the
-//! simulator: from when the transfer was due, over the opening of its connection, to the arrival of
-//! its last byte; and the time to think counts from there, though the sender learns of it half a
-//! round trip later.
+//! The sender opens the connection when the transfer is due, writes the data, and shuts down its
+//! direction. The receiver answers with the arrival time of the last byte. So a completion time is
+//! defined as in the simulator: from the due time of the transfer, through the opening of its
+//! connection, to the arrival of its last byte. The think time also begins there, although the
+//! sender receives the answer half a round trip later.
 
 use crate::log::Kind;
 use crate::net::{self, Ends, World, ZEROS};
@@ -17,7 +17,7 @@ use std::collections::BTreeMap;
 use std::io;
 use std::os::fd::OwnedFd;
 
-/// Bytes of the receiver's answer: the time, of the run's clock.
+/// Bytes of the receiver's answer: a time of the run's clock in nanoseconds.
 const ANSWER: usize = 8;
 
 /// The sending end of a flow.
@@ -27,7 +27,7 @@ pub struct Sender {
     tcp: sojourn_tcp::Params,
     jobs: Transfers,
     job: Option<Job>,
-    /// Before when transfers start.
+    /// Time before which transfers start.
     last: Nanos,
     count: u32,
     active: Option<Active>,
@@ -44,7 +44,7 @@ struct Active {
 }
 
 impl Sender {
-    /// A flow whose first transfer is due at `start`.
+    /// Returns a sender whose first transfer is due after `start`.
     pub fn new(
         ends: Ends,
         tcp: sojourn_tcp::Params,
@@ -56,7 +56,7 @@ impl Sender {
         Self { ends, tcp, jobs, job, last, count: 0, active: None }
     }
 
-    /// When it acts next, if nothing else happens.
+    /// Returns the time of the next transfer, if no transfer is active.
     pub fn deadline(&self) -> Option<Nanos> {
         if self.active.is_some() { None } else { self.job.map(|job| job.at) }
     }
@@ -86,7 +86,7 @@ impl Sender {
         }
     }
 
-    /// The connection is open, takes bytes again, was answered, or is broken.
+    /// Handles a connection that has opened, is writable again, was answered, or has failed.
     pub fn ready(&mut self, world: &mut World) {
         let Some(active) = &mut self.active else { return };
         match active.go_on() {
@@ -103,7 +103,7 @@ impl Sender {
         }
     }
 
-    /// Whatever happened, the user goes on.
+    /// Logs the failure; the user continues with the next transfer.
     fn failed(&mut self, world: &mut World, error: &io::Error) {
         let now = world.now();
         let number = u64::from(self.count);
@@ -119,8 +119,8 @@ impl Sender {
 }
 
 impl Active {
-    /// Writes what the kernel takes, and reads what has come; says whether the connection is newly
-    /// open.
+    /// Writes the data that the kernel takes, and reads the answer; returns whether the connection
+    /// has just opened.
     fn go_on(&mut self) -> io::Result<bool> {
         sockopt::socket_error(&self.socket)??;
         if !self.connected && rustix::net::getpeername(&self.socket).is_err() {
@@ -168,17 +168,17 @@ struct Incoming {
 }
 
 impl Receiver {
-    /// It listens from now on.
+    /// Returns a receiver that listens from now on.
     pub fn new(ends: Ends) -> io::Result<Self> {
         Ok(Self { ends, listener: net::listener(&ends)?, open: BTreeMap::new(), accepted: 0 })
     }
 
-    /// Its listening socket.
+    /// Returns the listening socket.
     pub fn socket(&self) -> &OwnedFd {
         &self.listener
     }
 
-    /// Takes connections.
+    /// Accepts connections.
     pub fn ready(&mut self, world: &mut World, token: impl Fn(u32) -> u64) -> io::Result<()> {
         while let Some(socket) = net::accept(&self.listener)? {
             let number = self.accepted;
@@ -190,7 +190,7 @@ impl Receiver {
         Ok(())
     }
 
-    /// Takes what has come by connection `number`; answers when that is all.
+    /// Receives data from connection `number`; answers at its end.
     pub fn take(&mut self, world: &mut World, number: u32) {
         let Some(incoming) = self.open.get_mut(&number) else { return };
         let before = incoming.delivered;
@@ -204,7 +204,7 @@ impl Receiver {
             if whole {
                 let (bytes, last) = (incoming.delivered, incoming.last);
                 world.log(flow, Kind::Completed, bytes, number, last);
-                // A socket that has just been opened has room for eight bytes.
+                // A new socket has room for eight bytes.
                 let answer = last.to_be_bytes();
                 let _ = rustix::net::send(&incoming.socket, &answer, SendFlags::NOSIGNAL);
             }

@@ -1,9 +1,9 @@
 //! Packet sources over TCP: each emission is a write into the stream of one connection.
 //!
-//! The rules are the simulator's. A write goes into the send buffer whole, which holds what is
-//! written and not yet acknowledged; one that finds no room is refused, or, if the socket is to be
-//! `blocking`, waits for room and then makes up for those that were due meanwhile. What the kernel
-//! does not take at once, for want of memory, is kept here and counts as written.
+//! The rules are the simulator's. The send buffer holds written data without acknowledgement. A
+//! write enters the buffer completely or not at all. A write without room is refused, or, if the
+//! socket is `blocking`, waits for room; the writes that fall due in the meantime follow. Data that
+//! the kernel does not take at once, for lack of memory, stay here and count as written.
 
 use crate::log::Kind;
 use crate::net::{self, Ends, World, ZEROS};
@@ -15,7 +15,8 @@ use sojourn_units::{MILLISECOND, Nanos};
 use std::io;
 use std::os::fd::OwnedFd;
 
-/// How often room is looked for while the application waits: nothing tells that there is some.
+/// Interval of checks for room while the application waits, in nanoseconds: the kernel does not
+/// notify of it.
 const LOOK: Nanos = MILLISECOND / 2;
 /// Writes made before other flows have their turn.
 const TURN: usize = 64;
@@ -34,26 +35,27 @@ pub struct Sender {
     state: State,
     /// Bytes that the kernel has not taken yet.
     pending: u64,
-    /// Since when it waits for room: when to look again.
+    /// Next check for room while the application waits.
     look: Option<Nanos>,
 }
 
 #[derive(Debug)]
 enum State {
-    /// Not begun.
+    /// Not started.
     Idle,
-    /// Open, or about to be.
+    /// Open, or opening.
     Open(OwnedFd),
-    /// The last write was made; it goes when all is with the kernel.
+    /// The last write was made; the connection is shut down after the kernel has taken all data.
     Closing(OwnedFd),
-    /// Everything is said; the socket stays open for the kernel to repeat.
+    /// Shut down; the socket stays open so that the kernel can retransmit.
     Closed(OwnedFd),
-    /// Failed.
+    /// Failed, or without any write.
     Gone,
 }
 
 impl Sender {
-    /// A flow whose connection opens at `start`, if there is a write before `stop` and `end`.
+    /// Returns a sender whose connection opens at `start`, if a write is due before `stop` and
+    /// `end`.
     pub fn new(
         ends: Ends,
         tcp: sojourn_tcp::Params,
@@ -65,7 +67,7 @@ impl Sender {
         Self { ends, tcp, source, next, seq: 0, start, stop, end, state, pending: 0, look: None }
     }
 
-    /// When it acts next, if nothing else happens.
+    /// Returns the time of the next action, if no event comes first.
     pub fn deadline(&self) -> Option<Nanos> {
         let at = match &self.state {
             State::Idle => self.start,
@@ -75,7 +77,7 @@ impl Sender {
         (at < self.end).then_some(at)
     }
 
-    /// Acts: opens the connection, makes the writes that are due.
+    /// Opens the connection, or makes the writes that are due.
     pub fn due(&mut self, world: &mut World, token: u64) {
         let outcome = match &self.state {
             State::Idle => self.open(world, token).and_then(|()| self.write(world)),
@@ -85,7 +87,7 @@ impl Sender {
         self.settle(world, outcome);
     }
 
-    /// The socket is open, takes bytes again, or is broken.
+    /// Handles a socket that has opened, is writable again, or has failed.
     pub fn ready(&mut self, world: &mut World) {
         let outcome = self.flush().and_then(|()| self.write(world));
         self.settle(world, outcome);
@@ -100,7 +102,7 @@ impl Sender {
 
     fn open(&mut self, world: &mut World, token: u64) -> io::Result<()> {
         let socket = net::connect(&self.ends, &self.tcp)?;
-        // Edges only: a socket that has room is of no interest until it had none.
+        // Edge-triggered: a writable socket matters only after it was full.
         world.watch(&socket, token, EventFlags::OUT | EventFlags::RDHUP | EventFlags::ET)?;
         self.state = State::Open(socket);
         Ok(())
@@ -137,7 +139,7 @@ impl Sender {
         Ok(())
     }
 
-    /// The application has written all.
+    /// Ends the stream: the application has written all its data.
     fn close(&mut self, world: &mut World, now: Nanos) -> io::Result<()> {
         if let State::Open(socket) = std::mem::replace(&mut self.state, State::Gone) {
             world.log(self.ends.flow, Kind::Closed, self.seq, 0, now);
@@ -146,7 +148,7 @@ impl Sender {
         self.flush()
     }
 
-    /// Hands the kernel what it takes.
+    /// Passes pending data to the kernel, as much as it takes.
     fn flush(&mut self) -> io::Result<()> {
         let (State::Open(socket) | State::Closing(socket) | State::Closed(socket)) = &self.state
         else {
@@ -162,7 +164,7 @@ impl Sender {
             }
         }
         if let State::Closing(socket) = &self.state {
-            // Nothing may be said before the connection is open.
+            // The connection cannot be shut down before it is open.
             if rustix::net::getpeername(socket).is_err() {
                 return Ok(());
             }
@@ -175,7 +177,7 @@ impl Sender {
     }
 }
 
-/// The receiving end of a flow: it takes one connection, and counts what it brings.
+/// The receiving end of a flow; it accepts one connection and counts the received bytes.
 #[derive(Debug)]
 pub struct Receiver {
     ends: Ends,
@@ -185,17 +187,17 @@ pub struct Receiver {
 }
 
 impl Receiver {
-    /// It listens from now on.
+    /// Returns a receiver that listens from now on.
     pub fn new(ends: Ends) -> io::Result<Self> {
         Ok(Self { ends, listener: net::listener(&ends)?, connection: None, delivered: 0 })
     }
 
-    /// Its listening socket.
+    /// Returns the listening socket.
     pub fn socket(&self) -> &OwnedFd {
         &self.listener
     }
 
-    /// Takes the connection, or what has come by it.
+    /// Accepts the connection, or receives data from it.
     pub fn ready(&mut self, world: &mut World, token: u64) -> io::Result<()> {
         if self.connection.is_none() {
             let Some(socket) = net::accept(&self.listener)? else { return Ok(()) };
@@ -206,7 +208,7 @@ impl Receiver {
         match take(socket, world, self.ends.flow, 0, &mut self.delivered) {
             Taken::More => Ok(()),
             Taken::End(_) => {
-                // No other connection is its own.
+                // The flow has only one connection.
                 world.rewatch(&self.listener, token, EventFlags::empty())?;
                 self.connection = None;
                 Ok(())
@@ -215,15 +217,15 @@ impl Receiver {
     }
 }
 
-/// What a connection gave.
+/// Result of receiving from a connection.
 pub enum Taken {
-    /// More may come.
+    /// The connection is still open.
     More,
-    /// Nothing will; whether its sender said so.
+    /// The connection has ended; true if its sender closed it in order.
     End(bool),
 }
 
-/// Takes what has come by a connection, and logs how much it is in all.
+/// Receives data from a connection, and logs the total number of bytes.
 pub fn take(
     socket: &OwnedFd,
     world: &mut World,
@@ -240,7 +242,7 @@ pub fn take(
                 world.log(flow, Kind::Delivered, *delivered, connection, world.now());
             }
             Err(error) if net::would_block(error) => return Taken::More,
-            // Its sender knows why.
+            // The sender logs the cause.
             Err(_) => return Taken::End(false),
         }
     }

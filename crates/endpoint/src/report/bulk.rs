@@ -1,10 +1,10 @@
-//! Endless transfers.
+//! Reports of endless transfers.
 
 use super::{BulkSample, Making};
 use crate::log::{Event, Kind};
 use sojourn_units::{EPOCH, Nanos};
 
-/// Makes the report of a flow.
+/// Completes the report of a flow.
 pub fn make(making: &mut Making, out: &[Event], back: &[Event]) {
     for event in out {
         let sample = |making: &mut Making| {
@@ -15,7 +15,7 @@ pub fn make(making: &mut Making, out: &[Event], back: &[Event]) {
             making.report.samples.len() - 1
         };
         match event.kind {
-            // One sample's records follow each other; its time is that of the first.
+            // The records of one sample are consecutive; the sample's time is that of the first.
             Kind::Window => {
                 let i = sample(making);
                 making.report.samples[i].window = event.number;
@@ -46,7 +46,7 @@ pub fn make(making: &mut Making, out: &[Event], back: &[Event]) {
     making.report.bytes = (after - before).round() as u64;
 }
 
-/// Bytes delivered by `time`: in proportion between two samples.
+/// Returns the bytes delivered by `time`, interpolated linearly between two samples.
 fn at(deliveries: &[(Nanos, u64)], time: Nanos) -> f64 {
     let next = deliveries.partition_point(|&(at, _)| at <= time);
     let (from, had) = next.checked_sub(1).map_or((0, 0), |i| deliveries[i]);

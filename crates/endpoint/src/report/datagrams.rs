@@ -1,4 +1,4 @@
-//! Packet sources over UDP.
+//! Reports of packet sources over UDP.
 
 use super::{Making, Stats};
 use crate::log::{Event, Kind};
@@ -8,18 +8,19 @@ use sojourn_units::{EPOCH, MILLISECOND, Nanos};
 
 /// Bytes of a datagram that carry its number.
 const NUMBER: u32 = 8;
-/// How much longer than twice the greatest delay a datagram may be under way.
+/// Allowance in nanoseconds beyond twice the greatest delay before a missing datagram counts as
+/// lost.
 const MARGIN: Nanos = 10 * MILLISECOND;
 
 /// A datagram that was due.
 #[derive(Clone, Copy)]
 struct Datagram {
-    /// When it was sent, if it was.
+    /// Time of sending; `None` if sending failed.
     sent: Option<Nanos>,
     came: bool,
 }
 
-/// Makes the report of a flow.
+/// Completes the report of a flow.
 pub fn make(making: &mut Making, out: &[Event], back: &[Event]) {
     let mut datagrams = sent(making, out);
     let mut receiver = Receiver::new(&making.group.app);
@@ -76,7 +77,7 @@ pub fn make(making: &mut Making, out: &[Event], back: &[Event]) {
     making.report.mos = receiver.mos(&making.group.app, settled);
 }
 
-/// The datagrams that were due, in their order.
+/// Returns the datagrams that were due, in order, and completes the sender's figures.
 fn sent(making: &mut Making, out: &[Event]) -> Vec<Datagram> {
     let begins = making.flow.begins(making.duration);
     let mut source = making.group.app.packet_source(making.flow.key, begins);
@@ -102,8 +103,8 @@ fn sent(making: &mut Making, out: &[Event]) -> Vec<Datagram> {
     datagrams
 }
 
-/// The number that is meant by the low bytes that a datagram of `length` bytes carries: the one
-/// nearest to what is expected.
+/// Returns the datagram number whose low bytes are `carried`, from a datagram of `length` bytes: of
+/// the candidates, the one nearest to `expected`.
 fn nearest(carried: u64, length: u32, expected: u64) -> u64 {
     if length >= NUMBER {
         return carried;

@@ -1,10 +1,11 @@
-//! Results of the logs of all hosts, when the run is over.
+//! Results from the logs of all hosts after a run.
 //!
-//! Definitions are the simulator's: what happens before the warm-up's end is not counted, duplicates
-//! are the application's only once, a call is judged by the same receiver. Two things only a
-//! simulator can know. A datagram's delay counts from when it was really sent, and how late that was
-//! is told apart (`lateness`). And a datagram that has not come by the run's end is lost if it was
-//! sent more than twice the greatest delay seen before, else `pending`.
+//! The definitions are the simulator's: events before the end of the warm-up do not count, the
+//! application receives a duplicate only once, and the same receiver model rates a call. Two
+//! definitions differ, since only a simulator has perfect knowledge. A datagram's delay counts from
+//! its actual sending; its lateness is reported separately (`lateness`). A datagram that has not
+//! arrived by the run's end is lost if it was sent earlier than twice the greatest delay before the
+//! end (plus a margin); otherwise it is `pending`.
 
 mod bulk;
 mod datagrams;
@@ -18,16 +19,16 @@ use sojourn_plan::{Flow, Group, Plan, Transport};
 use sojourn_traffic::App;
 use sojourn_units::{EPOCH, Nanos, SECOND};
 
-/// What is known of all flows that endpoints made.
+/// Results of all flows with real endpoints.
 #[derive(Debug, Serialize)]
 pub struct Report {
-    /// In the plan's order.
+    /// Reports of flows, in the plan's order.
     pub flows: Vec<FlowReport>,
-    /// Of these flows, by group.
+    /// Reports of the groups of these flows.
     pub groups: Vec<GroupReport>,
 }
 
-/// Values in seconds; all NaN (`null`) but `count` if there are none.
+/// Statistics in seconds; without values all are NaN (`null`) except `count`.
 #[derive(Clone, Debug, Default, Serialize)]
 #[expect(missing_docs, reason = "the field's names")]
 pub struct Stats {
@@ -61,97 +62,100 @@ impl Stats {
     }
 }
 
-/// What is known of a flow. Counts are of what happened since the warm-up's end.
+/// Results of a flow. Counts begin at the end of the warm-up, unless stated otherwise.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct FlowReport {
-    /// Its number in the plan.
+    /// Number of the flow in the plan.
     pub flow: u32,
-    /// Application bytes received, each once; over TCP in order.
+    /// Application bytes received, without duplicates; over TCP in order.
     pub bytes: u64,
-    /// Datagrams or writes that were sent.
+    /// Number of datagrams or writes sent.
     pub sent: u64,
-    /// Datagrams that the sender's own machine refused.
+    /// Datagrams that the sender's machine refused to send.
     pub not_sent: u64,
-    /// Datagrams or writes received, each once.
+    /// Datagrams or writes received, without duplicates.
     pub received: u64,
-    /// Datagrams lost on the way.
+    /// Datagrams lost in the network.
     pub lost: u64,
-    /// Datagrams or writes on their way at the run's end.
+    /// Datagrams or writes in flight at the run's end.
     pub pending: u64,
-    /// Datagrams that came again.
+    /// Number of duplicate datagrams received.
     pub duplicates: u64,
-    /// Datagrams that came after one that was sent later.
+    /// Datagrams received after a datagram with a higher number.
     pub reordered: u64,
-    /// Datagrams that the receiver's own machine threw away, since the start. They count as lost.
+    /// Datagrams that the receiver's machine dropped since the run's start. They count as lost.
     pub overflowed: u64,
-    /// Datagrams that nobody is known to have sent, since the start.
+    /// Datagrams received since the run's start that match no datagram sent.
     pub strange: u64,
-    /// Writes that found no room, of `sent` and these together.
+    /// Writes refused for lack of space in the send buffer; not in `sent`.
     pub refused: u64,
-    /// From sending to arrival; of writes, from when the source wanted to make it to its delivery.
+    /// Delay from sending to arrival; of writes, from the time when the source was due to write to
+    /// delivery.
     pub delay: Stats,
-    /// How late datagrams or writes left their source.
+    /// Delay from the due time of datagrams or writes to their sending.
     pub lateness: Stats,
     /// Interarrival jitter in seconds (RFC 3550).
     pub jitter: f64,
     /// Mean opinion score of a call.
     pub mos: f64,
-    /// Transfers; a stream of writes that ended is one.
+    /// Transfers; a stream of writes with an end counts as one.
     pub transfers: Vec<Transfer>,
-    /// Transfers that ended.
+    /// Number of finished transfers.
     pub finished: u64,
-    /// Transfers begun and not ended at the run's end.
+    /// Number of transfers started but not finished at the run's end.
     pub unfinished: u64,
-    /// When it ended, in nanoseconds since the run's start.
+    /// End of the flow in nanoseconds since the run's start.
     pub end: Option<Nanos>,
-    /// What went wrong: numbers of errors, and how often.
+    /// Error numbers, with the number of occurrences of each.
     pub errors: Vec<(u32, u64)>,
-    /// What the kernel said of an endless transfer's connection, since the start.
+    /// Samples of an endless transfer's connection from the kernel, since the run's start.
     pub samples: Vec<BulkSample>,
-    /// Bytes that an endless transfer had delivered at times, in nanoseconds since the start.
+    /// Bytes that an endless transfer had delivered at each sample, with the time in nanoseconds
+    /// since the run's start.
     pub deliveries: Vec<(Nanos, u64)>,
 }
 
-/// What the kernel said of a connection.
+/// Sample of a connection from the kernel.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct BulkSample {
-    /// Nanoseconds since the run's start.
+    /// Time in nanoseconds since the run's start.
     pub at: Nanos,
     /// Congestion window in bytes.
     pub window: u64,
     /// Smoothed round-trip time in nanoseconds.
     pub smoothed_rtt: Nanos,
-    /// Segments sent again since the connection was opened.
+    /// Number of segments retransmitted since the connection's opening.
     pub retransmitted: u64,
-    /// Expiries of the retransmission timer since then, if the kernel counts them.
+    /// Number of expiries of the retransmission timer since the connection's opening, if the kernel
+    /// counts them.
     pub timeouts: Option<u64>,
 }
 
-/// A transfer: times in nanoseconds since the run's start.
+/// A transfer. Times are in nanoseconds since the run's start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Transfer {
-    /// When it was due.
+    /// Due time.
     pub start: Nanos,
-    /// When its last byte came.
+    /// Arrival of the last byte.
     pub end: Option<Nanos>,
-    /// Its bytes.
+    /// Size in bytes.
     pub bytes: u64,
-    /// The number of the error that ended it.
+    /// Number of the error that ended the transfer.
     pub error: Option<u32>,
 }
 
-/// What is known of a group's flows together.
+/// Results of a group's flows together.
 #[derive(Debug, Serialize)]
 pub struct GroupReport {
-    /// Its index in the plan.
+    /// Index of the group in the plan.
     pub group: u32,
-    /// As of a flow.
+    /// Delay, as of a flow.
     pub delay: Summary,
-    /// Completion times of transfers that ended.
+    /// Completion times of finished transfers.
     pub fct: Summary,
 }
 
-/// What a histogram tells.
+/// Summary of a histogram.
 #[derive(Clone, Debug, Serialize)]
 pub struct Summary {
     /// Moments and percentiles.
@@ -161,18 +165,18 @@ pub struct Summary {
 }
 
 impl Summary {
-    /// Sums up values in nanoseconds.
+    /// Summarises values in nanoseconds.
     pub fn of(histogram: &Histogram) -> Self {
         let bins = histogram.bins().map(|bin| (bin.low, bin.high, bin.count)).collect();
         Self { stats: Stats::of(histogram), bins }
     }
 }
 
-/// A flow with its times, and its report in the making.
+/// A flow with its times and its unfinished report.
 struct Making<'a> {
     group: &'a Group,
     flow: Flow,
-    /// When counting begins, and the run ended.
+    /// End of the warm-up, and end of the run.
     since: Nanos,
     end: Nanos,
     duration: Nanos,
@@ -190,9 +194,10 @@ impl Making<'_> {
     }
 }
 
-/// Makes results of the logs of all hosts, in any order. What happens after the run's end is none of
-/// it, but for the last sample of an endless transfer: a host may act a little late. `end` is when the run ended, in nanoseconds
-/// since its start: its duration, unless it was cut short.
+/// Computes results from the logs of all hosts, in any order. Events after the run's end are
+/// ignored, except the last sample of an endless transfer, since a host may act slightly late.
+/// `end` is the end of the run in nanoseconds since its start: its duration, unless the run was
+/// stopped early.
 ///
 /// # Errors
 /// A log that no endpoint wrote for this plan.

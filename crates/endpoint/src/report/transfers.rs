@@ -1,13 +1,14 @@
-//! Transfers.
+//! Reports of transfers.
 
 use super::{Making, Transfer};
 use crate::log::{Event, Kind};
 use sojourn_units::EPOCH;
 
-/// Makes the report of a flow.
+/// Completes the report of a flow.
 pub fn make(making: &mut Making, out: &[Event], back: &[Event]) {
     let mut transfers: Vec<Transfer> = Vec::new();
-    // The receiver counts the connections that it accepts: those that the sender found open.
+    // The receiver counts accepted connections: these are the connections whose opening the sender
+    // logged.
     let mut connected: Vec<usize> = Vec::new();
     for event in out {
         let number = transfers.len().saturating_sub(1);
@@ -37,7 +38,7 @@ pub fn make(making: &mut Making, out: &[Event], back: &[Event]) {
                 making.report.strange += 1;
                 continue;
             };
-            // One that was cut off is not complete, whatever its end looked like.
+            // An aborted transfer is not complete, regardless of how its connection ended.
             if transfer.error.is_none() && transfer.bytes == event.number {
                 transfer.end = Some(event.at - EPOCH);
                 if warm {
@@ -47,7 +48,7 @@ pub fn make(making: &mut Making, out: &[Event], back: &[Event]) {
             }
             continue;
         }
-        // Bytes of this connection so far; of another one, all that it brings is new.
+        // `number` is the total of one connection; all bytes of another connection are new.
         let before = if last.0 == event.length { last.1 } else { 0 };
         last = (event.length, event.number);
         delivered += if warm { event.number - before } else { 0 };

@@ -1,4 +1,4 @@
-//! Packet sources over TCP.
+//! Reports of packet sources over TCP.
 
 use super::{Making, Stats, Transfer};
 use crate::log::{Event, Kind};
@@ -6,16 +6,16 @@ use sojourn_measure::Histogram;
 use sojourn_traffic::Receiver;
 use sojourn_units::{EPOCH, Nanos};
 
-/// A write that was made.
+/// A write into the send buffer.
 struct Write {
     due: Nanos,
     seq: u64,
     payload: u32,
-    /// Bytes written up to its end.
+    /// Number of bytes written up to the end of this write.
     end: u64,
 }
 
-/// Makes the report of a flow.
+/// Completes the report of a flow.
 pub fn make(making: &mut Making, out: &[Event], back: &[Event]) {
     let (writes, closed) = written(making, out);
     let mut receiver = Receiver::new(&making.group.app);
@@ -67,7 +67,7 @@ pub fn make(making: &mut Making, out: &[Event], back: &[Event]) {
     }
 }
 
-/// The writes that were made, in their order, and whether the last one was.
+/// Returns the writes, in order, and whether the application closed the stream.
 fn written(making: &mut Making, out: &[Event]) -> (Vec<Write>, bool) {
     let begins = making.flow.begins(making.duration);
     let mut source = making.group.app.packet_source(making.flow.key, begins);
