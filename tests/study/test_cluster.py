@@ -71,7 +71,7 @@ def traces(folder: Path) -> dict[str, str]:
 
 
 def test_the_same_bit_for_bit(cluster: Cluster, tmp_path: Path) -> None:
-    observe = {"capture": ["uplink"], "monitor": True}
+    observe = {"capture": ["uplink"], "monitor": True, "series": "100ms"}
     changes = {"duration": "4s", "warmup": "1s", "observe": observe}
     home = Scenario.load(HOME).replace(changes)
     asked = Study(home).vary(queue=["codel", "pie", "pfifo limit 100p"]).seeds(3)
@@ -272,7 +272,7 @@ def test_workers_that_join_later_are_refused(cluster: Cluster, tmp_path: Path) -
 
 def test_a_worker_makes_no_run_for_another_engine(tmp_path: Path) -> None:
     engine = TracedEngine(tmp_path / "trace")
-    found = simulate(engine, Identity("0.0", "another"), "{}", 1, "topic", "key", 1.0)
+    found = simulate(engine, Identity("0.0", "another"), [("{}", 1)], (), "topic", "key", 1.0)
     assert found == Identity("0.0", engine.fingerprint())
     assert not engine.lines("began")
 
@@ -293,6 +293,36 @@ def test_a_run_that_kills_its_workers_is_named(cluster: Cluster, tmp_path: Path)
     finally:
         spare(3)
     assert engine.lines("began") == ["codel 1", "codel 1"]
+
+
+def test_a_run_that_kills_its_workers_is_named_among_others(
+    cluster: Cluster, tmp_path: Path
+) -> None:
+    def spare(failures: int) -> None:
+        cluster.client.run_on_scheduler(
+            lambda dask_scheduler: setattr(dask_scheduler, "allowed_failures", failures)
+        )
+
+    engine = TracedEngine(tmp_path / "trace", fatal=150)
+    spare(0)
+    try:
+        with ExitStack() as stack:
+
+            def revive(now: Progress) -> None:
+                if len(cluster.client.nthreads()) < 2:
+                    stack.enter_context(cluster.another())
+
+            with pytest.raises(
+                StudyError, match=r"queue = codel, seed 150 failed: the workers that had it died"
+            ):
+                Study(scenario()).vary(queue=["codel"]).seeds(200).run(
+                    tmp_path / "out", workers=1, engine=engine, progress=revive, on=cluster.client
+                )
+    finally:
+        spare(3)
+    began = engine.lines("began")
+    assert began.count("codel 150") == 2  # among others, then alone
+    assert len(Results.open(tmp_path / "out").runs()) >= 100
 
 
 def test_a_failing_run_is_named_and_the_others_kept(cluster: Cluster, tmp_path: Path) -> None:

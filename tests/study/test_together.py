@@ -16,7 +16,7 @@ from sojourn.scenario import Scenario
 from sojourn.scenario.engine import ASKED, TABLES, Record, Records, of_runs
 from sojourn.study import Results, Study, StudyError
 from sojourn.study.store import Store
-from sojourn.study.together import Pace, one_by_one
+from sojourn.study.together import one_by_one
 from tests.study.fakes import FakeEngine, ManyEngine, scenario
 
 HOME = Path(__file__).parents[2] / "examples" / "home.toml"
@@ -118,22 +118,6 @@ def test_a_call_that_is_stopped_keeps_the_whole_runs() -> None:
     fraction, events = told[0]
     assert len(records) / 1000 <= fraction <= (len(records) + 1) / 1000
     assert events >= sum(records[i].events for i in range(len(records)))
-
-
-def test_the_pace_follows_the_time_that_runs_take() -> None:
-    pace = Pace(ManyEngine())
-    assert pace.size(1000, 2) == 1
-    pace.learn([0.01, 0.01])
-    assert pace.size(1000, 2) == 20
-    assert pace.size(16, 2) == 4
-    assert pace.size(1, 2) == 1
-    pace.learn([0.03])
-    assert pace.size(1000, 2) == 10
-    pace.learn([10.0])
-    assert pace.size(1000, 2) == 1
-    alone = Pace(FakeEngine())
-    alone.learn([0.001])
-    assert alone.size(1000, 2) == 1
 
 
 def study(seeds: int = 40) -> Study:

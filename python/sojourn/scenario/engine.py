@@ -116,11 +116,11 @@ class Engine(Protocol):
     """Something that runs plans.
 
     It may have more: `simulate_many(runs, progress)`, which makes many in one call and returns
-    their `Records`, and `call_seconds`, the time that such a call is to take; `name`; `slots`, the
-    runs at a time that this machine bears; `limits`, what its results cannot say, in a sentence;
-    `untold`, the beginnings of the names of metrics that it does not measure; and
-    `check(plan_json, seed)`, which raises an error with all `problems` of a plan that it cannot
-    run.
+    their `Records`, `call_seconds`, the time that such a call is to take, and `tables`, which is
+    set to the names of those that are wanted; `name`; `slots`, the runs at a time that this machine
+    bears; `limits`, what its results cannot say, in a sentence; `untold`, the beginnings of the
+    names of metrics that it does not measure; and `check(plan_json, seed)`, which raises an error
+    with all `problems` of a plan that it cannot run.
     """
 
     def fingerprint(self) -> str:

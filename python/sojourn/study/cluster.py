@@ -1,6 +1,6 @@
 """Runs made on a Dask cluster.
 
-To the study a cluster is an engine whose `simulate` takes place elsewhere: claims, writing,
+To the study a cluster is an engine whose `simulate_many` takes place elsewhere: claims, writing,
 progress and stopping are the runner's, as for runs made here. Dask is imported by this module and
 `remote` alone, and only when a cluster is asked for.
 """
@@ -18,10 +18,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, TypeAlias
 
-from sojourn.scenario.engine import Engine, RunProgress
+from sojourn.scenario.engine import ASKED, TABLES, Engine, Record, RunProgress, Stopped
 from sojourn.study import remote
 from sojourn.study.errors import ClusterError, StudyError
-from sojourn.study.remote import STOPPED, Shipped
+from sojourn.study.remote import Shipped
+from sojourn.study.together import Wanted
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -32,9 +33,9 @@ Place: TypeAlias = "str | Client | DaskCluster"
 
 CANCELLED = (CancelledError, AsyncCancelledError)
 LEAST_IN_FLIGHT = 8
-"""Runs asked of a cluster that has no workers yet, for it may wait for work before it gets some."""
+"""Calls asked of a cluster without workers yet, for it may wait for work before it gets some."""
 AHEAD = 2
-"""Runs in flight for each of the cluster's threads: one is made, another is ready to be."""
+"""Calls in flight for each of the cluster's threads: one is made, another is ready to be."""
 LISTEN = 0.5
 """Seconds between looks at how far a run is, and at whether it is still wanted."""
 LOOK = 2.0
@@ -103,6 +104,9 @@ def connected(on: Place, tls: Tls | None = None) -> Iterator[Client]:
 class Cluster:
     """The workers of a Dask cluster as one engine; a context that ends with the study."""
 
+    call_seconds = 1.0
+    """Many times what it costs scheduler and network to have a call made."""
+
     def __init__(
         self, client: Client, engine: Engine | None = None, most: int | None = None
     ) -> None:
@@ -115,6 +119,9 @@ class Cluster:
         self._threads: Mapping[str, int] = {}
         self._known: set[str] = set()
         self._trouble: ClusterError | None = None
+        self._careful = False
+        self.tables: tuple[str, ...] = (*TABLES, *ASKED)
+        """Those to send back."""
         self._over = threading.Event()
         self._watcher = threading.Thread(target=self._watch, name="sojourn-cluster", daemon=True)
 
@@ -138,7 +145,7 @@ class Cluster:
         return sum(self._threads.values())
 
     def slots(self) -> int:
-        """Return how many runs to have in flight; raises what is wrong with the cluster."""
+        """Return how many calls to have in flight; raises what is wrong with the cluster."""
         if self._trouble is not None:
             raise self._trouble
         ahead = max(AHEAD * self.threads, LEAST_IN_FLIGHT)
@@ -158,12 +165,36 @@ class Cluster:
         """Return the engine's fingerprint on all machines."""
         return self._own.engine
 
-    def simulate(self, plan_json: str, seed: int, progress: RunProgress | None = None) -> Shipped:
+    def simulate(self, plan_json: str, seed: int, progress: RunProgress | None = None) -> Record:
         """Have a run made by some worker, and again by another one if that is lost."""
+        made = self.simulate_many([(plan_json, seed)], progress)
+        if made.fault is not None:
+            raise made.fault
+        if not len(made):
+            raise Stopped
+        return made[0]
+
+    def simulate_many(self, runs: Wanted, progress: RunProgress | None = None) -> Shipped:
+        """Have runs made by some worker, one after the other.
+
+        After a call has killed its workers, each makes one run, so that the one at fault is known.
+        """
+        from distributed.scheduler import KilledWorker
+
+        asked = runs[:1] if self._careful else runs
+        try:
+            return self._shipped(asked, progress)
+        except (Exception, AsyncCancelledError) as error:  # noqa: BLE001 - told as the first run's
+            if isinstance(error, KilledWorker) and len(asked) > 1:
+                self._careful = True
+                return Shipped()
+            return Shipped(fault=self._explained(error))
+
+    def _shipped(self, runs: Wanted, progress: RunProgress | None) -> Shipped:
         key = f"sojourn-run-{uuid.uuid4()}"
         self._at[key] = (0.0, 0)
         every = max(1.0, self.threads / MESSAGES_PER_SECOND)
-        call = (self._engine, self._own, plan_json, seed, self._topic, key, every)
+        call = (self._engine, self._own, runs, self.tables, self._topic, key, every)
         done = threading.Event()
         try:
             future = self._client.submit(*_task("simulate", *call), key=key)
@@ -172,12 +203,10 @@ class Cluster:
                 while not done.wait(LISTEN):
                     if progress is not None and progress(*self._at[key]) is False:
                         future.cancel()
-                        return STOPPED
+                        return Shipped()
                 made = future.result()
             finally:
                 future.release()  # the traceback of an error would keep it
-        except (Exception, AsyncCancelledError) as error:
-            raise self._explained(error) from error
         finally:
             del self._at[key]
         if isinstance(made, Shipped):

@@ -1,4 +1,4 @@
-"""What a cluster's workers do: make one run and send it back as plain data.
+"""What a cluster's workers do: make runs and send them back as plain data.
 
 The driver sends a text, `CALL`, that names these functions, and their arguments as bytes. So
 reading a task asks nothing of a machine: one without Sojourn, or with another version, fails in
@@ -10,11 +10,12 @@ from __future__ import annotations
 
 import pickle
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from sojourn.scenario.engine import ASKED, TABLES, Column, Engine, core
+from sojourn.scenario.engine import Column, Engine, Stack, core, of_runs
+from sojourn.study.together import Wanted, simulate_many
 
 CALL = "__import__('sojourn.study.remote', fromlist=['call']).call(name, arguments)"
 """To be evaluated where the work is done, with `name` and `arguments`."""
@@ -42,44 +43,71 @@ def identity(engine: Engine | None = None) -> Identity:
 
 
 @dataclass(frozen=True)
-class Shipped:
-    """A run's record as plain data, fit to travel."""
+class End:
+    """What there is to say of a run beside its tables."""
 
     trace_hash: str
     events: int
-    complete: bool
     captures: Sequence[bytes]
-    tables: dict[str, Sequence[Column]]
-    seconds: float
-    """How long it took where it was made."""
+
+
+@dataclass(frozen=True)
+class Shipped:
+    """What several runs left behind as plain data, fit to travel."""
+
+    ends: Sequence[End] = ()
+    stacks: Mapping[str, Sequence[Stack]] = field(default_factory=dict)
+    seconds: Sequence[float] = ()
+    """How long each took where it was made."""
+    fault: BaseException | None = None
+    """The error of the run after them; on the way it is raised, not carried."""
+
+    def __len__(self) -> int:
+        return len(self.ends)
+
+    def __getitem__(self, number: int) -> One:
+        return One(self, number)
+
+    def tables(self, name: str) -> Sequence[Stack]:
+        """Return one of the tables."""
+        return self.stacks[name]
+
+
+class One:
+    """One of the runs that were shipped."""
+
+    complete = True
+
+    def __init__(self, shipped: Shipped, number: int) -> None:
+        self._shipped = shipped
+        self._number = number
+        end = shipped.ends[number]
+        self.trace_hash, self.events, self.captures = end.trace_hash, end.events, end.captures
 
     def table(self, name: str) -> Sequence[Column]:
-        """Return one of the tables."""
-        return self.tables[name]
-
-
-STOPPED = Shipped("", 0, False, (), {}, 0.0)
-"""What is left of a run that was stopped."""
+        """Return one of its tables."""
+        return of_runs(self._shipped.tables(name)).get(self._number, [])
 
 
 def simulate(
     engine: Engine | None,
     wanted: Identity,
-    plan_json: str,
-    seed: int,
+    runs: Wanted,
+    tables: Sequence[str],
     topic: str,
     key: str,
     every: float,
 ) -> Shipped | Identity:
-    """Make a run on a worker that is as `wanted`; another one only says what it is.
+    """Make runs on a worker that is as `wanted`; another one only says what it is.
 
-    Every so many seconds the progress is told under `topic`. A run that nobody waits for any more
-    (stopped, or its driver is gone) is given up.
+    These of their tables are sent back. Every so many seconds the progress is told under `topic`.
+    Runs that nobody waits for any more (stopped, or their driver is gone) are given up. After one
+    that fails none is made; its error is raised if there is none before it.
     """
     here = identity(engine)
     if here != wanted:
         return here
-    begin = told = time.monotonic()
+    told = time.monotonic()
     worker = _worker()
 
     def listen(fraction: float, events: int) -> bool:
@@ -90,12 +118,31 @@ def simulate(
         task = worker.state.tasks.get(key)
         return task is None or task.state != "cancelled"
 
-    record = (engine or core()).simulate(plan_json, seed, listen)
-    seconds = time.monotonic() - begin
-    if not record.complete:
-        return STOPPED
-    tables = {name: record.table(name) for name in (*TABLES, *ASKED)}
-    return Shipped(record.trace_hash, record.events, True, list(record.captures), tables, seconds)
+    made = simulate_many(engine or core(), runs, listen)
+    if made.fault is not None and not len(made):
+        raise made.fault
+    ends = [
+        End(record.trace_hash, record.events, list(record.captures))
+        for record in (made[number] for number in range(len(made)))
+    ]
+    stacks = {name: _interned(made.tables(name)) for name in tables}
+    return Shipped(ends, stacks, list(made.seconds))
+
+
+def _interned(stacks: Sequence[Stack]) -> list[Stack]:
+    """Return the same with one object for equal texts: each is then carried once."""
+    texts: dict[str, str] = {}
+    return [
+        (
+            numbers,
+            rows,
+            [
+                (n, unit, dtype, [texts.setdefault(t, t) for t in v] if isinstance(v, list) else v)
+                for n, unit, dtype, v in table
+            ],
+        )
+        for numbers, rows, table in stacks
+    ]
 
 
 def _worker() -> Any:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from sojourn._core import PolicyError
 from sojourn.engines import SIM
-from sojourn.scenario.engine import Engine, Record, Records, RunProgress
+from sojourn.scenario.engine import ASKED, TABLES, Engine, Record, Records, RunProgress
 from sojourn.study.cells import Level
 from sojourn.study.errors import ClusterError, PolicyFault, StudyError
 from sojourn.study.kept import Kept
@@ -100,6 +100,8 @@ class Runner:
         self._threads: list[threading.Thread] = []
         self._surplus = 0
         self._pace = Pace(engine)
+        if hasattr(engine, "tables"):
+            engine.tables = tuple(n for n in (*TABLES, *ASKED) if kept.has_table(n))
         self._under_way: dict[str, tuple[float, int]] = {}
         self._stop = threading.Event()
         self._changed = threading.Condition()

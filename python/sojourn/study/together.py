@@ -12,6 +12,9 @@ from sojourn.scenario.engine import Engine, Record, Records, RunProgress, Stack,
 SECONDS = 0.2
 """How long a call is to take, unless the engine says otherwise (`call_seconds`)."""
 
+LEAST = 0.2
+"""Share of that time that a call takes at least, if there are enough runs."""
+
 MOST = 1024
 """Runs in one call."""
 
@@ -97,11 +100,16 @@ class Pace:
         self._run: float | None = None
 
     def size(self, waiting: int, callers: int) -> int:
-        """Return how many of the runs that wait, so that the last calls end together."""
+        """Return how many of the runs that wait; the last calls are small, to end together."""
         if self._run is None:
             return 1
-        asked = self._call / max(self._run, 1e-6)
-        return max(1, min(int(asked), self._most, waiting // (2 * max(callers, 1))))
+        most = min(self._of(self._call), self._most)
+        share = max(waiting // (2 * max(callers, 1)), self._of(LEAST * self._call))
+        return max(1, min(most, share, waiting))
+
+    def _of(self, seconds: float) -> int:
+        """Return the number of runs of so many seconds."""
+        return int(seconds / max(self._run or 0.0, 1e-6))
 
     def learn(self, seconds: Sequence[float]) -> None:
         """Take note of how long each run of a call has taken."""
