@@ -63,3 +63,9 @@ def test_mistakes_are_told_before_any_run(
     done = sojourn("compare", scenario, *QUEUES, *options)
     assert done.status == 2
     assert says in " ".join(done.err.split())
+
+
+def test_papers_with_real_programs_have_their_number(tmp_path: Path) -> None:
+    done = sojourn("paper", "taildrop", "--real", "--quick", "--until", "loss ± 2%", cwd=tmp_path)
+    assert done.status == 2
+    assert "--until is for simulated runs" in done.err

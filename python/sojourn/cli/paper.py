@@ -39,6 +39,7 @@ def paper(
         typer.Option("--out", metavar="DIR", help="Folder; results/paper-NAME[-quick] by default."),
     ] = None,
     *,
+    precise: options.Precise,
     made: options.Made,
     as_json: options.AsJson = False,
 ) -> None:
@@ -58,7 +59,7 @@ def paper(
         near = _core.nearest(name, list(NAMES))
         hint = f": did you mean `{near}`?" if near else f"; there are {', '.join(NAMES)}"
         exits.fail(f"unknown paper `{name}`{hint}", as_json=as_json)
-    study = load(name)
+    study, rule = load(name), precise.rule()
     chosen = made.engines(as_json)
     engine, asked = chosen.one, next(iter(chosen.by_name))
     if chosen.several:
@@ -73,19 +74,23 @@ def paper(
             f"{asked} can run or measure",
             as_json=as_json,
         )
+    if engine is not None and rule is not None:
+        exits.fail("--until is for simulated runs: real ones have their number", as_json=as_json)
     if made.cluster.on is not None and not study.cluster:
         exits.fail(f"`paper {name}` takes minutes on one machine: leave out --on", as_json=as_json)
-    told = (("real", engine is not None), ("quick", quick))
+    told = (("real", engine is not None), ("quick", quick), ("until", rule is not None))
     parts = [name, *(word for word, asked in told if asked)]
     folder = out or Path("results") / f"paper-{'-'.join(parts)}"
     with made.cluster.connected() as cluster, bars.stages() as stage:
         if engine is not None and study.real is not None and engines.find(asked).real_time:
             output.note(study.real.estimate(study.size(quick, real=True)))
-        elif engine is None:
+        elif engine is None and rule is None:
             from sojourn.papers.records import estimate
 
             output.note(estimate(name, "quick" if quick else "full", made.workers))
-        outcome = study.run(folder, quick, made.workers, stage, on=cluster, engine=engine)
+        outcome = study.run(
+            folder, quick, made.workers, stage, on=cluster, engine=engine, rule=rule
+        )
     from sojourn.papers.report import show
 
     with bars.waiting("writing the page and its figures"):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields, replace
 from pathlib import Path
@@ -13,17 +14,22 @@ import pandas as pd
 from sojourn.papers import steady
 from sojourn.papers.beside import REAL, SIMULATED, WallClock, agreement
 from sojourn.papers.outcome import Column, Outcome
+from sojourn.scenario.errors import QuestionError
+from sojourn.scenario.question import known
 from sojourn.stats import judge_components, support
 from sojourn.stats.claims import Claim
-from sojourn.study import Study
+from sojourn.stats.sequential import MISSED
+from sojourn.study import ResultsError, Study, StudyError, manifest, until
 from sojourn.study.results import StoredRun
 from sojourn.study.study import seed_list
+from sojourn.study.until import ALPHA
 
 if TYPE_CHECKING:
     from sojourn.papers.beside import Measured
     from sojourn.papers.paper import Frames, Paper, Part, Stage
     from sojourn.scenario.engine import Engine
-    from sojourn.study import Table
+    from sojourn.stats import Judgement
+    from sojourn.study import Stopping, Table, Until
     from sojourn.study.cluster import Place
 
 ABOUT_A_RUN = ("doubts", "valid", "load")
@@ -45,6 +51,7 @@ class Bench:
         on: Place | None,
         engines: Mapping[str, Engine | None],
         shift: int = 0,
+        rule: Until | None = None,
     ) -> None:
         self.paper = paper
         self.size = size
@@ -54,6 +61,9 @@ class Bench:
         self.on = on
         self.real = REAL in engines
         self.shift = shift
+        self.rule = rule
+        self._stopped: dict[str, Stopping] = {}
+        self._undecided: dict[str, str] = {}
         self._engines = engines
         self._columns = {name: Column() for name in engines}
         self._measured: dict[str, Measured] = {n: [] for n in engines}
@@ -100,6 +110,9 @@ class Bench:
         measured = quantified(claims, self._columns[name].frames[part.name])
         if name == REAL:
             measured = self._of_valid(part, claims, measured)
+        stopped = self._stopped.get(part.name)
+        if stopped is not None and not stopped.reached:
+            self._undecided |= {claim.id: too_wide(stopped) for claim, _ in measured}
         if part.reading:
             self._read[name].setdefault((part.sweep, part.reading), []).extend(measured)
         else:
@@ -139,13 +152,32 @@ class Bench:
         # Real runs cannot be repeated: all of them is kept.
         if name == SIMULATED and (part.metrics is not None or part.tables is not None):
             study = study.keep(part.metrics, part.tables)
-        return study.seeds(seed + self.shift for seed in seed_list(seeds)).run(
-            out=folder / part.name,
-            workers=self.workers,
-            progress=self.stage(title),
-            engine=self._engines[name],
-            on=self.on,
+        rule = self._rule_of(part)
+        begun_alike(folder / part.name, rule)
+        made = (
+            folder / part.name,
+            self.workers,
+            self.stage(title),
+            self._engines[name],
+            self.on,
         )
+        if rule is None:
+            return study.seeds(seed + self.shift for seed in seed_list(seeds)).run(*made)
+        if part.metrics is not None:
+            named = [one.metric for one in rule.precisions]
+            study = study.keep([*part.metrics, *named], part.tables)
+        table, self._stopped[part.name] = study.run_until(rule, *made)
+        return table
+
+    def _rule_of(self, part: Part) -> Until | None:
+        """The rule with the metrics that all cells of a part have; none where there are none."""
+        if self.rule is None:
+            return None
+        plans = [json.loads(scenario.plan_json) for _, scenario in part.cells]
+        fit = tuple(
+            one for one in self.rule.precisions if all(measures(plan, one.metric) for plan in plans)
+        )
+        return replace(self.rule, precisions=fit) if fit else None
 
     def _look_at(self, table: Table) -> None:
         """Notes how real runs were made, and what speaks against them."""
@@ -163,23 +195,26 @@ class Bench:
     def _leave_open(self, unsteady: frozenset[str]) -> None:
         """Takes the verdicts from claims that quick runs cannot judge."""
         column = self._columns[SIMULATED]
-        column.judgements = tuple(
-            replace(j, verdict="cannot be told", seeds_needed=None, note=steady.NOT_JUDGED)
-            if j.claim.id in unsteady
-            else j
-            for j in column.judgements
-        )
+        notes = dict.fromkeys(unsteady, steady.NOT_JUDGED)
+        column.judgements = without_verdict(column.judgements, notes)
 
     def outcome(self, quick: bool, found: Mapping[str, Any]) -> Outcome:
         """Returns what was found, alpha kept over all claims of a column."""
         instead = LONGER if quick else ""
+        if self.rule is not None and not self._stopped:
+            names = ", ".join(one.metric for one in self.rule.precisions)
+            raise StudyError(f"--until: no part of the paper `{self.paper.name}` has {names}")
+        alpha = ALPHA if self.rule is None else ALPHA * MISSED
         for name, column in self._columns.items():
             doubts = self._left_out if name == REAL else {}
-            found_here = judge_components(self._measured[name], doubts=doubts, instead=instead)
-            column.judgements = tuple(found_here)
+            found_here = judge_components(
+                self._measured[name], alpha, doubts=doubts, instead=instead
+            )
+            column.judgements = without_verdict(found_here, self._undecided)
             for (sweep, reading), measured in self._read[name].items():
                 apart = column.sweeps.setdefault(sweep, {}) if sweep else column.readings
-                apart[reading] = tuple(judge_components(measured))
+                judged = judge_components(measured, alpha)
+                apart[reading] = without_verdict(judged, self._undecided)
         if quick and not self.real:
             self._leave_open(steady.left_out(self.paper.name))
         published = self.paper.published()
@@ -193,7 +228,50 @@ class Bench:
             paper=self.paper, size=self.size, quick=quick, folder=self.folder,
             columns=self._columns, found=found, open=tuple(self._open),
             doubts=self._doubts, about=self._about, wall_clock=WallClock.of(self._runs),
+            rule=self.rule, stopped=self._stopped,
         )  # fmt: skip
+
+
+def without_verdict(
+    judgements: Sequence[Judgement], notes: Mapping[str, str]
+) -> tuple[Judgement, ...]:
+    """The judgements, of which those on the claims noted cannot be told, for the reason noted."""
+    return tuple(
+        replace(j, verdict="cannot be told", seeds_needed=None, note=notes[j.claim.id])
+        if j.claim.id in notes
+        else j
+        for j in judgements
+    )
+
+
+def too_wide(stopped: Stopping) -> str:
+    """Why a claim is not decided on runs that the maximum ended."""
+    wanted = " and ".join(str(one) for one in stopped.rule.precisions)
+    return f"not decided: the maximum of {stopped.seeds} seeds came before {wanted}"
+
+
+def measures(plan: Mapping[str, Any], metric: str) -> bool:
+    """Whether runs of a plan have a metric."""
+    try:
+        known(plan, metric)
+    except QuestionError:
+        return False
+    return True
+
+
+def begun_alike(folder: Path, rule: Until | None) -> None:
+    """Refuses a folder whose runs were begun with another rule: it is settled before the first."""
+    there = manifest.load(folder)
+    if there is None:
+        return
+    before = until.of_question(there.question)
+    if before != rule:
+        texts = "with a number of seeds" if before is None else f"with --until {before}"
+        raise ResultsError(
+            folder,
+            f"was begun {texts}: how many runs there are is settled before the first; choose "
+            "another folder with --out",
+        )
 
 
 def quantified(claims: Sequence[Claim], frames: Frames) -> Measured:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from sojourn.papers.beside import WallClock
     from sojourn.papers.paper import Frames, Paper, Real
     from sojourn.stats import Claim, Judgement, Support
-    from sojourn.study import Table
+    from sojourn.study import Stopping, Table, Until
 
 TOLD = 5
 """Invalid runs whose reasons are printed, and open claims; `--json` has all."""
@@ -61,6 +61,10 @@ class Outcome:
     """By claim, what it comes to on the paper's own numbers."""
     agreement: Mapping[str, Judgement] = field(default_factory=dict)
     """By claim, the verdict on the ratio of real to simulated."""
+    rule: Until | None = None
+    """The precision that the runs were to reach."""
+    stopped: Mapping[str, Stopping] = field(default_factory=dict)
+    """By part, where its runs ended, if the rule was for it."""
 
     @property
     def real(self) -> Real | None:
@@ -122,8 +126,12 @@ class Outcome:
     @property
     def command(self) -> str:
         """The command that makes it."""
-        real = " --real" if self.real else ""
-        return f"sojourn paper {self.paper.name}{real}{' --quick' if self.quick else ''}"
+        words = ["sojourn paper", self.paper.name]
+        words += ["--real"] * (self.real is not None) + ["--quick"] * self.quick
+        if self.rule is not None:
+            words += [f'--until "{one}"' for one in self.rule.precisions]
+            words.append(f"--max-seeds {self.rule.most}")
+        return " ".join(words)
 
     @property
     def units(self) -> Mapping[str, str]:
@@ -142,6 +150,7 @@ class Outcome:
         if names:
             told = ", ".join(names[:TOLD]) + ", and more, which --json names" * (len(names) > TOLD)
             left = [f"not judged, because levels that they name were not run: {told}"]
+        left += [f"{part}: {one.told()}" for part, one in self.stopped.items()]
         if self.real is None:
             return [*self.paper.notes(self), *left]
         here = self.in_simulation
@@ -192,6 +201,9 @@ class Outcome:
             "claims": [self._claim(j) for j in self.judgements],
             "withdrawn": [claim.as_dict() for claim in self.paper.withdrawn],
         }
+        if self.rule is not None:
+            parts = {part: one.as_dict() for part, one in self.stopped.items()}
+            told["until"] = {**self.rule.as_dict(), "parts": parts}
         told["not_judged"] = [claim.id for claim in self.open]
         if self.real is None:
             return {**told, **self.paper.facts(self)}

@@ -26,6 +26,7 @@ from sojourn.study import Table
 from sojourn.study.cells import Level, Runnable
 from sojourn.study.cluster import Place
 from sojourn.study.progress import Report
+from sojourn.study.until import Until
 
 Stage = Callable[[str], "Report | None"]
 """Hears the name of each stage; returns the listener to its progress."""
@@ -194,13 +195,18 @@ class Paper:
         on: Place | None = None,
         engine: Engine | None = None,
         shift: int = 0,
+        rule: Until | None = None,
     ) -> Outcome:
         """Makes the runs that `out` does not hold yet, and judges the paper's findings.
 
         `size` replaces the two that `quick` chooses between. `on` is a Dask cluster. With `engine`
         the runs of the real part are made by it and by the simulator, and verdicts rest on the
-        former. `shift` is added to every seed.
+        former. `shift` is added to every seed. With `rule` the cells of each part that has its
+        metrics get as many seeds as these take; claims on a part that reaches the maximum are not
+        decided.
         """
+        if rule is not None and (engine is not None or shift):
+            raise ValueError("a rule is for simulated runs, whose seeds are 1, 2, 3, ...")
         if on is not None and not self.cluster:
             raise ValueError(f"`paper {self.name}` takes minutes on one machine: not on a cluster")
         size = size if size is not None else self.size(quick, engine is not None)
@@ -208,7 +214,7 @@ class Paper:
             engines = {SIMULATED: stack.enter_context(self.engine(None))}
             if engine is not None:
                 engines = {REAL: stack.enter_context(self.engine(engine)), **engines}
-            bench = Bench(self, size, out, workers, stage, on, engines, shift)
+            bench = Bench(self, size, out, workers, stage, on, engines, shift, rule)
             return bench.outcome(quick, self.measure(bench))
 
 

@@ -62,6 +62,9 @@ class Until:
     precisions: tuple[Precision, ...]
     most: int = MOST
 
+    def __str__(self) -> str:
+        return f"{' and '.join(map(str, self.precisions))}, at most {self.most} seeds"
+
     def as_dict(self) -> dict[str, Any]:
         """As a manifest keeps it."""
         return {"until": [str(one) for one in self.precisions], "max_seeds": self.most}
