@@ -174,6 +174,18 @@ pub trait Discipline<P: Packet>: View {
         sink: &mut impl Sink<P>,
     ) -> Dequeue<P>;
 
+    /// Lets `packet` through at `now` while nothing is queued, exactly as [`Discipline::enqueue`] and then
+    /// [`Discipline::dequeue`] would, and says so; otherwise nothing has happened. A discipline that decides
+    /// nothing about such a packet saves its caller two copies of it.
+    fn pass(&mut self, _now: Nanos, _packet: &P) -> bool {
+        false
+    }
+
+    /// Whether asking the empty queue for a packet changes nothing.
+    fn rests(&self) -> bool {
+        false
+    }
+
     /// What the next dequeue gives, if that can be told without it: nothing is decided when a packet leaves.
     /// Who must know the next packet of another discipline has to take it out ([`crate::Peek`]).
     fn head(&self) -> Option<Dequeue<&P>> {

@@ -149,6 +149,22 @@ impl<P: Packet, D: FifoParams> Discipline<P> for Fifo<P, D> {
         self.totals.leave(self.store.pop().map(|queued| queued.packet))
     }
 
+    #[inline]
+    fn pass(&mut self, now: Nanos, packet: &P) -> bool {
+        let fits = |(unit, limit): (Unit, u32)| unit.fits(limit, &self.store, packet);
+        let passes = self.store.is_empty() && self.params.limit().is_none_or(fits);
+        if passes {
+            self.store.leaves(now);
+            self.totals.sent(packet.len());
+        }
+        passes
+    }
+
+    #[inline]
+    fn rests(&self) -> bool {
+        true
+    }
+
     fn head(&self) -> Option<Dequeue<&P>> {
         Some(self.store.head())
     }

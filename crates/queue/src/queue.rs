@@ -72,6 +72,16 @@ impl<P: Packet> Discipline<P> for Queue<P> {
     }
 
     #[inline]
+    fn pass(&mut self, now: Nanos, packet: &P) -> bool {
+        disciplines!(each! (Queue, self, queue => queue.pass(now, packet)))
+    }
+
+    #[inline]
+    fn rests(&self) -> bool {
+        disciplines!(each! (Queue, self, queue => queue.rests()))
+    }
+
+    #[inline]
     fn head(&self) -> Option<Dequeue<&P>> {
         disciplines!(each! (Queue, self, queue => queue.head()))
     }

@@ -1,8 +1,10 @@
 //! What every discipline promises, on random schedules.
 
-use crate::common::{Bench, Frame};
+use crate::common::{Bench, Frame, Kept};
 use proptest::prelude::*;
-use sojourn_queue::{Device, Discipline, Ecn, Params, Return, TcpView, Unit, View, tables};
+use sojourn_queue::{
+    Dequeue, Device, Discipline, Ecn, Params, Queue, Return, TcpView, Unit, View, tables,
+};
 use std::collections::{BTreeMap, VecDeque};
 
 /// Settings that reach the branches of each discipline quickly; the second text is a change.
@@ -369,6 +371,27 @@ impl Ledger {
     }
 }
 
+/// Where the queue is empty, its shortcuts leave it as the usual calls do.
+fn compare_shortcuts(bench: &Bench, frame: &Frame) {
+    let queue = &bench.queue;
+    if queue.packets() > 0 || !queue.rests() {
+        return;
+    }
+    let text = |queue: &Queue<Frame>| format!("{queue:?}");
+    let (mut dice, mut kept) = (bench.dice.clone(), Kept::default());
+    let mut usual = queue.clone();
+    assert_eq!(usual.dequeue(bench.now, &mut dice, &mut kept), Dequeue::Empty);
+    assert_eq!(text(&usual), text(queue), "asked in vain");
+    let mut shortcut = queue.clone();
+    if shortcut.pass(bench.now, frame) {
+        usual.enqueue(bench.now, frame.clone(), &mut dice, &mut kept);
+        let next = usual.dequeue(bench.now, &mut dice, &mut kept);
+        assert_eq!(next, Dequeue::Packet(frame.clone()));
+    }
+    assert_eq!(text(&shortcut), text(&usual), "passed");
+    assert_eq!((kept, dice.asked), (Kept::default(), bench.dice.asked));
+}
+
 /// Runs `ops` and checks the contract after each; gives all that happened.
 fn run(case: (&str, &str), ops: &[(u64, Op)], reading: bool) -> Vec<String> {
     let mut bench = Bench::new(case.0);
@@ -397,6 +420,7 @@ fn run(case: (&str, &str), ops: &[(u64, Op)], reading: bool) -> Vec<String> {
                 ledger.queued.insert(frame.id, (bench.now, frame.clone(), order));
                 ledger.in_order.entry(order).or_default().push_back(frame.id);
                 arrived = Some(frame.id);
+                compare_shortcuts(&bench, &frame);
                 let given = bench.offer(frame);
                 let refused =
                     bench.kept.dropped[drops..].iter().any(|(f, ..)| Some(f.id) == arrived);

@@ -252,6 +252,12 @@ impl<P: Packet + Clone + Corrupt, Q: Discipline<P>> Link<P, Q> {
         observer: &mut (impl Observer<P> + ?Sized),
     ) -> Return {
         self.advance(now, observer);
+        if self.is_open() && self.queue.pass(now, &packet) {
+            self.ledger.record(now, &packet, Event::Offered, observer);
+            self.ledger.record(now, &packet, Event::Departed, observer);
+            self.busy += self.transmit(now, packet, observer);
+            return Return::Success;
+        }
         self.arrive(now, &packet, observer);
         let verdict =
             self.tap(now, observer, |queue, draws, tap| queue.enqueue(now, packet, draws, tap));
@@ -259,6 +265,13 @@ impl<P: Packet + Clone + Corrupt, Q: Discipline<P>> Link<P, Q> {
             self.transmit_next(now, observer);
         }
         verdict
+    }
+
+    /// Whether a packet that comes now finds an empty queue and a transmitter that is free and does not
+    /// wait for opportunities.
+    #[inline]
+    fn is_open(&self) -> bool {
+        !self.transmitting && self.backlog.packets == 0 && self.rate.is_some()
     }
 
     /// A packet comes to the queue.
@@ -275,16 +288,28 @@ impl<P: Packet + Clone + Corrupt, Q: Discipline<P>> Link<P, Q> {
     #[inline]
     pub fn advance(&mut self, now: Nanos, observer: &mut (impl Observer<P> + ?Sized)) {
         self.set_clock(now);
+        if self.due.min(self.line.head()) <= now {
+            self.catch_up(now, observer);
+        }
+        self.run_timers(now);
+    }
+
+    #[inline]
+    fn catch_up(&mut self, now: Nanos, observer: &mut (impl Observer<P> + ?Sized)) {
         while self.due.min(self.line.head()) <= now {
             if self.line.head() <= self.due {
                 self.deliver_next(observer);
+                continue;
+            }
+            let at = self.due;
+            self.run_timers(at);
+            if self.backlog.packets == 0 && self.rate.is_some() && self.queue.rests() {
+                self.transmitting = false;
+                self.due = NEVER;
             } else {
-                let at = self.due;
-                self.run_timers(at);
                 self.transmit_next(at, observer);
             }
         }
-        self.run_timers(now);
     }
 
     #[inline]
