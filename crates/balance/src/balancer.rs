@@ -7,14 +7,14 @@ use crate::pick::{Draws, Reason};
 use crate::sight::Known;
 use sojourn_units::Nanos;
 
-/// A server chosen.
+/// Choice of a server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Choice {
-    /// Its index.
+    /// Index of the server.
     pub server: usize,
-    /// Why.
+    /// Reason of the choice.
     pub reason: Reason,
-    /// Age of what was known of it; none if nothing was looked at.
+    /// Age in nanoseconds of the information about the server; `None` without information.
     pub age: Option<Nanos>,
 }
 
@@ -26,15 +26,15 @@ pub struct Balancer {
     needs: Needs,
 }
 
-/// The greatest number of servers.
+/// Largest number of servers.
 pub const MOST_SERVERS: usize = 4096;
 
 impl Balancer {
-    /// The policy that `params` describes before `servers`, all of them up. `key` is that of the stream
-    /// that a policy from outside draws from.
+    /// Returns a balancer with the policy of `params` for `servers`, all of them up. `key` is the
+    /// key of the random stream of an external policy.
     ///
     /// # Panics
-    /// With more than [`MOST_SERVERS`] servers.
+    /// Panics with more than [`MOST_SERVERS`] servers.
     pub fn new(params: &Params, servers: &[Server], key: u64) -> Self {
         assert!(servers.len() <= MOST_SERVERS, "at most {MOST_SERVERS} servers");
         let mut balancer = Self {
@@ -46,25 +46,25 @@ impl Balancer {
         balancer
     }
 
-    /// What its policy needs.
+    /// Returns the information that its policy needs.
     pub fn needs(&self) -> Needs {
         self.needs
     }
 
-    /// Number of servers.
+    /// Returns the number of servers.
     pub fn len(&self) -> usize {
         self.servers.len()
     }
 
-    /// Whether it has no servers.
+    /// Returns whether it has no servers.
     pub fn is_empty(&self) -> bool {
         self.servers.is_empty()
     }
 
-    /// Tells what has been read of the servers at `now`, in their order.
+    /// Passes readings of all servers at `now` to the policy, in the servers' order.
     ///
     /// # Panics
-    /// If there are not as many readings as servers.
+    /// Panics unless there is one reading per server.
     pub fn observe(&mut self, now: Nanos, readings: &[Reading]) {
         assert_eq!(readings.len(), self.servers.len(), "a reading for each server");
         for (known, reading) in self.servers.iter_mut().zip(readings) {
@@ -78,8 +78,8 @@ impl Balancer {
         self.policy.observe(now, &self.servers);
     }
 
-    /// The server for a new flow, which counts as open from now on; none if all are down, or if the
-    /// policy refuses.
+    /// Returns the server for a new flow, which counts as open from now on; `None` if all servers
+    /// are down, or if the policy refuses the flow.
     pub fn choose(&mut self, now: Nanos, flow: &Flow, draws: &mut Draws<'_>) -> Option<Choice> {
         let (server, reason) = self.policy.choose(now, *flow, &self.servers, draws)?;
         let known = &mut self.servers[server];
@@ -95,20 +95,21 @@ impl Balancer {
         Some(Choice { server, reason, age })
     }
 
-    /// A flow that nobody asked about is at `server`, and counts as open from now on: one that began
-    /// before this balancer, or that goes where its client's other flows go.
+    /// Counts a flow that the policy was not asked about as open at `server`: a flow older than
+    /// this balancer, or one that follows its client's other flows.
     pub fn adopt(&mut self, server: usize) {
         let known = &mut self.servers[server];
         known.open = known.open.saturating_add(1);
     }
 
-    /// A flow that was given to `server` has ended. `latency` is how long its request took, if known.
+    /// Records the end of a flow at `server`. `latency` is the duration of its request in
+    /// nanoseconds, if known.
     pub fn finished(&mut self, now: Nanos, server: usize, latency: Option<Nanos>) {
         self.servers[server].open = self.servers[server].open.saturating_sub(1);
         self.policy.finished(now, server, latency, &self.servers);
     }
 
-    /// A server has come up or gone down. Its readings are forgotten; its open flows are not.
+    /// Sets whether a server is up. On a change its readings are discarded; its open flows are not.
     pub fn set_up(&mut self, server: usize, up: bool) {
         let known = &mut self.servers[server];
         if known.up != up {
@@ -117,17 +118,17 @@ impl Balancer {
         }
     }
 
-    /// Whether a server is up.
+    /// Returns whether a server is up.
     pub fn is_up(&self, server: usize) -> bool {
         self.servers[server].up
     }
 
-    /// Flows that a server has been given and that have not finished.
+    /// Returns the number of flows assigned to a server that have not finished.
     pub fn open(&self, server: usize) -> u32 {
         self.servers[server].open
     }
 
-    /// What the policy remembers, for traces and views: server, name and value.
+    /// Visits the policy's state for traces and views: server, name and value.
     pub fn state(&self, visit: &mut dyn FnMut(usize, &str, f64)) {
         self.policy.state(visit);
     }

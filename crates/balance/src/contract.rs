@@ -1,4 +1,4 @@
-//! The contract between a balancer and its policy, and what a policy declares.
+//! Contract between a balancer and its policy, and declarations of policies.
 
 use crate::facts::Flow;
 use crate::needs::Needs;
@@ -8,31 +8,32 @@ use sojourn_units::Nanos;
 use sojourn_units::declare::Parameters;
 use sojourn_units::words::{self, Table, Text};
 
-/// A question for a server.
+/// A request for a server.
 #[expect(missing_debug_implementations, reason = "draws have none")]
 pub struct Ask<'a, V> {
-    /// Now.
+    /// Present time.
     pub now: Nanos,
-    /// The flow that begins.
+    /// The new flow.
     pub flow: Flow,
-    /// The servers.
+    /// The policy's view of the servers.
     pub sight: Sight<'a, V>,
     /// Random draws.
     pub draws: &'a mut Draws<'a>,
 }
 
-/// A policy, and what it may look at.
+/// A policy and its view.
 pub trait Policy {
-    /// The part of what is known of servers that it sees.
+    /// Information about servers that the policy may use.
     type View: View;
 
-    /// Readings have been taken.
+    /// Called after readings have been taken.
     fn observe(&mut self, _now: Nanos, _sight: &Sight<'_, Self::View>) {}
 
-    /// The server for a new flow; none if there is none to be had.
+    /// Returns the server for a new flow; `None` if no server is available.
     fn choose(&mut self, ask: Ask<'_, Self::View>) -> Option<Pick>;
 
-    /// A flow of `server` has ended; `latency` is how long it took, if that is known.
+    /// Called after a flow of `server` has ended; `latency` is its duration in nanoseconds, if
+    /// known.
     fn finished(
         &mut self,
         _now: Nanos,
@@ -42,34 +43,34 @@ pub trait Policy {
     ) {
     }
 
-    /// Servers have come or gone. Asked once before anything else.
+    /// Called after servers have come up or gone down, and once before any other method.
     fn changed(&mut self, _sight: &Sight<'_, Self::View>) {}
 
-    /// What it remembers of each server: server, name and value.
+    /// Visits the policy's state: server, name and value.
     fn state(&self, _visit: &mut dyn FnMut(usize, &str, f64)) {}
 }
 
-/// The parameters of a policy, and what the family needs to know of it.
+/// Parameters of a policy, and what the family needs from them.
 pub trait PolicyParams: Parameters<On = ()> + Default {
-    /// Its name and words.
+    /// Name and words of the policy.
     const TABLE: Table;
 
     /// The policy.
     type Policy: Policy;
 
-    /// What the policy needs of the program that drives it.
+    /// Returns the information that the policy needs from the program that drives it.
     fn needs(&self) -> Needs;
 
-    /// A new policy for so many servers. `key` is that of a stream, for a policy that draws at other
-    /// times than at choices.
+    /// Returns a new policy for `servers` servers. `key` is the key of a random stream, for a
+    /// policy that draws at other times than at choices.
     fn build(&self, servers: usize, key: u64) -> Self::Policy;
 
-    /// The description that reads back as these parameters.
+    /// Returns a description that parses to these parameters.
     fn text(&self) -> String {
         self.write(Text::new(Self::TABLE.name)).done()
     }
 
-    /// Checks parameters that do not come from a text.
+    /// Checks parameters that were not parsed from a text.
     ///
     /// # Errors
     /// A value outside its bounds.

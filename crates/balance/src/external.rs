@@ -1,11 +1,11 @@
-//! Balancing policies from outside this crate.
+//! External balancing policies: policies from outside this crate.
 //!
-//! A [`Policy`] decides; [`External`] shows it the servers, checks each answer and keeps the contract
-//! whatever the policy does: no server that is down is chosen. A policy that breaks its own contract, or
-//! returns a [`Fault`], is told so once ([`Policy::on_fault`]) and is not asked again; flows go to the
-//! servers in turn from then on, so that the run can end in order.
+//! A [`Policy`] decides. [`External`] shows it the servers, checks each answer and guarantees the
+//! contract regardless of the policy: a server that is down is never chosen. A policy that violates
+//! its contract, or returns a [`Fault`], is informed once ([`Policy::on_fault`]) and not called
+//! again; from then on flows go to the servers in turn, so that the run can complete.
 //!
-//! `examples/policies/` has a whole policy with its own `main`.
+//! `examples/policies/` has a complete policy with its own `main`.
 
 use crate::contract::{self, Ask, PolicyParams};
 use crate::facts::{Backlog, Counters, Flow};
@@ -19,40 +19,43 @@ use sojourn_units::words::Table;
 use sojourn_units::{Nanos, params};
 use std::sync::Arc;
 
-/// What a policy may read of a server: of its state, the part that the policy looks at.
+/// Information about a server for an external policy: only the fields that the policy's `look`
+/// includes are set.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ServerInfo {
-    /// A hash of its name: the same in every run.
+    /// Identifier: a hash of the server's name, the same in every run.
     pub id: u64,
-    /// Its share of the flows, at least 1.
+    /// Share of the flows; at least 1.
     pub weight: u32,
-    /// Whether it may be chosen.
+    /// Whether the server is up and may be chosen.
     pub is_up: bool,
-    /// Flows that it was given and that have not finished.
+    /// Number of flows assigned to the server that have not finished.
     pub open: Option<u32>,
-    /// The queue of its port, and the time of the reading; none if it was never read.
+    /// Queue of its port, with the time of the reading; `None` before the first reading.
     pub backlog: Option<(Nanos, Backlog)>,
-    /// The counters of its port, and the time of the reading; none if they were never read.
+    /// Counters of its port, with the time of the reading; `None` before the first reading.
     pub counters: Option<(Nanos, Counters)>,
 }
 
-/// A balancing policy's decisions.
+/// Decisions of an external balancing policy.
 ///
 /// # Contract
-/// - `choose` returns a server that is up. It may return none: the flow is refused, and asks again.
-/// - [`Policy::changed`] comes before anything else, and whenever a server has come up or gone down.
-/// - Same calls and same draws give same decisions.
+/// - `choose` returns a server that is up. It may return `None`: then the flow is refused, and asks
+///   again.
+/// - [`Policy::changed`] is called before any other method, and whenever a server has come up or
+///   gone down.
+/// - The same calls with the same draws give the same decisions.
 pub trait Policy: Send + Sync {
-    /// Invoked when readings have been taken.
+    /// Called after readings have been taken.
     ///
     /// # Errors
-    /// A fault of the policy's own code.
+    /// A fault in the policy's code.
     fn observe(&mut self, now: Nanos, servers: &[ServerInfo]) -> Result<(), Fault>;
 
-    /// Returns the server for a new flow; none to refuse the flow.
+    /// Returns the server for a new flow; `None` to refuse the flow.
     ///
     /// # Errors
-    /// A fault of the policy's own code.
+    /// A fault in the policy's code.
     fn choose(
         &mut self,
         now: Nanos,
@@ -60,10 +63,11 @@ pub trait Policy: Send + Sync {
         servers: &[ServerInfo],
     ) -> Result<Option<usize>, Fault>;
 
-    /// Invoked when a flow of `server` has ended; `latency` is the time that it took, if known.
+    /// Called after a flow of `server` has ended; `latency` is its duration in nanoseconds, if
+    /// known.
     ///
     /// # Errors
-    /// A fault of the policy's own code.
+    /// A fault in the policy's code.
     fn finished(
         &mut self,
         now: Nanos,
@@ -72,53 +76,53 @@ pub trait Policy: Send + Sync {
         servers: &[ServerInfo],
     ) -> Result<(), Fault>;
 
-    /// Invoked when servers have come or gone.
+    /// Called after servers have come up or gone down.
     ///
     /// # Errors
-    /// A fault of the policy's own code.
+    /// A fault in the policy's code.
     fn changed(&mut self, servers: &[ServerInfo]) -> Result<(), Fault>;
 
-    /// Visits the state, as far as the policy tells it: server, name and value.
+    /// Visits the state that the policy exposes: server, name and value.
     fn state(&self, visit: &mut dyn FnMut(usize, &str, f64));
 
     /// Returns a copy of the policy in its present state.
     fn copy(&self) -> Box<dyn Policy>;
 
-    /// Invoked once, at the first fault: the policy is not asked again.
+    /// Called once, after the first fault.
     fn on_fault(&mut self, now: Nanos, fault: &Fault);
 }
 
-/// Makes the policies of one class and its parameters, one for each balancer.
+/// Creates policies of one class with its parameters, one for each balancer.
 pub trait Factory: Send + Sync {
-    /// Returns a policy for so many servers; `key` is that of the stream that it draws from.
+    /// Returns a policy for `servers` servers; `key` is the key of its random stream.
     ///
     /// # Errors
-    /// A fault of the policy's own code.
+    /// A fault in the policy's code.
     fn create(&self, params: &Params, servers: usize, key: u64) -> Result<Box<dyn Policy>, Fault>;
 
-    /// Invoked when [`Factory::create`] failed: flows go to the servers in turn.
+    /// Called after [`Factory::create`] failed; flows then go to the servers in turn.
     fn on_fault(&self, fault: &Fault);
 }
 
 params! {
-    /// A policy from outside and its parameters.
+    /// An external policy and its parameters.
     #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
     #[serde(default, deny_unknown_fields)]
     pub struct Params {
-        /// Which policy, with which values.
+        /// The policy and its values.
         spec: Spec = unset(),
-        /// What it looks at.
+        /// Information that the policy uses.
         look: Look = derived(|()| Look::Nothing),
-        /// Time from one reading to the next; with 0 they are taken for each choice.
+        /// Time from one reading to the next; with 0 readings are taken for each choice.
         period: Nanos = unset(),
-        /// The code.
+        /// Code of the policy.
         #[serde(skip)]
         code: Code<dyn Factory> = unset(),
     }
 }
 
 impl Params {
-    /// A policy of one's own in Rust.
+    /// Returns the parameters of a user's policy in Rust.
     pub fn bound(name: &str, look: Look, factory: Arc<dyn Factory>) -> Self {
         Self { spec: Spec::named(name), look, code: Code::new(factory), ..Self::default() }
     }
@@ -165,16 +169,16 @@ impl PolicyParams for Params {
     }
 }
 
-/// A policy from outside before its servers.
+/// An external policy with the state that it needs for its calls.
 pub struct External {
     look: Look,
-    /// None once it has failed.
+    /// `None` after a fault.
     policy: Option<Box<dyn Policy>>,
-    /// Room for what is shown.
+    /// Buffer for the information that the policy is shown.
     servers: Vec<ServerInfo>,
-    /// The last time that was told.
+    /// Time of the latest call.
     now: Nanos,
-    /// Whose turn it is after a fault.
+    /// Next server in turn after a fault.
     turn: usize,
 }
 
@@ -192,7 +196,7 @@ impl std::fmt::Debug for External {
 }
 
 impl External {
-    /// The policy's answer to `ask`; none once it has failed.
+    /// Returns the policy's answer to `ask`; `None` after a fault.
     fn ask<T>(
         &mut self,
         now: Nanos,

@@ -1,4 +1,4 @@
-//! Any policy: one type over all of them, and over their parameters.
+//! The family: one type for all policies, and one for their parameters.
 
 use crate::contract::{Ask, Policy, PolicyParams};
 use crate::facts::Flow;
@@ -11,21 +11,21 @@ use sojourn_units::words::{self, WordError};
 use sojourn_units::{Nanos, each, family};
 
 policies!(family! (
-    /// Which policy, and its settings.
+    /// A policy's kind and parameters.
     #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
     #[serde(rename_all = "kebab-case", tag = "name")]
     pub enum Params by PolicyParams;
 
-    /// A policy by static dispatch.
+    /// A policy with static dispatch.
     #[derive(Clone, Debug)]
     pub(crate) enum Any of Policy;
 ));
 
 impl Params {
-    /// Reads a description such as `iqlb threshold 80% period 100ms`.
+    /// Parses a description such as `iqlb threshold 80% period 100ms`.
     ///
     /// # Errors
-    /// Where and why it cannot be read.
+    /// A description that cannot be parsed, with the place and the reason.
     pub fn parse(text: &str) -> Result<Self, WordError> {
         let (table, given) = words::describe("balancing policy", tables(), text)?;
         let mut params = Self::named(table.name).expect("each table is a policy's");
@@ -33,7 +33,7 @@ impl Params {
         Ok(params)
     }
 
-    /// Checks parameters that do not come from a text.
+    /// Checks parameters that were not parsed from a text.
     ///
     /// # Errors
     /// A value outside its bounds.
@@ -41,13 +41,13 @@ impl Params {
         policies!(each! (Params, self, params => params.check()))
     }
 
-    /// What the policy needs of the program that drives it.
+    /// Returns the information that the policy needs from the program that drives it.
     pub fn needs(&self) -> Needs {
         policies!(each! (Params, self, params => params.needs()))
     }
 }
 
-/// The description that [`Params::parse`] reads back.
+/// The description that [`Params::parse`] parses to these parameters.
 impl std::fmt::Display for Params {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(&policies!(each! (Params, self, params => params.text())))

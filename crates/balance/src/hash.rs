@@ -1,7 +1,8 @@
-//! The flow's hash modulo the number of servers, as ECMP does it.
+//! The flow's hash modulo the number of servers, as in ECMP.
 //!
-//! Nothing is kept, and several balancers agree without talking. When a server comes or goes nearly
-//! all flows would be sent elsewhere; see [`maglev`](super::maglev) for what to do about that.
+//! The policy has no state, and several balancers agree without communication. When a server is
+//! added or removed, almost all flows would move to other servers; see [`maglev`](super::maglev)
+//! for a remedy.
 
 use crate::contract::{Ask, Policy, PolicyParams};
 use crate::needs::{Look, Needs};
@@ -12,7 +13,7 @@ use sojourn_units::params;
 use sojourn_units::words::Table;
 
 params! {
-    /// Nothing to set.
+    /// No parameters.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
     #[serde(deny_unknown_fields)]
     pub struct Params {}

@@ -1,9 +1,9 @@
 //! IQLB: the shortest queue below a threshold.
 //!
-//! Equation 1 of the queue-lb paper: of the ports whose queue holds less than 80 % of what it may hold,
-//! the one with the fewest packets; of several with as few, one at random. The paper does not say what
-//! happens when all queues are above the threshold: here `full` does, by default the shortest one.
-//! A queue without a known limit is never above it.
+//! Equation 1 of the queue-lb paper: among the ports whose queue is below 80 % of its limit, the
+//! one with the fewest packets, with ties broken at random. The paper does not define the choice
+//! when all queues are above the threshold: here the parameter `full` does, by default the shortest
+//! queue. A queue without a known limit is never above the threshold.
 
 use crate::contract::{Ask, Policy, PolicyParams};
 use crate::facts::Backlog;
@@ -15,7 +15,7 @@ use sojourn_units::words::{Kind, Meaning, Table, Value};
 use sojourn_units::{Nanos, choices, params};
 
 choices! {
-    /// What happens when all queues are above the threshold.
+    /// Choice when all queues are above the threshold.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
     #[serde(rename_all = "snake_case")]
     pub enum Full {
@@ -23,7 +23,7 @@ choices! {
         Shortest = "shortest",
         /// Any server, by draw.
         Random = "random",
-        /// None: the flow is turned away.
+        /// None: the flow is refused.
         Refuse = "refuse",
     }
 }
@@ -39,9 +39,9 @@ params! {
     #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
     #[serde(default, deny_unknown_fields)]
     pub struct Params {
-        /// Share of a queue's limit from which on it gets no new flow.
+        /// Share of a queue's limit at which it receives no new flows.
         threshold: f64 = probability("0.8"),
-        /// What happens when all queues are above the threshold.
+        /// Choice when all queues are above the threshold.
         full: Full = Param::word(
             Kind::Named { of: FULL },
             "shortest",

@@ -1,7 +1,8 @@
-//! Join an idle queue: a server that has reported itself idle, else one at random.
+//! Join an idle queue: a server that has reported itself idle, or a random server if none is idle.
 //!
-//! A server whose last flow has ended goes to the end of a list; a new flow takes the first of the list,
-//! and only if it is empty a server is drawn. Nothing has to be asked when a flow begins.
+//! A server whose last flow has ended goes to the end of a list. A new flow takes the first server
+//! of the list; if the list is empty, a server is drawn. No information is requested when a flow
+//! begins.
 
 use crate::contract::{Ask, Policy, PolicyParams};
 use crate::needs::{Look, Needs};
@@ -14,7 +15,7 @@ use sojourn_units::{Nanos, params};
 use std::collections::VecDeque;
 
 params! {
-    /// Nothing to set.
+    /// No parameters.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
     #[serde(deny_unknown_fields)]
     pub struct Params {}
@@ -42,7 +43,7 @@ impl PolicyParams for Params {
 /// The policy.
 #[derive(Clone, Debug)]
 pub struct Jiq {
-    /// Each server at most once.
+    /// Idle servers, each at most once.
     idle: VecDeque<usize>,
 }
 
@@ -60,7 +61,7 @@ impl Policy for Jiq {
 
     fn choose(&mut self, Ask { sight, draws, .. }: Ask<'_, Connections>) -> Option<Pick> {
         while let Some(server) = self.idle.pop_front() {
-            // One that was drawn meanwhile is idle no more.
+            // A server that was drawn in the meantime is no longer idle.
             if sight.get(server).is_some_and(|seen| seen.open == 0) {
                 return Some((server, Reason::Idle));
             }

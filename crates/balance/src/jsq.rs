@@ -1,8 +1,8 @@
 //! Join the shortest queue.
 //!
-//! The fewest packets, ties by draw. With queues of one rate and true lengths nothing does better on
-//! the mean in heavy traffic; with old lengths all flows of a period join the same queue (Mitzenmacher,
-//! "How useful is old information?").
+//! The queue with the fewest packets, with ties broken at random. For queues of equal rate and
+//! current lengths, no policy has a lower mean delay in heavy traffic. With outdated lengths, all
+//! flows of a period join the same queue (Mitzenmacher, "How useful is old information?").
 
 use crate::contract::{Ask, Policy, PolicyParams};
 use crate::facts::Backlog;

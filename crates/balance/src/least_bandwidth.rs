@@ -1,11 +1,13 @@
-//! The server whose port has sent the fewest bytes of late.
+//! The server whose port has sent the fewest bytes in the last period.
 //!
-//! The paper's LBW. Its reference (Padilha and Batista, ETRI Journal 41, 2019) defines it in words only:
-//! polling period and load as the bytes sent since the last poll are a reconstruction.
+//! The paper's LBW. Its reference (Padilha and Batista, ETRI Journal 41, 2019) defines it only in
+//! prose: the polling period, and the load as the bytes sent since the last poll, are a
+//! reconstruction.
 //!
-//! The load is known once two readings have been taken; before that servers are drawn. All flows that
-//! begin within a period go to the same server, which is then the busiest one: with flows shorter than
-//! the period, the policy herds. Once all ports are saturated, the slowest one has the least load.
+//! The load is known after two readings; until then servers are drawn at random. All flows that
+//! begin within a period go to the same server, which then becomes the busiest: with flows shorter
+//! than the period, the policy herds. When all ports are saturated, the slowest port has the least
+//! load.
 
 use crate::contract::PolicyParams;
 use crate::needs::{Fresh, Look, Needs, span};
@@ -16,7 +18,7 @@ use sojourn_units::words::Table;
 use sojourn_units::{Nanos, params};
 
 params! {
-    /// The polling period.
+    /// Polling period.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
     #[serde(default, deny_unknown_fields)]
     pub struct Params {

@@ -1,7 +1,8 @@
 //! The server with the fewest open connections for its weight.
 //!
-//! The balancer counts what it has given out itself, so nothing is ever old; what it does not know is
-//! how heavy a connection is. Weighted as LVS' `wlc`: open connections over weight; ties by draw.
+//! The balancer counts its own connections, so the information is always current, but it says
+//! nothing about the load of a connection. Weighted as in LVS' `wlc`: open connections over weight,
+//! with ties broken at random.
 
 use crate::contract::{Ask, Policy, PolicyParams};
 use crate::needs::{Look, Needs};
@@ -13,7 +14,7 @@ use sojourn_units::params;
 use sojourn_units::words::Table;
 
 params! {
-    /// Nothing to set: the weights are the servers'.
+    /// No parameters: the weights belong to the servers.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
     #[serde(deny_unknown_fields)]
     pub struct Params {}

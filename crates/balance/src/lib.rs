@@ -1,23 +1,24 @@
 //! Policies that choose a server for a new flow.
 //!
-//! A balancer stands before servers that do the same work: a switch with a port to each of them, or a
-//! proxy. At a flow's first packet a policy says which server gets it, and all its packets go there.
-//! A policy has no clock, no I/O and no randomness of its own: time and draws are arguments.
+//! A balancer distributes flows over servers that do the same work: a switch with a port to each of
+//! them, or a proxy. At a flow's first packet a policy chooses the server, and all packets of the
+//! flow go there. A policy has no clock, no I/O and no randomness: time and draws are arguments.
 //!
-//! What a policy may look at is its type ([`Policy::View`]): nothing, the connections that it has
-//! given out itself, counters of ports, or backlogs of their queues. A [`Balancer`] keeps what it was
-//! told last ([`Balancer::observe`]) and shows each policy its own part of that, so that information is
-//! as old as its driver makes it: [`Needs::fresh`] says whether readings are taken at each choice or
-//! once a period.
+//! The type of a policy determines the information that it may use ([`Policy::View`]): none, its
+//! own open connections, counters of ports, or backlogs of their queues. A [`Balancer`] stores the
+//! latest readings ([`Balancer::observe`]) and shows each policy only its own part, so the program
+//! that drives it determines the age of the information: [`Needs::fresh`] states whether readings
+//! are taken at each choice or once per period.
 //!
 //! # Invariants (one contract test for all)
-//! A server that is down is never chosen, and with all down none is. The same calls with the same draws
-//! give the same choices. A draw is asked for only where one is needed. What is kept does not grow with
-//! the number of flows. A server whose reading was never taken is chosen only if no other was read.
+//! A server that is down is never chosen; if all are down, no server is chosen. The same calls with
+//! the same draws give the same choices. A draw is requested only where it is needed. The stored
+//! state does not grow with the number of flows. A server without a reading is chosen only if no
+//! other server has one.
 
 use sojourn_units::modules;
 
-/// The policies, one a line: the module, which has its `Params`, and the policy.
+/// The policies, one per line: the module, which has the policy's `Params`, and the policy.
 macro_rules! policies {
     ($macro:ident! $($arguments:tt)*) => {
         $macro! {

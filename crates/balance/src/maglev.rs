@@ -1,9 +1,9 @@
 //! Maglev's consistent hashing: a table that servers fill in turns.
 //!
-//! Each server goes through the table's places in an order of its own (`offset + j skip mod M`, with
-//! offset and skip from its hash), and servers take turns claiming the next place that is free. So each
-//! gets floor or ceil(M/N) places, and when one goes few other places change hands. With weights a
-//! server takes turns in proportion, as Envoy has it.
+//! Each server visits the entries of the table in its own order (`offset + j skip mod M`, with
+//! offset and skip from its hash), and the servers take turns to claim their next free entry. So
+//! each gets floor or ceil(M/N) entries, and the removal of a server moves few other entries. With
+//! weights, a server's turns are in proportion to its weight, as in Envoy.
 
 use crate::contract::{Ask, Policy, PolicyParams};
 use crate::facts::mix;
@@ -15,7 +15,7 @@ use sojourn_units::declare::{Param, Parameters};
 use sojourn_units::params;
 use sojourn_units::words::{Kind, Table, Value};
 
-/// The largest table.
+/// Largest size of the table.
 const MOST: u64 = 5_000_011;
 
 params! {
@@ -23,7 +23,7 @@ params! {
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
     #[serde(default, deny_unknown_fields)]
     pub struct Params {
-        /// Places in the table, a prime; much more than there are servers.
+        /// Entries in the table, a prime; should be much larger than the number of servers.
         table: u64 = Param::word(
             Kind::Integer { min: 2, max: MOST },
             "65537",
@@ -64,7 +64,7 @@ fn prime(n: u64) -> Result<u64, String> {
     Err(format!("must be a prime, or places would be out of reach: {next} is the next"))
 }
 
-/// No server.
+/// Entry without a server.
 const FREE: u16 = u16::MAX;
 
 /// The policy.
@@ -73,18 +73,18 @@ pub struct Maglev {
     table: Vec<u16>,
 }
 
-/// A server's way through the table.
+/// State of a server while the table is filled.
 struct Claimant {
     server: u16,
     place: u64,
     skip: u64,
     weight: u64,
-    /// Turns taken, times the greatest weight.
+    /// Number of turns taken, times the greatest weight.
     spent: u64,
 }
 
 impl Maglev {
-    /// How many places each of `servers` servers has.
+    /// Returns the number of entries of each of `servers` servers.
     pub fn shares(&self, servers: usize) -> Vec<usize> {
         let mut shares = vec![0; servers];
         for &server in self.table.iter().filter(|&&server| server != FREE) {
@@ -116,7 +116,7 @@ impl Policy for Maglev {
                 spent: 0,
             })
             .collect();
-        // A fixed order, so that adding a server at the front changes no more than one at the end.
+        // Sorted by identifier, so that the position at which a server is added does not matter.
         claimants.sort_by_key(|c| (sight.id(usize::from(c.server)), c.server));
         let Some(heaviest) = claimants.iter().map(|c| c.weight).max() else { return };
         let mut free = size;

@@ -6,50 +6,51 @@ use sojourn_units::declare::{Param, time};
 use sojourn_units::{Nanos, SECOND};
 
 choices! {
-    /// What a policy looks at.
+    /// Information that a policy uses.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
     #[serde(rename_all = "kebab-case")]
     pub enum Look {
-        /// Nothing.
+        /// No information.
         Nothing = "nothing",
-        /// Connections: those it has given out, less those that have finished.
+        /// Open connections: flows assigned minus flows finished.
         Connections = "connections",
-        /// Connections, and how long requests took.
+        /// Open connections, and latencies of requests.
         Latency = "latency",
-        /// Counters of bytes and packets that ports have sent.
+        /// Counters of bytes and packets sent by ports.
         Counters = "counters",
         /// Backlogs of ports' queues.
         Backlog = "backlog",
     }
 }
 
-/// How old readings are by the time a policy uses them, where they are taken.
+/// Times of readings, which determine the age of the information at a choice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case", tag = "fresh")]
 pub enum Fresh {
-    /// It needs no readings.
+    /// No readings.
     Unread,
-    /// Taken for each choice.
+    /// A reading for each choice.
     Now,
-    /// Taken once a period.
+    /// A reading once per period.
     Sampled {
-        /// The period.
+        /// Time between readings, in nanoseconds.
         period: Nanos,
     },
-    /// Taken once a period and averaged.
+    /// A reading once per period, averaged.
     Averaged {
-        /// The period.
+        /// Time between readings, in nanoseconds.
         period: Nanos,
     },
 }
 
 impl Fresh {
-    /// Readings once a period; with 0, at each choice.
+    /// Returns readings once per period; for each choice with period 0.
     pub fn every(period: Nanos) -> Self {
         if period == 0 { Self::Now } else { Self::Sampled { period } }
     }
 
-    /// The period of readings; 0 if they are taken at each choice, none if there are none.
+    /// Returns the period of readings in nanoseconds; 0 for readings at each choice, `None` without
+    /// readings.
     pub fn period(self) -> Option<Nanos> {
         match self {
             Self::Unread => None,
@@ -59,43 +60,43 @@ impl Fresh {
     }
 }
 
-/// What a policy needs of the one who drives it.
+/// Information that a policy needs from the program that drives it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Needs {
-    /// What readings must hold.
+    /// Content of readings.
     pub look: Look,
-    /// When they are taken.
+    /// Times of readings.
     #[serde(flatten)]
     pub fresh: Fresh,
-    /// Whether queues' limits make a difference.
+    /// Whether the limits of queues affect choices.
     pub limits: bool,
-    /// Whether ports' rates make a difference.
+    /// Whether the rates of ports affect choices.
     pub rates: bool,
-    /// Whether servers' weights make a difference.
+    /// Whether the weights of servers affect choices.
     pub weights: bool,
 }
 
 impl Needs {
-    /// Looks at `look`, without readings; limits, rates and weights make no difference.
+    /// Returns a need for `look` without readings; limits, rates and weights have no effect.
     pub fn of(look: Look) -> Self {
         Self { look, fresh: Fresh::Unread, limits: false, rates: false, weights: false }
     }
 
-    /// As [`Needs::of`], for a policy in which weights make a difference.
+    /// As [`Needs::of`], for a policy that uses weights.
     pub fn weighted(look: Look) -> Self {
         Self { weights: true, ..Self::of(look) }
     }
 
-    /// Looks at `look` in readings of this age.
+    /// Returns a need for readings of `look` at these times.
     pub fn read(look: Look, fresh: Fresh) -> Self {
         Self { fresh, ..Self::of(look) }
     }
 }
 
-/// The longest period, so that sums of times stay far from overflow.
+/// Longest period, which keeps sums of times far from overflow.
 pub(crate) const LONGEST: Nanos = 3600 * SECOND;
 
-/// A period of readings; with 0 they are taken for each choice.
+/// Period of readings; with 0 they are taken for each choice.
 pub(crate) const fn period() -> Param<Nanos> {
     time("0s").check(
         |&period| {
@@ -104,7 +105,7 @@ pub(crate) const fn period() -> Param<Nanos> {
     )
 }
 
-/// A span of time above zero.
+/// Duration above zero.
 pub(crate) const fn span(default: &'static str) -> Param<Nanos> {
     time(default).check(|&span| {
         if 0 < span && span <= LONGEST { Ok(()) } else { Err("must be above 0s up to 1h") }

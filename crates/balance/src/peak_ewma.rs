@@ -1,9 +1,9 @@
-//! Peak EWMA: the least expected latency of two servers drawn.
+//! Peak EWMA: the least expected latency of the servers drawn, by default two.
 //!
-//! A server's cost is its latency times the requests it would then have open. Latencies are averaged
-//! with a decay in time, except that one above the average replaces it at once: bad news counts
-//! immediately, good news has to last. While a server is silent its average decays, so that it is tried
-//! again. Finagle's and Linkerd's default; the definition is tower's.
+//! A server's cost is its latency times the number of open requests including the new one. The
+//! average of latencies decays with time, but a latency above the average replaces it at once:
+//! increases count immediately, decreases only gradually. While a server is silent its average
+//! decays, so that it is tried again. Default of Finagle and Linkerd; the definition is tower's.
 
 use crate::contract::{Ask, Policy, PolicyParams};
 use crate::needs::{Look, Needs, span};
@@ -16,13 +16,13 @@ use sojourn_units::words::Table;
 use sojourn_units::{Nanos, params};
 
 params! {
-    /// How latencies are averaged.
+    /// Averaging of latencies.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
     #[serde(default, deny_unknown_fields)]
     pub struct Params {
-        /// Time in which an old latency loses all but 1/e of its weight.
+        /// Time constant of the average: after this time, an old latency has 1/e of its weight.
         decay: Nanos = span("10s"),
-        /// Latency of a server that none is known of.
+        /// Assumed latency of a server before its first measurement.
         default: Nanos = span("1s"),
         /// Servers drawn for each flow.
         d: u64 = drawn(),
@@ -57,12 +57,12 @@ struct Latency {
 }
 
 impl Latency {
-    /// The weight that the average of `at` has by `now`.
+    /// Returns the weight at `now` of an average from time `at`.
     fn weight(at: Nanos, now: Nanos, decay: Nanos) -> f64 {
         libm::exp(-(now.saturating_sub(at) as f64 / decay as f64))
     }
 
-    /// What is left of it by `now`.
+    /// Returns the decayed latency at `now`, in nanoseconds.
     fn decayed(self, now: Nanos, decay: Nanos) -> f64 {
         self.value * self.at.map_or(1.0, |at| Self::weight(at, now, decay))
     }

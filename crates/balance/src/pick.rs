@@ -3,34 +3,34 @@
 use serde::Serialize;
 use sojourn_units::choices;
 
-/// A source of draws: gives a whole number below its argument, all equally likely.
+/// Source of draws: returns a uniformly distributed integer below its argument.
 pub type Draws<'a> = dyn FnMut(u64) -> u64 + 'a;
 
 choices! {
-    /// Why a server was chosen.
+    /// Reason for the choice of a server.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
     #[serde(rename_all = "snake_case")]
     pub enum Reason {
-        /// It was its turn.
+        /// The server's turn.
         Turn = "turn",
-        /// By the draw.
+        /// Random draw.
         Drawn = "drawn",
-        /// By the flow's hash.
+        /// Hash of the flow.
         Hashed = "hashed",
-        /// It had the least of what counts.
+        /// Least value of the policy's measure.
         Least = "least",
-        /// Drawn from several with the same least.
+        /// Random draw among several servers with the same least value.
         Tie = "tie",
         /// All queues were above the threshold.
         Full = "full",
-        /// It was idle.
+        /// The server was idle.
         Idle = "idle",
-        /// A policy from outside chose it.
+        /// Choice of an external policy.
         Policy = "policy",
-        /// Nothing has been read yet: drawn from all.
+        /// Random draw among all servers, before the first reading.
         Unread = "unread",
     }
 }
 
-/// A server's index, and why it was picked.
+/// Index of a server, and the reason for its choice.
 pub type Pick = (usize, Reason);

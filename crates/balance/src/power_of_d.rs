@@ -1,10 +1,11 @@
 //! Power of d choices, with memory.
 //!
-//! `d` servers are drawn and the one with the fewest packets is taken, together with the `memory`
-//! least loaded ones of the time before (DRILL's (d, m)). Two choices shorten the longest queues
-//! exponentially against one, and since the drawn ones differ from flow to flow, old lengths do not
-//! make all flows herd; with memory they do, for what is remembered is the shortest as it was. The fraction of queues with at least k jobs tends to
-//! `rho^((d^k - 1)/(d - 1))` (memory 0, many servers).
+//! The policy draws `d` servers and chooses the one with the fewest packets among these and the
+//! `memory` least loaded servers of the previous choice (DRILL's (d, m)). Two choices shorten the
+//! longest queues exponentially compared with one. Since the drawn servers differ from flow to
+//! flow, outdated lengths do not make all flows herd; with memory they do, since a remembered
+//! server stays the shortest in the outdated lengths. The fraction of queues with at least k jobs
+//! tends to `rho^((d^k - 1)/(d - 1))` (memory 0, many servers).
 
 use crate::contract::{Ask, Policy, PolicyParams};
 use crate::facts::Backlog;
@@ -17,13 +18,13 @@ use sojourn_units::words::Table;
 use sojourn_units::{Nanos, params};
 
 params! {
-    /// How many choices.
+    /// Number of choices.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
     #[serde(default, deny_unknown_fields)]
     pub struct Params {
-        /// Servers drawn for each flow, all different.
+        /// Different servers drawn for each flow.
         d: u64 = drawn(),
-        /// Servers remembered as the least loaded ones of those looked at before.
+        /// Least loaded servers of the previous choice that are considered again.
         memory: u64 = integer(0, MOST, "1"),
         /// Time from one reading to the next; with 0s readings are taken for each choice.
         period: Nanos = period(),
@@ -58,9 +59,9 @@ impl PolicyParams for Params {
 #[derive(Clone, Debug)]
 pub struct PowerOfD {
     params: Params,
-    /// The least loaded servers of those looked at last.
+    /// Least loaded servers of the previous choice.
     remembered: Vec<usize>,
-    /// Those looked at for one flow.
+    /// Servers considered for one flow.
     looked: Vec<usize>,
     urn: Urn,
 }
@@ -80,7 +81,8 @@ impl Policy for PowerOfD {
         let picked = sight
             .least_of(self.looked.iter().copied(), packets, draws)
             .or_else(|| sight.least(packets, draws));
-        // Those drawn stand in front in their order: of several as short, any may be remembered.
+        // The sort is stable, so the drawn servers come first in a random order: among equal
+        // queues, any may be remembered.
         self.looked.sort_by_key(|&i| packets(i).unwrap_or(u64::MAX));
         self.remembered.clear();
         self.remembered.extend(self.looked.iter().take(self.params.memory as usize));

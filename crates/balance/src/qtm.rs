@@ -1,9 +1,9 @@
 //! QTM: the shortest average queue.
 //!
-//! Equation 2 of the queue-lb paper: every second each queue's length enters an average,
-//! `avg = (1 - w) avg + w length` with w = 0.5, and a new flow goes to the queue whose average is
-//! least. Averages begin at 0, as the paper's flowchart has it; ties, of which the paper says nothing,
-//! are broken at random. It has no threshold. All flows that begin within a period go to the same
+//! Equation 2 of the queue-lb paper: every second each queue's length enters an average, `avg = (1
+//! - w) avg + w length` with w = 0.5, and a new flow goes to the queue with the least average.
+//! Averages begin at 0, as in the paper's flowchart. The paper does not define ties; here they are
+//! broken at random. There is no threshold. All flows that begin within a period go to the same
 //! server: with flows shorter than the period, the policy herds.
 
 use crate::contract::{Ask, Policy, PolicyParams};
@@ -51,7 +51,7 @@ impl PolicyParams for Params {
 #[derive(Clone, Debug)]
 pub struct Qtm {
     params: Params,
-    /// Average packets of each queue; none while it has never been read.
+    /// Average of each queue in packets; `None` before its first reading.
     average: Vec<Option<f64>>,
 }
 
@@ -71,7 +71,7 @@ impl Policy for Qtm {
         sight.least(|i| self.average[i], draws)
     }
 
-    /// A server that comes back begins anew.
+    /// Resets the average of a server that was down.
     fn changed(&mut self, sight: &Sight<'_, Backlog>) {
         for (i, average) in self.average.iter_mut().enumerate() {
             if sight.get(i).is_none() {

@@ -1,8 +1,9 @@
-//! The queue that a packet would leave first: backlog over rate.
+//! The queue with the shortest delay for a new packet: backlog over rate.
 //!
-//! A queue of 50 packets before 100 Mbit/s is shorter in time than one of 20 packets before 10 Mbit/s.
-//! A full frame of the new flow is counted in, so that of two empty queues the faster one is taken. A
-//! port whose rate is not known counts as one of its server's weight in Mbit/s.
+//! A queue of 50 packets on a link of 100 Mbit/s has a shorter delay than one of 20 packets on a
+//! link of 10 Mbit/s. A full frame of the new flow is added to the backlog, so that the faster of
+//! two empty queues is chosen. For a port with an unknown rate, the rate is the server's weight in
+//! Mbit/s.
 
 use crate::contract::{Ask, Policy, PolicyParams};
 use crate::facts::Backlog;
@@ -42,7 +43,7 @@ impl PolicyParams for Params {
     }
 }
 
-/// A full Ethernet frame.
+/// Length of a full Ethernet frame in bytes.
 const FRAME: u64 = 1514;
 
 /// The policy.

@@ -1,6 +1,6 @@
-//! A server at random, with chances in proportion to the weights.
+//! A random server, with probabilities in proportion to the weights.
 //!
-//! The baseline: it needs to know nothing, and cannot herd. The fullest of n queues lies far above the
+//! The baseline: it needs no information and cannot herd. The longest of n queues is far above the
 //! mean (balls into bins).
 
 use crate::contract::{Ask, Policy, PolicyParams};
@@ -12,7 +12,7 @@ use sojourn_units::params;
 use sojourn_units::words::Table;
 
 params! {
-    /// Nothing to set.
+    /// No parameters.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
     #[serde(deny_unknown_fields)]
     pub struct Params {}

@@ -1,4 +1,5 @@
-//! The server whose port has sent the least in the last period: policies that compare the growth of a counter.
+//! The server whose port has sent the least in the last period: base of policies that compare the
+//! growth of a counter.
 
 use crate::contract::{Ask, Policy};
 use crate::facts::Counters;
@@ -6,7 +7,7 @@ use crate::pick::Pick;
 use crate::sight::Sight;
 use sojourn_units::Nanos;
 
-/// The rates of counters between their last two readings.
+/// Rates of counters between their last two readings.
 #[derive(Clone, Debug)]
 pub struct Rates {
     ports: Vec<Port>,
@@ -16,12 +17,12 @@ pub struct Rates {
 #[derive(Clone, Copy, Debug, Default)]
 struct Port {
     last: Option<(Nanos, u64)>,
-    /// Growth a second.
+    /// Growth per second.
     rate: Option<f64>,
 }
 
 impl Rates {
-    /// The rates of so many servers' ports by the counter `count`.
+    /// Returns the rates of `servers` servers' ports for the counter `count`.
     pub fn new(servers: usize, count: fn(&Counters) -> u64) -> Self {
         Self { ports: vec![Port::default(); servers], count }
     }
@@ -40,7 +41,7 @@ impl Policy for Rates {
                 if now <= at {
                     continue;
                 }
-                // A counter that went back has begun anew, and says nothing of this period.
+                // A counter that decreased was reset, so the growth in this period is unknown.
                 if let Some(growth) = value.checked_sub(before) {
                     port.rate = Some(growth as f64 / sojourn_units::time::seconds(now - at));
                 }

@@ -1,6 +1,6 @@
 //! One server after the other.
 //!
-//! Flows are spread evenly, whatever the servers, their links and the flows' sizes are.
+//! Flows are distributed evenly, regardless of the servers, their links and the sizes of flows.
 
 use crate::contract::{Ask, Policy, PolicyParams};
 use crate::needs::{Look, Needs};
@@ -11,7 +11,7 @@ use sojourn_units::params;
 use sojourn_units::words::Table;
 
 params! {
-    /// Nothing to set.
+    /// No parameters.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
     #[serde(deny_unknown_fields)]
     pub struct Params {}

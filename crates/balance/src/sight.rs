@@ -1,11 +1,11 @@
-//! What a policy sees of its servers: the part that its type allows.
+//! A policy's view of its servers: the part of the information that its type permits.
 
 use crate::facts::{Backlog, Counters, Server};
 use crate::pick::{Draws, Pick, Reason};
 use sojourn_units::Nanos;
 use std::marker::PhantomData;
 
-/// What is known of a server.
+/// All information about a server.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Known {
     pub(crate) server: Server,
@@ -16,33 +16,33 @@ pub(crate) struct Known {
 }
 
 impl Known {
-    /// A server that is up and of which nothing is known.
+    /// Returns a server that is up, without any readings.
     pub(crate) fn new(server: Server) -> Self {
         Self { server, up: true, open: 0, backlog: None, counters: None }
     }
 }
 
-/// A part of what is known of a server; `None` if it was never read.
+/// A part of the information about a server; `None` before its first reading.
 pub trait View: Copy {
     #[doc(hidden)]
     fn of(known: &Facts<'_>) -> Option<Self>;
 }
 
-/// All that is known of a server, closed to policies.
+/// All information about a server, hidden from policies.
 #[derive(Debug)]
 pub struct Facts<'a>(&'a Known);
 
-/// Nothing at all.
+/// View without any information.
 impl View for () {
     fn of(_: &Facts<'_>) -> Option<Self> {
         Some(())
     }
 }
 
-/// Flows given out that have not finished.
+/// Flows assigned to a server that have not finished.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Connections {
-    /// How many.
+    /// Number of flows.
     pub open: u32,
 }
 
@@ -64,14 +64,14 @@ impl View for Backlog {
     }
 }
 
-/// All that is known of a server, with the times of readings.
+/// All information about a server, with the times of readings.
 #[derive(Clone, Copy, Debug)]
 pub struct Everything {
-    /// Flows given to it that have not finished.
+    /// Number of flows assigned to the server that have not finished.
     pub open: u32,
-    /// Its port's queue.
+    /// Queue of its port, with the time of the reading.
     pub backlog: Option<(Nanos, Backlog)>,
-    /// Its port's counters.
+    /// Counters of its port, with the time of the reading.
     pub counters: Option<(Nanos, Counters)>,
 }
 
@@ -82,7 +82,7 @@ impl View for Everything {
     }
 }
 
-/// The servers as a policy with view `V` sees them.
+/// The servers as seen by a policy with view `V`.
 #[derive(Debug)]
 pub struct Sight<'a, V> {
     servers: &'a [Known],
@@ -94,43 +94,44 @@ impl<'a, V: View> Sight<'a, V> {
         Self { servers, view: PhantomData }
     }
 
-    /// Number of servers, also those that are down.
+    /// Returns the number of servers, including those that are down.
     pub fn len(&self) -> usize {
         self.servers.len()
     }
 
-    /// Whether there are no servers.
+    /// Returns whether there are no servers.
     pub fn is_empty(&self) -> bool {
         self.servers.is_empty()
     }
 
-    /// Whether a server is up.
+    /// Returns whether a server is up.
     pub fn is_up(&self, server: usize) -> bool {
         self.servers[server].up
     }
 
-    /// A server's weight.
+    /// Returns a server's weight.
     pub fn weight(&self, server: usize) -> u32 {
         self.servers[server].server.weight
     }
 
-    /// What a server is known by.
+    /// Returns a server's identifier.
     pub fn id(&self, server: usize) -> u64 {
         self.servers[server].server.id
     }
 
-    /// What is seen of a server; none if it was never read.
+    /// Returns the view of a server; `None` before its first reading.
     pub fn get(&self, server: usize) -> Option<V> {
         V::of(&Facts(&self.servers[server]))
     }
 
-    /// The servers that are up.
+    /// Returns the servers that are up.
     pub fn up(&self) -> impl Iterator<Item = usize> + Clone + 'a {
         let servers = self.servers;
         (0..servers.len()).filter(move |&i| servers[i].up)
     }
 
-    /// One of the servers that are up and for which `fits`, drawn with equal chances.
+    /// Returns a random server among those that are up and for which `fits` is true, all equally
+    /// likely.
     pub fn draw(&self, fits: impl Fn(usize) -> bool, draws: &mut Draws<'_>) -> Option<usize> {
         let fitting = || self.up().filter(|&i| fits(i));
         match fitting().count() {
@@ -140,8 +141,8 @@ impl<'a, V: View> Sight<'a, V> {
         }
     }
 
-    /// The server that is up with the least `key`, ties by draw. Servers without a key are out; if none
-    /// that is up has one, one of them is drawn.
+    /// Returns the server with the least `key` among those that are up, with ties broken at random.
+    /// Servers without a key are excluded. If no server that is up has a key, one of them is drawn.
     pub fn least<K: PartialOrd + Copy>(
         &self,
         key: impl Fn(usize) -> Option<K>,
@@ -151,7 +152,7 @@ impl<'a, V: View> Sight<'a, V> {
             .or_else(|| self.draw(|_| true, draws).map(|i| (i, Reason::Unread)))
     }
 
-    /// As [`least`](Self::least) among some servers; none if none of them has a key.
+    /// As [`least`](Self::least), among the given servers; `None` if none of them has a key.
     pub fn least_of<K: PartialOrd + Copy>(
         &self,
         among: impl Iterator<Item = usize> + Clone,

@@ -1,28 +1,29 @@
-//! Servers drawn without putting back.
+//! Draws of servers without replacement.
 
 use crate::pick::Draws;
 use crate::sight::{Sight, View};
 use sojourn_units::declare::{Param, integer};
 
-/// The most servers that may be drawn, or remembered.
+/// Largest number of servers that may be drawn, or remembered.
 pub(crate) const MOST: u64 = 16;
 
-/// The number of servers drawn for each flow.
+/// Number of servers drawn for each flow.
 pub(crate) const fn drawn() -> Param<u64> {
     integer(1, MOST, "2")
 }
 
-/// Room for the servers that are up.
+/// Buffer for the servers that are up.
 #[derive(Clone, Debug)]
 pub(crate) struct Urn(Vec<usize>);
 
 impl Urn {
-    /// Room for so many servers.
+    /// Returns a buffer for `servers` servers.
     pub(crate) fn new(servers: usize) -> Self {
         Self(Vec::with_capacity(servers))
     }
 
-    /// Draws `d` different servers that are up; all of them, without a draw, if they are no more.
+    /// Draws `d` different servers that are up; returns all of them, without a draw, if there are
+    /// no more than `d`.
     pub(crate) fn draw<V: View>(
         &mut self,
         sight: &Sight<'_, V>,

@@ -1,8 +1,9 @@
-//! Turns in proportion to the weights, spread out.
+//! Turns in proportion to the weights, evenly interleaved.
 //!
-//! Smooth weighted round robin, as nginx has it: each server's credit grows by its weight, the one
-//! with most credit is chosen and pays the sum of all weights. With weights 5, 1, 1 the turns are
-//! a a b a c a a, not a a a a a b c. In every full round each server has as many turns as its weight.
+//! Smooth weighted round robin, as in nginx: at each choice, each server's credit grows by its
+//! weight; the server with the highest credit is chosen, and the sum of all weights is subtracted
+//! from its credit. With weights 5, 1, 1 the turns are a a b a c a a, not a a a a a b c. In every
+//! full round, each server has as many turns as its weight.
 
 use crate::contract::{Ask, Policy, PolicyParams};
 use crate::needs::{Look, Needs};
@@ -14,7 +15,7 @@ use sojourn_units::params;
 use sojourn_units::words::Table;
 
 params! {
-    /// Nothing to set: the weights are the servers'.
+    /// No parameters: the weights belong to the servers.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
     #[serde(deny_unknown_fields)]
     pub struct Params {}
@@ -63,7 +64,7 @@ impl Policy for WeightedRoundRobin {
         Some((server, Reason::Turn))
     }
 
-    /// Credits begin anew: those of a server that was away would come out of the others' turns.
+    /// Resets all credits: a returning server's old credit would distort the turns of the others.
     fn changed(&mut self, _sight: &Sight<'_, ()>) {
         self.credit.fill(0);
     }

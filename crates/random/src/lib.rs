@@ -1,7 +1,8 @@
-//! Counter-based random streams keyed by seed, component and purpose, and our own samplers.
+//! Counter-based random streams keyed by seed, component and purpose, and samplers of
+//! distributions.
 //!
-//! Everything here is fixed for ever: the generator by its published known answers, the samplers by
-//! golden values, the mathematics by a pinned `libm`. A result can be replayed on any platform.
+//! All results are fixed permanently: the generator by its published known answers, the samplers by
+//! golden values, the mathematics by a pinned `libm`. A result can be reproduced on any platform.
 
 pub mod distribution;
 pub mod normal;

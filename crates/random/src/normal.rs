@@ -1,6 +1,6 @@
 //! The standard normal distribution.
 
-/// The value that a standard normal variable stays below with probability `p`, for 0 < p < 1.
+/// Returns the quantile of the standard normal distribution for probability `p`, 0 < p < 1.
 ///
 /// Wichura, "Algorithm AS 241: The percentage points of the normal distribution", Applied Statistics
 /// 37 (1988), routine PPND16: three rational approximations, relative error about 1e-16.
@@ -16,7 +16,7 @@ pub fn quantile(p: f64) -> f64 {
     if q < 0.0 { -x } else { x }
 }
 
-/// The probability that a standard normal variable stays below `x`.
+/// Returns the probability that a standard normal variable is below `x`.
 pub fn cdf(x: f64) -> f64 {
     0.5 * libm::erfc(-x * std::f64::consts::FRAC_1_SQRT_2)
 }
@@ -29,7 +29,7 @@ fn rational([numerator, denominator]: &[[f64; 8]; 2], x: f64) -> f64 {
     polynomial(numerator, x) / polynomial(denominator, x)
 }
 
-// The coefficients stand as published, with more digits than a double holds.
+// The coefficients are as published, with more digits than a double holds.
 #[allow(clippy::excessive_precision)]
 const CENTRE: [[f64; 8]; 2] = [
     [

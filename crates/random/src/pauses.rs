@@ -1,5 +1,5 @@
-//! Pauses: times at which something that works does nothing, such as a collection of garbage, a write to
-//! disk, or the end of a CPU quota.
+//! Pauses: times at which a worker does nothing, for example because of garbage collection, a disk
+//! write, or the end of a CPU quota.
 
 use crate::stream::Stream;
 use serde::{Deserialize, Serialize};
@@ -9,20 +9,20 @@ use sojourn_units::Nanos;
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Pause {
-    /// From the start of one pause to the start of the next, in nanoseconds.
+    /// Time from the start of one pause to the start of the next, in nanoseconds.
     pub every: Nanos,
     /// Length of a pause, in nanoseconds.
     pub length: Nanos,
-    /// Both are drawn uniformly within this part of themselves, 0 to 1.
+    /// Relative range of the uniform distribution of both, 0 to 1.
     #[serde(default)]
     pub jitter: f64,
 }
 
 impl Pause {
-    /// Checks its numbers.
+    /// Checks the values.
     ///
     /// # Errors
-    /// What is wrong with them.
+    /// A value that is not allowed.
     pub fn check(&self) -> Result<(), &'static str> {
         if self.length >= self.every {
             return Err("a pause must be shorter than the time from one to the next");
@@ -34,15 +34,15 @@ impl Pause {
     }
 }
 
-/// How the pauses of one kind follow each other.
+/// Random process of the pauses of one kind.
 pub trait Rhythm {
-    /// Draws when the first begins.
+    /// Draws the start of the first pause, in nanoseconds.
     fn first(&self, draws: &mut Stream) -> Nanos;
 
-    /// Draws the time from the start of one to the start of the next.
+    /// Draws the time from the start of a pause to the start of the next, in nanoseconds.
     fn every(&self, draws: &mut Stream) -> Nanos;
 
-    /// Draws the length of one.
+    /// Draws the length of a pause, in nanoseconds.
     fn length(&self, draws: &mut Stream) -> Nanos;
 }
 
@@ -56,7 +56,8 @@ impl Pause {
 }
 
 impl Rhythm for Pause {
-    /// Somewhere in the first interval if there is jitter, so that several workers do not march in step.
+    /// With jitter, the first pause begins anywhere in the first interval, so that several workers
+    /// do not pause in step.
     fn first(&self, draws: &mut Stream) -> Nanos {
         if self.jitter > 0.0 { draws.below(self.every) } else { self.every }
     }
@@ -70,26 +71,26 @@ impl Rhythm for Pause {
     }
 }
 
-/// The pauses of one kind, one after the other: the one that is on, or comes next.
+/// Sequence of the pauses of one kind: the current pause or the next one.
 #[derive(Clone, Debug)]
 pub struct Pauses<R = Pause> {
     rhythm: R,
     draws: Stream,
-    /// When it begins.
+    /// Start of the pause.
     pub start: Nanos,
-    /// When it ends.
+    /// End of the pause.
     pub end: Nanos,
 }
 
 impl<R: Rhythm> Pauses<R> {
-    /// The first pause.
+    /// Returns the sequence at its first pause.
     pub fn new(rhythm: R, mut draws: Stream) -> Self {
         let start = rhythm.first(&mut draws);
         let end = start + rhythm.length(&mut draws);
         Self { rhythm, draws, start, end }
     }
 
-    /// Goes on to the first pause that is not over at `now`.
+    /// Advances to the first pause that has not ended at `now`.
     pub fn advance(&mut self, now: Nanos) {
         while self.end <= now {
             let next = self.start + self.rhythm.every(&mut self.draws);
@@ -98,7 +99,7 @@ impl<R: Rhythm> Pauses<R> {
         }
     }
 
-    /// Returns when the pause that is on at `now` ends.
+    /// Returns the end of the pause in progress at `now`; `None` outside a pause.
     pub fn ends(&mut self, now: Nanos) -> Option<Nanos> {
         self.advance(now);
         (self.start <= now).then_some(self.end)

@@ -1,15 +1,16 @@
 //! Philox4x32-10: Salmon, Moraes, Dror and Shaw, "Parallel random numbers: as easy as 1, 2, 3",
 //! SC 2011.
 //!
-//! A bijection of 128-bit counters, chosen by a 64-bit key: ten rounds of two 32 x 32 -> 64 bit
-//! multiplications. There is no state but the counter, so any draw of any stream can be had directly.
+//! A bijection of 128-bit counters, selected by a 64-bit key: ten rounds of two 32 x 32 -> 64 bit
+//! multiplications. The counter is the only state, so any draw of any stream is directly
+//! accessible.
 
 const MULTIPLIER: [u32; 2] = [0xD251_1F53, 0xCD9E_8D57];
-/// The golden ratio and the square root of 3 less one, as 32-bit fractions.
+/// The golden ratio and the square root of 3, both minus 1, as 32-bit fractions.
 const WEYL: [u32; 2] = [0x9E37_79B9, 0xBB67_AE85];
 const ROUNDS: u32 = 10;
 
-/// The block of four words that `counter` maps to under `key`.
+/// Returns the block of four words to which `counter` maps under `key`.
 #[inline]
 pub fn block(counter: [u32; 4], key: [u32; 2]) -> [u32; 4] {
     let mut c = counter;

@@ -1,4 +1,4 @@
-//! Spans of time: drawn from a distribution, or measured.
+//! Durations: drawn from a distribution, or from measured values.
 
 use crate::distribution::{Distribution, Unit};
 use crate::stream::Stream;
@@ -7,11 +7,11 @@ use sojourn_units::words::WordError;
 use sojourn_units::{Nanos, SECOND};
 use std::sync::Arc;
 
-/// Spans that were measured: each is drawn as often as it was found.
+/// Measured durations: each is drawn in proportion to its frequency.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "Vec<(Nanos, u64)>", into = "Vec<(Nanos, u64)>")]
 pub struct Measured {
-    /// Spans in their order, each with the number of those up to it.
+    /// Durations in ascending order, each with the cumulative count up to it.
     steps: Arc<[(Nanos, u64)]>,
 }
 
@@ -35,15 +35,15 @@ impl From<Measured> for Vec<(Nanos, u64)> {
 }
 
 impl Measured {
-    /// Different spans that are kept at most.
+    /// Largest number of different durations.
     pub const MOST: usize = 100_000;
-    /// The longest span.
+    /// Longest duration, in nanoseconds.
     pub const LONGEST: Nanos = 60 * SECOND;
 
-    /// Spans, each with how often it was found.
+    /// Returns the distribution of these durations in nanoseconds, each with its count.
     ///
     /// # Errors
-    /// None at all, too many, out of order, one that was never found or is too long.
+    /// No durations, too many, wrong order, a count of 0, or a duration that is too long.
     pub fn new(counts: &[(Nanos, u64)]) -> Result<Self, String> {
         if counts.is_empty() || counts.len() > Self::MOST {
             let found = counts.len();
@@ -66,12 +66,12 @@ impl Measured {
         Ok(Self { steps: steps.into() })
     }
 
-    /// How many spans were measured.
+    /// Returns the number of measurements.
     fn total(&self) -> u64 {
         self.steps[self.steps.len() - 1].1
     }
 
-    /// The mean, in nanoseconds.
+    /// Returns the mean in nanoseconds.
     pub fn mean(&self) -> f64 {
         let (mut sum, mut before) = (0.0, 0);
         for &(span, upto) in self.steps.iter() {
@@ -81,39 +81,39 @@ impl Measured {
         sum / self.total() as f64
     }
 
-    /// Draws one.
+    /// Draws a duration in nanoseconds.
     fn sample(&self, draws: &mut Stream) -> Nanos {
         let number = draws.below(self.total());
         self.steps[self.steps.partition_point(|&(_, upto)| upto <= number)].0
     }
 }
 
-/// How spans of time are drawn.
+/// A rule for drawing durations.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum Span {
-    /// From a distribution.
+    /// Draws from a distribution.
     Law(Distribution),
-    /// From those that were measured.
+    /// Draws from measured durations.
     Measured {
-        /// The spans.
+        /// Measured durations.
         measured: Measured,
     },
-    /// From a file that is still to be read.
+    /// Draws from a file that has not been read yet.
     File {
-        /// Its name.
+        /// Name of the file.
         file: String,
     },
 }
 
 impl Span {
-    /// No time.
+    /// Zero duration.
     pub const ZERO: Self = Self::Law(Distribution::Const { value: 0.0 });
 
-    /// Reads a time, a distribution such as `exp(200us)`, or `measured(FILE)`.
+    /// Parses a time, a distribution such as `exp(200us)`, or `measured(FILE)`.
     ///
     /// # Errors
-    /// As [`Distribution::parse`]; a file without a name, or with parentheses in it.
+    /// Errors of [`Distribution::parse`]; an empty file name, or one with parentheses.
     pub fn parse(text: &str) -> Result<Self, WordError> {
         match text.strip_prefix("measured(").and_then(|rest| rest.strip_suffix(')')) {
             Some(file) if file.is_empty() || file.contains(['(', ')']) => Err(WordError {
@@ -130,7 +130,7 @@ impl Span {
         }
     }
 
-    /// The text that [`Span::parse`] reads back; `None` of spans that were measured.
+    /// Returns the text that [`Span::parse`] parses to this value; `None` for measured durations.
     pub fn format(&self) -> Option<String> {
         match self {
             Self::Law(law) => Some(law.format(Unit::Time)),
@@ -139,12 +139,12 @@ impl Span {
         }
     }
 
-    /// Whether it is always 0; nothing is drawn then.
+    /// Returns whether all durations are 0; then no number is drawn.
     pub fn is_zero(&self) -> bool {
         *self == Self::ZERO
     }
 
-    /// The mean in nanoseconds; 0 of a file.
+    /// Returns the mean in nanoseconds; 0 for a file.
     pub fn mean(&self) -> f64 {
         match self {
             Self::Law(law) => law.mean(),
@@ -153,10 +153,10 @@ impl Span {
         }
     }
 
-    /// Says what is wrong with numbers that do not come from a text, if anything is.
+    /// Checks values that were not parsed from a text.
     ///
     /// # Errors
-    /// As [`Distribution::check`]; a mean outside 0 to 60 s; a file that was not read.
+    /// Errors of [`Distribution::check`]; a mean outside 0 to 60 s; a file that has not been read.
     pub fn check(&self) -> Result<(), String> {
         match self {
             Self::Law(law) => {
@@ -171,7 +171,7 @@ impl Span {
         }
     }
 
-    /// Draws one; none is longer than a minute.
+    /// Draws a duration in nanoseconds, at most 60 s.
     #[inline]
     pub fn sample(&self, draws: &mut Stream) -> Nanos {
         match self {

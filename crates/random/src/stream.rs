@@ -1,11 +1,12 @@
-//! Streams of draws, one for each purpose of each component.
+//! Streams of random draws, one for each purpose of each component.
 
 use crate::philox;
 
-/// What a component's streams are keyed by: the run's seed and the component's path.
+/// Key of a component's streams: the run's seed and the component's path.
 ///
-/// Streams of one seed with different paths or purposes are disjoint parts of one Philox sequence, so
-/// adding, removing or changing a component leaves every other component's draws as they were.
+/// Streams of one seed with different paths or purposes are disjoint parts of one Philox sequence.
+/// Therefore adding, removing or changing a component does not change the draws of other
+/// components.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Key {
     seed: u64,
@@ -13,20 +14,21 @@ pub struct Key {
 }
 
 impl Key {
-    /// The key of the component called `name` in the run with this `seed`.
+    /// Returns the key of the component `name` in the run with this `seed`.
     pub fn new(seed: u64, name: &str) -> Self {
         Self { seed, path: fnv1a(FNV_BASIS, name.as_bytes()) }
     }
 
-    /// The key of the `index`-th part of this component, such as one flow of a group.
+    /// Returns the key of the `index`-th part of this component, such as one flow of a group.
     #[must_use]
     pub fn child(self, index: u64) -> Self {
-        // 0xFE and 0xFF are no bytes of UTF-8: a path with an index is no other component's name.
+        // 0xFE and 0xFF do not occur in UTF-8: a path with an index never equals another
+        // component's name.
         let path = fnv1a(fnv1a(self.path, &[0xFE]), &index.to_le_bytes());
         Self { path, ..self }
     }
 
-    /// The stream that the component draws from for `purpose`.
+    /// Returns the component's stream for `purpose`.
     pub fn stream(self, purpose: &str) -> Stream {
         let path = fnv1a(fnv1a(self.path, &[0xFF]), purpose.as_bytes());
         Stream::at(self.seed, mix(path))
@@ -40,14 +42,14 @@ fn fnv1a(hash: u64, bytes: &[u8]) -> u64 {
     bytes.iter().fold(hash, |h, &b| (h ^ u64::from(b)).wrapping_mul(FNV_PRIME))
 }
 
-/// Spreads a path's hash over all bits (the finalizer of `SplitMix64`; a bijection).
+/// Spreads a path's hash over all bits (the finaliser of `SplitMix64`; a bijection).
 fn mix(mut x: u64) -> u64 {
     x = (x ^ (x >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
     x = (x ^ (x >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
     x ^ (x >> 31)
 }
 
-/// One stream of random draws: Philox4x32-10 with the seed as key, the stream's number as the upper
+/// A stream of random draws: Philox4x32-10 with the seed as key, the stream's number as the upper
 /// half of the counter, and the block's number as the lower half.
 ///
 /// A 16- or 32-bit draw takes one word, a 64-bit or real draw takes two.
@@ -61,7 +63,7 @@ pub struct Stream {
 }
 
 impl Stream {
-    /// The stream for `purpose` of the component called `component`.
+    /// Returns the stream for `purpose` of the component `component`.
     pub fn new(seed: u64, component: &str, purpose: &str) -> Self {
         Key::new(seed, component).stream(purpose)
     }
@@ -86,7 +88,7 @@ impl Stream {
         self.used = 0;
     }
 
-    /// 32 uniform bits.
+    /// Returns 32 uniform bits.
     #[inline]
     pub fn next_u32(&mut self) -> u32 {
         if self.used == 4 {
@@ -97,23 +99,23 @@ impl Stream {
         word
     }
 
-    /// 16 uniform bits.
+    /// Returns 16 uniform bits.
     #[inline]
     pub fn next_u16(&mut self) -> u16 {
         self.next_u32() as u16
     }
 
-    /// 64 uniform bits, the low word first.
+    /// Returns 64 uniform bits, the low word first.
     #[inline]
     pub fn next_u64(&mut self) -> u64 {
         let low = self.next_u32();
         u64::from(low) | u64::from(self.next_u32()) << 32
     }
 
-    /// A whole number below `n`, without bias (Lemire's method).
+    /// Returns a uniformly distributed integer below `n`, without bias (Lemire's method).
     ///
     /// # Panics
-    /// If `n` is 0.
+    /// Panics if `n` is 0.
     #[inline]
     pub fn below(&mut self, n: u64) -> u64 {
         assert!(n > 0, "no whole number is below 0");
@@ -127,10 +129,10 @@ impl Stream {
         (product >> 64) as u64
     }
 
-    /// A real number in the open interval (0, 1), one of 2^52 equally likely ones.
+    /// Returns a uniformly distributed real number in the open interval (0, 1), one of 2^52 values.
     #[inline]
     pub fn uniform(&mut self) -> f64 {
-        // 52 bits and a half are exact in 53, so neither end can be reached by rounding.
+        // 52 bits and a half are exact in 53 bits, so rounding cannot reach either end.
         ((self.next_u64() >> 12) as f64 + 0.5) * (1.0 / (1u64 << 52) as f64)
     }
 }

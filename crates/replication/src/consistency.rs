@@ -1,9 +1,9 @@
-//! Consistency levels: how many replicas must have answered before a request has succeeded.
+//! Consistency levels: the number of replicas that must answer before a request succeeds.
 //!
-//! Source: Cassandra 5.0's `ConsistencyLevel.blockFor` and the handlers of write responses. A quorum of
-//! n is n / 2 + 1. LOCAL levels count the replicas of the coordinator's data centre only; `EACH_QUORUM`
-//! wants a quorum in every data centre that keeps the key. Where the placement does not tell data
-//! centres apart, the quorums are of all replicas.
+//! Source: Cassandra 5.0's `ConsistencyLevel.blockFor` and the handlers of write responses. A
+//! quorum of n is n / 2 + 1. LOCAL levels count only the replicas of the coordinator's data centre;
+//! `EACH_QUORUM` requires a quorum in every data centre with replicas of the key. If the placement
+//! does not distinguish data centres, quorums are of all replicas.
 
 use super::Placement;
 use serde::{Deserialize, Serialize};
@@ -14,24 +14,24 @@ use serde::{Deserialize, Serialize};
 pub enum Level {
     /// One replica.
     One,
-    /// Two.
+    /// Two replicas.
     Two,
-    /// Three.
+    /// Three replicas.
     Three,
-    /// More than half of all.
+    /// More than half of all replicas.
     Quorum,
-    /// One of the coordinator's data centre.
+    /// One replica in the coordinator's data centre.
     LocalOne,
-    /// More than half of the coordinator's data centre.
+    /// More than half of the replicas in the coordinator's data centre.
     LocalQuorum,
-    /// More than half of each data centre.
+    /// More than half of the replicas in each data centre.
     EachQuorum,
-    /// All.
+    /// All replicas.
     All,
 }
 
 impl Level {
-    /// All levels, with the names that people write.
+    /// All levels, with their names in scenarios.
     pub const NAMES: [(&str, Self); 8] = [
         ("one", Self::One),
         ("two", Self::Two),
@@ -43,7 +43,7 @@ impl Level {
         ("all", Self::All),
     ];
 
-    /// What a request coordinated in data centre `local` needs.
+    /// Returns the answers that a request needs if its coordinator is in data centre `local`.
     pub fn need(self, placement: &Placement, local: u32) -> Need {
         let all = placement.factor();
         let here = placement.factor_in(local).unwrap_or(all);
@@ -65,36 +65,36 @@ impl Level {
     }
 }
 
-/// More than half of `replicas`.
+/// Returns the smallest majority of `replicas`.
 pub fn quorum(replicas: u32) -> u32 {
     replicas / 2 + 1
 }
 
-/// What a request waits for.
+/// Answers that a request needs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Need {
-    /// So many replicas.
+    /// Answers of any replicas.
     Any {
-        /// How many.
+        /// Number of answers.
         count: u32,
     },
-    /// So many of one data centre.
+    /// Answers of replicas in one data centre.
     Local {
-        /// Which.
+        /// Number of the data centre.
         data_centre: u32,
-        /// How many.
+        /// Number of answers.
         count: u32,
     },
-    /// So many of each data centre.
+    /// Answers of replicas in each data centre.
     Each {
-        /// How many, by the data centre's number.
+        /// Numbers of answers, by the data centre's number.
         counts: Vec<u32>,
     },
 }
 
 impl Need {
-    /// The probability that as many replicas as are needed, drawn at random, all lack a write. Each
-    /// replica is its data centre, and whether it has the write.
+    /// Returns the probability that the needed number of replicas, drawn at random, all lack a
+    /// write. Each replica is given by its data centre and whether it has the write.
     pub fn misses(&self, replicas: &[(u32, bool)]) -> f64 {
         let of = |data_centre: Option<u32>, count: u32| {
             let here = || replicas.iter().filter(|r| data_centre.is_none_or(|dc| r.0 == dc));
@@ -109,7 +109,7 @@ impl Need {
         }
     }
 
-    /// Answers needed in all.
+    /// Returns the total number of answers needed.
     pub fn count(&self) -> u32 {
         match self {
             Self::Any { count } | Self::Local { count, .. } => *count,
@@ -117,7 +117,7 @@ impl Need {
         }
     }
 
-    /// Whether replicas that stand in these data centres could satisfy it.
+    /// Returns whether replicas in these data centres can satisfy the need.
     pub fn met_by(&self, data_centres: impl Iterator<Item = u32> + Clone) -> bool {
         let here = |dc: u32| data_centres.clone().filter(|&d| d == dc).count();
         match self {
@@ -130,7 +130,8 @@ impl Need {
     }
 }
 
-/// The probability that `count` draws from `all`, none twice, are all among `lacking` of them.
+/// Returns the probability that `count` draws without replacement from `all` replicas are all among
+/// the `lacking` ones.
 fn drawn_without(lacking: usize, all: usize, count: u32) -> f64 {
     (0..count as usize)
         .map(|i| lacking.saturating_sub(i) as f64 / all.saturating_sub(i).max(1) as f64)

@@ -1,29 +1,29 @@
-//! Which node a client asks.
+//! Selection of the coordinator: the node to which a client sends a request.
 //!
 //! Source: the load-balancing policies of the `DataStax` driver for Python, `RoundRobinPolicy`,
-//! `DCAwareRoundRobinPolicy`, `TokenAwarePolicy`. `round-robin` goes over all nodes that are up in turn;
-//! `dc-aware` over those of the client's data centre, and over the others only if none of it is up;
-//! `token-aware` asks the key's replicas before them.
+//! `DCAwareRoundRobinPolicy`, `TokenAwarePolicy`. `round-robin` uses all nodes that are up in turn.
+//! `dc-aware` uses those of the client's data centre, and the others only if all of these are down.
+//! `token-aware` prefers the key's replicas.
 
 use super::NodeId;
 use serde::{Deserialize, Serialize};
 
-/// How a coordinator is chosen.
+/// Rule for the choice of a coordinator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Policy {
-    /// Every node in turn.
+    /// All nodes in turn.
     RoundRobin,
-    /// Every node of the client's data centre in turn.
+    /// All nodes of the client's data centre in turn.
     DcAware,
-    /// A replica of the key, in turn; any node if none is up.
+    /// Replicas of the key in turn; any node if none is up.
     TokenAware,
-    /// A replica of the key in the client's data centre; else as `dc-aware`.
+    /// Replicas of the key in the client's data centre in turn; `dc-aware` if none is up.
     TokenDcAware,
 }
 
 impl Policy {
-    /// All of them, with the names that people write.
+    /// All policies, with their names in scenarios.
     pub const NAMES: [(&str, Self); 4] = [
         ("round-robin", Self::RoundRobin),
         ("dc-aware", Self::DcAware),
@@ -32,7 +32,7 @@ impl Policy {
     ];
 }
 
-/// A client's turn.
+/// Selection for one client.
 #[derive(Clone, Copy, Debug)]
 pub struct Chooser {
     policy: Policy,
@@ -40,13 +40,14 @@ pub struct Chooser {
 }
 
 impl Chooser {
-    /// One whose first turn is node `turn`'s.
+    /// Returns a selection whose first turn is that of node `turn`.
     pub fn new(policy: Policy, turn: u32) -> Self {
         Self { policy, turn }
     }
 
-    /// The coordinator of the next request, for a key that `replicas` keep; `None` if no node is up.
-    /// Nodes are told by their data centres; `local` is the client's.
+    /// Returns the coordinator of the next request for a key with these `replicas`; `None` if all
+    /// nodes are down. `places` has the data centre and rack of each node; `local` is the client's
+    /// data centre.
     pub fn choose(
         &mut self,
         places: &[(u32, u32)],
@@ -73,7 +74,7 @@ impl Chooser {
     }
 }
 
-/// The one whose turn it is.
+/// Returns the candidate whose turn it is.
 fn pick(turn: u32, candidates: impl Iterator<Item = NodeId> + Clone) -> Option<NodeId> {
     let count = candidates.clone().count();
     if count == 0 {

@@ -1,14 +1,15 @@
-//! Hints: writes kept for a replica that was away, to be handed over when it is back.
+//! Hints: writes that a coordinator keeps for a replica that was down, and delivers after its
+//! return.
 //!
-//! Source: Cassandra's `HintsService`, as far as latency needs it. The coordinator keeps a hint for each
-//! replica that it knows to be down, and for each that has not answered in time. Hints are handed over
-//! one after the other, in their order, so that the replica is not flooded. Beyond a number of hints
-//! further ones are not kept, as beyond Cassandra's window of time.
+//! Source: Cassandra's `HintsService`, as far as it affects latency. The coordinator keeps a hint
+//! for each replica that it knows to be down, and for each that has not answered in time. Hints are
+//! delivered one after the other, in order, so that the replica is not overloaded. Above a limit,
+//! further hints are discarded; Cassandra discards them after a time window instead.
 
 use super::NodeId;
 use std::collections::{BTreeMap, VecDeque};
 
-/// The hints that one coordinator keeps.
+/// Hints of one coordinator.
 #[derive(Clone, Debug)]
 pub struct Hints<T> {
     of: BTreeMap<NodeId, VecDeque<T>>,
@@ -18,12 +19,12 @@ pub struct Hints<T> {
 }
 
 impl<T> Hints<T> {
-    /// None yet, and never more than `limit`.
+    /// Returns an empty store of hints with space for `limit`.
     pub fn new(limit: usize) -> Self {
         Self { of: BTreeMap::new(), held: 0, limit, refused: 0 }
     }
 
-    /// Keeps a hint. Says whether there was room.
+    /// Stores a hint; returns whether there was space.
     pub fn keep(&mut self, replica: NodeId, hint: T) -> bool {
         if self.held >= self.limit {
             self.refused += 1;
@@ -34,7 +35,7 @@ impl<T> Hints<T> {
         true
     }
 
-    /// Takes the next hint for a replica that is back.
+    /// Takes the next hint for a replica that is up again.
     pub fn take(&mut self, replica: NodeId) -> Option<T> {
         let queue = self.of.get_mut(&replica)?;
         let hint = queue.pop_front();
@@ -45,12 +46,12 @@ impl<T> Hints<T> {
         hint
     }
 
-    /// Hints held.
+    /// Returns the number of stored hints.
     pub fn held(&self) -> usize {
         self.held
     }
 
-    /// Hints that found no room.
+    /// Returns the number of hints discarded for lack of space.
     pub fn refused(&self) -> u64 {
         self.refused
     }

@@ -1,14 +1,15 @@
-//! Policies of a replicated store: where data are kept, who answers for a request, and when it has
-//! succeeded.
+//! Policies of a replicated database: placement of data, choice of coordinators, and success of
+//! requests.
 //!
-//! The store is of Cassandra's kind: keys are hashed to [`Token`]s on a [`Ring`], a [`Placement`]
-//! names the replicas of a token, any node may coordinate a request ([`Chooser`]), and a consistency
-//! [`Level`] says how many replicas must have answered ([`Tally`]). Tokens and placements equal
-//! Cassandra's own on recorded cases (`tests/cassandra`). What a read finds out of step is mended by
-//! [`repair`], what a replica misses while it is away is kept in [`Hints`].
+//! The database is of Cassandra's kind: keys are hashed to [`Token`]s on a [`Ring`], a
+//! [`Placement`] determines the replicas of a token, any node may coordinate a request
+//! ([`Chooser`]), and a consistency [`Level`] determines how many replicas must answer ([`Tally`]).
+//! Tokens and placements equal Cassandra's own on recorded cases (`tests/cassandra`). [`repair`]
+//! updates replicas that a read finds outdated; [`Hints`] keep the writes that a replica misses
+//! while it is down.
 //!
-//! A request is acknowledged, failed, timed out (its outcome is then unknown) or pending, and nothing
-//! else: [`Ledger`] keeps count.
+//! A request is in exactly one of these states: acknowledged, failed, timed out (its effect is then
+//! unknown) or pending. [`Ledger`] counts them.
 
 pub mod consistency;
 pub mod coordinator;
@@ -30,9 +31,9 @@ pub use ring::{Member, Ring};
 /// Number of a node in its store.
 pub type NodeId = u32;
 
-/// Nodes of a store at most.
+/// Largest number of nodes of a store.
 pub const MOST_NODES: usize = 10_000;
-/// Tokens of all nodes together at most.
+/// Largest number of tokens of all nodes together.
 pub const MOST_TOKENS: usize = 1 << 20;
-/// Replicas of a key at most.
+/// Largest number of replicas of a key.
 pub const MOST_REPLICAS: usize = 255;

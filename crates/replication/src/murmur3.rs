@@ -1,32 +1,33 @@
-//! Cassandra's hash of a key: `Murmur3Partitioner`.
+//! Cassandra's hash of partition keys: `Murmur3Partitioner`.
 //!
 //! Source: `org.apache.cassandra.utils.MurmurHash.hash3_x64_128` and `dht.Murmur3Partitioner` of
-//! Cassandra 5.0. It is `MurmurHash3_x64_128` with seed 0, of which the first half is the token, except
-//! that the last bytes beyond a block of 16 are sign-extended before they are mixed in, since Java's
-//! bytes are signed. Tokens must equal Cassandra's, so the slip is kept.
+//! Cassandra 5.0. The hash is `MurmurHash3_x64_128` with seed 0; its first half is the token. It
+//! differs from the original in one point: the bytes after the last block of 16 are sign-extended
+//! before they are mixed in, since Java's bytes are signed. Tokens must equal Cassandra's, so the
+//! deviation is kept.
 
-/// A place on the ring.
+/// A position on the ring.
 pub type Token = i64;
 
-/// The token of an empty key, which no other key has.
+/// Token of the empty key; no other key has it.
 pub const MINIMUM: Token = Token::MIN;
 
 const C1: u64 = 0x87C3_7B91_1142_53D5;
 const C2: u64 = 0x4CF5_AD43_2745_937F;
 
-/// The token of a partition key.
+/// Returns the token of a partition key.
 pub fn token(key: &[u8]) -> Token {
     if key.is_empty() {
         return MINIMUM;
     }
     match hash(key) as i64 {
-        // Kept free for the ring's least token.
+        // Reserved for the ring's least token.
         Token::MIN => Token::MAX,
         token => token,
     }
 }
 
-/// The first half of the hash.
+/// Returns the first half of the hash.
 fn hash(key: &[u8]) -> u64 {
     let (mut h1, mut h2) = (0u64, 0u64);
     let (blocks, tail) = key.as_chunks::<16>();
@@ -41,7 +42,7 @@ fn hash(key: &[u8]) -> u64 {
     }
     let gather = |bytes: &[u8]| {
         bytes.iter().enumerate().fold(0u64, |k, (i, &byte)| {
-            // Sign-extended, as Java does.
+            // Sign-extended, as in Java.
             k ^ (i64::from(byte as i8) << (8 * i)) as u64
         })
     };

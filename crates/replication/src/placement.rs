@@ -1,31 +1,32 @@
-//! Which nodes keep a key.
+//! Placement of replicas: the nodes that store a key.
 //!
 //! Source: Cassandra 5.0's `SimpleStrategy` and `NetworkTopologyStrategy`,
-//! `calculateNaturalReplicas`. `simple` takes the next distinct nodes on the ring. `network-topology`
-//! does so in each data centre apart, and within one prefers racks that hold no replica yet: nodes of
-//! a rack that does are taken only as often as there are fewer racks than replicas wanted.
+//! `calculateNaturalReplicas`. `simple` takes the next distinct nodes on the ring.
+//! `network-topology` does this in each data centre separately, and prefers racks without a
+//! replica: it takes nodes of racks that already have a replica only as often as the number of
+//! replicas exceeds the number of racks.
 
 use super::{MOST_REPLICAS, NodeId, Ring, Token};
 use serde::{Deserialize, Serialize};
 
-/// How replicas are placed.
+/// Rule for the placement of replicas.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", tag = "strategy", deny_unknown_fields)]
 pub enum Placement {
-    /// The next nodes on the ring, wherever they stand.
+    /// The next nodes on the ring, regardless of their location.
     Simple {
         /// Replication factor.
         factor: u32,
     },
-    /// So many in each data centre, over as many racks as can be.
+    /// A number of replicas in each data centre, distributed over as many racks as possible.
     NetworkTopology {
-        /// Replication factor of each data centre, by its number.
+        /// Replication factors of the data centres, by their numbers.
         factors: Vec<u32>,
     },
 }
 
 impl Placement {
-    /// Replicas that are asked for.
+    /// Returns the total replication factor.
     pub fn factor(&self) -> u32 {
         match self {
             Self::Simple { factor } => *factor,
@@ -33,8 +34,8 @@ impl Placement {
         }
     }
 
-    /// Replicas that are asked for in a data centre; `None` where the placement does not tell data
-    /// centres apart.
+    /// Returns the replication factor of a data centre; `None` if the placement does not
+    /// distinguish data centres.
     pub fn factor_in(&self, data_centre: u32) -> Option<u32> {
         match self {
             Self::Simple { .. } => None,
@@ -44,10 +45,10 @@ impl Placement {
         }
     }
 
-    /// Whether it fits the ring: at least one replica, and no more than there are nodes for.
+    /// Checks the placement for a ring: at least one replica, and enough nodes for all.
     ///
     /// # Errors
-    /// What does not fit.
+    /// A replication factor that does not fit the ring.
     pub fn check(&self, ring: &Ring) -> Result<(), String> {
         let total = self.factor() as usize;
         if total == 0 || total > MOST_REPLICAS {
@@ -71,7 +72,7 @@ impl Placement {
         }
     }
 
-    /// The replicas of a token, in the order of the ring, into `found`.
+    /// Stores the replicas of a token in `found`, in ring order.
     pub fn replicas(&self, ring: &Ring, token: Token, found: &mut Vec<NodeId>) {
         found.clear();
         match self {
@@ -90,10 +91,10 @@ impl Placement {
     }
 }
 
-/// What is still wanted of one data centre.
+/// Replicas still to be placed in one data centre.
 struct Wanted {
     left: usize,
-    /// Nodes that may still be taken from racks that hold a replica already.
+    /// Number of further replicas that may be placed in racks that already have one.
     repeats: i64,
     racks: Vec<u32>,
 }

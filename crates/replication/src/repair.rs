@@ -1,20 +1,21 @@
-//! Read repair: what a read does when the replicas it asked are out of step.
+//! Read repair: the reaction of a read to differing answers of replicas.
 //!
-//! Source: Cassandra's blocking read repair. A read asks one replica for the data and the others for a
-//! digest. If the digests differ, it asks all of them for the data, takes the newest, and writes it to
-//! those that lack it before it answers; that costs a round of reads and a round of writes.
+//! Source: Cassandra's blocking read repair. A read requests the data from one replica and a digest
+//! from the others. If the digests differ, it requests the data from all of them, takes the newest
+//! version, and writes it to the replicas that lack it before it answers the client. This costs a
+//! round of reads and a round of writes.
 
 use super::NodeId;
 
-/// Number of a write of a key; 0 stands for one that was never written.
+/// Number of a write to a key; 0 means never written.
 pub type Version = u64;
 
-/// Whether these answers differ, which a comparison of digests shows.
+/// Returns whether these answers differ, as a comparison of digests shows.
 pub fn differ(answers: &[(NodeId, Version)]) -> bool {
     answers.windows(2).any(|pair| pair[0].1 != pair[1].1)
 }
 
-/// The newest version among these answers, and who lacks it, into `stale`.
+/// Returns the newest version among these answers, and stores the nodes that lack it in `stale`.
 pub fn newest(answers: &[(NodeId, Version)], stale: &mut Vec<NodeId>) -> Version {
     let newest = answers.iter().map(|&(_, version)| version).max().unwrap_or(0);
     stale.clear();

@@ -1,38 +1,38 @@
-//! The state of a request: acknowledged, failed, timed out or pending, and nothing else.
+//! The state of a request: acknowledged, failed, timed out or pending.
 //!
-//! Source: Cassandra's `AbstractWriteResponseHandler` and `ReadCallback`. A request that the replicas
-//! known to be up cannot satisfy is refused at once (*unavailable*) and changes nothing. One that so many
-//! replicas have failed that the rest cannot satisfy it ends with an *error*. One that was not answered
-//! in time has *timed out*: it may or may not have taken effect, and nobody knows.
+//! Source: Cassandra's `AbstractWriteResponseHandler` and `ReadCallback`. A request that the
+//! replicas known to be up cannot satisfy is refused at once (*unavailable*) and changes nothing.
+//! If so many replicas fail that the others cannot satisfy the request, it ends with an *error*. A
+//! request without enough answers in time has *timed out*: whether it took effect is unknown.
 
 use super::{Need, NodeId};
 
-/// How a request ended.
+/// Outcome of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// As many replicas answered as the consistency level wants.
+    /// Enough replicas for the consistency level have answered.
     Acknowledged,
-    /// Too few replicas are known to be up: nothing was tried.
+    /// Too few replicas are known to be up: the request was not sent.
     Unavailable,
     /// Too many replicas failed, or no node could be asked.
     Error,
-    /// Not answered in time: the outcome is unknown.
+    /// Too few answers in time: the effect is unknown.
     TimedOut,
 }
 
-/// What the coordinator knows of a request.
+/// The coordinator's record of a request.
 #[derive(Clone, Debug)]
 pub struct Tally {
     need: Need,
-    /// The replicas asked, with their data centres; answered ones are taken out.
+    /// Replicas that were asked and have not answered, with their data centres.
     waiting: Vec<(NodeId, u32)>,
-    /// Answers that count, by data centre for `Each`, else in all at 0.
+    /// Counted answers: by data centre for `Each`, otherwise the total at index 0.
     counted: Vec<u32>,
     over: bool,
 }
 
 impl Tally {
-    /// A request to replicas that are up, with their data centres.
+    /// Returns the record of a request to these replicas, which are up, with their data centres.
     ///
     /// # Errors
     /// [`Outcome::Unavailable`] if they cannot satisfy the need.
@@ -47,13 +47,13 @@ impl Tally {
         Ok(Self { need, waiting: asked.to_vec(), counted: vec![0; slots], over: false })
     }
 
-    /// A replica is asked besides, as speculative retries do.
+    /// Adds a replica that is asked later, as speculative retries do.
     pub fn ask(&mut self, node: NodeId, data_centre: u32) {
         self.waiting.push((node, data_centre));
     }
 
-    /// A replica answered. Gives the outcome if that decides it; answers that nobody waits for are
-    /// passed over.
+    /// Records a replica's answer; returns the outcome if this answer decides it. Answers of
+    /// replicas that are not waited for are ignored.
     pub fn answer(&mut self, node: NodeId) -> Option<Outcome> {
         let data_centre = self.take(node)?;
         match &self.need {
@@ -76,7 +76,7 @@ impl Tally {
         self.end(met, Outcome::Acknowledged)
     }
 
-    /// A replica failed. Gives the outcome if the rest cannot satisfy the need.
+    /// Records a replica's failure; returns the outcome if the others cannot satisfy the need.
     pub fn fail(&mut self, node: NodeId) -> Option<Outcome> {
         self.take(node)?;
         let hopeless = match &self.need {
@@ -93,17 +93,17 @@ impl Tally {
         self.end(hopeless, Outcome::Error)
     }
 
-    /// Time is up. Gives the outcome unless there is one already.
+    /// Ends the request at its timeout; returns the outcome unless it was decided earlier.
     pub fn expire(&mut self) -> Option<Outcome> {
         self.end(true, Outcome::TimedOut)
     }
 
-    /// Whether its outcome is known.
+    /// Returns whether the outcome is decided.
     pub fn is_over(&self) -> bool {
         self.over
     }
 
-    /// The replicas that have not answered.
+    /// Returns the replicas that have not answered.
     pub fn waiting(&self) -> impl Iterator<Item = NodeId> + '_ {
         self.waiting.iter().map(|&(node, _)| node)
     }
@@ -122,23 +122,23 @@ impl Tally {
     }
 }
 
-/// Requests by what became of them. They add up: what is offered and has no outcome is pending.
+/// Counts of requests by outcome. Offered requests without an outcome are pending.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Ledger {
-    /// All that were made.
+    /// Number of all requests.
     pub offered: u64,
-    /// Acknowledged.
+    /// Acknowledged requests.
     pub acknowledged: u64,
-    /// Refused because too few replicas were up.
+    /// Requests refused because too few replicas were up.
     pub unavailable: u64,
-    /// Failed otherwise.
+    /// Requests that failed for other reasons.
     pub errors: u64,
-    /// Not answered in time.
+    /// Requests that timed out.
     pub timed_out: u64,
 }
 
 impl Ledger {
-    /// Books an outcome.
+    /// Counts an outcome.
     pub fn book(&mut self, outcome: Outcome) {
         match outcome {
             Outcome::Acknowledged => self.acknowledged += 1,
@@ -148,17 +148,17 @@ impl Ledger {
         }
     }
 
-    /// Requests with an outcome.
+    /// Returns the number of requests with an outcome.
     pub fn ended(&self) -> u64 {
         self.acknowledged + self.unavailable + self.errors + self.timed_out
     }
 
-    /// Requests without one; `None` if there are more outcomes than requests.
+    /// Returns the number of pending requests; `None` if there are more outcomes than requests.
     pub fn pending(&self) -> Option<u64> {
         self.offered.checked_sub(self.ended())
     }
 
-    /// Adds another's.
+    /// Adds the counts of another ledger.
     pub fn add(&mut self, other: &Self) {
         self.offered += other.offered;
         self.acknowledged += other.acknowledged;

@@ -1,14 +1,15 @@
-//! The token ring: which node owns which token, and who comes after it.
+//! The token ring: the owners of tokens and their order.
 //!
-//! Source: Cassandra's `TokenMetadata.firstToken` and `ringIterator`. A token belongs to the first node
-//! token at or after it, going round at the end. A node may have several tokens (virtual nodes).
+//! Source: Cassandra's `TokenMetadata.firstToken` and `ringIterator`. A token belongs to the node
+//! with the first token at or after it, with wrap-around at the end. A node may have several tokens
+//! (virtual nodes).
 
 use super::{MOST_NODES, MOST_TOKENS, NodeId, Token};
 
-/// A node, and where it stands.
+/// A node and its location.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Member {
-    /// Its tokens.
+    /// Tokens of the node.
     pub tokens: Vec<Token>,
     /// Number of its data centre.
     pub data_centre: u32,
@@ -16,7 +17,7 @@ pub struct Member {
     pub rack: u32,
 }
 
-/// All nodes' tokens in order.
+/// The tokens of all nodes in ascending order.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Ring {
     tokens: Vec<(Token, NodeId)>,
@@ -24,10 +25,10 @@ pub struct Ring {
 }
 
 impl Ring {
-    /// The ring of these nodes, which are numbered in this order.
+    /// Returns the ring of these nodes, which are numbered in this order.
     ///
     /// # Errors
-    /// A node without tokens, two with the same one, too many of them.
+    /// A node without tokens, two equal tokens, or too many nodes or tokens.
     pub fn new(members: &[Member]) -> Result<Self, String> {
         if members.is_empty() || members.len() > MOST_NODES {
             return Err(format!("{} nodes: a store has 1 to {MOST_NODES}", members.len()));
@@ -51,28 +52,28 @@ impl Ring {
         Ok(Self { tokens, places })
     }
 
-    /// Number of nodes.
+    /// Returns the number of nodes.
     pub fn nodes(&self) -> usize {
         self.places.len()
     }
 
-    /// A node's data centre and rack.
+    /// Returns a node's data centre and rack.
     pub fn place(&self, node: NodeId) -> (u32, u32) {
         self.places[node as usize]
     }
 
-    /// A node's data centre.
+    /// Returns a node's data centre.
     pub fn data_centre(&self, node: NodeId) -> u32 {
         self.places[node as usize].0
     }
 
-    /// Data centres and racks of all nodes, by their numbers.
+    /// Returns the data centres and racks of all nodes, in the order of their numbers.
     pub fn places(&self) -> &[(u32, u32)] {
         &self.places
     }
 
-    /// The owners of tokens from `token` on, once round the ring; a node comes as often as it has
-    /// tokens.
+    /// Returns the owners of all tokens, from `token` on once around the ring; a node appears as
+    /// often as it has tokens.
     pub fn walk(&self, token: Token) -> impl Iterator<Item = NodeId> + '_ {
         let first = self.tokens.partition_point(|&(at, _)| at < token);
         let (before, after) = self.tokens.split_at(first);
@@ -80,8 +81,8 @@ impl Ring {
     }
 }
 
-/// The token of node `node` of `nodes` that share the ring evenly, as `nodetool` and Cassandra's
-/// documentation have it: `node * 2^64 / nodes - 2^63`.
+/// Returns the token of node `node` of `nodes` that share the ring evenly, as in `nodetool` and
+/// Cassandra's documentation: `node * 2^64 / nodes - 2^63`.
 pub fn even(node: u32, nodes: u32) -> Token {
     let step = (1u128 << 64) / u128::from(nodes.max(1));
     (step * u128::from(node)) as u64 as i64 ^ i64::MIN

@@ -1,31 +1,31 @@
-//! Distributions that a user may choose, and the samplers behind them.
+//! Probability distributions for users to choose, and their samplers.
 //!
-//! Every sampler inverts the distribution function: one uniform draw a sample (none for `const`), so
-//! streams stay in step whatever is drawn, and a larger draw never gives a smaller sample when only
-//! the scale changes.
+//! Every sampler inverts the distribution function and uses one uniform draw per sample (none for
+//! `const`). So streams stay aligned for all distributions, and if only the scale changes, a larger
+//! scale never gives a smaller sample.
 
 use crate::{Stream, normal};
 use serde::{Deserialize, Serialize};
 use sojourn_units::words::{WordError, nearest};
 use sojourn_units::{Nanos, quantity};
 
-/// What a distribution's values count, which decides how its arguments are written.
+/// Unit of a distribution's values, which decides how its arguments are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Unit {
-    /// Plain numbers.
+    /// Plain number.
     Number,
-    /// Nanoseconds, written with a unit of time.
+    /// Time in nanoseconds, written with a unit of time.
     Time,
-    /// Bytes, written as sizes.
+    /// Size in bytes, written as a size.
     Size,
 }
 
-/// A distribution of real numbers, its times in nanoseconds and its sizes in bytes.
+/// A distribution of real numbers; times are in nanoseconds, sizes in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "distribution", deny_unknown_fields)]
 pub enum Distribution {
-    /// Always the same.
+    /// Constant.
     Const {
         /// The value.
         value: f64,
@@ -58,14 +58,14 @@ pub enum Distribution {
         /// Standard deviation of the natural logarithm.
         sigma: f64,
     },
-    /// Pareto, by its mean as in ns-2; the least value is mean (shape - 1) / shape.
+    /// Pareto, parametrised by its mean as in ns-2; the least value is mean (shape - 1) / shape.
     Pareto {
         /// Mean.
         mean: f64,
         /// Shape; the variance is infinite up to 2.
         shape: f64,
     },
-    /// Lomax, which is ns-2's `ParetoII`: a Pareto variable less its least value.
+    /// Lomax, which is ns-2's `ParetoII`: a Pareto variable minus its least value.
     #[serde(rename = "pareto2")]
     Lomax {
         /// Mean.
@@ -90,14 +90,15 @@ pub enum Distribution {
         /// Shape; 1 is exponential, below 1 the tail is heavier.
         shape: f64,
     },
-    /// Geometric: trials up to and with the first success, 1 or more.
+    /// Geometric: number of trials up to and including the first success, 1 or more.
     Geometric {
         /// Probability of success.
         p: f64,
     },
 }
 
-/// A name, and for each argument its name and whether it is written in the distribution's unit.
+/// Name of a distribution, and for each argument its name and whether it is in the distribution's
+/// unit.
 type Form = (&'static str, &'static [(&'static str, bool)]);
 
 const FORMS: &[Form] = &[
@@ -114,12 +115,12 @@ const FORMS: &[Form] = &[
 ];
 
 impl Distribution {
-    /// A constant.
+    /// Returns a constant distribution.
     pub fn constant(value: f64) -> Self {
         Self::Const { value }
     }
 
-    /// Draws one value.
+    /// Draws a value.
     #[inline]
     pub fn sample(&self, stream: &mut Stream) -> f64 {
         if let Self::Const { value } = *self {
@@ -128,11 +129,12 @@ impl Distribution {
         self.exceeded_with(stream.uniform())
     }
 
-    /// Draws one span of time: a sample rounded to the nearest nanosecond, negative ones to 0.
+    /// Draws a duration in nanoseconds: a sample rounded to the nearest integer; negative samples
+    /// give 0.
     #[inline]
     pub fn sample_nanos(&self, stream: &mut Stream) -> Nanos {
-        // The cast takes negative values to 0. A heavy tail may give spans beyond counting; 146 years
-        // leave room to add them to a time.
+        // The cast turns negative values into 0. A heavy tail may give extremely long durations;
+        // the limit of 146 years leaves room to add them to a time.
         (libm::round(self.sample(stream)) as Nanos).min(1 << 62)
     }
 
@@ -142,8 +144,9 @@ impl Distribution {
         (libm::ceil(self.sample(stream)) as u64).max(1)
     }
 
-    /// The value that is exceeded with probability `u`, for 0 < u < 1. Tails are long upwards, and
-    /// small numbers are finer than numbers near one: so samples come from here.
+    /// Returns the value that is exceeded with probability `u`, for 0 < u < 1. Samples use this
+    /// function, because the tails are at large values, and floating-point numbers are denser near
+    /// 0 than near 1.
     pub fn exceeded_with(&self, u: f64) -> f64 {
         match *self {
             Self::Const { value } => value,
@@ -172,12 +175,12 @@ impl Distribution {
         }
     }
 
-    /// The value that is not exceeded with probability `p`, for 0 < p < 1.
+    /// Returns the `p`-quantile, for 0 < p < 1.
     pub fn quantile(&self, p: f64) -> f64 {
         self.exceeded_with(1.0 - p)
     }
 
-    /// The probability of a value up to `x`.
+    /// Returns the probability of a value of at most `x`.
     pub fn cdf(&self, x: f64) -> f64 {
         let above = |low: f64, tail: f64| if x < low { 0.0 } else { 1.0 - tail };
         match *self {
@@ -207,7 +210,7 @@ impl Distribution {
         }
     }
 
-    /// The mean.
+    /// Returns the mean.
     pub fn mean(&self) -> f64 {
         match *self {
             Self::Const { value } => value,
@@ -231,7 +234,7 @@ impl Distribution {
         }
     }
 
-    /// Says what is wrong with the parameters, if anything is.
+    /// Checks the parameters.
     ///
     /// # Errors
     /// A parameter that is not finite or outside its range.
@@ -273,7 +276,7 @@ impl Distribution {
         if ok { Ok(()) } else { Err("its numbers must be above 0".to_owned()) }
     }
 
-    /// Index into [`FORMS`], and the arguments in their order there.
+    /// Returns the index into [`FORMS`], and the arguments in that order.
     fn parts(&self) -> (usize, Vec<f64>) {
         match *self {
             Self::Const { value } => (0, vec![value]),
@@ -304,7 +307,8 @@ impl Distribution {
         }
     }
 
-    /// The text that [`Distribution::parse`] reads back. Times are whole nanoseconds there.
+    /// Returns the text that [`Distribution::parse`] parses to this value. Times are rounded to
+    /// nanoseconds.
     pub fn format(&self, unit: Unit) -> String {
         let (form, arguments) = self.parts();
         let (name, parameters) = FORMS[form];
@@ -319,7 +323,8 @@ impl Distribution {
         format!("{name}({})", texts.join(","))
     }
 
-    /// Reads one word such as `exp(15s)`, `pareto2(12,1.2)` or a bare value, which is a constant.
+    /// Parses one word such as `exp(15s)`, `pareto2(12,1.2)`, or a plain value, which is a
+    /// constant.
     ///
     /// # Errors
     /// An unknown name, a wrong number of arguments, an argument without its unit or out of range.
@@ -392,7 +397,7 @@ fn argument(
         ),
         _ => (plain_number(text), "a number", "1.2"),
     };
-    // A bare value has no name of its own.
+    // A plain value has no argument name.
     let place = if name.is_empty() { String::new() } else { format!("`{name}` ") };
     value.ok_or_else(|| WordError {
         message: format!("{place}needs {what}, such as {example}; found `{text}`"),
@@ -403,7 +408,7 @@ fn argument(
     })
 }
 
-/// A decimal number, possibly negative; not the other things that `f64` can be read from.
+/// Parses a decimal number, possibly negative; rejects the other forms that `f64` accepts.
 fn plain_number(text: &str) -> Option<f64> {
     let plain = text.bytes().all(|b| b.is_ascii_digit() || b == b'.' || b == b'-');
     text.parse().ok().filter(|value: &f64| plain && value.is_finite())
