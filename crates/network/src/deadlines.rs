@@ -1,172 +1,364 @@
-//! The event queue: one deadline an entity, in an indexed heap of four children a node.
+//! The event queue: one deadline an entity, in order of time and then of the entities' numbers.
 //!
-//! Entities (links, connections, sources, probes) are numbered; each has at most one entry, moved in
-//! place when its deadline changes. Equal deadlines leave in the order of the entities' numbers, so
-//! the order of events is total: by time, then by entity.
+//! Entities (links, connections, sources, probes) are numbered; each has at most one entry, moved when its
+//! deadline changes. Equal deadlines leave in the order of the entities' numbers, so the order of events is
+//! total.
+//!
+//! Near deadlines are in a calendar (Brown, "Calendar queues", 1988): slots of equal width, each with a list
+//! in order. The width follows the mean distance of events, so lists are short. A deadline beyond the last
+//! slot, or in a list that has become long, goes to a [`Heap`]; the first of both is the first of all. Width
+//! and place decide how long a step takes, never the order.
 
-use sojourn_units::Nanos;
+use crate::heap::{Heap, Key, VACANT, key, split};
+use sojourn_units::{NEVER, Nanos};
 
-/// Four children of a node: one cache line.
+/// Where an entity's deadline is, and its neighbours in a slot's list.
 #[derive(Clone, Copy, Debug)]
-#[repr(align(64))]
-struct Group([u128; ARITY]);
+struct Entry {
+    /// The deadline, or [`NEVER`].
+    at: Nanos,
+    /// The next one in the list, or [`NONE`].
+    next: u32,
+    /// The one before; of the first one the last one. Or [`NONE`] without a deadline, or [`HEAPED`].
+    before: u32,
+}
 
-const ARITY: usize = 4;
-const ABSENT: u32 = u32::MAX;
-/// Later than any key, in places of the last group that are not in use.
-const VACANT: u128 = u128::MAX;
-/// The root's number; node `n` has the whole group `n - 2` as children, so `g + 2` is the parent of
-/// group `g`.
-const ROOT: usize = 3;
+const IDLE: Entry = Entry { at: NEVER, next: NONE, before: NONE };
+const NONE: u32 = u32::MAX;
+/// Its deadline is in the heap.
+const HEAPED: u32 = u32::MAX - 1;
+
+/// Places of a list that are looked at before a deadline goes to the heap.
+const PATIENCE: u32 = 12;
+/// Deadlines that pass between two looks at their mean distance, at least. There are as many as entities, so
+/// that new widths cost a step no more with more of them.
+const ROUND: usize = 1024;
+const FEWEST_SLOTS: usize = 64;
+const MOST_SLOTS: usize = 1 << 18;
 
 /// Entities' deadlines, the earliest first.
 #[derive(Clone, Debug)]
 pub struct Deadlines {
-    /// Keys in heap order: deadline in the upper 64 bits, entity in the lower 32.
-    groups: Vec<Group>,
-    /// Number after the last node.
-    end: usize,
-    /// Where each entity's key stands, or `ABSENT`.
-    place: Vec<u32>,
-}
-
-#[inline]
-fn key(at: Nanos, entity: u32) -> u128 {
-    u128::from(at) << 64 | u128::from(entity)
-}
-
-#[inline]
-fn split(key: u128) -> (Nanos, u32) {
-    ((key >> 64) as Nanos, key as u32)
+    /// The earliest deadline, or [`NEVER`], and its entity, which is the first of slot `base` or of the heap.
+    first_at: Nanos,
+    first: u32,
+    /// A slot is as wide as this power of 2, in nanoseconds.
+    width: u32,
+    /// Number, from time 0, of the earliest slot in use. What is earlier is in it too.
+    base: u64,
+    /// Slots less 1.
+    mask: u64,
+    entries: Vec<Entry>,
+    /// The first entity in each slot, or [`NONE`].
+    slots: Vec<u32>,
+    occupied: Occupied,
+    heap: Heap,
+    /// Deadlines that have passed since the last look at their distance, and when that was.
+    passed: usize,
+    looked: Nanos,
 }
 
 impl Deadlines {
     /// A queue for entities 0 to `entities` - 1.
     pub fn new(entities: u32) -> Self {
-        let groups = Vec::with_capacity(entities as usize / ARITY + 2);
-        let mut queue = Self { groups, end: ROOT, place: vec![ABSENT; entities as usize] };
-        queue.groups.push(Group([VACANT; ARITY]));
-        queue
+        let slots = slots_for(entities);
+        Self {
+            first_at: NEVER,
+            first: NONE,
+            width: 10,
+            base: 0,
+            mask: slots as u64 - 1,
+            entries: vec![IDLE; entities as usize],
+            slots: vec![NONE; slots],
+            occupied: Occupied::new(slots),
+            heap: Heap::new(entities),
+            passed: 0,
+            looked: 0,
+        }
     }
 
     /// Makes room for entities up to `entities` - 1.
     pub fn grow(&mut self, entities: u32) {
-        if self.place.len() < entities as usize {
-            self.place.resize(entities as usize, ABSENT);
+        if self.entries.len() < entities as usize {
+            self.entries.resize(entities as usize, IDLE);
+            self.heap.grow(entities);
+            // Entities come one by one.
+            if slots_for(entities) > 2 * self.slots.len() {
+                self.rebuild(slots_for(entities), self.width);
+            }
         }
-    }
-
-    #[inline]
-    fn node(&self, n: usize) -> u128 {
-        self.groups[n / ARITY].0[n % ARITY]
-    }
-
-    #[inline]
-    fn put(&mut self, n: usize, key: u128) {
-        self.groups[n / ARITY].0[n % ARITY] = key;
-        self.place[key as u32 as usize] = n as u32;
     }
 
     /// The earliest deadline and its entity.
     #[inline]
     pub fn first(&self) -> Option<(Nanos, u32)> {
-        let root = self.node(ROOT);
-        (root != VACANT).then(|| split(root))
+        (self.first_at != NEVER).then_some((self.first_at, self.first))
     }
 
     /// The deadline of `entity`.
     #[inline]
     pub fn get(&self, entity: u32) -> Option<Nanos> {
-        match self.place[entity as usize] {
-            ABSENT => None,
-            place => Some(split(self.node(place as usize)).0),
-        }
-    }
-
-    /// Sets the deadline of `entity`.
-    #[inline]
-    pub fn set(&mut self, entity: u32, at: Nanos) {
-        let key = key(at, entity);
-        match self.place[entity as usize] {
-            ABSENT => {
-                let place = self.end;
-                self.end += 1;
-                if place / ARITY == self.groups.len() {
-                    self.groups.push(Group([VACANT; ARITY]));
-                }
-                self.rise(place, key);
-            }
-            place => {
-                let place = place as usize;
-                let old = self.node(place);
-                if key < old {
-                    self.rise(place, key);
-                } else if key > old {
-                    self.sink(place, key);
-                }
-            }
-        }
+        Some(self.entries[entity as usize].at).filter(|at| *at != NEVER)
     }
 
     /// Takes the deadline of `entity` away.
     #[inline]
     pub fn clear(&mut self, entity: u32) {
-        let place = self.place[entity as usize];
-        if place == ABSENT {
+        self.set(entity, NEVER);
+    }
+
+    /// Sets the deadline of `entity`; [`NEVER`] is none.
+    #[inline]
+    pub fn set(&mut self, entity: u32, at: Nanos) {
+        if self.entries[entity as usize].at != at {
+            self.move_to(entity, at);
+        }
+    }
+
+    #[inline(never)]
+    fn move_to(&mut self, entity: u32, at: Nanos) {
+        let old = self.entries[entity as usize];
+        let was_first = entity == self.first && self.first_at != NEVER;
+        match old.before {
+            NONE => {}
+            HEAPED => self.heap.clear(entity),
+            _ => self.unlink(entity, old),
+        }
+        if at == NEVER {
+            self.entries[entity as usize] = IDLE;
+        } else {
+            if (at, entity) < (self.first_at, self.first) {
+                (self.first_at, self.first) = (at, entity);
+                self.base = self.base.max(at >> self.width);
+            }
+            self.link(entity, at);
+        }
+        if was_first {
+            self.find_first();
+        }
+    }
+
+    /// The key of an entity's deadline, by which it stands in a list.
+    #[inline]
+    fn key(&self, entity: u32) -> Key {
+        key(self.entries[entity as usize].at, entity)
+    }
+
+    #[inline]
+    fn slot(&self, number: u64) -> usize {
+        (number.max(self.base) & self.mask) as usize
+    }
+
+    /// Takes a deadline out of its slot's list.
+    #[inline]
+    fn unlink(&mut self, entity: u32, old: Entry) {
+        let slot = self.slot(old.at >> self.width);
+        let head = self.slots[slot];
+        if head != entity {
+            self.entries[old.before as usize].next = old.next;
+            let after = if old.next == NONE { head } else { old.next };
+            self.entries[after as usize].before = old.before;
+        } else if old.next == NONE {
+            self.slots[slot] = NONE;
+            self.occupied.clear(slot);
+        } else {
+            self.slots[slot] = old.next;
+            self.entries[old.next as usize].before = old.before;
+        }
+    }
+
+    /// Puts a deadline into its slot, or into the heap.
+    #[inline(always)]
+    #[expect(clippy::inline_always, reason = "the other caller is not on the packet's path")]
+    fn link(&mut self, entity: u32, at: Nanos) {
+        let number = at >> self.width;
+        if number > self.base + self.mask {
+            return self.put_off(entity, at);
+        }
+        let slot = self.slot(number);
+        let head = self.slots[slot];
+        let mut entry = Entry { at, next: NONE, before: entity };
+        if head == NONE {
+            self.slots[slot] = entity;
+            self.occupied.set(slot);
+            self.entries[entity as usize] = entry;
             return;
         }
-        self.place[entity as usize] = ABSENT;
-        let place = place as usize;
-        self.end -= 1;
-        let last = self.node(self.end);
-        self.groups[self.end / ARITY].0[self.end % ARITY] = VACANT;
-        if place < self.end {
-            if place > ROOT && last < self.node(place / ARITY + 2) {
-                self.rise(place, last);
-            } else {
-                self.sink(place, last);
+        let new = key(at, entity);
+        let last = self.entries[head as usize].before;
+        entry.before = last;
+        if new > self.key(last) {
+            self.entries[last as usize].next = entity;
+        } else if new < self.key(head) {
+            entry.next = head;
+            self.slots[slot] = entity;
+        } else {
+            return self.link_behind(head, entity, at);
+        }
+        self.entries[head as usize].before = entity;
+        self.entries[entity as usize] = entry;
+    }
+
+    /// Puts a deadline somewhere behind `before`, and before the last in its list.
+    #[inline(never)]
+    fn link_behind(&mut self, mut before: u32, entity: u32, at: Nanos) {
+        for _ in 0..PATIENCE {
+            let next = self.entries[before as usize].next;
+            if self.key(next) > key(at, entity) {
+                self.entries[before as usize].next = entity;
+                self.entries[next as usize].before = entity;
+                self.entries[entity as usize] = Entry { at, next, before };
+                return;
+            }
+            before = next;
+        }
+        self.put_off(entity, at);
+    }
+
+    #[inline(never)]
+    fn put_off(&mut self, entity: u32, at: Nanos) {
+        self.heap.set(entity, at);
+        self.entries[entity as usize] = Entry { at, next: NONE, before: HEAPED };
+    }
+
+    /// The first deadline was moved: finds the one that is first now.
+    #[inline]
+    fn find_first(&mut self) {
+        let mut first = self.heap.first();
+        let head = self.slots[self.slot(0)];
+        if head != NONE {
+            first = first.min(self.key(head));
+        } else if let Some(slot) = self.occupied.next(self.slot(0)) {
+            first = first.min(self.key(self.slots[slot]));
+        }
+        (self.first_at, self.first) = split(first);
+        if first == VACANT {
+            return;
+        }
+        self.base = self.base.max(self.first_at >> self.width);
+        self.passed += 1;
+        if self.passed >= ROUND.max(self.entries.len()) {
+            self.look();
+        }
+    }
+
+    /// Fits the width to the mean distance of the deadlines that have passed.
+    #[cold]
+    #[inline(never)]
+    fn look(&mut self) {
+        let distance = self.first_at.saturating_sub(self.looked) / self.passed as u64;
+        self.passed = 0;
+        self.looked = self.first_at;
+        let width = (distance | 1).ilog2() + 1;
+        if width.abs_diff(self.width) > 1 {
+            self.rebuild(self.slots.len(), width);
+        }
+    }
+
+    #[cold]
+    fn rebuild(&mut self, slots: usize, width: u32) {
+        self.slots.resize(slots, NONE);
+        self.slots.fill(NONE);
+        self.occupied.clear_all(slots);
+        self.mask = slots as u64 - 1;
+        self.width = width;
+        self.base = if self.first_at == NEVER { 0 } else { self.first_at >> width };
+        for entity in 0..self.entries.len() as u32 {
+            let Entry { at, before, .. } = self.entries[entity as usize];
+            if before != NONE && before != HEAPED {
+                self.link(entity, at);
+            }
+        }
+    }
+}
+
+/// Twice as many slots as entities, a power of 2.
+fn slots_for(entities: u32) -> usize {
+    (2 * entities as usize).next_power_of_two().clamp(FEWEST_SLOTS, MOST_SLOTS)
+}
+
+/// Which slots are in use: a bit each, a bit for each word of these, and a bit for each word of those.
+#[derive(Clone, Debug)]
+struct Occupied {
+    slots: Vec<u64>,
+    words: Vec<u64>,
+    groups: u64,
+}
+
+impl Occupied {
+    fn new(slots: usize) -> Self {
+        let words = slots.div_ceil(64);
+        Self { slots: vec![0; words], words: vec![0; words.div_ceil(64)], groups: 0 }
+    }
+
+    /// Forgets all; there are so many slots, and not fewer than before.
+    fn clear_all(&mut self, slots: usize) {
+        let words = slots.div_ceil(64);
+        self.slots.resize(words, 0);
+        self.slots.fill(0);
+        self.words.resize(words.div_ceil(64), 0);
+        self.words.fill(0);
+        self.groups = 0;
+    }
+
+    #[inline]
+    fn set(&mut self, slot: usize) {
+        let (word, group) = (slot / 64, slot / 4096);
+        let bits = &mut self.slots[word];
+        if *bits == 0 {
+            self.words[group] |= 1 << (word % 64);
+            self.groups |= 1 << group;
+        }
+        *bits |= 1 << (slot % 64);
+    }
+
+    #[inline]
+    fn clear(&mut self, slot: usize) {
+        let (word, group) = (slot / 64, slot / 4096);
+        self.slots[word] &= !(1 << (slot % 64));
+        if self.slots[word] == 0 {
+            self.words[group] &= !(1 << (word % 64));
+            if self.words[group] == 0 {
+                self.groups &= !(1 << group);
             }
         }
     }
 
-    /// Moves the hole at `place` towards the root until `key` fits, and puts it there.
+    /// The first slot in use at `from` or behind it, or else the first of all.
     #[inline]
-    fn rise(&mut self, mut place: usize, key: u128) {
-        while place > ROOT {
-            let parent = place / ARITY + 2;
-            let other = self.node(parent);
-            if other <= key {
-                break;
-            }
-            self.put(place, other);
-            place = parent;
+    fn next(&self, from: usize) -> Option<usize> {
+        let word = self.slots[from / 64] >> (from % 64);
+        if word != 0 {
+            return Some(from + word.trailing_zeros() as usize);
         }
-        self.put(place, key);
+        let (word, group) = (from / 64, from / 4096);
+        let word = if let Some(bit) = above(self.words[group], word % 64) {
+            64 * group + bit
+        } else {
+            let group = above(self.groups, group).or_else(|| lowest(self.groups))?;
+            64 * group + lowest(self.words[group])?
+        };
+        Some(64 * word + lowest(self.slots[word])?)
     }
+}
 
-    /// Moves the hole at `place` towards the leaves until `key` fits, and puts it there.
-    #[inline]
-    fn sink(&mut self, mut place: usize, key: u128) {
-        while let Some(&Group([a, b, c, d])) = self.groups.get(place - 2) {
-            // Which child is least is anyone's guess: two rounds without a jump.
-            let (left, left_at) = if b < a { (b, 1) } else { (a, 0) };
-            let (right, right_at) = if d < c { (d, 3) } else { (c, 2) };
-            let (least, at) = if right < left { (right, right_at) } else { (left, left_at) };
-            if least >= key {
-                break;
-            }
-            self.put(place, least);
-            place = (place - 2) * ARITY + at;
-        }
-        self.put(place, key);
-    }
+#[inline]
+fn lowest(bits: u64) -> Option<usize> {
+    (bits != 0).then(|| bits.trailing_zeros() as usize)
+}
+
+/// The lowest bit that is set above bit `n`.
+#[inline]
+fn above(bits: u64, n: usize) -> Option<usize> {
+    lowest(bits & (u64::MAX << 1) << n)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use proptest::prelude::*;
-    use std::collections::BTreeSet;
+    use std::cmp::Reverse;
+    use std::collections::{BTreeSet, BinaryHeap};
 
     #[test]
     fn ties_leave_by_entity() {
@@ -180,6 +372,74 @@ mod tests {
             queue.clear(entity);
         }
         assert_eq!(order, [0, 2, 5, 7]);
+    }
+
+    #[test]
+    fn many_at_one_time_leave_by_entity() {
+        let mut queue = Deadlines::new(1000);
+        (0..1000).for_each(|i| queue.set(i * 617 % 1000, 5_000_000));
+        for entity in 0..1000 {
+            assert_eq!(queue.first(), Some((5_000_000, entity)));
+            queue.set(entity, 9_000_000 + u64::from(entity % 7));
+        }
+        assert_eq!(queue.first(), Some((9_000_000, 0)));
+    }
+
+    /// What a simulation does: the first deadline moves on, by distances of several kinds, and others are set
+    /// meanwhile. The model is a heap with entries that count only if they are their entity's latest.
+    fn compare_with_heap(distances: &[(u64, u32, u8)], entities: u32, scale: u64) {
+        let mut queue = Deadlines::new(entities / 2);
+        queue.grow(entities);
+        let mut model = BinaryHeap::new();
+        let mut latest = vec![None; entities as usize];
+        let (mut now, mut steps) = (1_000_000_000_u64, 0);
+        for (distance, entity, kind) in distances.iter().cycle().take(6_000) {
+            let entity = (entity + steps) % entities;
+            steps += 1;
+            let first = loop {
+                match model.peek() {
+                    Some(&Reverse((at, entity))) if latest[entity as usize] != Some(at) => {
+                        model.pop()
+                    }
+                    first => break first.map(|Reverse(first)| *first),
+                };
+            };
+            assert_eq!(queue.first(), first);
+            let at = match kind % 4 {
+                0 => now + distance % (4 * scale),
+                1 => now + scale,
+                2 => now + distance * scale,
+                _ => now,
+            };
+            if let Some((due, first)) = first.filter(|_| kind / 4 % 4 != 0) {
+                now = due;
+                let at = at.max(now);
+                queue.set(first, at);
+                latest[first as usize] = Some(at);
+                model.push(Reverse((at, first)));
+            } else if kind / 16 == 0 {
+                queue.clear(entity);
+                latest[entity as usize] = None;
+            } else {
+                queue.set(entity, at);
+                latest[entity as usize] = Some(at);
+                model.push(Reverse((at, entity)));
+            }
+            assert_eq!(queue.get(entity), latest[entity as usize]);
+        }
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(24))]
+
+        #[test]
+        fn behaves_like_a_heap(
+            distances in proptest::collection::vec((0u64..100_000, 0u32..1000, 0u8..64), 1..80),
+            entities in 2u32..900,
+            scale in 0u32..20,
+        ) {
+            compare_with_heap(&distances, entities, 1 << scale);
+        }
     }
 
     proptest! {

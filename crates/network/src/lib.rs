@@ -11,6 +11,7 @@ mod changes;
 mod deadlines;
 mod flow_probe;
 pub mod flow_report;
+mod heap;
 pub mod journal;
 mod link_report;
 mod network;

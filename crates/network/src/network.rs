@@ -13,7 +13,7 @@ use sojourn_measure::{Count, FlowAccount, Imbalance, Kind, TraceHash};
 use sojourn_plan::Plan;
 use sojourn_queue::OtherDiscipline;
 use sojourn_queue::{DropReason, TcpView};
-use sojourn_units::{EPOCH, Nanos};
+use sojourn_units::{EPOCH, NEVER, Nanos};
 
 /// A packet on a link, as observers of the network see it.
 #[derive(Clone, Copy, Debug)]
@@ -428,10 +428,7 @@ impl<T: Copy, W: for<'a> Observer<Seen<'a, T>>> Network<T, W> {
         if self.options.probes && hop.probe.backlog(now, backlog) && hop.member != NONE {
             self.joint.backlog(now, hop.member, backlog);
         }
-        match hop.port.next_event() {
-            Some(at) => self.due.set(id, at),
-            None => self.due.clear(id),
-        }
+        self.due.set(id, hop.port.next_event().unwrap_or(NEVER));
         refused
     }
 
