@@ -585,8 +585,7 @@ impl Receiver {
     fn free_memory(&self) -> u64 {
         let Some(memory) = &self.memory else { return self.space };
         let held = self.unread + self.queued + self.held_bytes;
-        let held = u128::from(held) * u128::from(memory.frame) / u128::from(self.full.max(SMALL));
-        let held = u64::try_from(held).unwrap_or(u64::MAX);
+        let held = proportion(held, memory.frame, self.full.max(SMALL));
         memory.window(memory.size.saturating_sub(held)).min(self.max_space)
     }
 
@@ -854,6 +853,16 @@ impl Receiver {
             segment.push_sack(start, end);
         }
     }
+}
+
+/// `value` times `factor` through `divisor`, rounded down; at most `u64::MAX`.
+#[inline]
+fn proportion(value: u64, factor: u64, divisor: u64) -> u64 {
+    if let Some(product) = value.checked_mul(factor) {
+        return product / divisor;
+    }
+    let wide = u128::from(value) * u128::from(factor) / u128::from(divisor);
+    u64::try_from(wide).unwrap_or(u64::MAX)
 }
 
 /// The block that `new` makes with those of `blocks` that touch it.

@@ -2,17 +2,42 @@
 
 use crate::{Nanos, SECOND};
 
+/// How long a tick is, if that is a whole number of nanoseconds: then no product needs more than 64 bits.
+#[inline]
+fn tick(hz: u32) -> Option<Nanos> {
+    const SECOND_32: u32 = SECOND as u32;
+    SECOND_32.is_multiple_of(hz).then(|| (SECOND_32 / hz).into())
+}
+
 /// Ticks of the coarse clock at `now`: rounded down.
+#[inline]
 pub fn at(now: Nanos, hz: u32) -> u64 {
-    (u128::from(now) * u128::from(hz) / u128::from(SECOND)) as u64
+    match tick(hz) {
+        Some(tick) => now / tick,
+        None => (u128::from(now) * u128::from(hz) / u128::from(SECOND)) as u64,
+    }
 }
 
 /// When tick `jiffy` begins: the first nanosecond at which [`at`] gives it.
+#[inline]
 pub fn start(jiffy: u64, hz: u32) -> Nanos {
-    (u128::from(jiffy) * u128::from(SECOND)).div_ceil(u128::from(hz)) as Nanos
+    match tick(hz) {
+        Some(tick) => jiffy.wrapping_mul(tick),
+        None => (u128::from(jiffy) * u128::from(SECOND)).div_ceil(u128::from(hz)) as Nanos,
+    }
+}
+
+/// Ticks that last at least `delay`.
+#[inline]
+fn ticks(delay: Nanos, hz: u32) -> u64 {
+    match tick(hz) {
+        Some(tick) => delay.div_ceil(tick),
+        None => (u128::from(delay) * u128::from(hz)).div_ceil(u128::from(SECOND)) as u64,
+    }
 }
 
 /// When a timer fires that is set at `now` for `span` ticks later.
+#[inline]
 pub fn after(now: Nanos, span: u64, hz: u32) -> Nanos {
     start(fires(at(now, hz) + span, span), hz)
 }
@@ -24,6 +49,7 @@ const SHIFT: u32 = 3;
 
 /// The tick at which the timer wheel fires a timer that was set `span` ticks before it `expires`: never
 /// early, so later by one step of the level it is kept at (Linux, `calc_index` in `kernel/time/timer.c`).
+#[inline]
 pub fn fires(expires: u64, span: u64) -> u64 {
     let mut shift = 0;
     while span >= REACH << shift {
@@ -39,8 +65,7 @@ pub fn later(now: Nanos, delay: Nanos, hz: u32) -> Nanos {
     if hz == 0 {
         return now + delay;
     }
-    let span = (u128::from(delay) * u128::from(hz)).div_ceil(u128::from(SECOND)) as u64;
-    after(now, span, hz)
+    after(now, ticks(delay, hz), hz)
 }
 
 /// The time from `from` to `to` as a clock of `hz` ticks a second has it; 0 for a clock without ticks.
@@ -65,6 +90,19 @@ pub fn from_millis(millis: u32, hz: u32) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        /// Clocks whose ticks are whole nanoseconds, and others, by the same definition.
+        #[test]
+        fn ticks_are_exact(now in any::<u64>(), hz in prop_oneof![Just(100u32), Just(250), Just(1000), 1u32..2000]) {
+            let (wide, second) = (u128::from(now), u128::from(SECOND));
+            let scaled = wide * u128::from(hz);
+            prop_assert_eq!(at(now, hz), (scaled / second) as u64);
+            prop_assert_eq!(ticks(now, hz), scaled.div_ceil(second) as u64);
+            prop_assert_eq!(start(now, hz), (wide * second).div_ceil(u128::from(hz)) as u64);
+        }
+    }
 
     #[test]
     fn rounds_as_the_kernel_does() {
