@@ -8,6 +8,24 @@ use sojourn_units::words::Table;
 
 /// A congestion control.
 pub trait Control {
+    /// The control without its type, also if it is in a box.
+    #[inline]
+    fn seen(&self) -> &(dyn Control + 'static)
+    where
+        Self: Sized + 'static,
+    {
+        self
+    }
+
+    /// As [`Control::seen`].
+    #[inline]
+    fn seen_mut(&mut self) -> &mut (dyn Control + 'static)
+    where
+        Self: Sized + 'static,
+    {
+        self
+    }
+
     /// What the control remembers, for tests and traces.
     fn state(&self, visit: &mut dyn FnMut(&str, i128));
 

@@ -22,10 +22,6 @@ controls!(family! (
     /// It is seen as a [`Control`]; the methods that are called for each segment are dispatched
     /// statically.
     #[derive(Clone, Debug)]
-    #[allow(
-        clippy::large_enum_variant,
-        reason = "one per connection, and boxing costs each ACK a miss"
-    )]
     pub enum Congestion of Control;
 ));
 
@@ -65,9 +61,10 @@ impl Params {
 
 impl Congestion {
     /// The control that `params` describes, with `slow_start` where it has one.
+    #[expect(clippy::useless_conversion, reason = "large controls go into a box by it")]
     pub fn new(params: &Params, slow_start: hystart::Params, window: &Window) -> Self {
         controls!(each! (Params to Congestion, params, (params, control) => {
-            control(params.build(slow_start, window))
+            control(params.build(slow_start, window).into())
         }))
     }
 
@@ -89,13 +86,13 @@ impl Deref for Congestion {
 
     #[inline]
     fn deref(&self) -> &Self::Target {
-        controls!(each! (Congestion, self, control => control))
+        controls!(each! (Congestion, self, control => control.seen()))
     }
 }
 
 impl DerefMut for Congestion {
     #[inline]
     fn deref_mut(&mut self) -> &mut Self::Target {
-        controls!(each! (Congestion, self, control => control))
+        controls!(each! (Congestion, self, control => control.seen_mut()))
     }
 }

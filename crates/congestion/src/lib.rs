@@ -20,18 +20,19 @@
 
 use sojourn_units::modules;
 
-/// The controls, one a line: the module, which has its `Params`, and the control.
+/// The controls, one a line: the module, which has its `Params`, and the control, after `in` what a large one
+/// is kept in: there is one at each end of a connection, and most are small.
 macro_rules! controls {
     ($macro:ident! $($arguments:tt)*) => {
         $macro! {
             $($arguments)*
             reno::Reno,
             cubic::Cubic,
-            bbr::Bbr,
-            bbr3::Bbr3,
+            bbr::Bbr in Box<>,
+            bbr3::Bbr3 in Box<>,
             dctcp::Dctcp,
-            prague::Prague,
-            external::External,
+            prague::Prague in Box<>,
+            external::External in Box<>,
         }
     };
 }

@@ -64,7 +64,7 @@ macro_rules! family {
         $(#[$any_meta:meta])*
         $visibility:vis enum $Any:ident of $Associated:ident;
     )
-    $($(#[$meta:meta])? $module:ident::$Member:ident,)*) => {
+    $($(#[$meta:meta])? $module:ident::$Member:ident $(in $Box:ident $open:tt $close:tt)?,)*) => {
         $(#[$params_meta])*
         pub enum $Params {
             $(
@@ -78,7 +78,7 @@ macro_rules! family {
         $visibility enum $Any {
             $(
                 #[doc = concat!("See [`", stringify!($module), "`](crate::", stringify!($module), ").")]
-                $Member(<crate::$module::Params as $Trait>::$Associated),
+                $Member($($Box $open)? <crate::$module::Params as $Trait>::$Associated $($close)?),
             )*
         }
 
