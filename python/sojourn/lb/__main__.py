@@ -1,7 +1,7 @@
-"""A balancer as a program of the laboratory: its service is JSON in a descriptor.
+"""A balancer as a program of the laboratory, with its service as JSON in a file descriptor.
 
-It says that it is loaded, and begins when it reads a line: what takes long is done by then. The
-line is the time of the monotonic clock, in nanoseconds, from which on servers can answer.
+The program loads all its modules, prints that it is loaded, and then waits for a line. The line is
+the time of the monotonic clock, in nanoseconds, from which servers can answer.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ LOADED = "loaded"
 
 
 def main(descriptor: str) -> int:
-    """Serves what the descriptor holds."""
+    """Runs the balancer with the service in file `descriptor`; returns the exit code."""
     with os.fdopen(int(descriptor), "rb") as file:
         service = Service.model_validate_json(file.read())
     require_os_ken()

@@ -1,9 +1,10 @@
-"""The balancer as an application of os-ken: what the switch says, and what it is told.
+"""The balancer as an application of os-ken: handles the switch's messages and sends its rules.
 
-All of it happens in os-ken's one thread for this application, events one after the other; a clock
-beside it puts `Tick`s among them. The switch's rules are the truth about flows: when it connects
-they are read back by their cookie, and only where it has none of ours at all, since it was started
-anew, do we write those that we remember.
+All handlers run in os-ken's one thread for this application, one event after the other. A clock in
+another thread adds `Tick` events. The switch's rules are the authority on flows: when the switch
+connects, the controller reads its own rules back by their cookie. Only if the switch has none of
+them, because it has been restarted, does the controller write the rules of the flows that it
+remembers.
 """
 
 from __future__ import annotations
@@ -31,84 +32,84 @@ from sojourn.lb.service import Service
 LOG = logging.getLogger("sojourn.lb")
 
 TICK = 0.1
-"""Seconds between ticks."""
+"""Interval between ticks, in seconds."""
 LOOK_SECONDS = 0.5
-"""Between readings of backlogs beside those that are taken for choices."""
+"""Interval between readings of backlogs that are only displayed or observed, in seconds."""
 BLOCK_SECONDS = 10
 FIRST_METER = 0x5301
 STANDING_AGAIN = 1.0
-"""Seconds at least between two times that rules which somebody removed are written again."""
+"""Shortest interval between two repairs of removed standing rules, in seconds."""
 
 
 class Tick(EventBase):
-    """Time has passed."""
+    """A tick of the clock, every `TICK` seconds."""
 
 
 @dataclass
 class Counts:
-    """What has happened since the start."""
+    """Counters since the start."""
 
     packets: int = 0
-    """That the switch sent us."""
+    """Packets from the switch."""
     unreadable: int = 0
     strange: int = 0
-    """Readable, but none of our business."""
+    """Packets that are readable but not addressed to the balancer."""
     limited: int = 0
-    """Not looked at, since there were too many."""
+    """Packets that were not examined because the rate limit was exceeded."""
     refused: int = 0
-    """New flows that got no server: none up, or bounds reached."""
+    """New flows without a server: no server was up, or a limit was reached."""
     flows: int = 0
-    """New flows that got one."""
+    """New flows with a server."""
     found: int = 0
-    """Flows that were found in the switch, or in the notes."""
+    """Flows found in the switch's rules or in the notes."""
     forwarded: int = 0
-    """Packets that went by way of us."""
+    """Packets that the controller forwarded itself."""
     full: int = 0
-    """Rules that the switch had no room for."""
+    """Rules that the switch refused because its table was full."""
     errors: int = 0
-    """Other refusals of the switch."""
+    """Other refusals by the switch."""
     connections: int = 0
-    """Times that the switch connected."""
+    """Connections of the switch."""
 
 
 @dataclass
 class Connection:
-    """The switch, while it is connected."""
+    """State of the connection to the switch."""
 
     datapath: Any
     rules: Rules
     ports: dict[str, int] = field(default_factory=dict)
     live: bool = True
     servers: list[int] = field(default_factory=list)
-    """Ports of the servers."""
+    """OpenFlow port of each server."""
     meters: Meters = field(default_factory=Meters)
     most_meters: int = 0
     known_meters: dict[int, tuple[int, int]] = field(default_factory=dict)
-    """Rate and burst of the meters that are there, by number."""
+    """Rate and burst of the switch's existing meters, by meter number."""
     found: list[Found] = field(default_factory=list)
     foreign: list[str] = field(default_factory=list)
-    """Others' rules of our table that stand at or above ours."""
+    """Rules of other applications in the same table with the same or a higher priority."""
     ready: bool = False
     unconfirmed: OrderedDict[int, Flow] = field(default_factory=OrderedDict)
-    """Flows by the barrier that confirms them."""
+    """Flows by the barrier request that confirms their rules."""
     written: OrderedDict[int, tuple[Key, Kind]] = field(default_factory=OrderedDict)
-    """What our latest rules were for, by message."""
+    """Flow and kind of the latest rules, by message number, to attribute errors."""
     removing: int | None = None
-    """The barrier behind the removal of all our rules, until the switch has reached it."""
+    """Barrier request after the removal of all rules; `None` once the switch has answered it."""
     standing_at: float = 0.0
     missing: bool = False
-    """Whether somebody removed rules that are always there."""
+    """Whether another program has removed standing rules."""
 
 
 class Bucket:
-    """Lets so many a second pass."""
+    """A token bucket that limits events per second."""
 
     def __init__(self, rate: float, burst: float) -> None:
         self.rate, self.burst = rate, burst
         self.level, self.at = burst, time.monotonic()
 
     def take(self) -> bool:
-        """Whether one more may pass."""
+        """Takes a token; returns whether one was available."""
         now = time.monotonic()
         self.level = min(self.burst, self.level + (now - self.at) * self.rate)
         self.at = now
@@ -119,7 +120,7 @@ class Bucket:
 
 
 class LoadBalancer(OSKenApp):
-    """The balancer."""
+    """The balancer's OpenFlow application."""
 
     OFP_VERSIONS: ClassVar[list[int]] = [of.OFP_VERSION]
 
@@ -140,13 +141,13 @@ class LoadBalancer(OSKenApp):
         self.counters_at = 0.0
         self.blind = ""
         self.lame: OrderedDict[Key, None] = OrderedDict()
-        """Flows whose server's answers find no rule, since the table was full."""
+        """Flows without a rule for the server's answers, because the table was full."""
 
     # Connection
 
     @set_ev_cls(ofp_event.EventOFPStateChange, [MAIN_DISPATCHER, DEAD_DISPATCHER])
     def on_state(self, event: Any) -> None:
-        """A switch has connected, or gone."""
+        """Handles the connection or disconnection of a switch."""
         datapath = event.datapath
         if event.state == DEAD_DISPATCHER:
             if self.connection is not None and self.connection.datapath is datapath:
@@ -179,20 +180,20 @@ class LoadBalancer(OSKenApp):
             self.flows.confirm(flow)
 
     def _send(self, *messages: Any) -> bool:
-        """Sends messages, if the switch is there."""
+        """Sends messages; returns whether a switch is connected and accepted all of them."""
         connection = self.connection
         if connection is None:
             return False
         return all(connection.datapath.send_msg(message) for message in messages)
 
     def _of(self, event: Any) -> Connection | None:
-        """The connection that a message came by, unless it is another's or gone."""
+        """Returns the current connection if the message came from it, otherwise `None`."""
         now = self.connection
         return now if now is not None and now.datapath is event.msg.datapath else None
 
     @set_ev_cls(ofp_event.EventOFPPortDescStatsReply, MAIN_DISPATCHER)
     def on_ports(self, event: Any) -> None:
-        """The switch's ports: then its meters are asked for."""
+        """Records the switch's ports, then asks for its meter features."""
         connection = self._of(event)
         if connection is None or connection.servers:
             return
@@ -222,7 +223,7 @@ class LoadBalancer(OSKenApp):
 
     @set_ev_cls(ofp_event.EventOFPMeterFeaturesStatsReply, MAIN_DISPATCHER)
     def on_meter_features(self, event: Any) -> None:
-        """Whether it has meters: then which are taken."""
+        """Records whether the switch has meters, then asks for the meters in use."""
         connection = self._of(event)
         if connection is None or connection.ready:
             return
@@ -237,7 +238,7 @@ class LoadBalancer(OSKenApp):
 
     @set_ev_cls(ofp_event.EventOFPMeterConfigStatsReply, MAIN_DISPATCHER)
     def on_meters(self, event: Any) -> None:
-        """The meters that are there."""
+        """Records the existing meters."""
         connection = self._of(event)
         if connection is None or connection.ready:
             return
@@ -249,7 +250,7 @@ class LoadBalancer(OSKenApp):
             self._read_rules(connection)
 
     def _choose_meters(self, connection: Connection) -> None:
-        """Two meters that are ours already, or nobody's."""
+        """Chooses two meters that have the required settings already or are unused."""
         chosen: list[int] = []
         rate = self.service.limits.packets
         for wanted in (rate, max(rate // 4, 100)):
@@ -271,7 +272,7 @@ class LoadBalancer(OSKenApp):
 
     @set_ev_cls(ofp_event.EventOFPFlowStatsReply, MAIN_DISPATCHER)
     def on_rules(self, event: Any) -> None:
-        """The rules of our table: ours tell which flows there are."""
+        """Reads the rules of the balancer's table; its own rules show the existing flows."""
         connection = self._of(event)
         if connection is None or connection.ready:
             return
@@ -292,7 +293,7 @@ class LoadBalancer(OSKenApp):
             self._recover(connection)
 
     def _recover(self, connection: Connection) -> None:
-        """Brings our memory and the switch's rules together."""
+        """Reconciles the flow table with the switch's rules."""
         there: dict[Key, dict[Kind, Found]] = {}
         for found in connection.found:
             if found.key is not None:
@@ -314,12 +315,12 @@ class LoadBalancer(OSKenApp):
         connection.found.clear()
 
     def _adopt(self, key: Key, rules: dict[Kind, Found]) -> None:
-        """A flow whose rules were found in the switch."""
+        """Adds a flow whose rules were found in the switch."""
         addresses = {server.address: server.name for server in self.service.servers}
         any_rule = next(iter(rules.values()))
         name = addresses.get(any_rule.server) if any_rule.server is not None else None
         if name is None:
-            return  # of a server that is not ours any more: it runs out
+            return  # no longer a server of this service: its rules expire
         flow = self.flows.get(key)
         back = rules.get(Kind.REVERSE)
         if flow is None:
@@ -336,7 +337,7 @@ class LoadBalancer(OSKenApp):
             self._install(flow)
 
     def _stand(self, connection: Connection) -> None:
-        """Writes the rules that are always there; those for flows are there already."""
+        """Writes the standing rules; the rules of flows exist already."""
         connection.standing_at = time.monotonic()
         connection.missing = False
         self._send(*connection.rules.standing(connection.servers, connection.meters))
@@ -345,17 +346,17 @@ class LoadBalancer(OSKenApp):
 
     @set_ev_cls(ofp_event.EventOFPPacketIn, MAIN_DISPATCHER)
     def on_packet(self, event: Any) -> None:
-        """A packet that the switch has no rule for."""
+        """Handles a packet for which the switch has no rule."""
         connection = self._of(event)
         if connection is None or not connection.ready:
             return
         message = event.msg
         if kind_of(self.service, message.cookie, message.table_id) is None:
-            return  # another application's
+            return  # belongs to another application
         self.packet(connection, int(message.match["in_port"]), bytes(message.data))
 
     def packet(self, connection: Connection, port: int, data: bytes) -> None:
-        """A packet that came in by `port`; nothing that it may hold raises."""
+        """Handles a packet from `port`; malformed content raises no error."""
         self.counts.packets += 1
         seen = packets.read(data)
         if seen is None:
@@ -383,7 +384,7 @@ class LoadBalancer(OSKenApp):
             self._send(connection.rules.output(mine, port))
 
     def _from_server(self, connection: Connection, number: int, seen: packets.Seen) -> None:
-        """A server's answer to a probe, or its own request for our MAC."""
+        """Handles a server's answer to a probe, or its ARP request for the virtual address."""
         port = connection.servers[number]
         if isinstance(seen, packets.Arp) and seen.asks:
             self._asked(connection, port, seen)
@@ -395,7 +396,7 @@ class LoadBalancer(OSKenApp):
     ) -> None:
         key = Key(seen.protocol, seen.source, *seen.ports)
         flow = self.flows.get(key)
-        # A silent flow's ports may be used anew, by a connection that nobody knows yet.
+        # A new connection may reuse the ports of a silent flow.
         if flow is not None and not flow.installed and seen.opens:
             self.flows.forget(key)
             flow = None
@@ -414,7 +415,8 @@ class LoadBalancer(OSKenApp):
         if flow.reverse:
             self._forward(connection, flow, port, data)
         else:
-            # Its server's answer would reach the client from an address that it does not know.
+            # The server's answer would reach the client from an address that the client does not
+            # know.
             self.counts.refused += 1
             self._ended(flow)
 
@@ -465,14 +467,14 @@ class LoadBalancer(OSKenApp):
             self.director.adopt(flow.key, number)
 
     def _install(self, flow: Flow) -> None:
-        """Writes a flow's rules, first the one back, so that no answer finds none."""
+        """Writes a flow's rules, the reverse rule first, so that every answer finds its rule."""
         connection = self.connection
         number = self._server(flow)
         mac = None if number is None else self._mac(number)
         if connection is None or number is None or mac is None:
             return
         if time.monotonic() < self.full_until:
-            return  # the switch's table is full: the flow's packets go by way of us
+            return  # the switch's table is full: the controller forwards this flow's packets
         server, port = self.service.servers[number], connection.servers[number]
         self._count(flow)
         idle = self.service.idle if flow.proved else self.service.unproved
@@ -489,14 +491,14 @@ class LoadBalancer(OSKenApp):
         self._send(back, forth, barrier)
 
     def remove_all(self, connection: Connection) -> None:
-        """Has the switch remove all our rules; nobody must be writing any (a dry run)."""
+        """Asks the switch to remove the balancer's rules; only in a dry run, which writes none."""
         barrier = parser.OFPBarrierRequest(connection.datapath)
         connection.removing = connection.datapath.set_xid(barrier)
         self._send(connection.rules.remove_all(), barrier)
 
     @set_ev_cls(ofp_event.EventOFPBarrierReply, MAIN_DISPATCHER)
     def on_barrier(self, event: Any) -> None:
-        """The switch has done what stands before the barrier."""
+        """Notes that the switch has executed the messages before the barrier."""
         connection = self._of(event)
         if connection is not None and connection.removing == event.msg.xid:
             connection.removing = None
@@ -506,7 +508,7 @@ class LoadBalancer(OSKenApp):
 
     @set_ev_cls(ofp_event.EventOFPErrorMsg, MAIN_DISPATCHER)
     def on_error(self, event: Any) -> None:
-        """The switch has refused something."""
+        """Handles an error message of the switch."""
         connection, message = self._of(event), event.msg
         if connection is None:
             return
@@ -534,7 +536,7 @@ class LoadBalancer(OSKenApp):
 
     @set_ev_cls(ofp_event.EventOFPFlowRemoved, MAIN_DISPATCHER)
     def on_removed(self, event: Any) -> None:
-        """A rule has gone: of old age, or by somebody's hand."""
+        """Handles the removal of a rule, by its idle timeout or by another program."""
         connection, message = self._of(event), event.msg
         if connection is None or not connection.ready:
             return
@@ -562,21 +564,21 @@ class LoadBalancer(OSKenApp):
         flow.proved |= found.packets > 0
         alive = (forward and first) or (not forward and flow.forward)
         if alive if aged else self.bucket.take():
-            # It has spoken twice, so it may be silent for longer; or it speaks one way only; or
-            # somebody removed its rule.
+            # The flow has sent a second packet and may be silent for longer; or it sends in one
+            # direction only; or another program removed its rule.
             self._install(flow)
         elif not flow.installed:
             self._ended(flow)
 
     def _ended(self, flow: Flow) -> None:
-        """A flow has no rules any more; who was here is remembered for a while."""
+        """Ends a flow without rules; its server is remembered for a while."""
         self.flows.rules(flow, forward=False, reverse=False)
         number = self._server(flow)
         if flow.counted and number is not None:
             flow.counted = False
             took = None
             if flow.began is not None and flow.proved:
-                # Its silence at the end is not its own.
+                # The idle timeout is not part of the flow's duration.
                 took = time.monotonic_ns() - flow.began - self.service.idle * 10**9
             self.director.finished(number, took)
         if not flow.proved:
@@ -586,7 +588,7 @@ class LoadBalancer(OSKenApp):
 
     @set_ev_handler(Tick)
     def on_tick(self, _event: Tick) -> None:
-        """Probes, readings and counters that are due."""
+        """Sends the probes and takes the readings that are due."""
         now = time.monotonic()
         director = self.director
         if now - self.observed_at >= (director.period or LOOK_SECONDS) - TICK / 2:
@@ -594,7 +596,7 @@ class LoadBalancer(OSKenApp):
             if director.look == "backlog":
                 director.observe(time.monotonic_ns())
             elif director.reader is not None:
-                director.reader.read()  # to be shown
+                director.reader.read()  # only for the display
         blind = director.blind or ""
         if bool(blind) != bool(self.blind):
             LOG.warning("choosing by turns: %s", blind) if blind else LOG.info(
@@ -622,7 +624,7 @@ class LoadBalancer(OSKenApp):
 
     @set_ev_cls(ofp_event.EventOFPPortStatsReply, MAIN_DISPATCHER)
     def on_counters(self, event: Any) -> None:
-        """What ports have sent."""
+        """Records the counters of the servers' ports."""
         connection = self._of(event)
         if connection is None:
             return
@@ -636,12 +638,12 @@ class LoadBalancer(OSKenApp):
 
     @set_ev_cls(ofp_event.EventOFPPortStatus, MAIN_DISPATCHER)
     def on_port(self, event: Any) -> None:
-        """A port has come, gone or changed."""
+        """Handles a change of a port."""
         if self._of(event) is not None:
             self._link(event.msg.desc, gone=event.msg.reason == of.OFPPR_DELETE)
 
     def _link(self, port: Any, *, gone: bool = False) -> None:
-        """Whether a server's port has its link."""
+        """Records whether the link of a server's port is up."""
         name = port.name.decode(errors="replace") if isinstance(port.name, bytes) else port.name
         up = not gone and not port.state & of.OFPPS_LINK_DOWN
         up = up and not port.config & of.OFPPC_PORT_DOWN

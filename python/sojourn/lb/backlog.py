@@ -1,8 +1,8 @@
-"""Where ports' backlogs come from: OpenFlow has no statistic for them.
+"""Sources of ports' backlogs; OpenFlow has no statistic for them.
 
-`netlink:IF` reads the queue discipline of a network interface, `wire:SOCKET:LINK` a link of a wire
-that runs. A source that cannot see the real queue is refused: a policy that looks at an empty queue
-beside a full one is worse than one that looks at none.
+`netlink:IF` reads the queue discipline of a network interface, `wire:SOCKET:LINK` a link of a
+running wire. A source that does not see the real queue is refused: a policy that reads the wrong,
+empty queue performs worse than a policy that reads none.
 """
 
 from __future__ import annotations
@@ -19,50 +19,52 @@ from sojourn.lab.errors import LabError
 from sojourn.lab.wire.control import Client
 
 WIRE_PATIENCE = 1.0
-"""Seconds that a wire may take to answer, when it is asked for the first time."""
+"""Time limit for a wire's first answer, in seconds."""
 WIRE_HURRY = 0.25
-"""Seconds that it may take later, while flows wait."""
+"""Time limit for a wire's later answers, in seconds; flows wait meanwhile."""
 AGAIN_SECONDS = 1.0
-"""Before a source that has failed is asked again, so that flows do not wait for it one by one."""
+"""Pause before a failed source is asked again, in seconds, so that flows do not wait for it one by
+one.
+"""
 
 
 class BacklogError(LabError):
-    """A backlog cannot be read, or what is read is not the queue that is meant."""
+    """A backlog cannot be read, or the reading is not of the intended queue."""
 
 
 @dataclass(frozen=True)
 class Backlog:
-    """A queue at one moment."""
+    """A queue's backlog at one moment."""
 
     at: int
-    """When it was so: the monotonic clock, nanoseconds."""
+    """Time of the reading on the monotonic clock, in nanoseconds."""
     packets: int
     bytes: int
     rate: int | None = None
-    """Bit/s that it is emptied at, if the source knows."""
+    """Rate at which the queue is emptied, in bits per second, if the source knows it."""
 
     def age(self, now: int | None = None) -> float:
-        """Seconds since."""
+        """Returns the age of the reading in seconds."""
         return ((time.monotonic_ns() if now is None else now) - self.at) / 1e9
 
 
 class Source(Protocol):
-    """One or more ports' backlogs, read together."""
+    """A source of the backlogs of one or more ports, which are read together."""
 
     text: str
 
     def check(self) -> None:
-        """Raises `BacklogError` if it does not see the real queues."""
+        """Raises `BacklogError` if the source does not see the real queues."""
 
     def read(self) -> list[Backlog]:
-        """The backlogs now, in the order asked for; raises `BacklogError`."""
+        """Returns the current backlogs in the order of the request; raises `BacklogError`."""
 
     def close(self) -> None:
-        """Lets go of it."""
+        """Closes the source."""
 
 
 class WireSource:
-    """Links of a wire, by its control socket."""
+    """Links of a wire, read through its control socket."""
 
     def __init__(self, where: str, links: Sequence[str]) -> None:
         self.text = f"wire:{where}"
@@ -85,7 +87,7 @@ class WireSource:
         return found
 
     def check(self) -> None:
-        """The links are there, have a rate and so a queue, and the wire's clock runs."""
+        """Checks that the links exist and have a queue (a rate), and that the clock runs."""
         first = self._ask()
         for link in first["links"]:
             if link["rate"] is None:
@@ -98,7 +100,7 @@ class WireSource:
         self.patience = WIRE_HURRY
 
     def read(self) -> list[Backlog]:
-        """The links' queues now."""
+        """Returns the current backlogs of the links."""
         counters = self._ask()
         at = int(counters["monotonic"])
         return [
@@ -107,7 +109,7 @@ class WireSource:
         ]
 
     def close(self) -> None:
-        """Ends the connection."""
+        """Closes the connection."""
         if self._client is not None:
             with suppress(OSError):
                 self._client.close()
@@ -115,7 +117,7 @@ class WireSource:
 
 
 class NetlinkSource:
-    """The root queue discipline of an interface of this network namespace."""
+    """The root queue discipline of an interface in this network namespace."""
 
     def __init__(self, interface: str) -> None:
         self.text = f"netlink:{interface}"
@@ -143,7 +145,7 @@ class NetlinkSource:
         return "noqueue", 0, 0
 
     def check(self) -> None:
-        """The interface has a queue, and what is sent passes through it unhindered."""
+        """Checks that the interface has a queue and that no traffic bypasses it."""
         kind, _, _ = self._ask()
         if kind == "noqueue":
             raise BacklogError(
@@ -176,7 +178,7 @@ class NetlinkSource:
         return False
 
     def read(self) -> list[Backlog]:
-        """The queue now."""
+        """Returns the current backlog of the interface."""
         _, packets, size = self._ask()
         return [Backlog(time.monotonic_ns(), packets, size)]
 
@@ -188,16 +190,16 @@ class NetlinkSource:
 
 
 class Reader:
-    """All servers' backlogs, from their sources; what is younger than `fresh` is not read again."""
+    """Reads all servers' backlogs; reuses readings that are younger than `fresh` seconds."""
 
     def __init__(self, texts: Sequence[str], fresh: float = 0.005) -> None:
         self.fresh = fresh
         self.sources: list[tuple[Source, list[int]]] = []
         self._failed: dict[int, tuple[float, str]] = {}
-        """Sources that have failed: until when they are left alone, and why."""
+        """Failed sources by position: the time until which they are skipped, and the reason."""
         self.latest: list[Backlog | None] = [None] * len(texts)
         self.trouble: str | None = None
-        """Why the last reading failed, if it did."""
+        """Reason of the last reading's failure; `None` after a success."""
         wires: dict[str, tuple[list[str], list[int]]] = {}
         for number, text in enumerate(texts):
             kind, _, rest = text.partition(":")
@@ -220,7 +222,7 @@ class Reader:
             source.check()
 
     def read(self) -> list[Backlog | None]:
-        """All backlogs as they are now, or were when they could last be read."""
+        """Reads all sources that are due; returns the latest known backlog of each server."""
         now = time.monotonic_ns()
         trouble = None
         for place, (source, numbers) in enumerate(self.sources):
@@ -244,19 +246,19 @@ class Reader:
         return self.latest
 
     def oldest(self) -> float:
-        """Seconds since the oldest of all backlogs; infinite before all have been read."""
+        """Returns the age of the oldest backlog in seconds; infinite until all have been read."""
         now = time.monotonic_ns()
         ages = [float("inf") if one is None else one.age(now) for one in self.latest]
         return max(ages, default=float("inf"))
 
     def close(self) -> None:
-        """Lets go of all sources."""
+        """Closes all sources."""
         for source, _ in self.sources:
             source.close()
 
 
 def sources_of(texts: Sequence[str], servers: Sequence[str]) -> list[str]:
-    """A source for each server, from texts `netlink:IF,IF,...` or `wire:SOCKET:LINK,LINK,...`."""
+    """Returns one source per server, from `netlink:IF,IF,...` or `wire:SOCKET:LINK,LINK,...`."""
     found = [source for text in texts for source in _listed(text)]
     said = " ".join(texts)
     if len(found) != len(servers):

@@ -1,8 +1,8 @@
-"""Chooses servers for new flows: the policy, what it may look at, and who is up.
+"""Chooses servers for new flows, with a policy, its inputs, and the servers' state.
 
-The policy is `sojourn._core.Balancer`, the one that simulations run. This is its driver: it takes
-readings as the policy needs them, tells it who is up, and falls back to turns among those who are
-while a backlog cannot be believed.
+The policy is `sojourn._core.Balancer`, the same one as in simulations. This module takes the
+readings that the policy needs, passes on which servers are up, and falls back to round robin among
+these servers while the backlog is too old.
 """
 
 from __future__ import annotations
@@ -22,33 +22,33 @@ from sojourn.lb.flows import Key
 from sojourn.lb.service import Service
 
 KEPT = 64
-"""Choices that are kept to be shown."""
+"""Number of choices kept for display."""
 REMEMBERED_CLIENTS = 65_536
 
 T = TypeVar("T")
 
 
 class PolicyRefused(LabError):
-    """A policy cannot work with what there is to look at."""
+    """A policy cannot work with the available inputs."""
 
 
 @dataclass(frozen=True)
 class Choice:
-    """A decision."""
+    """A choice of a server for a flow."""
 
     at: int
     key: Key
     server: int
     reason: str
     age: float | None
-    """Seconds since what was looked at was read; `None` if nothing was."""
+    """Age of the reading in seconds; `None` if the policy reads nothing."""
     took: float
-    """Seconds."""
+    """Duration of the decision, in seconds."""
 
 
 @dataclass
 class Seen:
-    """What is known of a server."""
+    """Known state of a server."""
 
     up: bool = False
     why: str = "not asked yet"
@@ -61,7 +61,7 @@ class Seen:
 
 
 def working_with(look: Callable[[str], bool]) -> list[str]:
-    """Names of policies whose view is one that there is."""
+    """Returns the names of the policies whose input satisfies `look`."""
     names = [table["name"] for table in json.loads(_core.describe())["balancer"]]
     return [name for name in names if look(_needs(name)["look"])]
 
@@ -71,7 +71,7 @@ def _needs(policy: str) -> dict[str, Any]:
 
 
 class Director:
-    """Chooses."""
+    """Chooses servers for flows."""
 
     def __init__(self, service: Service, reader: Reader | None = None) -> None:
         self.service = service
@@ -79,9 +79,9 @@ class Director:
         self.look: Literal["nothing", "connections", "latency", "counters", "backlog"]
         self.look = self.needs["look"]
         self.period = max(self.needs["period"], 0) / 1e9
-        """Seconds between readings; 0: one for each choice, or none."""
+        """Interval between readings, in seconds; 0: one reading per choice, or none."""
         self.stale = service.stale_seconds + self.period
-        """Age in seconds from which a reading is not believed: they may be a period old."""
+        """Age from which a reading is not used, in seconds; readings may be one period old."""
         self.reader = self._reader(reader)
         servers = [(server.name, server.weight) for server in service.servers]
         self.policy = _core.Balancer(service.policy, servers, seed=service.seed)
@@ -92,12 +92,12 @@ class Director:
         self.choices: deque[Choice] = deque(maxlen=KEPT)
         self.decided = 0
         self.followed = 0
-        """Flows that went where their client's others are."""
+        """Flows that followed other flows of their client to the same server."""
         self.fallen_back = 0
-        """Choices made without the policy, since what it looks at could not be believed."""
+        """Choices made by round robin because the policy's reading was too old."""
         self.times: deque[float] = deque(maxlen=4096)
         self.fault: _core.PolicyError | None = None
-        """What went wrong in a policy of the user's own; from then on flows go by turns."""
+        """The first error of a user's policy; from then on flows are assigned by round robin."""
         self._turn = 0
         self._observed = 0
         self._clients: OrderedDict[tuple[IPv4Address, int], tuple[int, float]] = OrderedDict()
@@ -143,7 +143,7 @@ class Director:
     # What is known
 
     def set_up(self, number: int, up: bool, why: str) -> bool:
-        """A server is up or down; whether that is news."""
+        """Sets whether a server is up, and why; returns whether the state changed."""
         seen = self.seen[number]
         news = seen.up != up
         seen.up, seen.why = up, why
@@ -152,12 +152,12 @@ class Director:
         return news
 
     def counted(self, number: int, size: int, packets: int, dropped: int) -> None:
-        """What a server's port has sent."""
+        """Records the counters of a server's port."""
         seen = self.seen[number]
         seen.tx_bytes, seen.tx_packets, seen.dropped = size, packets, dropped
 
     def observe(self, now: int) -> None:
-        """Tells the policy what there is to see; a backlog that is stale is not told."""
+        """Passes the current observations to the policy, without stale backlogs."""
         servers = self.service.servers
         backlog: list[tuple[int, int] | None] = [None] * len(servers)
         rates: list[int | None] = [server.rate for server in servers]
@@ -169,7 +169,7 @@ class Director:
                 backlog[number] = (one.packets, one.bytes)
                 rates[number] = rates[number] or one.rate
                 at = min(at, one.at)
-        # The policy's readings are as old as the oldest of them, and its time does not go back.
+        # The observation is as old as its oldest reading, and its time does not decrease.
         self._observed = max(self._observed, at)
         counters = [
             None
@@ -189,7 +189,7 @@ class Director:
         )
 
     def _tell(self, call: Callable[[], T]) -> T | None:
-        """Make a call of the policy; its fault is kept for the program to end with."""
+        """Calls the policy; keeps its first error, with which the program ends."""
         try:
             return call()
         except _core.PolicyError as error:
@@ -198,7 +198,7 @@ class Director:
 
     @property
     def blind(self) -> str | None:
-        """Why the policy cannot be asked at this moment, if it cannot."""
+        """Returns why the policy cannot be used at this moment; `None` if it can."""
         if self.look != "backlog" or self.reader is None:
             return None
         age = self.reader.oldest()
@@ -209,7 +209,7 @@ class Director:
     # Choosing
 
     def choose(self, key: Key) -> int | None:
-        """The server for a new flow; none if none is up, or the policy refuses."""
+        """Returns the server for a new flow; `None` if no server is up or the policy refuses."""
         begun = time.monotonic_ns()
         server, reason, age = self._choose(key, begun)
         if server is None:
@@ -238,7 +238,7 @@ class Director:
                 self.policy.adopt(server)
                 self._bind(key, server)
             return server, "blind", None
-        # Readings were taken since; ages count from now.
+        # Readings were taken in between, so their ages refer to this time.
         now = time.monotonic_ns()
         flow = key.packed(self.service.address)
         server = self._tell(lambda: self.policy.choose(now, flow))
@@ -266,7 +266,7 @@ class Director:
                 return None
 
     def _bound(self, key: Key) -> int | None:
-        """The server that a client's flows go to, if it has one that is up."""
+        """Returns the server of a client's other flows, if it is up."""
         who = self._who(key)
         if who is None or who not in self._clients:
             return None
@@ -287,11 +287,11 @@ class Director:
             self._clients.popitem(last=False)
 
     def adopt(self, key: Key, server: int) -> None:
-        """A flow that began before us is at `server`."""
+        """Counts a flow that began before this process at `server`."""
         self.policy.adopt(server)
         self._bind(key, server)
 
     def finished(self, server: int, took: int | None) -> None:
-        """A flow has ended after so many nanoseconds, if that is known."""
+        """Reports the end of a flow to the policy, with its duration in nanoseconds if known."""
         latency = None if took is None else max(took, 0)
         self._tell(lambda: self.policy.finished(time.monotonic_ns(), server, latency))

@@ -1,8 +1,8 @@
-"""Who is where: the server of each flow, in a table that does not grow beyond its bounds.
+"""A table of flows and their servers, of bounded size.
 
-A flow is remembered longer than its rules stand, so that a packet after a long silence finds the
-server that knows it. The oldest without rules go first. What must survive this process is noted in
-an SQLite file.
+The table keeps a flow for longer than the switch keeps its rules, so that a packet after a long
+silence reaches the server that knows the flow. When the table is full, the oldest flows without
+rules are removed first. An SQLite file holds the data that must survive this process.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from sojourn.lab.errors import LabError
 
 
 class Key(NamedTuple):
-    """What all packets of a flow to the virtual address have in common."""
+    """Fields that all packets of a flow to the virtual address share."""
 
     protocol: int
     client: IPv4Address
@@ -28,7 +28,7 @@ class Key(NamedTuple):
     port: int
 
     def packed(self, address: IPv4Address) -> bytes:
-        """Addresses, protocol and ports as bytes, to be hashed."""
+        """Returns addresses, protocol and ports as bytes, for hashing."""
         ports = self.client_port.to_bytes(2) + self.port.to_bytes(2)
         return self.client.packed + address.packed + bytes([self.protocol]) + ports
 
@@ -39,42 +39,44 @@ class Flow:
 
     key: Key
     server: str
-    """The server's name: indices may change from run to run."""
+    """Name of the server; its index may change between runs."""
     client_mac: str
     client_at: int
-    """The port that its client is behind."""
+    """OpenFlow port of the client."""
     forward: bool = False
     reverse: bool = False
-    """Whether the switch has, or will have, the rule."""
+    """Whether the switch has the rule, or will have it."""
     pending: bool = False
-    """Whether the switch has not confirmed its rules yet."""
+    """Whether the switch has yet to confirm the rules."""
     proved: bool = False
-    """Whether there was more than one packet."""
+    """Whether the flow has sent more than one packet."""
     counted: bool = False
-    """Whether the policy counts it as open."""
+    """Whether the policy counts the flow as open."""
     began: int | None = None
-    """When it was given its server, monotonic nanoseconds; `None` if that was before us."""
+    """Time of the choice of its server, in nanoseconds of the monotonic clock; `None` if the flow
+    began before this process.
+    """
 
     @property
     def installed(self) -> bool:
-        """Whether any rule stands."""
+        """Whether the switch has any rule of the flow."""
         return self.forward or self.reverse
 
 
 class FlowTable:
-    """All flows that are known."""
+    """All known flows."""
 
     def __init__(self, most: int, notes: Notes | None = None) -> None:
         self.most = most
         self.notes = notes
         self.clients: Counter[IPv4Address] = Counter()
-        """Flows with rules of each client."""
+        """Number of flows with rules, by client."""
         self.pending = 0
         self._live: dict[Key, Flow] = {}
         self._silent: OrderedDict[Key, Flow] = OrderedDict()
 
     def restore(self) -> dict[str, str]:
-        """Takes over what was noted before us; returns the servers' MACs."""
+        """Reads an earlier process's flows from the notes; returns the servers' MAC addresses."""
         if self.notes is None:
             return {}
         notes, self.notes = self.notes, None
@@ -87,7 +89,7 @@ class FlowTable:
         return notes.macs()
 
     def learned(self, server: str, mac: str) -> None:
-        """A server has this MAC."""
+        """Notes a server's MAC address."""
         if self.notes is not None:
             self.notes.put_mac(server, mac)
 
@@ -100,19 +102,19 @@ class FlowTable:
 
     @property
     def installed(self) -> int:
-        """How many have rules."""
+        """Number of flows with rules."""
         return len(self._live)
 
     def live(self) -> list[Flow]:
-        """Those that have rules."""
+        """Returns the flows with rules."""
         return list(self._live.values())
 
     def get(self, key: Key) -> Flow | None:
-        """The flow, if it is known."""
+        """Returns the flow, if it is known."""
         return self._live.get(key) or self._silent.get(key)
 
     def add(self, flow: Flow) -> None:
-        """A flow has a server now; the one before it with the same key is forgotten."""
+        """Adds a flow; replaces an earlier flow with the same key."""
         self.forget(flow.key, noted=False)
         self._silent[flow.key] = flow
         while len(self) > self.most and self._silent:
@@ -123,7 +125,7 @@ class FlowTable:
         self._note(flow)
 
     def forget(self, key: Key, *, noted: bool = True) -> Flow | None:
-        """A flow is over."""
+        """Removes a flow and returns it."""
         flow = self._live.pop(key, None)
         if flow is not None:
             self._uncount(flow)
@@ -147,7 +149,7 @@ class FlowTable:
     def rules(
         self, flow: Flow, *, forward: bool | None = None, reverse: bool | None = None
     ) -> None:
-        """Notes which rules a flow has from now on."""
+        """Records which rules a flow has from now on."""
         flow.forward = flow.forward if forward is None else forward
         flow.reverse = flow.reverse if reverse is None else reverse
         if flow.installed and flow.key in self._silent:
@@ -162,22 +164,23 @@ class FlowTable:
         self._note(flow)
 
     def wait(self, flow: Flow) -> None:
-        """The switch is to confirm a flow's rules."""
+        """Marks a flow's rules as unconfirmed."""
         if not flow.pending:
             flow.pending = True
             self.pending += 1
 
     def confirm(self, flow: Flow) -> None:
-        """It has, or will not."""
+        """Ends the wait for a confirmation, with or without one."""
         if flow.pending:
             flow.pending = False
             self.pending -= 1
 
 
 class Notes:
-    """Flows on disk: for whoever takes over when this process and the switch's rules are gone.
+    """Flows on disk, for the next process if both this one and the switch's rules are lost.
 
-    They need to survive a process, not a power cut, so nothing waits for the disk.
+    The file must survive the end of a process, not a power failure, so writes do not wait for the
+    disk.
     """
 
     def __init__(self, path: Path) -> None:
@@ -194,7 +197,7 @@ class Notes:
             raise LabError(f"{path}: {error}; {hint}".rstrip("; ")) from error
 
     def _prepare(self) -> None:
-        # Its own process alone: two that note into one file would undo each other.
+        # Only one process may open the file: two writers would overwrite each other's flows.
         self._base.execute("PRAGMA locking_mode=EXCLUSIVE")
         self._base.execute("PRAGMA journal_mode=WAL")
         self._base.execute("PRAGMA synchronous=OFF")
@@ -208,21 +211,21 @@ class Notes:
         )
 
     def put(self, flow: Flow) -> None:
-        """A flow as it is now."""
+        """Writes the current state of a flow."""
         key = flow.key
         row = (key.protocol, str(key.client), key.client_port, key.port, flow.server)
         row += (flow.client_mac, flow.client_at, flow.installed)  # type: ignore[assignment]
         self._base.execute("INSERT OR REPLACE INTO flows VALUES (?, ?, ?, ?, ?, ?, ?, ?)", row)
 
     def remove(self, key: Key) -> None:
-        """A flow is over."""
+        """Removes a flow."""
         self._base.execute(
             "DELETE FROM flows WHERE protocol = ? AND client = ? AND client_port = ? AND port = ?",
             (key.protocol, str(key.client), key.client_port, key.port),
         )
 
     def read(self) -> Iterator[tuple[Flow, bool]]:
-        """All flows, and whether they had rules."""
+        """Yields all flows, and whether each had rules."""
         rows = self._base.execute("SELECT * FROM flows").fetchall()
         for protocol, client, client_port, port, server, mac, at, installed in rows:
             with suppress(ValueError):
@@ -230,13 +233,13 @@ class Notes:
                 yield Flow(key, server, mac, at), bool(installed)
 
     def put_mac(self, server: str, mac: str) -> None:
-        """A server's MAC."""
+        """Writes a server's MAC address."""
         self._base.execute("INSERT OR REPLACE INTO macs VALUES (?, ?)", (server, mac))
 
     def macs(self) -> dict[str, str]:
-        """Servers' MACs, by name."""
+        """Returns the servers' MAC addresses, by name."""
         return dict(self._base.execute("SELECT server, mac FROM macs").fetchall())
 
     def close(self) -> None:
-        """Nothing more is noted."""
+        """Closes the file."""
         self._base.close()

@@ -1,13 +1,13 @@
-"""Whether servers are there: probes through the data path, by packets of our own.
+"""Health checks of servers, by probe packets through the data path.
 
-ARP tells whether the host answers, ICMP whether its stack does, TCP whether anybody listens at a
-port. A server without an answer to `misses` probes gets no new flow; its flows are left alone,
-since it may be the probe that was lost. A port whose link is down counts at once.
+ARP checks that the host answers, ICMP that its IP stack answers, and TCP that a program listens at
+a port. A server that leaves `misses` probes unanswered gets no new flows. Its existing flows stay,
+since the probes may have been lost. A server whose port has no link is down at once.
 
-`auto` begins with ARP and adds TCP at the port of the service, which it learns: the port that
-clients open flows to and that servers answer at. A server is down where it has stopped answering
-there and another still answers. So no port that only one server ever had, and none that a client
-tries in vain, takes a server away.
+`auto` begins with ARP and adds TCP probes to the port of the service, which it learns: the port to
+which clients open flows and at which servers answer. A server is down if it has stopped answering
+at this port while another server still answers. A port that only one server has ever had, or a port
+at which no server answers, therefore takes no server down.
 """
 
 from __future__ import annotations
@@ -22,7 +22,9 @@ from sojourn.lb.service import Service
 
 LOG = logging.getLogger("sojourn.lb")
 ARP_SECONDS = 10.0
-"""Between ARP requests to a server whose MAC is known, if ARP is not the probe."""
+"""Interval between ARP requests to a server with a known MAC address, in seconds, if ARP is not the
+probe.
+"""
 
 
 @dataclass
@@ -32,37 +34,37 @@ class _State:
     due: float = 0.0
     arp_due: float = 0.0
     number: int = 0
-    """Of the last probe: a port, or a sequence number."""
+    """Port or sequence number of the last probe."""
     link: bool = True
     knocked: int = 0
     """Probes of the service's port since the last answer there."""
     listens: bool | None = None
-    """Whether the server answers at the service's port; None until it is known."""
+    """Whether the server answers at the service's port; `None` until it is known."""
     served: bool = False
-    """Whether it ever did."""
+    """Whether the server has ever answered at the service's port."""
     refuses: bool = False
-    """Whether it is down for that."""
+    """Whether the server is down because it does not answer at the service's port."""
 
 
 class Health:
-    """Probes all servers, and tells the director."""
+    """Probes all servers and reports the results to the director."""
 
     def __init__(
         self, service: Service, director: Director, learned: Callable[[str, str], None]
     ) -> None:
         self.service = service
         self.learned = learned
-        """Called with the name and the MAC of a server that has answered."""
+        """Callback with the name and the MAC address of a server that has answered."""
         self.director = director
         self.states = [_State() for _ in service.servers]
         self.kind, _, port = service.health.partition(":")
         self.port = int(port or 0)
-        """The service's TCP port; 0 if none is known."""
+        """TCP port of the service; 0 if it is unknown."""
         self._since = 0.0
-        """When the port was learned."""
+        """Time at which the port was learned."""
 
     def opened(self, port: int, now: float) -> None:
-        """A client opens a TCP flow to this port of the virtual address."""
+        """Notes that a client opens a TCP flow to this port of the virtual address."""
         patience = self.service.misses * self.service.health_seconds
         if self.kind != "auto" or port == self.port:
             return
@@ -71,7 +73,7 @@ class Health:
         self._learn(port, now)
 
     def due(self, now: float) -> Iterator[tuple[int, bytes]]:
-        """Probes to be sent now: server and frame."""
+        """Yields the probes that are due: server and frame."""
         for number, state in enumerate(self.states):
             if not state.link:
                 continue
@@ -98,7 +100,7 @@ class Health:
                 yield number, frame
 
     def _learn(self, port: int, now: float = 0.0) -> None:
-        """Probes this port from now on, or with 0 none."""
+        """Probes this port from now on; 0 stops the probes of a port."""
         self.port, self._since = port, now
         for state in self.states:
             state.knocked, state.listens, state.served, state.refuses = 0, None, False, False
@@ -133,7 +135,7 @@ class Health:
         return ports.start + number % len(ports)
 
     def answer(self, number: int, seen: packets.Seen, now: float) -> Iterator[bytes]:
-        """A packet of a server to us; what is to be sent back."""
+        """Handles a server's packet to the controller; yields the frames to send back."""
         server = self.service.servers[number]
         if seen.source != server.address:
             return
@@ -165,7 +167,7 @@ class Health:
                     )  # fmt: skip
 
     def link(self, number: int, up: bool) -> None:
-        """The link of a server's port has come or gone."""
+        """Records whether the link of a server's port is up."""
         state = self.states[number]
         state.link = up
         state.listens, state.knocked = None, 0
@@ -176,7 +178,7 @@ class Health:
             self._down(number, "its port has no link")
 
     def _listens(self, number: int, yes: bool) -> None:
-        """A server answers at the service's port, or refuses or does not answer."""
+        """Records whether a server answers at the service's port."""
         state = self.states[number]
         if self.kind == "tcp":
             if yes:
@@ -187,7 +189,7 @@ class Health:
         state.listens = yes
         if yes:
             state.served, state.knocked = True, 0
-        # Servers that nobody can ask do not keep a port that nobody answers at.
+        # If all servers that can be probed fail to answer, the port is not a port of the service.
         asked = [s for n, s in enumerate(self.states) if s.link and self._mac(n) is not None]
         if all(s.listens is False for s in asked):
             self._learn(0)

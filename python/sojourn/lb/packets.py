@@ -1,7 +1,8 @@
-"""Packets that a switch sends us, read with os-ken's parsers, and those that we send.
+"""Packets from the switch, parsed with os-ken, and packets that the controller sends.
 
-Anybody may have made them: whatever cannot be read is `None`, and nothing is raised. Of TCP only
-the fixed header is handed to os-ken's parser, which would never end on an option of length zero.
+Received packets may be malformed: an unreadable packet gives `None` and raises no error. For TCP,
+only the fixed header is passed to os-ken's parser, because it does not terminate on an option of
+length zero.
 """
 
 from __future__ import annotations
@@ -15,11 +16,11 @@ from os_ken.lib.packet import arp, ethernet, icmp, ipv4, packet, tcp, udp
 TCP, UDP, ICMP = 6, 17, 1
 ETHERNET, IPV4, TCP_FIXED, UDP_FIXED = 14, 20, 20, 8
 MORE_FRAGMENTS = 1
-"""Of the three flags, as os-ken has them."""
+"""Bit of the IPv4 flags in os-ken's representation."""
 PROBE_PORTS = range(64_000, 65_000)
-"""Source ports of our own probes of servers."""
+"""Source ports of the TCP probes of servers."""
 PROBE_NUMBER = 0x534A
-"""Identifier of our echo requests."""
+"""Identifier of the ICMP echo requests."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,13 +36,13 @@ class Segment:
 
     @property
     def opens(self) -> bool:
-        """Whether it begins a TCP connection."""
+        """Whether the segment begins a TCP connection."""
         return self.protocol == TCP and self.flags & (tcp.TCP_SYN | tcp.TCP_ACK) == tcp.TCP_SYN
 
 
 @dataclass(frozen=True, slots=True)
 class Arp:
-    """A request or an answer."""
+    """An ARP request or answer."""
 
     asks: bool
     source_mac: str
@@ -51,7 +52,7 @@ class Arp:
 
 @dataclass(frozen=True, slots=True)
 class Echo:
-    """An ICMP echo, request or answer."""
+    """An ICMP echo request or answer."""
 
     asks: bool
     source_mac: str
@@ -65,7 +66,7 @@ Seen = Segment | Arp | Echo
 
 
 def read(data: bytes) -> Seen | None:
-    """What a frame is, if it is anything of ours."""
+    """Returns the parsed frame; `None` if it is unreadable or of no use."""
     try:
         return _read(data)
     except (struct.error, ValueError, IndexError, AssertionError, TypeError):
@@ -127,7 +128,7 @@ def _serialized(*parts: packet.packet_base.PacketBase) -> bytes:
 
 
 def arp_answer(mac: str, address: IPv4Address, to: Arp) -> bytes:
-    """`address` is at `mac`."""
+    """Returns the ARP answer that `address` is at `mac`."""
     return _serialized(
         ethernet.ethernet(to.source_mac, mac, 0x0806),
         arp.arp(
@@ -141,7 +142,7 @@ def arp_answer(mac: str, address: IPv4Address, to: Arp) -> bytes:
 
 
 def arp_request(mac: str, address: IPv4Address, wanted: IPv4Address) -> bytes:
-    """Who has `wanted`? Tell `address`."""
+    """Returns an ARP request for the MAC address of `wanted`, from `address`."""
     return _serialized(
         ethernet.ethernet("ff:ff:ff:ff:ff:ff", mac, 0x0806),
         arp.arp(
@@ -155,7 +156,7 @@ def arp_request(mac: str, address: IPv4Address, wanted: IPv4Address) -> bytes:
 
 
 def echo(mac: str, address: IPv4Address, to_mac: str, to: IPv4Address, number: int) -> bytes:
-    """An ICMP echo request."""
+    """Returns an ICMP echo request."""
     return _serialized(
         ethernet.ethernet(to_mac, mac, 0x0800),
         ipv4.ipv4(proto=ICMP, src=str(address), dst=str(to)),
@@ -166,7 +167,7 @@ def echo(mac: str, address: IPv4Address, to_mac: str, to: IPv4Address, number: i
 
 
 def echo_answer(mac: str, to: Echo, data: bytes) -> bytes:
-    """The answer to an echo request for our address, with the request's own bytes."""
+    """Returns the answer to an echo request for the virtual address, with the request's data."""
     at = ETHERNET + 4 * (data[ETHERNET] & 15)
     length = struct.unpack_from("!H", data, ETHERNET + 2)[0]
     body = data[at + 8 : ETHERNET + length]
@@ -186,7 +187,7 @@ def knock(
     sequence: int,
     flags: int = tcp.TCP_SYN,
 ) -> bytes:
-    """A TCP segment without data: the SYN of a probe, or the RST that ends it."""
+    """Returns a TCP segment without data: the SYN of a probe, or the RST that ends it."""
     return _serialized(
         ethernet.ethernet(to_mac, mac, 0x0800),
         ipv4.ipv4(proto=TCP, src=str(address), dst=str(to)),

@@ -1,7 +1,7 @@
-"""Our rules in the switch: written as OpenFlow 1.3, and recognised when they are read back.
+"""The balancer's rules in the switch: writes them as OpenFlow 1.3 and parses them when read back.
 
-All have the service's cookie in their upper 32 bits, stand in one table, and nothing is ever
-removed but by that cookie. The lower half says what a rule is for.
+All rules have the service's cookie in the upper 32 bits of their cookie, and are in one table.
+Rules are removed only by that cookie. The lower 32 bits state the purpose of the rule.
 """
 
 from __future__ import annotations
@@ -22,31 +22,31 @@ from sojourn.lb.service import Service
 COOKIE_MASK = 0xFFFF_FFFF_0000_0000
 WHOLE = 0xFFFF_FFFF_FFFF_FFFF
 OURS_ABOVE = 40
-"""Priorities from the lowest to the highest of our rules."""
+"""Span of the rules' priorities, from the lowest to the highest."""
 
 
 class Kind(IntEnum):
-    """What a rule is for, with its priority above the service's."""
+    """Purpose of a rule, and its priority above the service's."""
 
     ASK = 10
-    """Packets for the virtual address, to us."""
+    """Sends packets for the virtual address to the controller."""
     BLOCK = 20
-    """Packets of a client that opens too many flows, dropped."""
+    """Drops packets of a client that opens too many flows."""
     PROBE = 30
-    """Answers of servers to us."""
+    """Sends answers of servers to the controller."""
     FORWARD = 40
-    """A flow's packets, to its server."""
+    """Forwards a flow's packets to its server."""
     REVERSE = 41
-    """A flow's packets, to its client; the priority is that of the other direction."""
+    """Forwards a flow's packets to its client; the priority equals that of the other direction."""
 
 
 @dataclass(frozen=True)
 class Meters:
-    """Numbers of the meters that limit what the switch sends us; `None` where it has none."""
+    """Numbers of the meters that limit packets to the controller; `None` without meters."""
 
     packets: int | None = None
     rest: int | None = None
-    """For ARP and probes, so that no flood of packets keeps those from us."""
+    """Meter of ARP and probes, so that a flood of packets does not suppress them."""
 
 
 class Rules:
@@ -94,7 +94,7 @@ class Rules:
         return [*first, *self._apply(whole)]
 
     def standing(self, ports: list[int], meters: Meters) -> Iterator[Any]:
-        """Rules that are always there; `ports` are the servers', in their order."""
+        """Yields the standing rules; `ports` are the servers' ports in order."""
         ask, rest = self._to_us(meters.packets), self._to_us(meters.rest)
         yield self._rule(Kind.ASK, {"eth_type": 0x0800, "ipv4_dst": self.address}, ask)
         arp = {"eth_type": 0x0806, "arp_tpa": self.address}
@@ -109,7 +109,7 @@ class Rules:
             yield self._rule(Kind.PROBE, answer, rest)
 
     def block(self, client: IPv4Address, seconds: int) -> Any:
-        """Drops a client's new flows for a while; those that it has are not touched."""
+        """Returns a rule that drops a client's new flows for a time, but not its existing flows."""
         match = {"eth_type": 0x0800, "ipv4_src": str(client), "ipv4_dst": self.address}
         return self._rule(Kind.BLOCK, match, [], hard=seconds)
 
@@ -118,7 +118,7 @@ class Rules:
         return {f"{name}_src": source, f"{name}_dst": destination}
 
     def forward_actions(self, server_mac: str, address: IPv4Address, port: int) -> list[Any]:
-        """What is done to a packet on its way to a server."""
+        """Returns the actions on a packet to a server."""
         return [
             parser.OFPActionSetField(eth_src=self.mac),
             parser.OFPActionSetField(eth_dst=server_mac),
@@ -127,7 +127,7 @@ class Rules:
         ]
 
     def forward(self, flow: Flow, mac: str, address: IPv4Address, port: int, idle: int) -> Any:
-        """A flow's packets, to its server."""
+        """Returns the rule for a flow's packets to its server."""
         key = flow.key
         match = {
             "eth_type": 0x0800,
@@ -140,7 +140,7 @@ class Rules:
         return self._rule(Kind.FORWARD, match, apply, idle=idle)
 
     def reverse(self, flow: Flow, address: IPv4Address, port: int, idle: int) -> Any:
-        """A flow's packets, to its client."""
+        """Returns the rule for a flow's packets to its client."""
         key = flow.key
         match = {
             "in_port": port,
@@ -160,7 +160,7 @@ class Rules:
         return self._rule(Kind.REVERSE, match, apply, idle=idle)
 
     def packet_out(self, data: bytes, actions: list[Any], in_port: int | None = None) -> Any:
-        """Sends a frame."""
+        """Returns a message that sends a frame with these actions."""
         return parser.OFPPacketOut(
             self.datapath,
             buffer_id=of.OFP_NO_BUFFER,
@@ -170,15 +170,15 @@ class Rules:
         )
 
     def output(self, data: bytes, port: int) -> Any:
-        """Sends a frame as it is."""
+        """Returns a message that sends an unchanged frame."""
         return self.packet_out(data, [parser.OFPActionOutput(port)])
 
     def read_all(self) -> Any:
-        """Asks for all rules of our table."""
+        """Returns a request for all rules of the table."""
         return parser.OFPFlowStatsRequest(self.datapath, table_id=self.service.table)
 
     def remove(self, kind: Kind) -> Any:
-        """Removes our rules of one kind."""
+        """Returns a message that removes the balancer's rules of one kind."""
         return parser.OFPFlowMod(
             self.datapath,
             cookie=self._cookie(kind),
@@ -191,7 +191,7 @@ class Rules:
         )
 
     def remove_all(self) -> Any:
-        """Removes all our rules."""
+        """Returns a message that removes all the balancer's rules."""
         return parser.OFPFlowMod(
             self.datapath,
             cookie=self.service.cookie,
@@ -204,7 +204,7 @@ class Rules:
         )
 
     def meter(self, command: int, number: int, rate: int) -> Any:
-        """A meter that drops what is above so many packets a second."""
+        """Returns a meter that drops packets above `rate` packets per second."""
         burst = max(rate // 4, 10)
         bands = [parser.OFPMeterBandDrop(rate=rate, burst_size=burst)]
         flags = of.OFPMF_PKTPS | of.OFPMF_BURST
@@ -213,12 +213,12 @@ class Rules:
 
 @dataclass(frozen=True)
 class Found:
-    """A rule of ours, read back."""
+    """A rule of the balancer, read back from the switch."""
 
     kind: Kind
     key: Key | None = None
     client_mac: str = ""
-    """Of the other direction, likewise `client_at`."""
+    """MAC address of the client; only in reverse rules, as is `client_at`."""
     client_at: int = 0
     server: IPv4Address | None = None
     packets: int = 0
@@ -226,7 +226,7 @@ class Found:
 
 
 def kind_of(service: Service, cookie: int, table: int) -> Kind | None:
-    """What a rule is for, if it is ours."""
+    """Returns the kind of a rule; `None` if it belongs to another application."""
     if cookie & COOKIE_MASK != service.cookie or table != service.table:
         return None
     try:
@@ -236,7 +236,7 @@ def kind_of(service: Service, cookie: int, table: int) -> Kind | None:
 
 
 def recognise(service: Service, rule: Any) -> Found | None:
-    """Reads a rule back from the switch's statistics or its note of removal."""
+    """Parses a rule from the switch's statistics or from a removal message."""
     kind = kind_of(service, rule.cookie, rule.table_id)
     if kind is None:
         return None

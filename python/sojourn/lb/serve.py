@@ -1,4 +1,4 @@
-"""Runs a balancer until it is told to stop."""
+"""Runs a balancer until it receives a signal to stop."""
 
 from __future__ import annotations
 
@@ -29,21 +29,22 @@ if TYPE_CHECKING:
     from sojourn.lb.server import Controller
 
 SAY_FIRST, SAY_EVERY = 0.1, 1.0
-"""Seconds between looks, at first and later."""
+"""Intervals between checks, in seconds: the first, and the longest."""
 DRY_RUN_SECONDS = 30.0
-"""How long a dry run waits for a switch."""
+"""Time for which a dry run waits for a switch, in seconds."""
 
 
 @dataclass(frozen=True)
 class Showing:
-    """What is shown meanwhile."""
+    """Output during the run."""
 
     watch: bool = False
     as_json: bool = False
     page: int | None = None
-    """Port of the status page."""
+    """TCP port of the status page."""
     remove: bool = False
-    """Whether only the rules are to be removed; with a service that is a dry run."""
+    """Whether to remove the balancer's rules and nothing more; requires a service with `dry_run`.
+    """
 
 
 def require_os_ken() -> None:
@@ -53,7 +54,7 @@ def require_os_ken() -> None:
 
 
 def serve(service: Service, showing: Showing) -> None:
-    """Serves until SIGINT or SIGTERM; raises `LabError` before anything is begun."""
+    """Serves until SIGINT or SIGTERM; raises `LabError` if it cannot start."""
     require_os_ken()
     from sojourn.lb.server import Controller
 
@@ -109,7 +110,7 @@ def _log(showing: Showing) -> None:
     log.addHandler(handler)
     log.setLevel(logging.INFO)
     log.propagate = False
-    # os-ken's parsers complain of every bad packet; we count them.
+    # os-ken's parsers log every malformed packet; the balancer counts them instead.
     for name in ("os_ken", "ofp_event", "LoadBalancer"):
         logging.getLogger(name).addHandler(logging.NullHandler())
         logging.getLogger(name).propagate = name == "LoadBalancer"
@@ -123,7 +124,7 @@ def _line(value: Any) -> None:
 
 
 def _show(status: Status, showing: Showing, over: threading.Event, director: Director) -> None:
-    """Show what happens until the end; raises the fault of a policy of the user's own."""
+    """Shows the status until the end; raises the error of a user's policy."""
     if showing.as_json:
         _repeat(over, director, lambda: _line(status.look()))
         _line(status.look())
@@ -144,7 +145,7 @@ def _repeat(over: threading.Event, director: Director, act: Callable[[], None]) 
 
 
 def _connected(controller: Controller, over: threading.Event, what: str) -> Connection | None:
-    """Waits for the first switch and returns it; None if this was ended before."""
+    """Waits for the first switch; returns its connection, or `None` if stopped before."""
     application = controller.application
     where = f"{controller.service.listen.host}:{controller.port}"
     print(f"waiting for a switch at {where}; {what}", file=sys.stderr)
@@ -180,7 +181,7 @@ def _remove(controller: Controller, over: threading.Event, showing: Showing) -> 
 
 
 def _dry_run(controller: Controller, over: threading.Event) -> None:
-    """Says what would be written into the first switch that connects."""
+    """Prints the rules that would be written into the first switch that connects."""
     connection = _connected(controller, over, "nothing will be changed")
     if connection is None:
         return

@@ -1,7 +1,7 @@
-"""os-ken in this process: who may connect, over what, and how it ends.
+"""os-ken in this process: admits switches, secures connections, and ends them.
 
-os-ken's own listener takes any number of connections, and its threads do not notice that a switch
-has gone until something is sent to it; both are mended here.
+os-ken's own listener accepts any number of connections, and its threads notice a lost switch only
+when they send to it. This module corrects both.
 """
 
 from __future__ import annotations
@@ -27,10 +27,12 @@ from sojourn.lb.service import Listen, Service
 LOG = logging.getLogger("sojourn.lb")
 
 CONNECTIONS = 16
-"""At once, those included that have not said who they are."""
+"""Simultaneous connections, including those before their handshake."""
 HANDSHAKE_SECONDS = 5.0
 ECHO_SECONDS, ECHOES = 2.0, 3
-"""Between our echo requests; so many without an answer, and the switch has gone."""
+"""Interval between echo requests in seconds, and the number of unanswered requests after which the
+switch counts as lost.
+"""
 
 
 class _Switch(Datapath):
@@ -40,7 +42,7 @@ class _Switch(Datapath):
         try:
             super()._recv_loop()
         finally:
-            # The thread that sends waits for something to send: this is its end.
+            # The sending thread waits for messages; this entry ends it.
             queue = self.send_q
             if queue is not None:
                 with suppress(Exception):
@@ -48,7 +50,7 @@ class _Switch(Datapath):
 
 
 def tls_context(listen: Listen) -> ssl.SSLContext | None:
-    """TLS with certificates on both sides, if it is asked for."""
+    """Returns a TLS context with certificates on both sides; `None` without TLS."""
     if listen.tls is None:
         return None
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
@@ -64,7 +66,7 @@ def tls_context(listen: Listen) -> ssl.SSLContext | None:
 
 
 def listener(listen: Listen) -> socket.socket:
-    """A socket that listens."""
+    """Returns a listening socket."""
     try:
         found = socket.getaddrinfo(
             listen.host, listen.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
@@ -80,7 +82,7 @@ def listener(listen: Listen) -> socket.socket:
 
 
 class _Door:
-    """Takes the place of os-ken's `OpenFlowController`: accepts switches."""
+    """Accepts switches, in place of os-ken's `OpenFlowController`."""
 
     def __init__(self, listening: socket.socket, context: ssl.SSLContext | None) -> None:
         self.listening = listening
@@ -89,7 +91,7 @@ class _Door:
         self.switches: set[_Switch] = set()
 
     def __call__(self) -> None:
-        """Accepts until the socket is closed."""
+        """Accepts connections until the socket is closed."""
         while True:
             try:
                 connected, address = self.listening.accept()
@@ -114,7 +116,7 @@ class _Door:
             finally:
                 self.switches.discard(switch)
                 switch.close()
-        except Exception as error:  # noqa: BLE001 - whatever it sent, others are served on
+        except Exception as error:  # noqa: BLE001 - one switch must not affect the others
             LOG.warning("a connection from %s ended: %s", address[0], error)
         finally:
             with suppress(OSError):
@@ -122,9 +124,9 @@ class _Door:
             self.room.release()
 
     def close(self) -> None:
-        """Lets all switches go."""
+        """Closes all connections."""
         with suppress(OSError):
-            self.listening.shutdown(socket.SHUT_RDWR)  # whoever waits in accept() is woken
+            self.listening.shutdown(socket.SHUT_RDWR)  # wakes the thread in accept()
         self.listening.close()
         for switch in list(self.switches):
             with suppress(OSError):
@@ -132,7 +134,7 @@ class _Door:
 
 
 class Controller:
-    """The application, running, as a context manager; there is one in a process."""
+    """The running application, as a context manager; one per process."""
 
     def __init__(self, service: Service, director: Director, flows: FlowTable) -> None:
         self.service = service
@@ -143,7 +145,7 @@ class Controller:
 
     @property
     def port(self) -> int:
-        """Where it listens."""
+        """TCP port of the listening socket."""
         return int(self._door.listening.getsockname()[1])
 
     def __enter__(self) -> Self:
@@ -165,7 +167,7 @@ class Controller:
             self.application.send_event(self.application.name, Tick())
 
     def __exit__(self, *_: object) -> None:
-        """Switches keep their rules."""
+        """Stops the controller; switches keep their rules."""
         self._over.set()
         self._door.close()
         for application in list(self._manager.applications.values()):

@@ -1,4 +1,4 @@
-"""What a balancer is to do, checked: the virtual address, the servers, the limits."""
+"""The checked settings of a balancer: the virtual address, the servers, the limits."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Health = Annotated[str, Field(pattern=r"^(auto|none|arp|icmp|tcp:[1-9][0-9]{0,4}
 
 MOST_SERVERS = 256
 MAGIC = 0x534A
-"""First 16 bits of all our cookies."""
+"""First 16 bits of all the balancers' cookies."""
 
 
 def _mac(text: str) -> str:
@@ -39,36 +39,39 @@ class Server(_Model):
     name: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,47}$")]
     address: IPv4Address
     port: int | str
-    """Number of the OpenFlow port, or its name."""
+    """Number or name of the OpenFlow port."""
     mac: Mac | None = None
-    """Without one it is asked for by ARP."""
+    """MAC address; asked for by ARP if it is not given."""
     weight: Annotated[int, Field(ge=1, le=65535)] = 1
     rate: Annotated[int, Field(gt=0)] | None = None
-    """Rate that its port's queue is emptied at, bit/s, for policies that want it."""
+    """Rate at which the port's queue is emptied, in bits per second, for policies that need it."""
     limit_packets: Annotated[int, Field(gt=0)] | None = None
     limit_bytes: Annotated[int, Field(gt=0)] | None = None
-    """What its port's queue holds at most, for policies that want it."""
+    """Capacity of the port's queue in bytes, for policies that need it; `limit_packets` in packets.
+    """
     backlog: str | None = None
-    """Where its port's backlog is read: `netlink:IF` or `wire:SOCKET:LINK`."""
+    """Source of the port's backlog: `netlink:IF` or `wire:SOCKET:LINK`."""
 
 
 class Limits(_Model):
-    """Bounds on everything that grows."""
+    """Limits of everything that grows."""
 
     flows: Annotated[int, Field(ge=1, le=1_000_000)] = 20_000
     """Flows with rules in the switch, two rules each."""
     remembered: Annotated[int, Field(ge=1, le=4_000_000)] = 100_000
-    """Flows whose server is known, with rules or without."""
+    """Flows with a known server, with or without rules."""
     pending: Annotated[int, Field(ge=1, le=100_000)] = 1024
     """Flows whose rules the switch has not confirmed."""
     client: Annotated[int, Field(ge=1)] = 4096
-    """Flows of one client with rules."""
+    """Flows with rules, per client."""
     packets: Annotated[int, Field(ge=1, le=100_000)] = 2000
-    """Packets a second that the switch sends us, by a meter where it has meters."""
+    """Packets per second from the switch to the controller; enforced by a meter if the switch has
+    meters.
+    """
 
 
 class Tls(_Model):
-    """How a switch proves who it is, and we to it; files in PEM."""
+    """PEM files with which controller and switch authenticate each other."""
 
     key: Path
     certificate: Path
@@ -82,11 +85,11 @@ class Listen(_Model):
     port: Annotated[int, Field(ge=0, le=65535)] = 6653
     tls: Tls | None = None
     datapaths: tuple[int, ...] = ()
-    """Datapath ids that are let in; none: whoever comes, on this machine."""
+    """Datapath identifiers of the switches that may connect; empty: any switch on this machine."""
 
     @property
     def local(self) -> bool:
-        """Whether nobody from outside this machine can connect."""
+        """Whether only this machine can connect."""
         return self.host in ("127.0.0.1", "::1", "localhost")
 
     @model_validator(mode="after")
@@ -101,10 +104,10 @@ class Listen(_Model):
 
 
 class Service(_Model):
-    """A balancer, whole."""
+    """All settings of a balancer."""
 
     address: IPv4Address
-    """The virtual address that clients speak to."""
+    """The virtual address to which clients send."""
     mac: Mac | None = None
     servers: Annotated[tuple[Server, ...], Field(min_length=1, max_length=MOST_SERVERS)]
     policy: str
@@ -112,29 +115,34 @@ class Service(_Model):
     affinity: Affinity = "none"
     affinity_seconds: Annotated[float, Field(gt=0, le=86_400)] = 300.0
     idle: Annotated[int, Field(ge=1, le=65_535)] = 30
-    """Seconds without a packet after which a flow's rules go."""
+    """Idle timeout of a flow's rules, in seconds."""
     unproved: Annotated[int, Field(ge=1, le=65_535)] = 3
-    """The same for a flow of which there was no second packet: what a SYN flood leaves behind."""
+    """Idle timeout of a flow without a second packet, in seconds; it removes the remains of a SYN
+    flood.
+    """
     table: Annotated[int, Field(ge=0, le=254)] = 0
     priority: Annotated[int, Field(ge=1, le=65_000)] = 30_000
-    """Of our lowest rule; the highest is 40 above."""
+    """Priority of the lowest rule; the highest is 40 above it."""
     number: Annotated[int, Field(ge=0, le=65_535)] | None = None
-    """Tells this balancer's rules from another's; by default made of the virtual address."""
+    """Number that distinguishes this balancer's rules from another's; by default derived from the
+    virtual address.
+    """
     health: Health = "auto"
     health_seconds: Annotated[float, Field(ge=0.1, le=3600)] = 1.0
     misses: Annotated[int, Field(ge=1, le=100)] = 3
-    """Probes without an answer until a server counts as down."""
+    """Unanswered probes after which a server counts as down."""
     health_from: Annotated[float, Field(ge=0)] = 0.0
-    """Time of the monotonic clock, in seconds, before which nobody is probed: servers whose MAC is
-    known count as up. For who knows that nothing can be answered before."""
+    """Time of the monotonic clock, in seconds, before which no server is probed: servers with a
+    known MAC address count as up. For callers that know that servers cannot answer earlier.
+    """
     counters_seconds: Annotated[float, Field(ge=0.1, le=3600)] = 1.0
-    """Between readings of ports' counters that are only shown."""
+    """Interval between readings of port counters, in seconds; the counters are only displayed."""
     stale_seconds: Annotated[float, Field(gt=0)] = 3.0
-    """Age at which a backlog is not to be believed any more."""
+    """Age from which a backlog is not used, in seconds."""
     limits: Limits = Limits()
     listen: Listen = Listen()
     state: Path | None = None
-    """Where flows are noted, so that they survive a restart of controller and switch both."""
+    """File of the flows, so that they survive a restart of both controller and switch."""
     dry_run: bool = False
 
     @model_validator(mode="after")
@@ -158,14 +166,14 @@ class Service(_Model):
 
     @property
     def own_mac(self) -> str:
-        """The virtual address's MAC: given, or made of it, locally administered."""
+        """MAC address of the virtual address: given, or derived and locally administered."""
         if self.mac is not None:
             return self.mac
         return "02:53:" + ":".join(f"{byte:02x}" for byte in self.address.packed)
 
     @property
     def cookie(self) -> int:
-        """Upper half of all our cookies; the lower half says what a rule is for."""
+        """Cookie of all rules without its lower 32 bits, which state the purpose of a rule."""
         number = self.number
         if number is None:
             number = zlib.crc32(self.address.packed) & 0xFFFF

@@ -1,4 +1,4 @@
-"""What a balancer does, to be looked at: plain data, a table for terminals, a page for browsers."""
+"""The status of a balancer as plain data, as a table for terminals, and as a page for browsers."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ if TYPE_CHECKING:
 
 Json = dict[str, Any]
 SHOWN = 12
-"""Choices that the page shows."""
+"""Number of choices on the page."""
 
 
 class Status:
-    """Takes looks at a balancer."""
+    """Reads the status of a balancer."""
 
     def __init__(self, application: LoadBalancer) -> None:
         self.application = application
@@ -37,7 +37,7 @@ class Status:
         self._rates: list[float | None] = []
 
     def look(self) -> Json:
-        """Everything that is to be seen, now."""
+        """Returns the whole status at this moment."""
         application = self.application
         director, service = application.director, application.service
         connection = application.connection
@@ -110,7 +110,7 @@ class Status:
         }
 
     def _sends(self, now: float) -> list[float | None]:
-        """What ports send, bit/s, between two readings of their counters."""
+        """Returns each port's sending rate in bits per second, from two counter readings."""
         with self._lock:
             counts = [seen.tx_bytes for seen in self.application.director.seen]
             then, before = self._before
@@ -135,7 +135,7 @@ NUMBERS = ("port", "chosen", "open", "sends", "backlog", "age")
 
 
 def rows(look: Json) -> list[list[str]]:
-    """A row a server, as texts."""
+    """Returns one row of texts per server."""
     out = []
     for server in look["servers"]:
         packets, size, age = (server[f"backlog_{n}"] for n in ("packets", "bytes", "age"))
@@ -157,13 +157,13 @@ def rows(look: Json) -> list[list[str]]:
 
 
 def columns(look: Json) -> list[str]:
-    """Those of which there is something to show: who looks at no queue has no backlogs."""
+    """Returns the names of the columns with content: policies without a reader have no backlogs."""
     reads = any(server["backlog_packets"] is not None for server in look["servers"])
     return [column for column in COLUMNS if reads or column not in ("backlog", "age")]
 
 
 def headline(look: Json) -> str:
-    """What it is and how it does, in a line."""
+    """Returns a summary in one line."""
     switch = "no switch" if look["switch"] is None else f"switch {look['switch']}"
     flows = look["flows"]
     p50 = look["decisions"]["seconds_p50"]
@@ -175,7 +175,7 @@ def headline(look: Json) -> str:
 
 
 def notes(look: Json) -> list[str]:
-    """What is out of the ordinary."""
+    """Returns notes on unusual conditions."""
     counts = look["counts"]
     told = [
         f"{counts[name]} {text}"
@@ -194,7 +194,7 @@ def notes(look: Json) -> list[str]:
 
 
 def choice_text(choice: Json) -> str:
-    """A choice in a line."""
+    """Describes a choice in one line."""
     age = f", read {duration(choice['age'])} before" if choice["age"] else ""
     seconds = choice["ago"]
     ago = duration(seconds) if seconds < 100 else f"{seconds / 60:.0f} min"
@@ -205,7 +205,7 @@ def choice_text(choice: Json) -> str:
 
 
 def render(look: Json) -> Group:
-    """The screen."""
+    """Returns the display for a terminal."""
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, header_style="bold")
     shown = columns(look)
     for column in shown:
@@ -233,7 +233,7 @@ th.n, td.n { text-align: right; } td { white-space: nowrap; } .wide { overflow-x
 
 
 def page(look: Json) -> str:
-    """The page."""
+    """Returns the HTML page."""
     shown = columns(look)
 
     def cells(texts: Sequence[str], tag: str = "td") -> str:
@@ -302,7 +302,7 @@ class Page:
                 self.wfile.write(data)
 
             def log_message(self, *_: Any) -> None:
-                """Says nothing."""
+                """Logs nothing."""
 
         try:
             self._server = _Server(("127.0.0.1", port), Handler)
@@ -311,7 +311,7 @@ class Page:
 
     @property
     def url(self) -> str:
-        """Where it is."""
+        """URL of the page."""
         return f"http://127.0.0.1:{self._server.server_address[1]}/"
 
     def __enter__(self) -> Self:

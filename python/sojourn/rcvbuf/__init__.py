@@ -1,8 +1,9 @@
-"""Receive buffers of running UDP servers, watched and adapted from outside.
+"""Monitors and adapts the receive buffers of running UDP servers from outside.
 
-`Tuner` follows the sockets of a program that knows nothing of it; `AdaptiveBuffer` looks after a
-socket of one's own; `restore` puts back what tuners that were killed had changed. What decides and
-what acts is Rust (`crates/rcvbuf`); here is what people and monitoring see of it.
+`Tuner` follows the sockets of an unmodified program. `AdaptiveBuffer` adapts a socket of the
+calling program. `restore` undoes the changes of tuners that were killed. The decisions and the
+actions are in Rust (`crates/rcvbuf`); this package contains the interface for users and for
+monitoring.
 """
 
 from __future__ import annotations
@@ -17,19 +18,21 @@ from sojourn.own.text import alone
 __all__ = ["POLICY", "AdaptiveBuffer", "Tuner", "restore", "state_folder"]
 
 POLICY = "elastic ready 8mb"
-"""The policy of a tuner. A size takes no memory until packets wait, so a first burst of some 3500
-full datagrams is met before anything is known of the server."""
+"""Default policy of a tuner. A larger size takes no memory until packets wait, so the buffer holds
+a first burst of about 3500 full datagrams before the tuner has measured the server.
+"""
 
 
 class Tuner:
-    """Watches the UDP sockets of running programs, and adapts their receive buffers.
+    """Monitors the UDP sockets of running programs and adapts their receive buffers.
 
-    Whose: a process and what it starts (`pid`), a unit of systemd (`unit`), whoever has a port
-    (`port` alone), or everybody on this machine (`everybody`, with `dry_run`); `port` beside one
-    of the others takes that port's sockets only. `policy` is one line, as for `BufferPolicy`. Times
-    are seconds, sizes bytes as the kernel counts them.
+    The sockets are those of a process and its children (`pid`), of a unit of systemd (`unit`), of
+    the process with a port (`port` alone), or of all processes on this machine (`everybody`, with
+    `dry_run`). `port` together with another selection limits it to sockets on that port. `policy`
+    is one line, as for `BufferPolicy`. Times are in seconds, sizes in bytes as the kernel counts
+    them.
 
-    A context manager: at its end every socket is as it was.
+    A context manager: its end restores all sockets.
     """
 
     def __init__(
@@ -65,22 +68,22 @@ class Tuner:
 
     @property
     def over(self) -> bool:
-        """Whether it has ended by itself, since the process that it follows has."""
+        """Whether the tuner has ended because the followed process has ended."""
         return self._tuner.over
 
     @property
     def recovered(self) -> list[dict[str, Any]]:
-        """What tuners that were killed had left changed, and what became of it."""
+        """Changes of killed tuners that this tuner found, with the result of undoing each."""
         found: list[dict[str, Any]] = json.loads(self._tuner.recovered)
         return found
 
     def snapshot(self) -> dict[str, Any]:
-        """What it knows: `sockets`, and what concerns all of them."""
+        """Returns the state of the tuner: `sockets`, and values that concern all sockets."""
         found: dict[str, Any] = json.loads(self._tuner.snapshot())
         return found
 
     def stop(self) -> list[dict[str, Any]]:
-        """Ends it and puts everything back; what became of each socket."""
+        """Ends the tuner and restores all sockets; returns the result for each socket."""
         found: list[dict[str, Any]] = json.loads(self._tuner.stop())
         return found
 
@@ -92,11 +95,11 @@ class Tuner:
 
 
 def restore(state: str | PathLike[str] | None = None) -> list[dict[str, Any]]:
-    """Puts back what tuners that were killed had changed; what became of each socket."""
+    """Undoes the changes of killed tuners; returns the result for each socket."""
     found: list[dict[str, Any]] = json.loads(rcvbuf_restore(state))
     return found
 
 
 def state_folder() -> str:
-    """Folder in which tuners keep what sockets were like."""
+    """Returns the folder in which tuners record the original settings of sockets."""
     return str(rcvbuf_state_folder())

@@ -1,4 +1,4 @@
-"""What to set, from what a tuner has seen of sockets: in words, and for machines."""
+"""Recommends settings from a tuner's measurements of sockets, in words and as JSON."""
 
 from __future__ import annotations
 
@@ -10,41 +10,45 @@ from sojourn.lab.wire.watch import octets
 
 RMEM_MAX = Path("/proc/sys/net/core/rmem_max")
 PATIENCE = 3.0
-"""Seconds after which a burst is none: the server is too slow (`patience` of `elastic`)."""
+"""Longest duration of a burst in seconds; beyond it the server is too slow (`patience` of
+`elastic`).
+"""
 GREATEST = 1 << 30
-"""Larger than what a program can ask for: `SO_RCVBUF` is an int, and the kernel doubles it."""
+"""Upper limit of recommended sizes, in bytes: `SO_RCVBUF` is an int, and the kernel doubles it."""
 SHOWN = 8
-"""Sockets that are told of."""
+"""Number of sockets in the output."""
 
 Verdict = Literal["enough", "larger", "too_slow", "unknown"]
 
 
 @dataclass(frozen=True)
 class Advice:
-    """What to do about one socket. Bytes are as the kernel counts, but for `so_rcvbuf`."""
+    """A recommendation for one socket. Bytes are as the kernel counts, except `so_rcvbuf`."""
 
     local: str
     process: str
     verdict: Verdict
     drops: dict[str, int]
-    """Packets by reason."""
+    """Dropped packets by reason."""
     bursts: int
     worst: int
     """Packets lost in the worst burst."""
     seconds: float
-    """Longest time without having caught up in which something was lost."""
+    """Longest period of losses during which the server had not caught up, in seconds."""
     held: int
     size: int | None
-    """What it has now."""
+    """Current size of the receive buffer in bytes."""
     before: int | None
-    """What it had before a tuner changed it; `None` if none has."""
+    """Size before a tuner changed it, in bytes; `None` if it is unchanged."""
     needed: tuple[int, int]
     so_rcvbuf: int | None
-    """What to give to `setsockopt`, if that would help; the kernel doubles it."""
+    """Recommended argument of `setsockopt` in bytes, if a larger buffer helps; the kernel doubles
+    it.
+    """
 
 
 def advise(socket: dict[str, Any]) -> Advice:
-    """About one socket of a snapshot."""
+    """Returns the recommendation for one socket of a snapshot."""
     need = socket["need"]
     seconds = need["longest"] / 1e9
     lost = socket["drops"]["buffer"]
@@ -73,7 +77,7 @@ def advise(socket: dict[str, Any]) -> Advice:
 
 
 def generous(size: int) -> int:
-    """The next of 64 KiB, 96 KiB, 128 KiB, 192 KiB, ... that is not below."""
+    """Rounds up to the next of 64 KiB, 96 KiB, 128 KiB, 192 KiB, ..."""
     step = 64 << 10
     while step < size:
         if step // 2 * 3 >= size:
@@ -83,7 +87,7 @@ def generous(size: int) -> int:
 
 
 class Seen:
-    """The last that was known of each socket, those included that are gone."""
+    """The last known state of each socket, including closed sockets."""
 
     def __init__(self, most: int = 4096) -> None:
         self._most = most
@@ -91,7 +95,7 @@ class Seen:
         self.last: dict[str, Any] | None = None
 
     def update(self, snapshot: dict[str, Any]) -> None:
-        """Takes in what a tuner knows; the longest unseen are forgotten."""
+        """Takes over a tuner's snapshot; drops the sockets that have been closed for longest."""
         self.last = snapshot
         for socket in snapshot["sockets"]:
             self._known.pop(socket["inode"], None)
@@ -100,17 +104,17 @@ class Seen:
             self._known.pop(next(iter(self._known)))
 
     def advice(self) -> list[Advice]:
-        """About all of them, those that lost most first."""
+        """Returns the recommendations for all sockets, largest losses first."""
         found = [advise(socket) for socket in self._known.values()]
         return sorted(found, key=lambda one: sum(one.drops.values()), reverse=True)
 
     def as_json(self) -> list[dict[str, Any]]:
-        """The same for machines."""
+        """Returns the recommendations as JSON."""
         return [asdict(one) for one in self.advice()]
 
 
 def rmem_max() -> int | None:
-    """What a program without rights may ask for."""
+    """Returns the largest buffer that an unprivileged program may request, in bytes."""
     try:
         return int(RMEM_MAX.read_text(encoding="ascii"))
     except (OSError, ValueError):
@@ -118,7 +122,7 @@ def rmem_max() -> int | None:
 
 
 def tell(seen: Seen, allowed: int | None) -> list[str]:
-    """What was seen and what to set, in lines for people; `allowed` is `net.core.rmem_max`."""
+    """Describes findings and recommendations in lines; `allowed` is `net.core.rmem_max`."""
     found = seen.advice()
     lines = []
     for one in found[:SHOWN]:
@@ -191,5 +195,5 @@ def _tell(one: Advice) -> list[str]:
 
 
 def _short(size: int) -> str:
-    """As most servers write it: `1536k`, `4m`."""
+    """Formats a size as most servers write it: `1536k`, `4m`."""
     return f"{size >> 20}m" if size % (1 << 20) == 0 else f"{size >> 10}k"

@@ -1,4 +1,4 @@
-"""What a tuner knows, for Prometheus: one page on this machine, while the tuner runs."""
+"""Exports a tuner's measurements to Prometheus, on a local page, while the tuner runs."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ if TYPE_CHECKING:
 
 PREFIX = "sojourn_rcvbuf_"
 CONNECTIONS = 4
-"""Scrapes at a time; more are turned away."""
+"""Simultaneous scrapes; further connections are refused."""
 PATIENCE = 5.0
-"""Seconds that a client may take to ask."""
+"""Time limit for a client's request, in seconds."""
 LABELS = ("local", "process", "pid", "unit", "container", "socket")
 
 
 class NoMetrics(RuntimeError):
-    """What serves metrics is not installed."""
+    """The package that serves metrics is not installed."""
 
 
 def families(snapshot: dict[str, Any]) -> Iterator[Metric]:
-    """The metrics of one moment."""
+    """Yields the metrics of one snapshot."""
     from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 
     sockets = snapshot["sockets"]
@@ -95,7 +95,7 @@ def _labels(one: dict[str, Any]) -> list[str]:
 
 
 def page(snapshot: dict[str, Any]) -> bytes:
-    """The page that a scrape gets."""
+    """Returns the response to a scrape."""
     from prometheus_client import CollectorRegistry, generate_latest
     from prometheus_client.registry import Collector
 
@@ -109,9 +109,9 @@ def page(snapshot: dict[str, Any]) -> bytes:
 
 
 def address(text: str) -> tuple[str, int]:
-    """`9441` or `127.0.0.1:9441` or `[::1]:9441`; this machine unless it says otherwise.
+    """Parses `9441`, `127.0.0.1:9441` or `[::1]:9441`; the default address is this machine.
 
-    Raises `ValueError` with what was found and what is allowed.
+    Raises `ValueError` with the text and the allowed forms.
     """
     host, colon, port = text.rpartition(":")
     host = host.strip("[]") if colon else "127.0.0.1"
@@ -176,7 +176,7 @@ class Server:
                     room.release()
 
             def handle_error(self, *_: Any) -> None:
-                """A client that breaks off is no matter of ours."""
+                """Ignores clients that break off."""
 
         self._listener = Listener(where, Handler)
         self._thread = threading.Thread(
@@ -185,7 +185,7 @@ class Server:
 
     @property
     def address(self) -> str:
-        """Where it listens."""
+        """Address and port of the listening socket."""
         host, port = self._listener.server_address[:2]
         text = str(host)
         return f"[{text}]:{port}" if ":" in text else f"{text}:{port}"

@@ -1,4 +1,4 @@
-"""A live view of followed sockets in the terminal: occupancy, size, drops, and why."""
+"""A live view of followed sockets in the terminal: occupancy, size, drops, and reasons."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from rich.text import Text
 from sojourn.lab.wire.watch import octets, sparkline
 
 FRAME = 7
-"""Lines of the screen that are not rows."""
+"""Lines of the screen in addition to the rows."""
 NARROW = 90
-"""Columns of a terminal below which numbers are all that there is room for."""
+"""Width of a terminal in columns below which the view shows numbers only."""
 QUARTERS = 4
-"""Moments of the sparkline in a second."""
+"""Columns of the sparkline per second."""
 
 
 class View:
-    """What is seen of a tuner, look after look."""
+    """The view of a tuner, updated with each snapshot."""
 
     def __init__(self, title: str, *, dry_run: bool = False) -> None:
         self.title = title
@@ -28,11 +28,11 @@ class View:
         self.snapshot: dict[str, Any] = {"sockets": []}
 
     def update(self, snapshot: dict[str, Any]) -> None:
-        """Takes in what a tuner knows."""
+        """Takes over a tuner's snapshot."""
         self.snapshot = snapshot
 
     def render(self, width: int, height: int) -> Group:
-        """The screen, for a terminal of this size."""
+        """Returns the view for a terminal of this size."""
         now = self.snapshot
         wide = width >= NARROW
         space = (0, 1) if wide else (0, 1, 0, 0)
@@ -105,7 +105,7 @@ class View:
 
 
 def _chosen(sockets: list[dict[str, Any]], most: int) -> list[dict[str, Any]]:
-    """As many as there is room for, in their order: those with the most drops and the most held."""
+    """Returns the `most` sockets with the most drops and the highest peaks, in their order."""
     if len(sockets) <= most:
         return sockets
     ranked = sorted(
@@ -116,7 +116,7 @@ def _chosen(sockets: list[dict[str, Any]], most: int) -> list[dict[str, Any]]:
 
 
 def lines(snapshot: dict[str, Any]) -> list[str]:
-    """What concerns all sockets and is worth saying."""
+    """Returns notes that concern all sockets."""
     said = [note["text"] for note in snapshot.get("notes", [])]
     if snapshot.get("left_out"):
         said.append(f"{snapshot['left_out']} sockets are left out: --sockets is the limit")
