@@ -1,8 +1,8 @@
-//! A log-linear histogram of whole numbers, for percentiles and distribution functions.
+//! A log-linear histogram of integers, for percentiles and distribution functions.
 //!
-//! 256 bins to the octave: below 512 every value has a bin of its own, above it a bin is at most
-//! 1/256 (0.4 %) of its values wide. Counts, least, greatest value and the moments are exact.
-//! Recording costs two loads and an addition, and only the octaves in use take memory (2 KiB each).
+//! 256 bins per octave: each value below 512 has its own bin; above 512 the width of a bin is at
+//! most 1/256 (0.4 %) of its values. Counts, least value, greatest value and moments are exact.
+//! Recording costs two loads and an addition, and only used octaves take memory (2 KiB each).
 
 use crate::moments::Moments;
 
@@ -14,7 +14,7 @@ const UNUSED: u8 = u8::MAX;
 /// Counts of values from 0 to 2^64 - 1.
 #[derive(Clone, Debug)]
 pub struct Histogram {
-    /// Where the octave's bins stand among `counts`, in units of an octave.
+    /// Position of each octave's bins in `counts`, in octaves.
     slot: [u8; OCTAVES],
     counts: Vec<u64>,
     moments: Moments,
@@ -23,11 +23,11 @@ pub struct Histogram {
 /// One bin with its count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Bin {
-    /// Least value that falls in it.
+    /// Least value of the bin.
     pub low: u64,
-    /// Greatest value that falls in it.
+    /// Greatest value of the bin.
     pub high: u64,
-    /// Number of values in it.
+    /// Number of values in the bin.
     pub count: u64,
 }
 
@@ -38,10 +38,10 @@ impl Default for Histogram {
 }
 
 impl Histogram {
-    /// A bin's width relative to the values in it is at most this.
+    /// Largest width of a bin relative to its values.
     pub const RESOLUTION: f64 = 1.0 / BINS as f64;
 
-    /// An empty histogram.
+    /// Returns an empty histogram.
     pub fn new() -> Self {
         Self { slot: [UNUSED; OCTAVES], counts: Vec::new(), moments: Moments::default() }
     }
@@ -50,8 +50,8 @@ impl Histogram {
     #[inline]
     pub fn record(&mut self, value: u64) {
         let octave = (value | (BINS as u64 - 1)).ilog2() + 1 - BITS;
-        // In octaves above the first the top bit is implied, so half of `sub` would be idle: the
-        // first octave takes 0..256, the next 256..512 with width 1, then 512..1024 with width 2.
+        // In octaves above the first, the top bit is implied, so half of `sub` would be unused. The
+        // first octave covers 0..256, the next 256..512 with width 1, then 512..1024 with width 2.
         let shift = octave.saturating_sub(1);
         let sub = ((value >> shift) as usize) & (BINS - 1);
         let mut slot = self.slot[octave as usize];
@@ -70,18 +70,18 @@ impl Histogram {
         slot
     }
 
-    /// Forgets everything, keeping the memory.
+    /// Removes all values, but keeps the memory.
     pub fn clear(&mut self) {
         self.counts.fill(0);
         self.moments = Moments::default();
     }
 
-    /// Number of values, their mean, deviation, least and greatest.
+    /// Returns the number of values, their mean, deviation, least and greatest value.
     pub fn moments(&self) -> &Moments {
         &self.moments
     }
 
-    /// Bins that are not empty, by rising value.
+    /// Returns the bins with values, in ascending order.
     pub fn bins(&self) -> impl Iterator<Item = Bin> + '_ {
         (0..OCTAVES).filter(|&o| self.slot[o] != UNUSED).flat_map(move |octave| {
             let counts = &self.counts[usize::from(self.slot[octave]) * BINS..][..BINS];
@@ -94,8 +94,8 @@ impl Histogram {
         })
     }
 
-    /// The value below or at which a share `q` of the values lies (nearest rank), linear within its
-    /// bin and never outside the least and greatest value; NaN if there is no value.
+    /// Returns the `q`-quantile (nearest rank), interpolated linearly within its bin and limited to
+    /// the least and greatest value; NaN without values.
     pub fn quantile(&self, q: f64) -> f64 {
         let n = self.moments.count();
         if n == 0 {

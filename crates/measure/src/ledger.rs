@@ -1,18 +1,19 @@
-//! Double-entry bookkeeping of packets: what went in is out, or inside, or lost with a reason.
+//! Double-entry bookkeeping of packets: each packet that entered has left, is inside, or was lost
+//! for a stated reason.
 //!
-//! A link counts the packets that pass it in its own ledger; the accounts of flows are the other side. The
-//! two are the only source of every count in a record. Nothing is ever reset: what happened after the
+//! Each link counts its packets in its own ledger; the accounts of flows are the other side. The
+//! two are the only source of all counts in a record. Counts are never reset: the count after the
 //! warm-up is the difference of two copies.
 
 use std::fmt;
 use std::ops::{Add, AddAssign, Sub};
 
-/// Packets and their bytes.
+/// Number of packets and of their bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Count {
     /// Number of packets.
     pub packets: u64,
-    /// Number of bytes in them.
+    /// Number of bytes in these packets.
     pub bytes: u64,
 }
 
@@ -51,36 +52,36 @@ impl std::iter::Sum for Count {
     }
 }
 
-/// What happened to the packets of one flow in one direction.
+/// Counts of the packets of one flow in one direction.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FlowAccount {
-    /// Handed to the network by its host.
+    /// Packets that the sending host passed to the network.
     pub sent: Count,
-    /// Copied by lines.
+    /// Packets duplicated on lines.
     pub duplicated: Count,
-    /// Dropped by queues.
+    /// Packets dropped by queues.
     pub dropped: Count,
-    /// Lost on lines, or given up by transmitters.
+    /// Packets lost on lines, or abandoned by transmitters.
     pub lost: Count,
-    /// Taken by the other host.
+    /// Packets taken by the receiving host.
     pub received: Count,
 }
 
 impl FlowAccount {
-    /// What the books say is in the network.
+    /// Returns the packets in the network according to the account.
     pub fn in_network(&self) -> Count {
         self.sent + self.duplicated - self.dropped - self.lost - self.received
     }
 }
 
-/// Books that do not balance: a bug in the simulator, never a property of the scenario.
+/// An account that does not balance: a bug in the simulator, never a property of the scenario.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Imbalance {
-    /// Which account.
+    /// Name of the account.
     pub account: String,
-    /// What the books say.
+    /// Count according to the account.
     pub booked: Count,
-    /// What was found.
+    /// Count found.
     pub found: Count,
 }
 
@@ -97,10 +98,10 @@ impl fmt::Display for Imbalance {
 
 impl std::error::Error for Imbalance {}
 
-/// Compares the books with what was found.
+/// Compares an account with the count found.
 ///
 /// # Errors
-/// The imbalance, if there is one.
+/// The imbalance, if the counts differ.
 pub fn balance(
     account: impl FnOnce() -> String,
     booked: Count,

@@ -1,14 +1,14 @@
-//! How many packets a port loses in a row.
+//! Runs of consecutive packet losses at a port.
 //!
 //! A loss event begins with the first packet dropped and ends when the next arriving packet is
-//! accepted; its length is the number of packets dropped in between. Packets that a discipline takes
-//! out of its queue count like refused ones.
+//! accepted; its length is the number of packets dropped in between. Packets that a discipline
+//! drops from its queue count like packets that it rejects.
 
-/// The distribution of loss events by length.
+/// Distribution of loss events by length.
 #[derive(Clone, Debug, Default)]
 pub struct LossRuns {
     current: u64,
-    /// Number of events of length 1, 2, ...; the last holds all longer ones.
+    /// Numbers of events of length 1, 2, ...; the last entry counts all longer ones.
     counts: Vec<u64>,
     events: u64,
     packets: u64,
@@ -16,17 +16,17 @@ pub struct LossRuns {
     greatest: u64,
 }
 
-/// Events longer than this are counted together.
+/// Events of at least this length are counted together.
 pub const LONGEST: usize = 4096;
 
 impl LossRuns {
-    /// A packet was dropped.
+    /// Records a dropped packet.
     #[inline]
     pub fn dropped(&mut self) {
         self.current += 1;
     }
 
-    /// An arriving packet was accepted.
+    /// Records that an arriving packet was accepted.
     #[inline]
     pub fn accepted(&mut self) {
         if self.current > 0 {
@@ -48,12 +48,12 @@ impl LossRuns {
         self.greatest = self.greatest.max(n);
     }
 
-    /// Forgets the events that have ended; the one going on is kept.
+    /// Removes the events that have ended; keeps the one in progress.
     pub fn clear(&mut self) {
         *self = Self { current: self.current, ..Self::default() };
     }
 
-    /// Adds the events of another port that have ended.
+    /// Adds the ended events of another port.
     pub fn merge(&mut self, other: &Self) {
         if self.counts.len() < other.counts.len() {
             self.counts.resize(other.counts.len(), 0);
@@ -67,28 +67,28 @@ impl LossRuns {
         self.greatest = self.greatest.max(other.greatest);
     }
 
-    /// Number of loss events that have ended.
+    /// Returns the number of ended loss events.
     pub fn events(&self) -> u64 {
         self.events
     }
 
-    /// Mean length; NaN if there was none.
+    /// Returns the mean length in packets; NaN without events.
     pub fn mean(&self) -> f64 {
         self.packets as f64 / self.events as f64
     }
 
-    /// Standard deviation of the length; NaN if there was none.
+    /// Returns the standard deviation of the length in packets; NaN without events.
     pub fn deviation(&self) -> f64 {
         let mean = self.mean();
         (self.squares as f64 / self.events as f64 - mean * mean).max(0.0).sqrt()
     }
 
-    /// Length of the longest.
+    /// Returns the greatest length in packets.
     pub fn greatest(&self) -> u64 {
         self.greatest
     }
 
-    /// Lengths that occurred, with their number.
+    /// Returns the lengths that occurred, with their numbers of events.
     pub fn lengths(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
         self.counts.iter().enumerate().filter(|&(_, &n)| n > 0).map(|(i, &n)| (i as u64 + 1, n))
     }

@@ -1,8 +1,9 @@
 //! The registry of metrics: unit, direction, label, smallest difference of interest and definition
-//! of each, once. Docs, reports, comparisons and `explain` are made from this.
+//! of each metric. Documentation, reports, comparisons and `explain` are generated from it.
 //!
-//! Everything is counted after the warm-up and up to the run's end. Means include zeros. A metric of
-//! the run without a group's or link's name is the bottleneck's, or the sum over all flows.
+//! All metrics cover the time from the end of the warm-up to the run's end. Means include zeros. A
+//! metric of the run without the name of a group or link belongs to the bottleneck, or is the sum
+//! over all flows.
 
 use serde::Serialize;
 
@@ -14,11 +15,11 @@ pub enum Better {
     Lower,
     /// More is better.
     Higher,
-    /// Neither: the metric describes a run and does not judge it.
+    /// Neither: the metric describes a run, but does not rate it.
     Neutral,
 }
 
-/// Those who notice a metric's change.
+/// Users who notice a change of a metric.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Felt {
@@ -30,69 +31,72 @@ pub enum Felt {
     Operator,
     /// A client of a replicated store.
     StoreClient,
-    /// Nobody: it describes the run.
+    /// None: the metric describes the run.
     Nobody,
 }
 
-/// The form in which a metric is recorded.
+/// Form in which a metric is recorded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Form {
-    /// One number of a whole run, a link, a group or a flow.
+    /// One number for a whole run, a link, a group or a flow.
     Number,
-    /// A distribution; its mean and percentiles are metrics of their own.
+    /// A distribution; its mean and percentiles are separate metrics.
     Distribution,
     /// Values over time only.
     Series,
-    /// A value of each row of a table, never of a whole run.
+    /// A value for each row of a table, never for a whole run.
     Row,
 }
 
-/// The smallest difference of interest: a smaller one matters to nobody, however sure it is.
+/// Smallest difference of interest: smaller differences are irrelevant in practice, even if they
+/// are statistically certain.
 ///
-/// It is `share` of the value compared with, and at least `absolute` in the metric's unit.
+/// The larger of `share` of the reference value and `absolute` in the metric's unit.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Interest {
-    /// Share of the value.
+    /// Share of the reference value.
     pub share: f64,
     /// Least difference in the metric's unit.
     pub absolute: f64,
-    /// Origin of the two numbers.
+    /// Source of the two numbers.
     pub source: &'static str,
 }
 
 /// One metric.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Metric {
-    /// Its name: a column's name, without the group or link before the last point.
+    /// Name: a column's name without the group or link before the last point.
     pub name: &'static str,
-    /// Its subject: the `run`, a `link`, a shared `medium`, a `flow` (and groups of them), a `balancer`, a `store`,
-    /// a `server` and its receive buffers; `series` only; the `monitor`'s series of flows; a `text` or number that identifies a row.
+    /// Subject: the `run`, a `link`, a shared `medium`, a `flow` (and groups of flows), a
+    /// `balancer`, a `store`, a `server` with its receive buffers; `series` for metrics of time
+    /// series only; `monitor` for the monitor's series of flows; `text` for a text or number that
+    /// identifies a row.
     pub of: &'static str,
-    /// Its unit: `s`, `bit/s`, `B`, `1/min`, `1`; empty for texts.
+    /// Unit: `s`, `bit/s`, `B`, `1/min`, `1`; empty for texts.
     pub unit: &'static str,
-    /// The direction in which it is better.
+    /// Direction in which the metric is better.
     pub better: Better,
-    /// Those who notice its change.
+    /// Users who notice a change of the metric.
     pub felt: Felt,
-    /// The smallest difference of interest.
+    /// Smallest difference of interest.
     pub interest: Interest,
-    /// Its name in sentences and on axes.
+    /// Name in sentences and on axes.
     pub label: &'static str,
-    /// What it is, in one sentence.
+    /// Definition in one sentence.
     pub definition: &'static str,
-    /// The form in which it is recorded.
+    /// Form in which the metric is recorded.
     pub form: Form,
-    /// Whether it is a part of a whole, shown in percent.
+    /// Whether it is a share of a whole, shown in percent.
     pub percent: bool,
-    /// Whether tables omit it where it is zero.
+    /// Whether tables omit it if it is zero.
     pub rare: bool,
     /// Whether a group's value is the sum over its flows.
     pub sum: bool,
-    /// Further subjects: the `run`, for all flows together; a `store`, for its connections; a `server`, for its
-    /// messages.
+    /// Further subjects: the `run`, for all flows together; a `store`, for its connections; a
+    /// `server`, for its messages.
     pub also_of: &'static [&'static str],
-    /// The applications whose flows have it; empty if all have.
+    /// Applications whose flows have the metric; empty if all have it.
     pub apps: &'static [&'static str],
 }
 
@@ -167,8 +171,8 @@ macro_rules! metrics {
     };
 }
 
-/// All metrics, in blocks that share subject, direction, those who notice, and smallest difference:
-/// `name unit label definition { exceptions }`.
+/// All metrics, in blocks with the same subject, direction, users and smallest difference: `name
+/// unit label definition { exceptions }`.
 pub const METRICS: &[Metric] = metrics! {
     "run" Neutral Nobody ANY {
         "measured" "s" "time measured" "Simulated time from the end of the warm-up to the end of the run."
@@ -505,8 +509,8 @@ pub const METRICS: &[Metric] = metrics! {
     }
 };
 
-/// The metric that a column shows: what follows the last point of its name. Columns of a policy's
-/// internal state, `<link>.state.<name>`, show no metric: the kernel's code defines them.
+/// Returns the metric of a column: the part of its name after the last point. Columns of a policy's
+/// internal state, `<link>.state.<name>`, have no metric: the kernel's code defines them.
 pub fn of_column(column: &str) -> Option<&'static Metric> {
     let name = column.rsplit('.').next()?;
     METRICS.iter().find(|m| m.name == name)

@@ -1,6 +1,6 @@
-//! Mean and deviation: exact for whole numbers, Welford's for real ones.
+//! Mean and deviation: exact for integers, by Welford's method for real numbers.
 
-/// Exact moments of whole numbers below 2^48 (78 hours in nanoseconds), up to 2^32 of them.
+/// Exact moments of up to 2^32 integers below 2^48 (78 hours in nanoseconds).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Moments {
     count: u64,
@@ -22,7 +22,7 @@ impl Moments {
     pub fn add(&mut self, value: u64) {
         self.count += 1;
         self.sum += u128::from(value);
-        // Sums wrap only beyond the stated range, where the deviation (never the mean) suffers.
+        // Sums wrap only beyond the stated range; then only the deviation is wrong, never the mean.
         self.squares = self.squares.wrapping_add(u128::from(value) * u128::from(value));
         self.least = self.least.min(value);
         self.greatest = self.greatest.max(value);
@@ -37,37 +37,38 @@ impl Moments {
         self.greatest = self.greatest.max(other.greatest);
     }
 
-    /// How many values.
+    /// Returns the number of values.
     pub fn count(&self) -> u64 {
         self.count
     }
 
-    /// Their sum.
+    /// Returns the sum of the values.
     pub fn sum(&self) -> u128 {
         self.sum
     }
 
-    /// The least (`u64::MAX` if there is none).
+    /// Returns the least value; `u64::MAX` without values.
     pub fn least(&self) -> u64 {
         self.least
     }
 
-    /// The greatest (0 if there is none).
+    /// Returns the greatest value; 0 without values.
     pub fn greatest(&self) -> u64 {
         self.greatest
     }
 
-    /// The mean; NaN if there is no value.
+    /// Returns the mean; NaN without values.
     pub fn mean(&self) -> f64 {
         if self.count == 0 { f64::NAN } else { self.sum as f64 / self.count as f64 }
     }
 
-    /// The variance of these values (divided by their number); NaN if there is none.
+    /// Returns the population variance (sum of squares divided by the number of values); NaN
+    /// without values.
     pub fn variance(&self) -> f64 {
         if self.count == 0 {
             return f64::NAN;
         }
-        // Squares around the whole part of the mean, so that nothing cancels.
+        // Squares around the integer part of the mean, which avoids cancellation.
         let n = u128::from(self.count);
         let centre = self.sum / n;
         let rest = self.sum - centre * n;
@@ -77,7 +78,7 @@ impl Moments {
         (around as f64 / n as f64 - offset * offset).max(0.0)
     }
 
-    /// The standard deviation.
+    /// Returns the population standard deviation; NaN without values.
     pub fn deviation(&self) -> f64 {
         self.variance().sqrt()
     }
@@ -101,29 +102,30 @@ impl Welford {
         self.squares += delta * (value - self.mean);
     }
 
-    /// How many values.
+    /// Returns the number of values.
     pub fn count(&self) -> u64 {
         self.count
     }
 
-    /// The mean; NaN if there is no value.
+    /// Returns the mean; NaN without values.
     pub fn mean(&self) -> f64 {
         if self.count == 0 { f64::NAN } else { self.mean }
     }
 
-    /// The variance of these values (divided by their number); NaN if there is none.
+    /// Returns the population variance (sum of squares divided by the number of values); NaN
+    /// without values.
     pub fn variance(&self) -> f64 {
         if self.count == 0 { f64::NAN } else { self.squares / self.count as f64 }
     }
 
-    /// The standard deviation.
+    /// Returns the population standard deviation; NaN without values.
     pub fn deviation(&self) -> f64 {
         self.variance().sqrt()
     }
 }
 
-/// Jain's index of fairness, (sum x)^2 / (n sum x^2): 1 if all are equal, 1/n if one has all. NaN
-/// for no value, and for nothing but zeros.
+/// Returns Jain's index of fairness, (sum x)^2 / (n sum x^2): 1 if all values are equal, 1/n if
+/// only one is not 0. NaN without values, and if all are 0.
 pub fn jain(values: impl IntoIterator<Item = f64>) -> f64 {
     let (mut n, mut sum, mut squares) = (0.0, 0.0, 0.0);
     for x in values {

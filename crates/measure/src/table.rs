@@ -1,11 +1,11 @@
-//! The tables that a run's record consists of: named, typed columns with units.
+//! Tables of a run's record: named, typed columns with units.
 
 /// The values of one column.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Values {
-    /// Real numbers; NaN stands for "not measured".
+    /// Real numbers; NaN means "not measured".
     Real(Vec<f64>),
-    /// Whole numbers.
+    /// Integers.
     Integer(Vec<i64>),
     /// Texts.
     Text(Vec<String>),
@@ -14,7 +14,7 @@ pub enum Values {
 }
 
 impl Values {
-    /// Number of rows.
+    /// Returns the number of rows.
     pub fn len(&self) -> usize {
         match self {
             Self::Real(v) => v.len(),
@@ -24,7 +24,7 @@ impl Values {
         }
     }
 
-    /// Whether there are no rows.
+    /// Returns whether there are no rows.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -33,18 +33,18 @@ impl Values {
 /// One column.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Column {
-    /// Its name, as in the metrics reference.
+    /// Name, as in the reference of metrics.
     pub name: String,
-    /// Its unit (`s`, `bit/s`, `B`, `1`), empty for texts.
+    /// Unit (`s`, `bit/s`, `B`, `1`); empty for texts.
     pub unit: &'static str,
-    /// Its values.
+    /// Values.
     pub values: Values,
 }
 
-/// One table of a record; all columns have the same length.
+/// A table of a record; all columns have the same length.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Table {
-    /// The columns in order.
+    /// Columns in order.
     pub columns: Vec<Column>,
 }
 
@@ -52,7 +52,8 @@ impl Table {
     /// Appends a column.
     ///
     /// # Panics
-    /// If its length differs from the columns' already there, or its name is taken.
+    /// Panics if the column's length differs from that of the existing columns, or its name exists
+    /// already.
     pub fn push(&mut self, name: impl Into<String>, unit: &'static str, values: Values) {
         let name = name.into();
         if let Some(first) = self.columns.first() {
@@ -62,12 +63,12 @@ impl Table {
         self.columns.push(Column { name, unit, values });
     }
 
-    /// The column called `name`.
+    /// Returns the column with this name.
     pub fn column(&self, name: &str) -> Option<&Column> {
         self.columns.iter().find(|c| c.name == name)
     }
 
-    /// Number of rows.
+    /// Returns the number of rows.
     pub fn rows(&self) -> usize {
         self.columns.first().map_or(0, |c| c.values.len())
     }

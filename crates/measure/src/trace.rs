@@ -1,38 +1,39 @@
-//! A 128-bit hash of everything that happened to packets, in order.
+//! A 128-bit hash of all packet events, in order.
 //!
-//! Two runs are the same run if their hashes are equal. The mixing is our own, in wrapping 64-bit
-//! arithmetic only, so it is the same on every platform. Each step is a bijection of the state, hence
-//! two traces that have once parted cannot meet again except by a later collision of chance.
+//! Two runs are identical if their hashes are equal. The mixing function is this project's own. It
+//! uses only wrapping 64-bit arithmetic, so it gives the same result on every platform. Each step
+//! is a bijection of the state, so the hashes of two traces that differ stay different except by a
+//! chance collision.
 
-/// What happened to a packet. The numbers are part of the hash.
+/// Kind of packet event. The numbers are part of the hash.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Kind {
-    /// A host handed it to the network.
+    /// A host passed the packet to the network.
     Sent = 1,
-    /// It came to a queue; that it left the link before, if any, goes without saying.
+    /// The packet arrived at a queue. This also implies that it left the previous link, if any.
     Offered = 2,
     /// Its transmission began.
     Departed = 3,
-    /// A queue dropped it; the verdict says why.
+    /// A queue dropped it; the verdict is the reason.
     Dropped = 4,
-    /// A queue set CE on it; the verdict says why.
+    /// A queue set CE on it; the verdict is the reason.
     Marked = 5,
     /// An impairment of the link lost it.
     Lost = 6,
-    /// An impairment of the link copied it.
+    /// An impairment of the link duplicated it.
     Duplicated = 7,
     /// An impairment of the link flipped one of its bits.
     Corrupted = 8,
-    /// Its host took it.
+    /// Its destination host received it.
     Received = 9,
-    /// Its host threw it away: damaged, or for a connection that is gone.
+    /// Its destination host discarded it: it was damaged, or belonged to a closed connection.
     Discarded = 10,
-    /// A transmitter gave it up: the shared medium was busy at every attempt.
+    /// A transmitter gave up sending it: the shared medium was busy at every attempt.
     Abandoned = 11,
 }
 
-/// The hash, fed with packet events in the order in which they happen.
+/// The hash, updated with packet events in their order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TraceHash {
     a: u64,
@@ -40,7 +41,8 @@ pub struct TraceHash {
     events: u64,
 }
 
-// Odd multipliers with well-spread bits: the golden ratio's and the square root of 3's fractions.
+// Odd multipliers with well-distributed bits: fractions of the golden ratio and of the square root
+// of 3.
 const K0: u64 = 0x9e37_79b9_7f4a_7c15;
 const K1: u64 = 0xbb67_ae85_84ca_a73b;
 
@@ -51,13 +53,13 @@ impl Default for TraceHash {
 }
 
 impl TraceHash {
-    /// The hash of nothing.
+    /// Returns the hash of an empty trace.
     pub fn new() -> Self {
         Self { a: K0, b: K1, events: 0 }
     }
 
     /// Adds one event: `time` in nanoseconds, `place` the number of the link or host, `packet` the
-    /// packet's number, `size` its length in bytes, `verdict` the reason where there is one.
+    /// packet's number, `size` its length in bytes, `verdict` the reason, if any.
     #[inline]
     pub fn add(&mut self, time: u64, place: u32, kind: Kind, packet: u64, size: u32, verdict: u8) {
         // Sizes stay below 2^24: the simulator's frames are at most 64 KiB.
@@ -73,12 +75,12 @@ impl TraceHash {
         self.events += 1;
     }
 
-    /// Number of events added.
+    /// Returns the number of events added.
     pub fn events(&self) -> u64 {
         self.events
     }
 
-    /// The hash of what was added so far.
+    /// Returns the hash of the events so far.
     pub fn value(&self) -> u128 {
         let (mut a, mut b) = (self.a ^ self.events, self.b);
         for _ in 0..4 {

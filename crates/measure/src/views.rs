@@ -2,14 +2,15 @@
 
 use serde::Serialize;
 
-/// A selection of metrics, such as those that a run's summary shows of a link.
+/// A selection of metrics, such as the metrics of a link in a run's summary.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct View {
-    /// Its name; views of several kinds of groups share one.
+    /// Name of the view; views for several kinds of groups share one name.
     pub name: &'static str,
-    /// The metric by which a group of this kind is known; empty if the view is not about kinds.
+    /// Metric that identifies a group of this kind; empty if the view does not depend on the kind.
     pub sign: &'static str,
-    /// Names of metrics, each with the short label that the view uses in place of the registry's.
+    /// Names of metrics, each with a short label that replaces the registry's label in this view;
+    /// empty keeps the registry's.
     pub metrics: &'static [(&'static str, &'static str)],
 }
 
@@ -137,8 +138,8 @@ pub const VIEWS: &[View] = views! {
     "compare.group" if "fct_mean" { "fct_mean" "fct_p95" }
     "compare.group" if "responsiveness_08" { "responsiveness_08" "probe_added" }
     "compare.series" { "last_sojourn" "throughput" }
-    // The metric that a group's users notice first comes first; a group is of the first kind that fits.
-    // `compare` asks by default about the first kind that a scenario has.
+    // The metric that a group's users notice first comes first. A group belongs to the first kind
+    // that fits. By default, `compare` uses the first kind in a scenario.
     "felt" if "mos" { "mos" "delay_p99" }
     "felt" if "page_mean" { "page_p95" }
     "felt" if "fct_mean" { "fct_p95" }

@@ -1,6 +1,6 @@
-//! Mean and deviation over time of a value that changes in steps, such as a queue's length.
+//! Time-weighted mean and deviation of a value that changes in steps, such as a queue's length.
 
-/// A step function's integral and its square's, exact.
+/// Exact integrals of a step function and of its square.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TimeWeighted {
     value: u64,
@@ -12,12 +12,12 @@ pub struct TimeWeighted {
 }
 
 impl TimeWeighted {
-    /// The function has `value` from `now` on.
+    /// Returns a function with this `value` from `now` on.
     pub fn new(now: u64, value: u64) -> Self {
         Self { value, since: now, start: now, integral: 0, squares: 0, greatest: value }
     }
 
-    /// From `now` on it has another value.
+    /// Sets the value from `now` on.
     #[inline]
     pub fn set(&mut self, now: u64, value: u64) {
         self.advance(now);
@@ -34,34 +34,34 @@ impl TimeWeighted {
         self.since = now;
     }
 
-    /// Forgets what was before `now`; the value stays.
+    /// Discards the history before `now`; the value stays.
     pub fn restart(&mut self, now: u64) {
         *self = Self::new(now, self.value);
     }
 
-    /// Its value now.
+    /// Returns the present value.
     pub fn value(&self) -> u64 {
         self.value
     }
 
-    /// When it was last set.
+    /// Returns the time of the last change.
     pub fn since(&self) -> u64 {
         self.since
     }
 
-    /// Its greatest value.
+    /// Returns the greatest value.
     pub fn greatest(&self) -> u64 {
         self.greatest
     }
 
-    /// Its integral up to `now`, in value times nanoseconds.
+    /// Returns the integral up to `now`, in value times nanoseconds.
     pub fn integral(&self, now: u64) -> u128 {
         let mut end = *self;
         end.advance(now);
         end.integral
     }
 
-    /// Mean over the time up to `now`; the value itself if no time has passed.
+    /// Returns the mean over the time up to `now`; the present value if no time has passed.
     pub fn mean(&self, now: u64) -> f64 {
         match now - self.start {
             0 => self.value as f64,
@@ -69,7 +69,7 @@ impl TimeWeighted {
         }
     }
 
-    /// Standard deviation over the time up to `now`.
+    /// Returns the standard deviation over the time up to `now`.
     pub fn deviation(&self, now: u64) -> f64 {
         let mut end = *self;
         end.advance(now);

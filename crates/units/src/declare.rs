@@ -1,7 +1,7 @@
-//! Parameters that are declared once: [`params!`](crate::params) and what it needs.
+//! Declarations of parameters: [`params!`](crate::params) and its helpers.
 //!
-//! A declaration looks like the structure that it makes. Each field has its documentation, its type,
-//! and after `=` a [`Param`]: how it is written and what it is by default.
+//! A declaration looks like the structure that it creates. Each field has its documentation, its
+//! type, and after `=` a [`Param`]: its written form and its default.
 //!
 //! ```
 //! use sojourn_units::declare::{Parameters, derived, integer, switch, time};
@@ -33,49 +33,51 @@
 //! assert_eq!(params.write(Text::new("example")).done(), "example target 5ms flows 8 noecn");
 //! ```
 //!
-//! One declaration yields the field with its documentation, the word (of the same name, unless `as`
-//! names another) with the same documentation, the default (read from the text that documents it), the
-//! range, and the text form. The form in JSON is serde's: derive it, and put `#[serde(...)]` on a
-//! field after its documentation.
+//! One declaration defines the field with its documentation, the word (of the same name, unless
+//! `as` gives another) with the same documentation, the default (parsed from the text that
+//! documents it), the range, and the text form. The JSON form is serde's: derive it, and write
+//! `#[serde(...)]` on a field after its documentation.
 //!
-//! - Where a default depends on something, such as a queue's device, write
-//!   `pub struct Params on Device { ... }` and [`Param::initially`]; the text then documents the usual value.
+//! - If a default depends on something, such as a queue's device, write
+//!   `pub struct Params on Device { ... }` and [`Param::initially`]; the text then documents the
+//!   usual value.
 //! - A field without a word is [`derived`].
-//! - A field that is a structure of parameters itself is a [`part`]: its words become words of the
+//! - A field that is itself a structure of parameters is a [`part`]: its words become words of the
 //!   whole.
-//! - A type of one's own needs [`Param::word`], or [`choices!`](crate::choices) if it is a list of names.
-//! - Words without a field stand after the structure, `} also &[Word { ... }]`, or as a constant before its
-//!   fields, `struct Params after PRESET {`. The component reads them itself, after or instead of
-//!   [`Parameters::set`].
+//! - A user-defined type needs [`Param::word`], or [`choices!`](crate::choices) if it is a list of
+//!   names.
+//! - Words without a field follow the structure, `} also &[Word { ... }]`, or are a constant before
+//!   its fields, `struct Params after PRESET {`. The component reads them itself, after or instead
+//!   of [`Parameters::set`].
 
 use crate::quantity::{self, Bytes, Rate};
 use crate::time::Nanos;
 use crate::words::{self, Given, Kind, Table, Text, Token, Value, Word, WordError};
 use std::fmt::Display;
 
-/// A structure of parameters, as [`params!`](crate::params) declares it.
+/// A structure of parameters, declared by [`params!`](crate::params).
 pub trait Parameters: Sized + 'static {
-    /// What defaults depend on; mostly nothing.
+    /// Type of the object on which defaults depend; `()` in most cases.
     type On: 'static;
 
-    /// Its words.
+    /// Words of the parameters.
     const WORDS: &'static [Word];
 
-    /// The defaults.
+    /// Returns the defaults.
     fn new(on: &Self::On) -> Self;
 
-    /// Takes over the values that are given.
+    /// Adopts the given values.
     ///
     /// # Errors
     /// A value that is not allowed.
     fn set(&mut self, given: &Given) -> Result<(), WordError>;
 
-    /// Adds the words that say these values.
+    /// Adds the words for these values to a description.
     #[must_use]
     fn write(&self, text: Text) -> Text;
 }
 
-/// How one parameter is written, what it is by default, and what it may be.
+/// Declaration of one parameter: written form, default and allowed values.
 #[derive(Debug)]
 pub struct Param<T: 'static, On: 'static = ()> {
     name: &'static str,
@@ -100,7 +102,7 @@ struct Single<T: 'static, On: 'static> {
     initially: Option<fn(&On) -> T>,
 }
 
-/// How a value is read.
+/// Conversion of a parsed value.
 #[derive(Debug)]
 enum From<T> {
     Plain(fn(&Value) -> Result<T, String>),
@@ -122,15 +124,15 @@ impl<T, On> Param<T, On> {
         Self { name: "", doc: "", how }
     }
 
-    /// The parameter with its word and documentation, which the declaration gives last.
+    /// Returns the parameter with its word and documentation, which the declaration states last.
     #[must_use]
     pub const fn named(self, name: &'static str, doc: &'static str) -> Self {
         Self { name, doc: doc.trim_ascii(), how: self.how }
     }
 
-    /// A parameter of one word. `from` reads its value; an error completes a sentence that begins
-    /// with the word ("must be above 0"). `to` gives the value as it is written: `Bool` for a flag or
-    /// switch, else mostly `Text`; `None` if nothing is to be written.
+    /// Returns a parameter of one word. `from` converts its value; an error completes a sentence
+    /// that begins with the word ("must be above 0"). `to` gives the written form: `Bool` for a
+    /// flag or switch, otherwise usually `Text`; `None` if nothing is written.
     pub const fn word(
         kind: Kind,
         default: &'static str,
@@ -140,7 +142,7 @@ impl<T, On> Param<T, On> {
         Self::single(kind, default, From::Plain(from), to)
     }
 
-    /// As [`Param::word`], for values with a syntax of their own: its errors keep what may stand there.
+    /// As [`Param::word`], for values with their own syntax: errors keep the list of allowed texts.
     pub const fn nested(
         kind: Kind,
         default: &'static str,
@@ -167,7 +169,8 @@ impl<T, On> Param<T, On> {
         }))
     }
 
-    /// The default where the text cannot tell it: it depends on something, or nothing is written.
+    /// Sets the default if the text cannot state it: it depends on an object, or nothing is
+    /// written.
     #[must_use]
     pub const fn initially(self, initially: fn(&On) -> T) -> Self {
         match self.how {
@@ -178,7 +181,7 @@ impl<T, On> Param<T, On> {
         }
     }
 
-    /// What else a value must be; an error completes a sentence that begins with the word.
+    /// Adds a check of the value; an error completes a sentence that begins with the word.
     #[must_use]
     pub const fn check(self, check: fn(&T) -> Result<(), &'static str>) -> Self {
         match self.how {
@@ -187,7 +190,7 @@ impl<T, On> Param<T, On> {
         }
     }
 
-    /// The value that is used instead of the one that is read, such as the least that makes sense.
+    /// Sets a function that replaces a parsed value, for example by the least reasonable value.
     #[must_use]
     pub const fn adjust(self, adjust: fn(T) -> T) -> Self {
         match self.how {
@@ -196,7 +199,7 @@ impl<T, On> Param<T, On> {
         }
     }
 
-    /// Refuses zero.
+    /// Rejects zero.
     #[must_use]
     pub const fn above_zero(self) -> Self
     where
@@ -205,7 +208,7 @@ impl<T, On> Param<T, On> {
         self.check(|value| if *value == T::default() { Err("must be above 0") } else { Ok(()) })
     }
 
-    /// Other defaults of the words of a [`part`].
+    /// Replaces defaults of the words of a [`part`].
     #[must_use]
     pub const fn defaults(self, defaults: &'static [(&'static str, &'static str)]) -> Self {
         match self.how {
@@ -214,7 +217,7 @@ impl<T, On> Param<T, On> {
         }
     }
 
-    /// Other documentation of the words of a [`part`].
+    /// Replaces documentation of the words of a [`part`].
     #[must_use]
     pub const fn docs(self, docs: &'static [(&'static str, &'static str)]) -> Self {
         match self.how {
@@ -223,7 +226,7 @@ impl<T, On> Param<T, On> {
         }
     }
 
-    /// The value by default.
+    /// Returns the default value.
     #[doc(hidden)]
     pub fn initial(&self, on: &On) -> T {
         match &self.how {
@@ -241,7 +244,7 @@ impl<T, On> Param<T, On> {
         }
     }
 
-    /// Takes over what is given.
+    /// Adopts the given value.
     #[doc(hidden)]
     pub fn set(&self, field: &mut T, given: &Given) -> Result<(), WordError> {
         match &self.how {
@@ -256,7 +259,7 @@ impl<T, On> Param<T, On> {
         }
     }
 
-    /// Adds the words that say `value`.
+    /// Adds the words for `value`.
     #[doc(hidden)]
     #[must_use]
     pub fn write(&self, value: &T, text: Text) -> Text {
@@ -273,7 +276,7 @@ impl<T, On> Param<T, On> {
         }
     }
 
-    /// Its words in a table.
+    /// Returns its words in a table.
     #[doc(hidden)]
     pub const fn slot(&self) -> Slot {
         let (name, doc) = (self.name, self.doc);
@@ -297,7 +300,7 @@ impl<T, On> Single<T, On> {
         Ok((self.adjust)(value))
     }
 
-    /// The value that the documented default stands for.
+    /// Returns the value of the documented default.
     fn by_default(&self, name: &'static str) -> T {
         let word = Word { name, kind: self.kind, default: self.default, doc: "" };
         let value = words::read_value(&word, Token { text: self.default, at: 0 });
@@ -320,22 +323,22 @@ impl<T, On> Part<T, On> {
     }
 }
 
-/// A field without a word.
+/// Returns a field without a word.
 pub const fn derived<T, On>(value: fn(&On) -> T) -> Param<T, On> {
     group(&[], value, |_, _| Ok(()), |_, text| text)
 }
 
-/// A field without a word that begins as its type does.
+/// Returns a field without a word whose default is that of its type.
 pub const fn unset<T: Default, On>() -> Param<T, On> {
     derived(|_| T::default())
 }
 
-/// A field that is a structure of parameters: its words are words of the whole.
+/// Returns a field that is a structure of parameters: its words become words of the whole.
 pub const fn part<T: Parameters>() -> Param<T, T::On> {
     group(T::WORDS, T::new, T::set, T::write)
 }
 
-/// A field that several words set.
+/// Returns a field that is set by several words.
 pub const fn group<T, On>(
     words: &'static [Word],
     new: fn(&On) -> T,
@@ -345,24 +348,24 @@ pub const fn group<T, On>(
     Param::unnamed(How::Part(Part { words, defaults: &[], docs: &[], new, set, write }))
 }
 
-/// A value as it is written.
+/// Returns a value in its written form.
 fn text(value: impl Display) -> Value {
     Value::Text(value.to_string())
 }
 
-/// Off unless given.
+/// Returns a flag; it is off unless given.
 pub const fn flag<On>() -> Param<bool, On> {
     Param::word(Kind::Flag, "", |value| Ok(value.bool()), |value| Some(Value::Bool(*value)))
         .initially(|_| false)
 }
 
-/// On by its own word, off by the word `off`; `default` is one of the two.
+/// Returns a switch: its own word sets it, the word `off` clears it; `default` is one of the two.
 pub const fn switch<On>(off: &'static str, default: &'static str) -> Param<bool, On> {
     let kind = Kind::Switch { off };
     Param::word(kind, default, |value| Ok(value.bool()), |value| Some(Value::Bool(*value)))
 }
 
-/// The word `on` or the word `off` after its own.
+/// Returns a switch whose word is followed by `on` or `off`.
 pub const fn on_off<On>(default: &'static str) -> Param<bool, On> {
     Param::word(
         Kind::Choice { of: &["on", "off"] },
@@ -372,7 +375,7 @@ pub const fn on_off<On>(default: &'static str) -> Param<bool, On> {
     )
 }
 
-/// A whole number from `min` to `max`.
+/// Returns an integer from `min` to `max`.
 pub const fn integer<T, On>(min: u64, max: u64, default: &'static str) -> Param<T, On>
 where
     T: TryFrom<u64> + Display,
@@ -380,7 +383,7 @@ where
     Param::word(Kind::Integer { min, max }, default, narrow, |value| Some(text(value)))
 }
 
-/// A real number from `min` to `max`.
+/// Returns a real number from `min` to `max`.
 pub const fn real<On>(min: f64, max: f64, default: &'static str) -> Param<f64, On> {
     Param::word(
         Kind::Real { min, max },
@@ -390,42 +393,42 @@ pub const fn real<On>(min: f64, max: f64, default: &'static str) -> Param<f64, O
     )
 }
 
-/// A fraction of one.
+/// Returns a probability.
 pub const fn probability<On>(default: &'static str) -> Param<f64, On> {
     Param::word(Kind::Probability, default, |value| Ok(value.real()), |value| Some(text(value)))
 }
 
-/// A span of time in nanoseconds.
+/// Returns a duration in nanoseconds.
 pub const fn time<On>(default: &'static str) -> Param<Nanos, On> {
     let to = |span: &Nanos| Some(text(quantity::format_time(*span)));
     Param::word(Kind::Time, default, |value| Ok(value.integer()), to)
 }
 
-/// A number of bytes.
+/// Returns a size in bytes.
 pub const fn size<On>(default: &'static str) -> Param<Bytes, On> {
     let to = |size: &Bytes| Some(text(quantity::format_size(*size)));
     Param::word(Kind::Size, default, |value| Ok(value.integer()), to)
 }
 
-/// A rate.
+/// Returns a rate.
 pub const fn rate<On>(default: &'static str) -> Param<Rate, On> {
     let from = |value: &Value| Rate::new(value.integer()).ok_or("must be above 0".to_owned());
     Param::word(Kind::Rate, default, from, |rate| Some(text(quantity::format_rate(*rate))))
 }
 
-/// A list of names that [`choices!`](crate::choices) declares.
+/// An enumeration with names, declared by [`choices!`](crate::choices).
 pub trait Choices: Copy + PartialEq + 'static {
     /// The names.
     const NAMES: &'static [&'static str];
     /// The values, in the same order.
     const ALL: &'static [Self];
 
-    /// The value called `name`.
+    /// Returns the value with this name.
     fn named(name: &str) -> Option<Self> {
         Self::NAMES.iter().position(|known| *known == name).map(|place| Self::ALL[place])
     }
 
-    /// Its name.
+    /// Returns the name of the value.
     fn name(self) -> &'static str {
         let place = Self::ALL.iter().position(|known| *known == self);
         Self::NAMES[place.expect("every value has a name")]
@@ -436,26 +439,26 @@ fn chosen<T: Choices>(value: &Value) -> Result<T, String> {
     T::named(value.text()).ok_or_else(|| format!("is one of {}", T::NAMES.join(", ")))
 }
 
-/// One of several names, after the word: `ecn classic`.
+/// Returns a choice of one of several names after the word: `ecn classic`.
 pub const fn choice<T: Choices, On>(default: &'static str) -> Param<T, On> {
     Param::word(Kind::Choice { of: T::NAMES }, default, chosen, |value| Some(text(value.name())))
 }
 
-/// One of several names, each a word by itself: `besteffort`.
+/// Returns a choice of one of several words that are written alone: `besteffort`.
 pub const fn one_of<T: Choices, On>(default: &'static str) -> Param<T, On> {
     Param::word(Kind::OneOf { of: T::NAMES }, default, chosen, |value| Some(text(value.name())))
 }
 
-/// A whole number as a `T`.
+/// Converts an integer to a `T`.
 ///
 /// # Errors
-/// It does not fit.
+/// A value that does not fit.
 pub fn narrow<T: TryFrom<u64>>(value: &Value) -> Result<T, String> {
     let bits = 8 * size_of::<T>();
     T::try_from(value.integer()).map_err(|_| format!("is too large: it has {bits} bits"))
 }
 
-/// The words of one field.
+/// Words of one field.
 #[doc(hidden)]
 #[derive(Clone, Copy, Debug)]
 pub enum Slot {
@@ -467,7 +470,7 @@ pub enum Slot {
     },
 }
 
-/// The number of words in `slots`.
+/// Returns the number of words in `slots`.
 #[doc(hidden)]
 pub const fn count(slots: &[Slot]) -> usize {
     let (mut n, mut at) = (0, 0);
@@ -481,7 +484,7 @@ pub const fn count(slots: &[Slot]) -> usize {
     n
 }
 
-/// All words of `slots`.
+/// Returns all words of `slots`.
 #[doc(hidden)]
 pub const fn collect<const N: usize>(slots: &[Slot]) -> [Word; N] {
     let mut all = [Word { name: "", kind: Kind::Flag, default: "", doc: "" }; N];
@@ -509,7 +512,7 @@ pub const fn collect<const N: usize>(slots: &[Slot]) -> [Word; N] {
     all
 }
 
-/// What `list` has for `name`, else `own`.
+/// Returns the entry of `list` for `name`; `own` without an entry.
 const fn instead(
     list: &[(&'static str, &'static str)],
     name: &str,
@@ -534,7 +537,7 @@ const fn is_same(a: &str, b: &str) -> bool {
     at == a.len() && at == b.len()
 }
 
-/// The name of a word: the field's, unless another is given.
+/// Returns the name of a word: that of the field, unless another is given.
 #[doc(hidden)]
 pub const fn word_name(field: &'static str, given: &[&'static str]) -> &'static str {
     if given.is_empty() { field } else { given[0] }
@@ -544,7 +547,7 @@ pub const fn word_name(field: &'static str, given: &[&'static str]) -> &'static 
 /// [`declare`](crate::declare).
 #[macro_export]
 macro_rules! params {
-    // Without anything that defaults depend on: they are `Default`.
+    // Without a dependency of the defaults: the structure implements `Default`.
     (
         $(#[$meta:meta])*
         $visibility:vis struct $Name:ident $(after $first:ident)? { $($fields:tt)* } $(also $words:expr)?
@@ -631,10 +634,10 @@ macro_rules! params {
 /// use sojourn_units::declare::Choices;
 ///
 /// sojourn_units::choices! {
-///     /// Who may enter.
+///     /// Persons who may enter.
 ///     #[derive(Clone, Copy, Debug, PartialEq)]
 ///     pub enum Access {
-///         /// Everybody.
+///         /// All persons.
 ///         Open = "open",
 ///         /// Members.
 ///         Members = "members-only",

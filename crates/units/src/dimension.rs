@@ -1,35 +1,35 @@
-//! Quantities by the name of what they measure, as tables of parameters and pages ask for them.
+//! Quantities by the name of their dimension, for tables of parameters and for pages.
 
 use crate::errors::quantity_error;
 use crate::quantity::{parse_packets, parse_probability, parse_rate, parse_size, parse_time};
 use crate::words::WordError;
 
-/// What a quantity measures.
+/// Dimension of a quantity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Dimension {
-    /// A span of time, in nanoseconds.
+    /// Duration in nanoseconds.
     Time,
-    /// A rate above zero, in bits per second.
+    /// Rate above zero, in bits per second.
     Rate,
-    /// A size, in bytes.
+    /// Size in bytes.
     Size,
-    /// A number of packets.
+    /// Number of packets.
     Packets,
-    /// A probability.
+    /// Probability.
     Probability,
 }
 
 /// A quantity in its base unit.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Quantity {
-    /// A time, rate, size or number.
+    /// Time, rate, size or number.
     Whole(u64),
-    /// A probability.
+    /// Probability.
     Part(f64),
 }
 
 impl Dimension {
-    /// Returns the dimension of this name, if there is one.
+    /// Returns the dimension with this name, if it exists.
     pub fn named(name: &str) -> Option<Self> {
         Some(match name {
             "time" => Self::Time,
@@ -41,10 +41,10 @@ impl Dimension {
         })
     }
 
-    /// Reads a quantity of this dimension.
+    /// Parses a quantity of this dimension.
     ///
     /// # Errors
-    /// What is wrong with the text, with an example.
+    /// A text that is no such quantity; the message has an example.
     pub fn read(self, text: &str) -> Result<Quantity, WordError> {
         let (read, what, example) = match self {
             Self::Time => (parse_time(text).map(Quantity::Whole), "a time", "5ms"),

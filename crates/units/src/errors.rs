@@ -1,9 +1,9 @@
-//! Complaints about quantities in the form of complaints about words.
+//! Errors of quantities as errors of descriptions.
 
 use crate::quantity::QuantityError;
 use crate::words::WordError;
 
-/// Returns what is wrong with a text as a quantity, as an error about all of it.
+/// Returns the error for a text that is not a quantity; its range is the whole text.
 pub fn quantity_error(text: &str, error: &QuantityError, what: &str, example: &str) -> WordError {
     let message = match error {
         QuantityError::NoUnit => {

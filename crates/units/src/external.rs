@@ -1,21 +1,21 @@
-//! Policies from outside the engine: how a plan names one, and what binds it to its code.
+//! External policies: their names in plans, and the binding to their code.
 //!
-//! A plan holds a [`Spec`]: which class of which source, with which values. The program that runs the
-//! plan binds each spec to its code: a [`Code`] around the family's factory. An unbound spec can be
-//! read, compared and written, but not run.
+//! A plan contains a [`Spec`]: the class, its source, and the values of its parameters. The program
+//! that runs the plan binds each spec to its code: a [`Code`] with the family's factory. An unbound
+//! spec can be read, compared and written, but not run.
 
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
-/// A value of one parameter, in base units: nanoseconds, bytes, bits per second.
+/// Value of one parameter in base units: nanoseconds, bytes, bits per second.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum Value {
     /// A flag.
     Flag(bool),
-    /// A time, size, rate, number of packets or whole number.
+    /// A time, size, rate, number of packets or integer.
     Integer(i64),
     /// A real number or a probability.
     Real(f64),
@@ -23,28 +23,28 @@ pub enum Value {
     Text(String),
 }
 
-/// Which policy, with which parameters.
+/// A policy and the values of its parameters.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Spec {
-    /// Its name as the user writes it, `mine.py:Mine`.
+    /// Name of the policy as the user writes it, such as `mine.py:Mine`.
     pub policy: String,
-    /// Digest of its source, by which the plan has the text; empty if its code is compiled in.
+    /// Digest of its source, the key of the text in the plan; empty for compiled code.
     #[serde(default)]
     pub source: String,
-    /// Its parameters by name.
+    /// Parameters by name.
     #[serde(default)]
     pub params: BTreeMap<String, Value>,
 }
 
 impl Spec {
-    /// A policy that is compiled in.
+    /// Returns the spec of a compiled policy.
     pub fn named(policy: &str) -> Self {
         Self { policy: policy.to_owned(), ..Self::default() }
     }
 }
 
-/// Why a policy cannot go on: it broke its contract, or its own code failed.
+/// Reason why a policy cannot continue: it violated its contract, or its code failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fault(pub String);
 
@@ -56,25 +56,25 @@ impl fmt::Display for Fault {
 
 impl std::error::Error for Fault {}
 
-/// The code that a spec is bound to, `F` being the family's factory. It is no part of a plan's data:
-/// it is neither written nor compared.
+/// Code to which a spec is bound; `F` is the family's factory. It is not part of a plan's data: it
+/// is neither written nor compared.
 pub struct Code<F: ?Sized>(Option<Arc<F>>);
 
 impl<F: ?Sized> Code<F> {
-    /// Code to run.
+    /// Returns bound code.
     pub fn new(factory: Arc<F>) -> Self {
         Self(Some(factory))
     }
 
-    /// The factory, if the spec is bound.
+    /// Returns the factory, if the spec is bound.
     pub fn get(&self) -> Option<&Arc<F>> {
         self.0.as_ref()
     }
 
-    /// The factory of a policy that is to run.
+    /// Returns the factory of a policy that is about to run.
     ///
     /// # Panics
-    /// If `spec` was not bound to its code.
+    /// Panics if `spec` was not bound to its code.
     pub fn of(&self, spec: &Spec) -> &F {
         self.0.as_deref().unwrap_or_else(|| panic!("`{}` is not bound to its code", spec.policy))
     }

@@ -1,7 +1,7 @@
-//! Families of components: one list of the members, and what follows from it.
+//! Families of components: one list of the members, and declarations derived from it.
 //!
-//! A list is a macro that passes its arguments on, and then its members: each one's module, which has
-//! its `Params`, and its name.
+//! A list is a macro that passes on its arguments, followed by its members: the module of each,
+//! which has its `Params`, and its name.
 //!
 //! ```text
 //! macro_rules! policies {
@@ -16,10 +16,11 @@
 //!
 //! policies!(modules!);                             // pub mod jsq; pub mod maglev;
 //! policies!(family! (pub enum Params ...));        // the types over all members
-//! policies!(each! (Params, self, params => ...))   // an expression for whichever member it is
+//! policies!(each! (Params, self, params => ...))   // an expression for every member
 //! ```
 //!
-//! An attribute is one of the member's parameters; `in Box<>` says what a family keeps a large member in.
+//! An attribute applies to the member's parameters; `in Box<>` names the container of a large
+//! member.
 
 /// Declares the modules of a [family](crate::family).
 #[macro_export]
@@ -29,10 +30,10 @@ macro_rules! modules {
     };
 }
 
-/// Matches a value of a [family](crate::family): the expression is that of each member.
+/// Matches a value of a [family](crate::family): the expression is compiled for each member.
 ///
-/// `(Params to Any, self, (params, any) => any(params.build()))` calls another type of the family's by
-/// the member's constructor.
+/// `(Params to Any, self, (params, any) => any(params.build()))` also gives the constructor of the
+/// same member in another type of the family.
 #[macro_export]
 macro_rules! each {
     (($Any:ident, $self:expr, $member:ident => $body:expr)
@@ -52,8 +53,9 @@ macro_rules! each {
     };
 }
 
-/// Declares the types of a [family](crate::family): one over the parameters of all members, with their
-/// tables and names, and one over that which the trait of the parameters associates with them.
+/// Declares the types of a [family](crate::family): one for the parameters of all members, with
+/// their tables and names, and one for the type that the trait of the parameters associates with
+/// them.
 #[macro_export]
 #[allow(clippy::crate_in_macro_def, reason = "members are modules of the crate that lists them")]
 macro_rules! family {
@@ -82,7 +84,7 @@ macro_rules! family {
             )*
         }
 
-        /// The names and words that descriptions have.
+        /// Returns the tables of all members that descriptions can name.
         pub fn tables() -> &'static [&'static $crate::words::Table] {
             static TABLES: std::sync::LazyLock<Vec<&$crate::words::Table>> =
                 std::sync::LazyLock::new(|| {
@@ -94,7 +96,7 @@ macro_rules! family {
         }
 
         impl $Params {
-            /// The member that descriptions call `name`, with its defaults.
+            /// Returns the member with this name in descriptions, with its defaults.
             pub fn named(name: &str) -> Option<Self> {
                 $(
                     let table = <crate::$module::Params as $Trait>::TABLE;
@@ -105,14 +107,14 @@ macro_rules! family {
                 None
             }
 
-            /// Its name and words.
+            /// Returns the table of the member: its name and words.
             pub fn table(&self) -> &'static $crate::words::Table {
                 match self {
                     $(Self::$Member(_) => &<crate::$module::Params as $Trait>::TABLE,)*
                 }
             }
 
-            /// Its name.
+            /// Returns the name of the member.
             pub fn name(&self) -> &'static str {
                 self.table().name
             }

@@ -1,15 +1,15 @@
-//! The kernel's coarse clock, by which periodic tasks are due.
+//! The kernel's coarse clock (jiffies), which determines the times of periodic tasks.
 
 use crate::{Nanos, SECOND};
 
-/// How long a tick is, if that is a whole number of nanoseconds: then no product needs more than 64 bits.
+/// Returns the length of a tick in nanoseconds, if it is a whole number: then products fit 64 bits.
 #[inline]
 fn tick(hz: u32) -> Option<Nanos> {
     const SECOND_32: u32 = SECOND as u32;
     SECOND_32.is_multiple_of(hz).then(|| (SECOND_32 / hz).into())
 }
 
-/// Ticks of the coarse clock at `now`: rounded down.
+/// Returns the number of ticks at `now`, in nanoseconds, rounded down.
 #[inline]
 pub fn at(now: Nanos, hz: u32) -> u64 {
     match tick(hz) {
@@ -18,7 +18,7 @@ pub fn at(now: Nanos, hz: u32) -> u64 {
     }
 }
 
-/// When tick `jiffy` begins: the first nanosecond at which [`at`] gives it.
+/// Returns the start of tick `jiffy` in nanoseconds: the first time at which [`at`] returns it.
 #[inline]
 pub fn start(jiffy: u64, hz: u32) -> Nanos {
     match tick(hz) {
@@ -36,19 +36,20 @@ fn ticks(delay: Nanos, hz: u32) -> u64 {
     }
 }
 
-/// When a timer fires that is set at `now` for `span` ticks later.
+/// Returns the time at which a timer expires that is set at `now` for `span` ticks later.
 #[inline]
 pub fn after(now: Nanos, span: u64, hz: u32) -> Nanos {
     start(fires(at(now, hz) + span, span), hz)
 }
 
-/// How far ahead a level of the timer wheel reaches, in its own steps: 64 slots, of which one is now.
+/// Range of a level of the timer wheel in its own steps: 64 slots, one of which is the present.
 const REACH: u64 = 63;
-/// Each level's steps are eight times as long as those of the level before it.
+/// Binary logarithm of the ratio between the steps of successive levels: 8 times.
 const SHIFT: u32 = 3;
 
-/// The tick at which the timer wheel fires a timer that was set `span` ticks before it `expires`: never
-/// early, so later by one step of the level it is kept at (Linux, `calc_index` in `kernel/time/timer.c`).
+/// Returns the tick at which the timer wheel fires a timer that was set `span` ticks before its
+/// expiry `expires`. It never fires early, so it fires later by one step of its level (Linux,
+/// `calc_index` in `kernel/time/timer.c`).
 #[inline]
 pub fn fires(expires: u64, span: u64) -> u64 {
     let mut shift = 0;
@@ -58,8 +59,8 @@ pub fn fires(expires: u64, span: u64) -> u64 {
     ((expires >> shift) + 1) << shift
 }
 
-/// When a timer fires that is set at `now` for `delay` nanoseconds later, by a clock of `hz` ticks a
-/// second; 0 for a clock without ticks.
+/// Returns the time at which a timer expires that is set at `now` for `delay` nanoseconds later,
+/// with a clock of `hz` ticks per second; 0 means a clock without ticks.
 #[inline]
 pub fn later(now: Nanos, delay: Nanos, hz: u32) -> Nanos {
     if hz == 0 {
@@ -68,7 +69,8 @@ pub fn later(now: Nanos, delay: Nanos, hz: u32) -> Nanos {
     after(now, ticks(delay, hz), hz)
 }
 
-/// The time from `from` to `to` as a clock of `hz` ticks a second has it; 0 for a clock without ticks.
+/// Returns the time from `from` to `to` in nanoseconds, measured by a clock of `hz` ticks per
+/// second; 0 means a clock without ticks.
 #[inline]
 pub fn between(from: Nanos, to: Nanos, hz: u32) -> Nanos {
     if hz == 0 {
@@ -77,12 +79,12 @@ pub fn between(from: Nanos, to: Nanos, hz: u32) -> Nanos {
     start(at(to, hz).saturating_sub(at(from, hz)), hz)
 }
 
-/// A span in microseconds, in ticks: rounded up.
+/// Converts a duration in microseconds to ticks, rounded up.
 pub fn from_micros(micros: u32, hz: u32) -> u64 {
     (u64::from(micros) * u64::from(hz)).div_ceil(1_000_000)
 }
 
-/// A span in milliseconds, in ticks: rounded up.
+/// Converts a duration in milliseconds to ticks, rounded up.
 pub fn from_millis(millis: u32, hz: u32) -> u64 {
     (u64::from(millis) * u64::from(hz)).div_ceil(1000)
 }

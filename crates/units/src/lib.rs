@@ -1,9 +1,9 @@
-//! Time, rates and sizes: how they are counted (integers), and how they are written (as `tc` does).
+//! Time, rates and sizes as integers, and their text forms in `tc`'s syntax.
 //!
-//! [`words`] is the one parser behind every one-line description a user writes: queue disciplines in
-//! `tc` syntax, impairments in `netem` syntax, transports and applications in the same manner. Each
+//! [`words`] is the only parser of the one-line descriptions that users write: queue disciplines in
+//! `tc` syntax, impairments in `netem` syntax, transports and applications in the same style. Each
 //! component declares its parameters once with [`params!`]; the fields, the words, the defaults,
-//! `explain`, the JSON schema and the error messages all come from that [declaration](declare).
+//! `explain`, the JSON schema and the error messages all follow from that [declaration](declare).
 
 pub mod declare;
 pub mod dimension;

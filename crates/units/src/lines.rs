@@ -1,15 +1,15 @@
-//! Lines that people paste: commands of `tc` and what `tc qdisc show` prints.
+//! Pasted lines: commands of `tc`, and the output of `tc qdisc show`.
 //!
-//! Both have a discipline and its words behind a device, a handle and a parent, which have no meaning
-//! here. [`Line::read`] takes the description out and remembers where its words stood.
+//! Both contain a discipline and its words after a device, a handle and a parent, which are
+//! ignored. [`Line::read`] extracts the description and records the places of its words.
 
 use crate::words::{Token, WordError, tokens};
 use std::ops::Range;
 
-/// Where a description comes from.
+/// Origin of a description.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Source {
-    /// A description alone.
+    /// Only a description.
     Plain,
     /// A command of `tc`.
     Command,
@@ -17,22 +17,22 @@ pub enum Source {
     Shown,
 }
 
-/// A description, taken from a line.
+/// A description extracted from a line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Line {
-    /// Where it comes from.
+    /// Origin of the description.
     pub source: Source,
-    /// Its words, with their places in the line.
+    /// Words of the description, with their places in the line.
     pub words: Vec<(String, Range<usize>)>,
-    /// What was left out and has an effect in Linux.
+    /// Notices about ignored parts that have an effect in Linux.
     pub notices: Vec<String>,
 }
 
-/// Disciplines that hold no packets: others are below them, or none is.
+/// Disciplines that hold no packets themselves: they have child disciplines, or no queue.
 const HOLDERS: &[&str] = &["noqueue", "mq", "ingress", "clsact"];
 
 impl Line {
-    /// Takes the description out of `text`; a text that is no line of `tc` is taken whole.
+    /// Extracts the description from `text`; a text that is not a line of `tc` is used completely.
     ///
     /// # Errors
     /// A command without a discipline, or several disciplines.
@@ -51,12 +51,12 @@ impl Line {
         Self { source, words, notices: Vec::new() }
     }
 
-    /// The description.
+    /// Returns the description.
     pub fn text(&self) -> String {
         self.words.iter().map(|(word, _)| word.as_str()).collect::<Vec<_>>().join(" ")
     }
 
-    /// An error about [`Line::text`] as one about the line that was read.
+    /// Converts an error about [`Line::text`] into an error about the original line.
     #[must_use]
     pub fn placed(&self, error: WordError) -> WordError {
         let mut begin = 0;
@@ -73,7 +73,7 @@ impl Line {
     }
 }
 
-/// A word as it reads back.
+/// Returns a word with quotation marks if it needs them.
 fn quoted(token: &Token<'_>) -> String {
     if token.text.is_empty() || token.text.contains(char::is_whitespace) {
         return format!("\"{}\"", token.text);
@@ -85,7 +85,7 @@ fn is_tc(word: &str) -> bool {
     word == "tc" || word.ends_with("/tc")
 }
 
-/// Whether the word is a handle or class as `tc` prints and takes it: `8001:`, `1:10`.
+/// Returns whether the word is a handle or class in `tc`'s syntax: `8001:`, `1:10`.
 fn is_handle(word: &str) -> bool {
     word.split_once(':').is_some_and(|(major, minor)| {
         [major, minor].iter().all(|part| part.bytes().all(|b| b.is_ascii_hexdigit()))
@@ -104,7 +104,7 @@ fn kind(tokens: &[Token<'_>]) -> Source {
     }
 }
 
-/// The words of commands, with a semicolon that ends one as a word of its own.
+/// Returns the words of commands; a semicolon at the end of a word becomes a separate word.
 fn separated<'a>(tokens: &[Token<'a>]) -> Vec<Token<'a>> {
     let mut all = Vec::new();
     for token in tokens {
@@ -126,7 +126,8 @@ enum Verb {
     Show,
 }
 
-/// `tc` takes the beginning of a command for the first of these that begins so (`do_qdisc` of `tc_qdisc.c`).
+/// Returns the command of `tc` that `word` abbreviates: the first in this order that begins with it
+/// (`do_qdisc` of `tc_qdisc.c`).
 fn verb(word: &str) -> Option<Verb> {
     let commands = [
         ("add", Verb::Set),
@@ -142,7 +143,7 @@ fn verb(word: &str) -> Option<Verb> {
     commands.into_iter().find(begins).map(|(_, verb)| verb)
 }
 
-/// Whether a word is `qdisc` or its beginning, as `tc` reads its objects.
+/// Returns whether a word is `qdisc` or an abbreviation of it, as `tc` accepts.
 fn is_qdisc(word: &str) -> bool {
     !word.is_empty() && "qdisc".starts_with(word)
 }
@@ -158,12 +159,12 @@ fn error(token: &Token<'_>, message: &str) -> WordError {
     }
 }
 
-/// The disciplines that commands set.
+/// Returns the disciplines that commands set.
 fn commands(tokens: &[Token<'_>]) -> Result<Vec<Line>, WordError> {
     let begins = |token: &Token<'_>| is_tc(token.text) || matches!(token.text, "sudo" | "&&" | ";");
     let mut found = Vec::new();
     for command in tokens.split(begins) {
-        // In a file for `tc -batch` nothing stands between two commands.
+        // In a file for `tc -batch` no separator is between two commands.
         for command in batch(command) {
             let options = command.iter().take_while(|token| token.text.starts_with('-')).count();
             // Classes and filters belong to disciplines that are not modelled.
@@ -193,14 +194,14 @@ fn commands(tokens: &[Token<'_>]) -> Result<Vec<Line>, WordError> {
     Ok(found)
 }
 
-/// Commands behind each other, each of which begins with `qdisc` and a verb.
+/// Splits commands without separators; each begins with `qdisc` and a verb.
 fn batch<'t, 'a>(tokens: &'t [Token<'a>]) -> impl Iterator<Item = &'t [Token<'a>]> {
     let is_start = |n: usize| {
         n == 0
             || tokens[n].text == "qdisc"
                 && tokens.get(n + 1).is_some_and(|t| verb(t.text).is_some())
     };
-    // Options of `tc` stand before the first one.
+    // Options of `tc` precede the first command.
     let options = tokens.iter().take_while(|token| token.text.starts_with('-')).count();
     let starts: Vec<_> =
         (0..tokens.len()).filter(|n| is_start(*n) && (*n == 0 || *n > options)).collect();
@@ -208,7 +209,7 @@ fn batch<'t, 'a>(tokens: &'t [Token<'a>]) -> impl Iterator<Item = &'t [Token<'a>
     starts.into_iter().zip(ends).map(|(start, end)| &tokens[start..end])
 }
 
-/// The discipline of a command, behind its device, handle and parent.
+/// Returns the discipline of a command, without device, handle and parent.
 fn set(tokens: &[Token<'_>], verb: &Token<'_>) -> Result<Line, WordError> {
     let mut n = 0;
     let mut notices = Vec::new();
@@ -234,7 +235,7 @@ fn set(tokens: &[Token<'_>], verb: &Token<'_>) -> Result<Line, WordError> {
     }
 }
 
-/// The disciplines that `tc qdisc show` has printed.
+/// Returns the disciplines in the output of `tc qdisc show`.
 fn shown(tokens: &[Token<'_>]) -> Vec<Line> {
     let is_start = |n: usize| {
         n == 0
@@ -247,7 +248,8 @@ fn shown(tokens: &[Token<'_>]) -> Vec<Line> {
     entries.filter_map(entry).collect()
 }
 
-/// A discipline as it is printed: its name, handle, device and parent, its words, its counters.
+/// Returns the discipline of one entry of the output: its name and words, without handle, device,
+/// parent and counters.
 fn entry(tokens: &[Token<'_>]) -> Option<Line> {
     let (name, rest) = tokens[usize::from(tokens[0].text == "qdisc")..].split_first()?;
     let mut n = usize::from(rest.first().is_some_and(|token| is_handle(token.text)));
@@ -267,7 +269,7 @@ fn entry(tokens: &[Token<'_>]) -> Option<Line> {
     Some(Line::of(Source::Shown, &words))
 }
 
-/// The only discipline of those found that holds packets.
+/// Returns the only discipline among those found that holds packets.
 fn one_of(found: Vec<Line>) -> Result<Line, WordError> {
     let mut different: Vec<Line> = Vec::new();
     for line in &found {

@@ -1,4 +1,4 @@
-//! Rates and sizes, and the text forms of all quantities, as `tc` reads them.
+//! Rates and sizes, and the text forms of all quantities, in `tc`'s syntax.
 //!
 //! Values are parsed as exact decimal fractions and only then rounded to an integer, so that
 //! `1.1ms` is 1 100 000 ns on every platform.
@@ -15,18 +15,18 @@ pub type Bytes = u64;
 pub struct Rate(u64);
 
 impl Rate {
-    /// A rate of `bits` per second, or `None` for zero.
+    /// Returns a rate of `bits` per second; `None` for zero.
     pub const fn new(bits: u64) -> Option<Self> {
         if bits > 0 { Some(Self(bits)) } else { None }
     }
 
-    /// Bits per second.
+    /// Returns the rate in bits per second.
     pub fn bits(self) -> u64 {
         self.0
     }
 
-    /// Time on the link of a frame of `bytes`, rounded up, so that no window carries more than its
-    /// rate allows.
+    /// Returns the transmission time of a frame of `bytes`, rounded up to a nanosecond, so that no
+    /// interval carries more than the rate allows.
     #[inline]
     pub fn transmission_time(self, bytes: u32) -> Nanos {
         (u64::from(bytes) * 8 * SECOND).div_ceil(self.0)
@@ -46,16 +46,16 @@ impl From<Rate> for u64 {
     }
 }
 
-/// Why a text is not a quantity.
+/// Reason why a text is not a quantity.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum QuantityError {
-    /// It does not start with a decimal number.
+    /// The text does not start with a decimal number.
     NotANumber,
-    /// A number without the unit it needs.
+    /// The number lacks its unit.
     NoUnit,
-    /// The text after the number is no unit of this kind.
+    /// The text after the number is not a unit of this kind.
     UnknownUnit,
-    /// It does not fit the range that can be counted.
+    /// The quantity is outside the representable range.
     TooLarge,
 }
 
@@ -67,18 +67,18 @@ pub struct Decimal {
 }
 
 impl Decimal {
-    /// `self * factor`, rounded down, if it fits 64 bits.
+    /// Returns `self * factor`, rounded down, if it fits 64 bits.
     pub fn times(self, factor: u128) -> Option<u64> {
         let product = self.digits.checked_mul(factor)?;
         u64::try_from(product / 10u128.checked_pow(self.scale)?).ok()
     }
 
-    /// The nearest real number.
+    /// Returns the nearest real number.
     pub fn to_f64(self) -> f64 {
         self.digits as f64 / libm::pow(10.0, f64::from(self.scale))
     }
 
-    /// Whether it has no fraction.
+    /// Returns whether it has no fraction.
     pub fn is_whole(self) -> bool {
         self.digits.is_multiple_of(10u128.pow(self.scale.min(30)))
     }
@@ -87,8 +87,8 @@ impl Decimal {
 /// Splits `text` into its leading number and the rest.
 ///
 /// # Errors
-/// [`QuantityError::NotANumber`] if there is no digit, [`QuantityError::TooLarge`] beyond 18 digits
-/// on either side of the point.
+/// [`QuantityError::NotANumber`] without a digit, [`QuantityError::TooLarge`] with more than 18
+/// digits before or 12 digits after the point.
 pub fn split_number(text: &str) -> Result<(Decimal, &str), QuantityError> {
     let end = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
     let (number, rest) = text.split_at(end);
@@ -122,7 +122,7 @@ fn scaled(text: &str, units: &[(&str, u128)], divisor: u128) -> Result<u64, Quan
         .map_err(|_| QuantityError::TooLarge)
 }
 
-/// Units of time, as `tc` spells them, longest span first.
+/// Units of time in `tc`'s spellings, longest first, in nanoseconds.
 pub const TIME_UNITS: &[(&str, u128)] = &[
     ("s", SECOND as u128),
     ("sec", SECOND as u128),
@@ -138,7 +138,8 @@ pub const TIME_UNITS: &[(&str, u128)] = &[
     ("nsecs", 1),
 ];
 
-/// Units of rate in bits per second: `bit` counts bits, `bps` counts bytes, `i` is for 1024.
+/// Units of rate in bits per second: `bit` counts bits, `bps` counts bytes, `i` means powers of
+/// 1024.
 pub const RATE_UNITS: &[(&str, u128)] = &[
     ("bit", 1),
     ("kbit", 1_000),
@@ -160,7 +161,7 @@ pub const RATE_UNITS: &[(&str, u128)] = &[
     ("tibps", 8 << 40),
 ];
 
-/// Units of size in bits (divided by 8 after): `k` and `kb` are 1024 bytes, as in `tc`.
+/// Units of size in bits (divided by 8 later): `k` and `kb` are 1024 bytes, as in `tc`.
 pub const SIZE_UNITS: &[(&str, u128)] = &[
     ("", 8),
     ("b", 8),
@@ -175,7 +176,7 @@ pub const SIZE_UNITS: &[(&str, u128)] = &[
     ("gbit", 1 << 30),
 ];
 
-/// A span of time. A bare `0` is allowed; any other number needs its unit.
+/// Parses a duration in nanoseconds. A plain `0` is allowed; any other number needs its unit.
 ///
 /// # Errors
 /// See [`QuantityError`].
@@ -186,7 +187,7 @@ pub fn parse_time(text: &str) -> Result<Nanos, QuantityError> {
     scaled(text, TIME_UNITS, 1)
 }
 
-/// A rate in bits per second, with its unit; zero is [`QuantityError::NotANumber`].
+/// Parses a rate with its unit; zero gives [`QuantityError::NotANumber`].
 ///
 /// # Errors
 /// See [`QuantityError`].
@@ -194,7 +195,7 @@ pub fn parse_rate(text: &str) -> Result<Rate, QuantityError> {
     Rate::new(scaled(text, RATE_UNITS, 1)?).ok_or(QuantityError::NotANumber)
 }
 
-/// A size in bytes; a bare number counts bytes.
+/// Parses a size in bytes; a plain number counts bytes.
 ///
 /// # Errors
 /// See [`QuantityError`].
@@ -202,10 +203,10 @@ pub fn parse_size(text: &str) -> Result<Bytes, QuantityError> {
     scaled(text, SIZE_UNITS, 8)
 }
 
-/// A probability, as a fraction (`0.02`) or in percent (`2%`).
+/// Parses a probability: a fraction (`0.02`) or a percentage (`2%`).
 ///
 /// # Errors
-/// See [`QuantityError`]; above one is [`QuantityError::TooLarge`].
+/// See [`QuantityError`]; a value above 1 gives [`QuantityError::TooLarge`].
 pub fn parse_probability(text: &str) -> Result<f64, QuantityError> {
     let (number, unit) = split_number(text)?;
     let value = match unit {
@@ -216,7 +217,7 @@ pub fn parse_probability(text: &str) -> Result<f64, QuantityError> {
     if value <= 1.0 { Ok(value) } else { Err(QuantityError::TooLarge) }
 }
 
-/// A number of packets: `300p`.
+/// Parses a number of packets: `300p`.
 ///
 /// # Errors
 /// See [`QuantityError`].
@@ -234,7 +235,7 @@ fn shortest(value: u64, units: &[(&str, u64)]) -> String {
     if value.is_multiple_of(*factor) {
         return format!("{}{name}", value / factor);
     }
-    // The largest unit that leaves at most three decimals; the smallest is always exact.
+    // The largest unit that leaves at most three decimals; the smallest unit is always exact.
     let (name, factor) = units
         .iter()
         .filter(|(_, f)| value >= *f)
@@ -248,12 +249,12 @@ fn shortest(value: u64, units: &[(&str, u64)]) -> String {
     format!("{}{name}", text.trim_end_matches('0').trim_end_matches('.'))
 }
 
-/// The shortest text that [`parse_time`] reads back as `span`.
+/// Returns the shortest text that [`parse_time`] parses to `span`, in nanoseconds.
 pub fn format_time(span: Nanos) -> String {
     shortest(span, &[("s", SECOND), ("ms", MILLISECOND), ("us", MICROSECOND), ("ns", 1)])
 }
 
-/// The shortest text that [`parse_rate`] reads back as `rate`.
+/// Returns the shortest text that [`parse_rate`] parses to `rate`.
 pub fn format_rate(rate: Rate) -> String {
     shortest(
         rate.bits(),
@@ -261,7 +262,7 @@ pub fn format_rate(rate: Rate) -> String {
     )
 }
 
-/// A text that [`parse_size`] reads back as `size`.
+/// Returns a text that [`parse_size`] parses to `size`, in bytes.
 pub fn format_size(size: Bytes) -> String {
     match size {
         s if s >= 1 << 20 && s.is_multiple_of(1 << 20) => format!("{}mb", s >> 20),

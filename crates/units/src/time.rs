@@ -1,6 +1,6 @@
 //! Time in integer nanoseconds.
 
-/// Nanoseconds of one monotonic clock, or a span of them.
+/// Time of one monotonic clock, or a duration, in nanoseconds.
 pub type Nanos = u64;
 
 /// One microsecond.
@@ -10,14 +10,14 @@ pub const MILLISECOND: Nanos = 1_000_000;
 /// One second.
 pub const SECOND: Nanos = 1_000_000_000;
 
-/// What a simulation's clock shows at its start. Queue disciplines use 0 for "never", as the kernel
-/// does, so a clock must not start there.
+/// Start time of a simulation's clock. Queue disciplines use 0 for "never", as the kernel does, so
+/// a clock must not start at 0.
 pub const EPOCH: Nanos = 1_000 * SECOND;
 
-/// Later than any event.
+/// A time later than all events.
 pub const NEVER: Nanos = Nanos::MAX;
 
-/// Seconds as a real number, for results that people read.
+/// Converts nanoseconds to seconds as a real number, for results that people read.
 pub fn seconds(span: Nanos) -> f64 {
     span as f64 / SECOND as f64
 }

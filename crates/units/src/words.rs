@@ -1,7 +1,8 @@
-//! One-line descriptions in the manner of `tc`: a name, then words, most of them followed by a value.
+//! One-line descriptions in the style of `tc`: a name, then words, most of them followed by a
+//! value.
 //!
-//! `codel limit 1000p target 5ms ecn` is read against the [`Table`] that the component declares, and
-//! an error says where, what was found, what is allowed, and which word is nearest.
+//! `codel limit 1000p target 5ms ecn` is parsed according to the [`Table`] that the component
+//! declares. An error states the place, the text found, the allowed words, and the nearest of them.
 
 use crate::quantity::{self, QuantityError, Rate};
 use crate::time::Nanos;
@@ -10,47 +11,47 @@ use std::cmp::Reverse;
 use std::fmt;
 use std::ops::Range;
 
-/// A name that may follow a word, and what it means there.
+/// A name that is a value of a word, and its meaning.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Meaning {
     /// The name.
     pub name: &'static str,
-    /// What it means, in one sentence.
+    /// Meaning in one sentence.
     pub doc: &'static str,
 }
 
-/// What follows a word.
+/// Kind of the value after a word.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case", tag = "kind")]
 pub enum Kind {
-    /// Nothing: the word itself sets it.
+    /// No value: the word itself sets it.
     Flag,
-    /// Nothing: the word sets it, the second word clears it.
+    /// No value: the word sets it, the second word clears it.
     Switch {
-        /// The word that clears it.
+        /// Word that clears it.
         off: &'static str,
     },
-    /// Nothing: it is one of these words by itself, and the name is only a heading.
+    /// No value: one of these words is written alone; the name is only a heading.
     OneOf {
-        /// The words.
+        /// Possible words.
         of: &'static [&'static str],
     },
     /// A number of packets: `300` or `300p`.
     Packets,
     /// A size in bytes: `1500`, `30kb`.
     Size,
-    /// A span of time with its unit: `5ms`.
+    /// A duration with its unit: `5ms`.
     Time,
     /// A rate with its unit: `10mbit`.
     Rate,
-    /// A whole number within bounds.
+    /// An integer within bounds.
     Integer {
         /// Least value.
         min: u64,
         /// Greatest value.
         max: u64,
     },
-    /// A whole number within bounds that may be below zero.
+    /// A signed integer within bounds.
     Signed {
         /// Least value.
         min: i64,
@@ -64,33 +65,33 @@ pub enum Kind {
         /// Greatest value.
         max: f64,
     },
-    /// A fraction of one, or percent.
+    /// A probability: a fraction or a percentage.
     Probability,
-    /// One of the words listed.
+    /// One of several words.
     Choice {
-        /// The words.
+        /// Possible words.
         of: &'static [&'static str],
     },
-    /// One of the names listed, which need explaining.
+    /// One of several names with explanations.
     Named {
-        /// The names.
+        /// Possible names.
         of: &'static [Meaning],
     },
-    /// Any of the names listed, joined by `+`; `all`; `none`.
+    /// Any of several names, joined by `+`; `all`; `none`.
     List {
-        /// The names.
+        /// Possible names.
         of: &'static [Meaning],
     },
-    /// Whole numbers, one after another: `0 1 2`.
+    /// Integers, one after another: `0 1 2`.
     Numbers {
-        /// How many at most.
+        /// Largest number of integers.
         most: usize,
         /// Greatest value.
         max: u64,
     },
-    /// Any single word; its meaning is checked by the component.
+    /// Any single word; the component checks it.
     Name,
-    /// All that follows: the description of another component.
+    /// The rest of the text: the description of another component.
     Rest,
 }
 
@@ -99,16 +100,16 @@ pub enum Kind {
 pub struct Word {
     /// The word.
     pub name: &'static str,
-    /// What follows it.
+    /// Kind of its value.
     #[serde(flatten)]
     pub kind: Kind,
-    /// The default, as a user would write it; empty if there is none.
+    /// Default as a user would write it; empty without a default.
     pub default: &'static str,
-    /// What it means, in one sentence.
+    /// Meaning in one sentence.
     pub doc: &'static str,
 }
 
-/// Declares words: of each its name, what follows it, its default, and what it means.
+/// Declares words: for each its name, the kind of its value, its default, and its meaning.
 #[macro_export]
 macro_rules! words {
     ($($name:expr, $kind:expr, $default:expr, $doc:expr;)*) => {
@@ -117,7 +118,7 @@ macro_rules! words {
 }
 
 impl Word {
-    /// What may be written for it: its name, or the words that stand by themselves.
+    /// Returns the spellings of the word: its name, or the words that are written alone.
     pub fn spellings(&self) -> impl Iterator<Item = &'static str> {
         let (name, others): (_, &'static [&'static str]) = match self.kind {
             Kind::OneOf { of } => (None, of),
@@ -130,85 +131,85 @@ impl Word {
         name.into_iter().chain(off).chain(others.iter().copied())
     }
 
-    /// Whether a value follows it.
+    /// Returns whether a value follows the word.
     pub fn takes_value(&self) -> bool {
         !matches!(self.kind, Kind::Flag | Kind::Switch { .. } | Kind::OneOf { .. })
     }
 }
 
-/// All the words that a component understands.
+/// The words of a component.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct Table {
-    /// The component's name, the first word of a description.
+    /// Name of the component, the first word of a description.
     pub name: &'static str,
-    /// One line saying what it is; empty only of a component from outside ([`Table::external`]).
+    /// Summary in one line; empty only for an external component ([`Table::external`]).
     pub summary: &'static str,
-    /// Where it comes from: RFC, paper, kernel file.
+    /// Source: RFC, paper, kernel file.
     pub source: &'static str,
-    /// Its words.
+    /// Words of the component.
     pub words: &'static [Word],
 }
 
 impl Table {
-    /// The table of a component from outside: its words are declared where its code is, so that no
-    /// description of the engine's names it.
+    /// Returns the table of an external component. Its words are declared with its code, so
+    /// descriptions of the engine cannot name it.
     pub const fn external(name: &'static str) -> Self {
         Self { name, summary: "", source: "", words: &[] }
     }
 
-    /// Whether descriptions name the component.
+    /// Returns whether descriptions can name the component.
     pub const fn is_named(&self) -> bool {
         !self.summary.is_empty()
     }
 }
 
-/// A value given in a description.
+/// A parsed value.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Value {
-    /// A flag or switch.
+    /// Value of a flag or switch.
     Bool(bool),
-    /// Packets, bytes, nanoseconds, bits per second or a whole number.
+    /// Number of packets, bytes, nanoseconds, bits per second, or an integer.
     Integer(u64),
-    /// A whole number that may be below zero.
+    /// Signed integer.
     Signed(i64),
-    /// A real number or a probability.
+    /// Real number or probability.
     Real(f64),
     /// A word.
     Text(String),
-    /// Names, by their places in the word's list, in its order.
+    /// Names, as ascending indices into the word's list.
     List(Vec<usize>),
-    /// Whole numbers.
+    /// Integers.
     Numbers(Vec<u64>),
 }
 
 impl Value {
-    /// A flag or switch; false if it is another kind of value.
+    /// Returns the value of a flag or switch; false for other kinds of values.
     pub fn bool(&self) -> bool {
         matches!(self, Self::Bool(true))
     }
 
-    /// Packets, bytes, nanoseconds, bits per second or a whole number; 0 if it is another kind.
+    /// Returns packets, bytes, nanoseconds, bits per second or an integer; 0 for other kinds.
     pub fn integer(&self) -> u64 {
         if let Self::Integer(value) = self { *value } else { 0 }
     }
 
-    /// A real number or a probability; 0 if it is another kind.
+    /// Returns a real number or a probability; 0 for other kinds.
     pub fn real(&self) -> f64 {
         if let Self::Real(value) = self { *value } else { 0.0 }
     }
 
-    /// A word; empty if it is another kind of value.
+    /// Returns a word; empty for other kinds of values.
     pub fn text(&self) -> &str {
         if let Self::Text(value) = self { value } else { "" }
     }
 
-    /// Whole numbers; none if it is another kind of value.
+    /// Returns integers; an empty slice for other kinds of values.
     pub fn numbers(&self) -> &[u64] {
         if let Self::Numbers(values) = self { values } else { &[] }
     }
 }
 
-/// As it is written; switches and lists need their word for that.
+/// The written form, except for switches and lists, which need their word.
 impl fmt::Display for Value {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -226,17 +227,17 @@ impl fmt::Display for Value {
     }
 }
 
-/// A description in the making.
+/// A description under construction.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Text(String);
 
 impl Text {
-    /// Begins with a name.
+    /// Returns a description that begins with a name.
     pub fn new(name: &str) -> Self {
         Self(name.to_owned())
     }
 
-    /// Adds a word by itself.
+    /// Adds a word without a value.
     #[must_use]
     pub fn flag(mut self, word: &str) -> Self {
         self.0.push(' ');
@@ -244,13 +245,13 @@ impl Text {
         self
     }
 
-    /// Adds a word and its value.
+    /// Adds a word with its value.
     #[must_use]
     pub fn value(self, word: &str, value: impl fmt::Display) -> Self {
         self.flag(word).flag(&value.to_string())
     }
 
-    /// Adds a word and its value, if there is one.
+    /// Adds a word with its value, if given.
     #[must_use]
     pub fn optional(self, word: &str, value: Option<impl fmt::Display>) -> Self {
         match value {
@@ -265,24 +266,24 @@ impl Text {
         self.flag(if is_on { on } else { off })
     }
 
-    /// The text.
+    /// Returns the text.
     pub fn done(self) -> String {
         self.0
     }
 }
 
-/// What is wrong with a description, and where.
+/// An error in a description.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct WordError {
-    /// The complaint in one sentence.
+    /// Message in one sentence.
     pub message: String,
-    /// Byte range of the offending text.
+    /// Byte range of the error.
     pub at: Range<usize>,
-    /// The offending text.
+    /// Text with the error.
     pub found: String,
-    /// What may stand there.
+    /// Words or values allowed at this place.
     pub allowed: Vec<String>,
-    /// The nearest allowed word, if one is near.
+    /// Nearest allowed word, if similar enough.
     pub nearest: Option<String>,
 }
 
@@ -308,19 +309,19 @@ pub struct Token<'a> {
 }
 
 impl Token<'_> {
-    /// Its byte range.
+    /// Returns its byte range.
     pub fn range(&self) -> Range<usize> {
         self.at..self.at + self.text.len()
     }
 
-    /// An error at this word.
+    /// Returns an error at this word.
     pub fn error(&self, message: String, allowed: Vec<String>) -> WordError {
         let nearest = nearest(self.text, allowed.iter().map(String::as_str)).map(str::to_owned);
         WordError { message, at: self.range(), found: self.text.to_owned(), allowed, nearest }
     }
 }
 
-/// Splits a description at white space; a word in double quotes may hold some.
+/// Splits a description at white space; a word in double quotes may contain white space.
 pub fn tokens(text: &str) -> Vec<Token<'_>> {
     let mut tokens = Vec::new();
     let mut at = 0;
@@ -346,8 +347,8 @@ pub fn tokens(text: &str) -> Vec<Token<'_>> {
     }
 }
 
-/// The candidate nearest to `word`, if it is within a third of its length (at least one edit). Of
-/// several as near, it is the one that begins most like the word.
+/// Returns the candidate nearest to `word`, if the edit distance is at most a third of its length
+/// (at least 1). Among equally near candidates, the one with the longest common prefix wins.
 pub fn nearest<'a>(word: &str, candidates: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     let budget = (word.chars().count() / 3).max(1);
     candidates
@@ -357,7 +358,7 @@ pub fn nearest<'a>(word: &str, candidates: impl Iterator<Item = &'a str>) -> Opt
         .map(|(_, c)| c)
 }
 
-/// How many characters two words begin with alike.
+/// Returns the length of the common prefix of two words, in characters, without regard to case.
 fn alike(a: &str, b: &str) -> usize {
     let lower = |word: &str| word.to_lowercase().chars().collect::<Vec<_>>();
     lower(a).iter().zip(&lower(b)).take_while(|(x, y)| x == y).count()
@@ -371,17 +372,17 @@ pub struct Given {
 }
 
 impl Given {
-    /// Whether `word` was given.
+    /// Returns whether `word` was given.
     pub fn has(&self, word: &str) -> bool {
         self.find(word).is_some()
     }
 
-    /// The value of `word`, if given.
+    /// Returns the value of `word`, if given.
     pub fn find(&self, word: &str) -> Option<&Value> {
         self.values.iter().find(|(name, ..)| *name == word).map(|(_, value, _)| value)
     }
 
-    /// A flag or switch, if given.
+    /// Returns a flag or switch, if given.
     pub fn flag(&self, word: &str) -> Option<bool> {
         match self.find(word)? {
             Value::Bool(value) => Some(*value),
@@ -389,7 +390,7 @@ impl Given {
         }
     }
 
-    /// A count, size, time (ns), rate (bit/s) or whole number, if given.
+    /// Returns a count, size (bytes), time (ns), rate (bit/s) or integer, if given.
     pub fn integer(&self, word: &str) -> Option<u64> {
         match self.find(word)? {
             Value::Integer(value) => Some(*value),
@@ -397,7 +398,7 @@ impl Given {
         }
     }
 
-    /// A whole number that may be below zero, if given.
+    /// Returns a signed integer, if given.
     pub fn signed(&self, word: &str) -> Option<i64> {
         match self.find(word)? {
             Value::Signed(value) => Some(*value),
@@ -405,17 +406,17 @@ impl Given {
         }
     }
 
-    /// A span of time, if given.
+    /// Returns a duration in nanoseconds, if given.
     pub fn time(&self, word: &str) -> Option<Nanos> {
         self.integer(word)
     }
 
-    /// A rate, if given.
+    /// Returns a rate, if given.
     pub fn rate(&self, word: &str) -> Option<Rate> {
         self.integer(word).and_then(Rate::new)
     }
 
-    /// A real number or probability, if given.
+    /// Returns a real number or probability, if given.
     pub fn real(&self, word: &str) -> Option<f64> {
         match self.find(word)? {
             Value::Real(value) => Some(*value),
@@ -423,7 +424,7 @@ impl Given {
         }
     }
 
-    /// A word, if given.
+    /// Returns a word, if given.
     pub fn text(&self, word: &str) -> Option<&str> {
         match self.find(word)? {
             Value::Text(value) => Some(value),
@@ -431,7 +432,7 @@ impl Given {
         }
     }
 
-    /// A list of names, if given: their places in the word's own list.
+    /// Returns a list of names, if given, as indices into the word's list.
     pub fn list(&self, word: &str) -> Option<&[usize]> {
         match self.find(word)? {
             Value::List(value) => Some(value),
@@ -439,19 +440,19 @@ impl Given {
         }
     }
 
-    /// The error within the value of `word`, which is the description of another component.
+    /// Converts an error in the value of `word`, which is the description of another component.
     pub fn within(&self, word: &str, error: WordError) -> WordError {
         let begin = self.error(word, "").at.start;
         WordError { at: begin + error.at.start..begin + error.at.end, ..error }
     }
 
-    /// The error of the value of `word`, which has a syntax of its own.
+    /// Converts an error in the value of `word`, which has its own syntax.
     pub fn nested(&self, word: &str, error: WordError) -> WordError {
         let at = self.error(word, "").at;
         WordError { message: format!("`{word}`: {}", error.message), at, ..error }
     }
 
-    /// An error about the value of `word`, for checks that a table cannot express.
+    /// Returns an error about the value of `word`, for checks that a table cannot express.
     pub fn error(&self, word: &str, message: impl Into<String>) -> WordError {
         let at = self
             .values
@@ -609,10 +610,10 @@ fn no_such_name(word: &Word, token: Token<'_>, of: &[Meaning]) -> WordError {
     error
 }
 
-/// Reads `tokens` (the name already taken off) against `table`.
+/// Parses `tokens`, which follow the name, according to `table`. `end` is the length of the text.
 ///
 /// # Errors
-/// An unknown word, a word given twice, a value missing or of the wrong kind.
+/// An unknown word, a repeated word, or a value that is missing or of the wrong kind.
 pub fn read(table: &Table, tokens: &[Token<'_>], end: usize) -> Result<Given, WordError> {
     let mut given = Given { values: Vec::new(), end };
     let mut rest = tokens.iter();
@@ -665,8 +666,8 @@ pub fn read(table: &Table, tokens: &[Token<'_>], end: usize) -> Result<Given, Wo
     Ok(given)
 }
 
-/// Returns the text from `first` to the end of `rest`, each word as far from the first as it stands, and its
-/// place.
+/// Returns the text from `first` to the end of `rest` with the original distances between words,
+/// and its place.
 pub fn untouched(first: Token<'_>, rest: &[Token<'_>]) -> (String, Range<usize>) {
     let (mut text, mut end) = (first.text.to_owned(), first.range().end);
     for token in rest {
@@ -695,12 +696,12 @@ fn unknown_word(table: &Table, token: Token<'_>) -> WordError {
     error
 }
 
-/// Finds the table that the first word of `text` names and reads the rest against it.
+/// Finds the table that the first word of `text` names, and parses the rest according to it.
 ///
-/// `what` says what is being described, for messages ("queue").
+/// `what` names the kind of component in messages ("queue").
 ///
 /// # Errors
-/// An empty text, an unknown name, or anything [`read`] refuses.
+/// An empty text, an unknown name, or an error of [`read`].
 pub fn describe<'t>(
     what: &str,
     tables: &[&'t Table],

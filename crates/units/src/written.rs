@@ -1,32 +1,32 @@
-//! Descriptions as they are written: which words stand in one, and the same with others.
+//! Written descriptions: their words, and changes to them.
 
 use crate::words::{Kind, Table, Word, tokens};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// What is written of a word.
+/// Written setting of a word.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum Setting {
-    /// Of a word without a value: whether it is set.
+    /// Setting of a word without a value: whether it is set.
     Switch(bool),
-    /// Its value, or the one of several words that stands for it.
+    /// Value of the word, or the one of several words that was written.
     Value(String),
 }
 
-/// The words of a description in their order, each once.
+/// Words of a description in order, each once.
 #[derive(Clone, Debug, Serialize)]
 pub struct Written {
     #[serde(skip)]
     table: &'static [Word],
     /// Name of the component.
     pub name: &'static str,
-    /// Words by name, with what is written of them.
+    /// Words by name, with their settings.
     pub words: Vec<(&'static str, Setting)>,
 }
 
 impl Written {
-    /// Reads a description that is known to be of `table`.
+    /// Parses a description that is known to belong to `table`.
     pub fn read(table: &'static Table, text: &str) -> Self {
         let mut written = Self { table: table.words, name: table.name, words: Vec::new() };
         let mut tokens = tokens(text).into_iter().skip(1).map(|token| token.text).peekable();
@@ -59,11 +59,11 @@ impl Written {
         }
     }
 
-    /// Sets a word, or removes it, so that its default holds, where there is no setting or an empty one.
-    /// Whether the value is allowed shows when the text is read.
+    /// Sets a word. Without a setting, or with an empty one, removes the word, so that its default
+    /// applies. The value is checked only when the resulting text is parsed.
     ///
     /// # Errors
-    /// If the component has no such word.
+    /// A word that the component does not have.
     pub fn set(&mut self, name: &str, setting: Option<Setting>) -> Result<(), String> {
         let word = self.table.iter().find(|word| word.name == name);
         let word = word.ok_or_else(|| format!("`{}` has no word `{name}`", self.name))?;
@@ -82,7 +82,7 @@ impl fmt::Display for Written {
             let word = self.table.iter().find(|word| word.name == name);
             word.expect("a word of the table").kind
         };
-        // A description of another component goes to the end.
+        // The description of another component goes to the end.
         let (last, first): (Vec<_>, Vec<_>) =
             self.words.iter().partition(|(name, _)| kind(name) == Kind::Rest);
         for (name, setting) in first.into_iter().chain(last) {

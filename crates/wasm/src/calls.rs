@@ -1,4 +1,4 @@
-//! The calls of the module: JSON in, JSON out, errors as JSON too.
+//! The calls of the module: JSON input, JSON output, errors as JSON.
 
 use crate::outcome;
 use self_cell::self_cell;
@@ -12,7 +12,7 @@ use sojourn_units::dimension::{Dimension, Quantity};
 use sojourn_units::written::Setting;
 use sojourn_units::{Nanos, Rate};
 
-/// A run until its record is taken.
+/// A run; `None` after its record has been taken.
 type Running<'a> = Option<Stepwise<'a>>;
 
 self_cell!(
@@ -23,10 +23,10 @@ self_cell!(
     }
 );
 
-/// A run that its caller advances.
+/// A run that the caller advances.
 pub struct Session(Started);
 
-/// What a run begins with.
+/// Input that starts a run.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Start {
@@ -75,31 +75,31 @@ fn read_start(text: &[u8]) -> Result<Start, Value> {
     Ok(start)
 }
 
-/// Runs `{"plan", "seed"}` to its end, and returns the record.
+/// Runs `{"plan", "seed"}` to the end, and returns the record.
 ///
 /// # Errors
-/// What is wrong with the plan.
+/// A plan that is not valid.
 pub fn run(text: &[u8]) -> Result<Value, Value> {
     let Start { plan, seed } = read_start(text)?;
     let record = sojourn_sim::run(&plan, seed, &mut |_| Control::Continue);
     record.map(|record| outcome::record(&record)).map_err(|e| outcome::run_error(&e))
 }
 
-/// Makes the changes of `{"plan", "edits"}`, and returns the valid plan with them.
+/// Applies the edits of `{"plan", "edits"}`, and returns the changed plan after validation.
 ///
 /// # Errors
-/// What is wrong with the edits, or with the plan that they make.
+/// Edits that are not valid, or an invalid resulting plan.
 pub fn edit(text: &[u8]) -> Result<Value, Value> {
     let Change { mut plan, edits } = read(text)?;
     plan.edit(&edits).and_then(|()| plan.validate()).map_err(|e| outcome::plan_errors(&e))?;
     Ok(json!(plan))
 }
 
-/// Returns the name and the words of the queue `{"text", "rate"}`, and what is worth saying of it on a link
-/// of this rate.
+/// Returns the name and the words of the queue `{"text", "rate"}`, and warnings about its use on a
+/// link of this rate.
 ///
 /// # Errors
-/// What is wrong with the text.
+/// A text that is not a valid queue.
 pub fn read_queue(text: &[u8]) -> Result<Value, Value> {
     let QueueText { text, rate } = read(text)?;
     let device = Device { rate, ..Device::default() };
@@ -109,11 +109,11 @@ pub fn read_queue(text: &[u8]) -> Result<Value, Value> {
     Ok(json!({ "name": written.name, "words": written.words, "warnings": warnings }))
 }
 
-/// Returns the text of the queue `{"text", "words"}` with other words: pairs of a word and what is
-/// written of it. Null removes the word.
+/// Returns the text of the queue `{"text", "words"}` with changed words. Each element of `words` is
+/// a pair of a word and its new setting; null removes the word.
 ///
 /// # Errors
-/// What is wrong with the text, or a word that the queue has not.
+/// A text that is not a valid queue, or a word that the queue does not have.
 pub fn rewrite_queue(text: &[u8]) -> Result<Value, Value> {
     let Rewriting { text, words } = read(text)?;
     let mut written = Params::written(&text).map_err(|e| outcome::error(&e.to_string()))?;
@@ -123,10 +123,11 @@ pub fn rewrite_queue(text: &[u8]) -> Result<Value, Value> {
     Ok(Value::from(written.to_string()))
 }
 
-/// Returns the quantity `{"dimension", "text"}` as a number of its base unit: ns, bit/s, bytes, packets.
+/// Returns the quantity `{"dimension", "text"}` as a number in its base unit: ns, bit/s, bytes,
+/// packets.
 ///
 /// # Errors
-/// What is wrong with the text.
+/// A text that is no such quantity.
 pub fn read_quantity(text: &[u8]) -> Result<Value, Value> {
     let Written { dimension, text } = read(text)?;
     let Some(dimension) = Dimension::named(&dimension) else {
@@ -138,26 +139,26 @@ pub fn read_quantity(text: &[u8]) -> Result<Value, Value> {
     }
 }
 
-/// Returns the disciplines with their words, as the tables of parameters declare them.
+/// Returns the disciplines with their words, from the tables of parameters.
 pub fn queues() -> Value {
     json!(sojourn_queue::tables())
 }
 
 impl Session {
-    /// Begins `{"plan", "seed"}`.
+    /// Starts a session for `{"plan", "seed"}`.
     ///
     /// # Errors
-    /// What is wrong with the plan.
+    /// A plan that is not valid.
     pub fn open(text: &[u8]) -> Result<Self, Value> {
         let Start { plan, seed } = read_start(text)?;
         let started = Started::try_new(plan, |plan| Stepwise::new(plan, seed).map(Some));
         started.map(Self).map_err(|e| outcome::run_error(&e))
     }
 
-    /// Logs the packets of the links with the numbers `[...]` from now on, and of no others.
+    /// Logs the packets of only the links with the numbers `[...]` from now on.
     ///
     /// # Errors
-    /// If the plan has no such link, or the run has ended.
+    /// A link that the plan does not have, or a run that has ended.
     pub fn log(&mut self, text: &[u8]) -> Result<Value, Value> {
         let links: Vec<usize> = read(text)?;
         let known = self.0.borrow_owner().links.len();
@@ -170,10 +171,10 @@ impl Session {
         })
     }
 
-    /// Runs all events before `until`, and returns the packets that were logged on the way.
+    /// Runs all events before `until`, in nanoseconds, and returns the packets logged in this time.
     ///
     /// # Errors
-    /// What the simulator finds wrong with itself.
+    /// An inconsistency that the simulator detects.
     pub fn advance(&mut self, until: Nanos) -> Result<Value, Value> {
         self.0.with_dependent_mut(|_, run| {
             let run = run.as_mut().ok_or_else(over)?;
@@ -187,10 +188,10 @@ impl Session {
         })
     }
 
-    /// Ends the run, and returns the record of what was measured until now.
+    /// Ends the run, and returns the record of the measurements so far.
     ///
     /// # Errors
-    /// If the run has ended.
+    /// A run that has ended.
     pub fn record(&mut self) -> Result<Value, Value> {
         let run = self.0.with_dependent_mut(|_, run| run.take()).ok_or_else(over)?;
         Ok(outcome::record(&run.into_record()))

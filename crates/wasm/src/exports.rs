@@ -1,8 +1,8 @@
-//! The functions that the module exports, and the memory through which texts pass.
+//! The exported functions of the module, and the memory for passing texts.
 //!
-//! The host asks for room ([`input`]), writes a text there, and calls a function. That returns 0, or 1 if
-//! its text is an error; the text lies at [`output`] until the next call. A module holds one session. After
-//! a panic, which is a trap for the host, the text is the panic's message.
+//! The host requests memory ([`input`]), writes a text there, and calls a function. The function
+//! returns 0, or 1 if its text is an error. The text is at [`output`] until the next call. A module
+//! holds one session. After a panic, which is a trap for the host, the text is the panic's message.
 #![expect(unsafe_code, reason = "exported functions have names that no compiler checks")]
 
 use crate::calls::{self, Session};
@@ -17,7 +17,7 @@ thread_local! {
     static SESSION: Cell<Option<Session>> = const { Cell::new(None) };
 }
 
-/// Makes the text that the host reads.
+/// Sets the text that the host reads.
 fn tell(text: Vec<u8>) {
     OUTPUT.replace(text);
 }
@@ -33,7 +33,7 @@ fn call(function: impl FnOnce(&[u8]) -> Result<Value, Value>) -> u32 {
     status
 }
 
-/// Calls the session, which must be open.
+/// Calls a function with the session, which must be open.
 fn in_session(function: impl FnOnce(&mut Session, &[u8]) -> Result<Value, Value>) -> u32 {
     call(|text| {
         let mut session = SESSION.take().ok_or_else(|| outcome::error("no run is open"))?;
@@ -43,7 +43,7 @@ fn in_session(function: impl FnOnce(&mut Session, &[u8]) -> Result<Value, Value>
     })
 }
 
-/// Returns room for a text of so many bytes, which the next call reads.
+/// Returns memory for a text of `length` bytes, which the next call reads.
 #[unsafe(no_mangle)]
 pub extern "C" fn input(length: usize) -> *mut u8 {
     INPUT.with_borrow_mut(|text| {
@@ -52,7 +52,7 @@ pub extern "C" fn input(length: usize) -> *mut u8 {
     })
 }
 
-/// Returns where the text of the last call lies.
+/// Returns the address of the text of the last call.
 #[unsafe(no_mangle)]
 pub extern "C" fn output() -> *const u8 {
     OUTPUT.with_borrow(Vec::as_ptr)
@@ -64,43 +64,43 @@ pub extern "C" fn output_length() -> usize {
     OUTPUT.with_borrow(Vec::len)
 }
 
-/// [`calls::run`].
+/// Calls [`calls::run`].
 #[unsafe(no_mangle)]
 pub extern "C" fn run() -> u32 {
     call(calls::run)
 }
 
-/// [`calls::edit`].
+/// Calls [`calls::edit`].
 #[unsafe(no_mangle)]
 pub extern "C" fn edit() -> u32 {
     call(calls::edit)
 }
 
-/// [`calls::read_queue`].
+/// Calls [`calls::read_queue`].
 #[unsafe(no_mangle)]
 pub extern "C" fn read_queue() -> u32 {
     call(calls::read_queue)
 }
 
-/// [`calls::rewrite_queue`].
+/// Calls [`calls::rewrite_queue`].
 #[unsafe(no_mangle)]
 pub extern "C" fn rewrite_queue() -> u32 {
     call(calls::rewrite_queue)
 }
 
-/// [`calls::read_quantity`].
+/// Calls [`calls::read_quantity`].
 #[unsafe(no_mangle)]
 pub extern "C" fn read_quantity() -> u32 {
     call(calls::read_quantity)
 }
 
-/// [`calls::queues`].
+/// Calls [`calls::queues`].
 #[unsafe(no_mangle)]
 pub extern "C" fn queues() -> u32 {
     call(|_| Ok(calls::queues()))
 }
 
-/// [`Session::open`]; it takes the place of an open one.
+/// Calls [`Session::open`]; the new session replaces an open one.
 #[unsafe(no_mangle)]
 pub extern "C" fn open() -> u32 {
     call(|text| {
@@ -110,19 +110,19 @@ pub extern "C" fn open() -> u32 {
     })
 }
 
-/// [`Session::log`].
+/// Calls [`Session::log`].
 #[unsafe(no_mangle)]
 pub extern "C" fn log() -> u32 {
     in_session(Session::log)
 }
 
-/// [`Session::advance`], with a time in nanoseconds.
+/// Calls [`Session::advance`] with a time in nanoseconds.
 #[unsafe(no_mangle)]
 pub extern "C" fn advance(until: u64) -> u32 {
     in_session(|session, _| session.advance(until))
 }
 
-/// [`Session::record`].
+/// Calls [`Session::record`].
 #[unsafe(no_mangle)]
 pub extern "C" fn record() -> u32 {
     in_session(|session, _| session.record())

@@ -1,8 +1,8 @@
 //! The simulator as a WebAssembly module, for pages without a server.
 //!
-//! Nothing is decided here. Plans and edits come in as JSON, and records go out as JSON ([`calls`]);
-//! [`exports`] passes texts between the module and its host. `sojourn.js` beside this crate's sources is
-//! the other half of that interface.
+//! This crate makes no decisions. Plans and edits are read as JSON, and records are returned as
+//! JSON ([`calls`]). [`exports`] passes texts between the module and its host. `sojourn.js` next to
+//! this crate's sources is the other half of this interface.
 
 pub mod calls;
 pub mod exports;

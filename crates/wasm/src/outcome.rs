@@ -1,4 +1,4 @@
-//! What goes out, as JSON.
+//! Results as JSON.
 
 use serde_json::{Value, json};
 use sojourn_link::Event;
@@ -6,7 +6,8 @@ use sojourn_measure::{Table, Values};
 use sojourn_plan::PlanErrors;
 use sojourn_sim::{PacketEvent, Record, RunError};
 
-/// A table as a list of columns: name, unit, values. A number that was not measured is null.
+/// Returns a table as a list of columns: name, unit, values. A number that was not measured is
+/// null.
 fn columns(table: &Table) -> Value {
     let column = |column: &sojourn_measure::Column| {
         let values = match &column.values {
@@ -20,7 +21,7 @@ fn columns(table: &Table) -> Value {
     table.columns.iter().map(column).collect()
 }
 
-/// What a run leaves behind.
+/// Returns the record of a run.
 pub fn record(record: &Record) -> Value {
     json!({
         "trace_hash": format!("{:032x}", record.trace_hash),
@@ -52,7 +53,7 @@ fn name(event: Event) -> &'static str {
     }
 }
 
-/// Events of packets as columns.
+/// Returns packet events as columns.
 pub fn packets(events: &[PacketEvent]) -> Value {
     let column = |get: fn(&PacketEvent) -> Value| events.iter().map(get).collect::<Value>();
     json!({
@@ -65,19 +66,19 @@ pub fn packets(events: &[PacketEvent]) -> Value {
     })
 }
 
-/// An error: what it says, and of a plan each problem with its place.
+/// Returns an error with a message. Errors of a plan also list each problem with its place.
 pub fn error(message: &str) -> Value {
     json!({ "message": message, "problems": [] })
 }
 
-/// Everything that is wrong with a plan or with edits.
+/// Returns all errors of a plan or of edits.
 pub fn plan_errors(errors: &PlanErrors) -> Value {
     let problem = |e: &sojourn_plan::PlanError| json!([e.at.to_string(), e.message]);
     let problems: Value = errors.0.iter().map(problem).collect();
     json!({ "message": errors.to_string(), "problems": problems })
 }
 
-/// Why there is no record.
+/// Returns the error that ended a run.
 pub fn run_error(found: &RunError) -> Value {
     match found {
         RunError::Plan(errors) => plan_errors(errors),
