@@ -1,4 +1,4 @@
-//! Captures of the kernel's queues: the packets before a queue and after it as a file for Wireshark.
+//! Captures of the kernel's queues: the packets before and after a queue, as a file for Wireshark.
 
 use crate::job::{OUTPUTS, Queue};
 use crate::machine::{Outcome, at};
@@ -17,19 +17,20 @@ const SIDES: [Side; 2] = [Side::Before, Side::After];
 
 /// A capture of one queue.
 pub struct Capture {
-    /// Sockets before the queue and after it.
+    /// Sockets before and after the queue.
     sockets: [OwnedFd; 2],
-    /// From the wall clock to the run's.
+    /// Wall-clock time of the run's start, in nanoseconds.
     shift: u64,
     headers: MultiHeaders<LinkAddr>,
     buffers: Vec<Vec<u8>>,
-    /// What is to be written, in no order of time yet.
+    /// Packets to write, not yet in order of time.
     seen: Vec<(u64, Side, Vec<u8>, u32)>,
     file: Outside<BufWriter<File>>,
 }
 
 impl Capture {
-    /// A capture of a queue whose host's namespace is the present one; none if the plan asks for none.
+    /// Returns a capture of a queue; `None` if the plan requests none. The present namespace must
+    /// be that of the queue's host.
     pub fn new(plan: &Plan, queue: &Queue) -> Outcome<Option<Self>> {
         let (Some(link), Some(arrivals)) = (queue.capture, &queue.arrivals) else {
             return Ok(None);
@@ -48,12 +49,12 @@ impl Capture {
         }))
     }
 
-    /// The wall clock's time of the run's start, from which on packets are written.
+    /// Sets the wall-clock time of the run's start, from which packets are written.
     pub fn begin(&mut self, wall: u64) {
         self.shift = wall;
     }
 
-    /// Writes what was seen since it was asked last, in the order of time.
+    /// Writes the packets observed since the last call, in order of time.
     pub fn write(&mut self) -> Outcome<()> {
         let mut taken = [Taken::default(); BATCH];
         for (socket, side) in self.sockets.iter().zip(SIDES) {
@@ -76,7 +77,7 @@ impl Capture {
         Ok(())
     }
 
-    /// Ends the file.
+    /// Completes the file.
     pub fn finish(self) -> Outcome<Captured> {
         self.sockets.iter().try_for_each(|socket| whole(socket, "a capture"))?;
         at(OUTPUTS, self.file.finish())

@@ -1,9 +1,9 @@
-//! Runs a kernel with only what it needs of this machine.
+//! Confines a kernel's process to the resources that it needs.
 //!
-//! Root inside a guest has the rights of the user outside on every file that the kernel's process can
-//! reach, by `hostfs`. So the process gives up what it does not need: with Landlock (landlock(7)) it
-//! keeps one folder to write and some to read, with seccomp it opens no sockets but local ones, and it
-//! ends when its parent does.
+//! Through `hostfs`, root inside a guest has the rights of the user outside on every file that the
+//! kernel's process can reach. Therefore the process drops access that it does not need: with
+//! Landlock (landlock(7)) it keeps one folder to write and some to read, with seccomp it can open
+//! only local sockets, and it ends when its parent ends.
 
 use crate::machine::{Outcome, at};
 use landlock::{
@@ -19,9 +19,11 @@ use std::ffi::OsString;
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 
-/// `--write DIR`, `--read DIR` as often as wanted, `--cpu N`, `--`, program and arguments.
+/// Arguments: `--write DIR` and `--read DIR` any number of times, `--cpu N`, `--`, program and
+/// arguments.
 ///
-/// A guest runs on one processor at a time; kept on one, it hands over to itself without waking another.
+/// A guest runs on one processor at a time. Pinned to one processor, its threads switch without
+/// waking another processor.
 pub fn run(words: &[OsString]) -> Outcome<()> {
     let (mut read, mut write) = (Vec::new(), Vec::new());
     let mut rest = words.iter();
@@ -52,7 +54,7 @@ pub fn run(words: &[OsString]) -> Outcome<()> {
 }
 
 fn files(read: &[&OsString], write: &[&OsString]) -> Outcome<()> {
-    // What the first version has is required, what later ones have is taken where there is any.
+    // The access rights of the first version are required, those of later versions are optional.
     let best = ABI::V6;
     let rules = at(
         "confine",
@@ -79,7 +81,7 @@ fn files(read: &[&OsString], write: &[&OsString]) -> Outcome<()> {
     Ok(())
 }
 
-/// Every socket that is not local is refused.
+/// Denies all sockets except local ones.
 fn sockets() -> Outcome<()> {
     let local = at(
         "confine",

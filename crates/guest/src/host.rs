@@ -1,4 +1,4 @@
-//! The traffic of one host, in a process of its own.
+//! The traffic of one host, in a separate process.
 
 use crate::job::{FILE, Job, Shell};
 use crate::machine::{Outcome, at, enter_host};
@@ -10,10 +10,10 @@ use std::io::{self, Write};
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 
-/// What it says when it listens.
+/// Output of a process that is ready.
 pub const READY: &str = "ready";
 
-/// Where the log of host `number` is written.
+/// Returns the path of the log of host `number`.
 pub fn log_of(number: usize) -> String {
     format!("/run/host-{number}")
 }
@@ -24,8 +24,8 @@ pub fn job() -> Outcome<Job> {
     at(FILE, serde_json::from_slice(&text))
 }
 
-/// Plays the part of a host: its number is the only word. It says that it is ready, reads the time of
-/// the run's start, and ends with the run.
+/// Runs the endpoints of a host, whose number is the only argument. Reports readiness, reads the
+/// time of the run's start, and ends with the run.
 pub fn run(words: &[OsString]) -> Outcome<()> {
     let word = words.first().and_then(|word| word.to_str()).ok_or("which host?")?;
     let number: usize = at("host", word.parse())?;
@@ -40,18 +40,19 @@ pub fn run(words: &[OsString]) -> Outcome<()> {
     let start: u64 = at("start", line.trim().parse())?;
     let path = log_of(number);
     let log = at(&path, File::create(&path))?;
-    // Nothing is written to standard input any more; it ends when the first process does.
+    // No further input follows; standard input closes when the first process ends.
     at("traffic", endpoint.run(start, log, io::stdin()))
 }
 
-/// Becomes the job's shell, at the console.
+/// Executes the job's shell at the console.
 pub fn shell() -> Outcome<()> {
     let job = job()?;
     let Shell { host: number, rows, columns } = job.shell.ok_or("the job has no shell")?;
     enter_host(number)?;
     let node = job.hosts.get(number).and_then(|host| host.node).and_then(|n| job.plan.nodes.get(n));
     let name = node.ok_or("no such host")?.name.clone();
-    // A session's first terminal is the one that controls it: keys such as Ctrl-C reach its programs.
+    // The first terminal of a session becomes its controlling terminal: keys such as Ctrl-C reach
+    // its programs.
     at("shell", rustix::process::setsid())?;
     let terminal = at(CONSOLE, File::options().read(true).write(true).open(CONSOLE))?;
     let size = Winsize { ws_row: rows, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0 };
@@ -64,5 +65,5 @@ pub fn shell() -> Outcome<()> {
     Err(format!("/bin/sh: {}", command.exec()).into())
 }
 
-/// The console as a terminal that can control a session.
+/// Console as a terminal that can control a session.
 const CONSOLE: &str = "/dev/tty0";

@@ -17,16 +17,16 @@ use std::io::{BufRead, BufReader, BufWriter, Read, Write};
 use std::path::Path;
 use std::process::{Child, ChildStdin, Command, Stdio};
 
-/// Nanoseconds from the moment when all hosts are ready to the run's start.
+/// Time from the readiness of all hosts to the run's start, in nanoseconds.
 const LEAD: u64 = 100 * MILLISECOND;
-/// Bytes of the journal that are written at once: each write is one of the machine outside.
+/// Bytes of the journal that are written at once: each write is a write of the host machine.
 const WRITTEN: usize = 1 << 20;
-/// Nanoseconds after which the machine outside is told again that time goes on.
+/// Interval at which the progress of time is reported to the host machine, in nanoseconds.
 const TOLD: u64 = 100 * MILLISECOND;
-/// Nanoseconds that hosts may take to write their logs after the run's end.
+/// Longest time for hosts to write their logs after the run's end, in nanoseconds.
 const GRACE: u64 = SECOND;
 
-/// Does the guest's work and powers it off.
+/// Runs the guest and powers it off.
 pub fn main() -> ! {
     let outcome =
         mount_all().and_then(|()| if Path::new(FILE).exists() { play() } else { facts() });
@@ -37,7 +37,7 @@ pub fn main() -> ! {
         }
     }
     rustix::fs::sync();
-    // It returns only if it fails; the kernel then stops because its first process ends.
+    // The call returns only if it fails; then the kernel stops because its first process ends.
     let _ = reboot(RebootCommand::PowerOff);
     std::process::exit(1)
 }
@@ -60,7 +60,7 @@ fn sleep_until(at: u64) {
     }
 }
 
-/// Writes what the kernel is.
+/// Writes facts about the kernel.
 fn facts() -> Outcome<()> {
     let read = |path: &str| at(path, fs::read_to_string(path));
     let names = |path: &str| -> Outcome<Vec<String>> {
@@ -102,7 +102,7 @@ fn play() -> Outcome<()> {
     let job = job()?;
     job.folders.iter().try_for_each(|folder| show(folder))?;
     let namespaces = Namespaces::new(job.hosts.len())?;
-    // Its devices are there before they are set up.
+    // The wire creates devices, which must exist before they are set up.
     let mut running = vec!["the guest's first process".to_owned()];
     tell(&running)?;
     let mut wire = job.wire.as_ref().map(|_| player("wire", &["wire"])).transpose()?;
@@ -148,7 +148,7 @@ fn play() -> Outcome<()> {
     let end = start + job.plan.duration;
     let mut warmed = job.plan.warmup == 0;
     let mut next = start;
-    // The machine outside sees by this that time goes on.
+    // The host machine reads this as progress of time.
     let mut told = start;
     loop {
         programs.wait(start, next, sleep_until)?;
@@ -189,7 +189,7 @@ fn play() -> Outcome<()> {
         finish(&player.name, &mut player.process, end + GRACE)?;
     }
     if let Some(Player { name, mut process, input }) = wire {
-        // With the wire go its devices.
+        // The wire's devices disappear with the wire.
         write_json("dropped.json", &dropped(&job, &namespaces)?)?;
         drop(input);
         finish(&name, &mut process, nanos(ClockId::Monotonic) + GRACE)?;
@@ -203,7 +203,7 @@ fn play() -> Outcome<()> {
     write_json("done.json", &Done { error: None, start, wall })
 }
 
-/// Who samples the queues, and journals of their packets, by host.
+/// Returns the samplers of the queues, and the journals of their packets, by host.
 fn queues(job: &Job, namespaces: &Namespaces) -> Outcome<(Vec<Sampler>, Vec<Journal>)> {
     let mut by_host: BTreeMap<usize, Vec<_>> = BTreeMap::new();
     for (number, queue) in job.queues.iter().enumerate() {
@@ -218,7 +218,7 @@ fn queues(job: &Job, namespaces: &Namespaces) -> Outcome<(Vec<Sampler>, Vec<Jour
     Ok((samplers, journals))
 }
 
-/// Captures of the queues for which the plan asks, in the order of its links.
+/// Returns the captures of the queues that the plan requests, in the order of its links.
 fn captures(job: &Job, namespaces: &Namespaces) -> Outcome<Vec<Capture>> {
     let mut queues: Vec<_> = job.queues.iter().filter(|queue| queue.capture.is_some()).collect();
     queues.sort_by_key(|queue| queue.capture);
@@ -229,7 +229,7 @@ fn captures(job: &Job, namespaces: &Namespaces) -> Outcome<Vec<Capture>> {
     Ok(captures)
 }
 
-/// Journals of what hosts send and take.
+/// Returns the journals of the packets that hosts send and receive.
 fn tapped(job: &Job, namespaces: &Namespaces) -> Outcome<Vec<Journal>> {
     let journal = |&host: &usize| {
         let described = &job.hosts[host];
@@ -239,7 +239,7 @@ fn tapped(job: &Job, namespaces: &Namespaces) -> Outcome<Vec<Journal>> {
     job.taps.iter().map(journal).collect()
 }
 
-/// A file of the outputs to be written bit by bit.
+/// Creates a file of the outputs with a buffer.
 fn output(name: &str) -> Outcome<BufWriter<File>> {
     let path = Path::new(OUTPUTS).join(name);
     Ok(BufWriter::with_capacity(WRITTEN, at(path.display(), File::create(&path))?))
@@ -258,7 +258,7 @@ fn shell(mut wire: Option<Player>) -> Outcome<()> {
     let mut command = Command::new("/init");
     command.arg("shell").stderr(Stdio::piped());
     let process = at("shell", command.spawn())?;
-    // What it says here is why there is no shell: the shell itself speaks at the console.
+    // This output is an error before the shell's start: the shell itself uses the console.
     let output = at("shell", process.wait_with_output())?;
     if !output.stderr.is_empty() {
         return Err(String::from_utf8_lossy(&output.stderr).trim().to_owned().into());
@@ -266,19 +266,20 @@ fn shell(mut wire: Option<Player>) -> Outcome<()> {
     write_json("done.json", &Done { error: None, start, wall: 0 })
 }
 
-/// Writes which processes run, in the order of their starts: if time stands still, the machine outside
-/// sees which of them spins.
+/// Writes the list of running processes, in the order of their starts. If time stops, the host
+/// machine uses it to identify the process that spins.
 fn tell(running: &[String]) -> Outcome<()> {
     write_text("running", running.join("\n").as_bytes())
 }
 
-/// What the host with this number is called.
+/// Returns the name of the host with this number.
 fn name_of(job: &Job, number: usize) -> String {
     let node = job.hosts[number].node.and_then(|node| job.plan.nodes.get(node));
     node.map_or_else(|| format!("h{number}"), |node| node.name.clone())
 }
 
-/// Links, addresses, routes, queue disciplines, sysctls; `running` are the processes there are.
+/// Sets up links, addresses, routes, queue disciplines and sysctls; `running` are the present
+/// processes.
 fn set_up(job: &Job, namespaces: &Namespaces, running: &[String]) -> Outcome<()> {
     for (number, host) in job.hosts.iter().enumerate() {
         namespaces.within(Some(number), || {
@@ -303,7 +304,7 @@ fn set_up(job: &Job, namespaces: &Namespaces, running: &[String]) -> Outcome<()>
     Ok(())
 }
 
-/// What `tc` tells of all disciplines of hosts with queues, as one list of lists.
+/// Returns the output of `tc` for all disciplines of hosts with queues, as one list of lists.
 fn statistics(namespaces: &Namespaces, job: &Job) -> Outcome<Vec<u8>> {
     let mut text = b"[".to_vec();
     let words: Vec<_> =
@@ -320,14 +321,15 @@ fn statistics(namespaces: &Namespaces, job: &Job) -> Outcome<Vec<u8>> {
     Ok(text)
 }
 
-/// Packets that the device of each host dropped because the wire did not read soon enough.
+/// Returns for each host the number of packets that its device dropped because the wire did not
+/// read in time.
 fn dropped(job: &Job, namespaces: &Namespaces) -> Outcome<Vec<u64>> {
     let file = "/proc/self/net/dev";
     let count = || {
         let text = at(file, fs::read_to_string(file))?;
         let line = text.lines().find_map(|line| line.trim().strip_prefix(wire::DEVICE));
         let words = line.ok_or("a host without a device")?.trim_start_matches(':');
-        // Of the half that is sent, what was dropped.
+        // The drop counter of the transmit half.
         let word = words.split_whitespace().nth(11).ok_or("a device without counters")?;
         at(file, word.parse())
     };
@@ -352,7 +354,7 @@ fn player(name: &str, words: &[&str]) -> Outcome<Player> {
     if line.trim() == READY { Ok(player) } else { Err(failure(name, &mut player.process)) }
 }
 
-/// Waits for a process's end.
+/// Waits for the end of a process.
 fn finish(name: &str, process: &mut Child, deadline: u64) -> Outcome<()> {
     loop {
         match at(name, process.try_wait())? {

@@ -1,41 +1,41 @@
-//! What a run in a guest is: written by `sojourn.linux`, read by the guest's first process.
+//! The job of a guest: written by `sojourn.linux`, read by the guest's first process.
 
 use serde::{Deserialize, Serialize};
 use sojourn_plan::Plan;
 use sojourn_units::Nanos;
 
-/// Where the first process finds it.
+/// Path of the job.
 pub const FILE: &str = "/job.json";
-/// Where outputs go.
+/// Folder of the outputs.
 pub const OUTPUTS: &str = "/out";
 
 /// A run.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Job {
-    /// Seed of the traffic's draws; the kernel's own follow from `SOJOURN_SEED`.
+    /// Seed of the traffic's draws; the kernel's own draws follow from `SOJOURN_SEED`.
     pub seed: u64,
-    /// The plan, with the probes beside its flows.
+    /// Plan, including probes next to its flows.
     pub plan: Plan,
     /// Network namespaces.
     pub hosts: Vec<Host>,
-    /// Programs that set up links, addresses, routes and queue disciplines, in their order.
+    /// Commands that set up links, addresses, routes and queue disciplines, in order.
     pub commands: Vec<Command>,
-    /// Our own links between the hosts; without them the links are those that the commands make.
+    /// Links by this project's wire; `None` if the commands create the links.
     pub wire: Option<Wire>,
-    /// A shell at the console, in place of the plan's traffic.
+    /// Shell at the console, in place of the plan's traffic.
     pub shell: Option<Shell>,
-    /// Programs of the user's own.
+    /// The user's programs.
     #[serde(default)]
     pub programs: Vec<Program>,
-    /// Indices of hosts whose packets are written down as they send and take them.
+    /// Indices of hosts whose sent and received packets are recorded.
     #[serde(default)]
     pub taps: Vec<usize>,
-    /// Queue disciplines to be sampled.
+    /// Queue disciplines to sample.
     pub queues: Vec<Queue>,
-    /// Time between two samples of queues.
+    /// Time between two samples of queues, in nanoseconds.
     pub interval: Nanos,
-    /// Folders of the machine outside that are shown at the same place, to be read only.
+    /// Folders of the host machine that are mounted at the same path, read-only.
     pub folders: Vec<String>,
 }
 
@@ -43,39 +43,39 @@ pub struct Job {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Host {
-    /// Its node in the plan; none for a namespace that only holds queues.
+    /// Node in the plan; `None` for a namespace that only has queues.
     pub node: Option<usize>,
-    /// Whether one of the node's flows is played.
+    /// Whether the host has traffic of the plan.
     pub plays: bool,
     /// Sysctls: paths below `/proc/sys`, and values.
     pub sysctls: Vec<(String, String)>,
-    /// Devices whose offloads are turned off.
+    /// Devices whose offloads are disabled.
     pub devices: Vec<String>,
 }
 
-/// The plan's links as our own.
+/// The plan's links, emulated by this project's wire.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Wire {
-    /// The largest packet.
+    /// Largest packet in bytes.
     pub mtu: usize,
-    /// Links whose arrivals are written down and replayed at the end.
+    /// Links whose arrivals are recorded and replayed at the end.
     pub journals: Vec<usize>,
     /// Links whose packets are written to a file.
     pub captures: Vec<usize>,
 }
 
-/// A program of the guest's root and its standard input.
+/// A program of the guest's root file system, with its standard input.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Command {
-    /// Index of the host in whose namespace it runs; none is the namespace of the first process.
+    /// Index of the host in whose namespace it runs; `None` is the namespace of the first process.
     pub host: Option<usize>,
-    /// The program's path and arguments.
+    /// Path and arguments of the program.
     pub words: Vec<String>,
-    /// Its standard input.
+    /// Standard input.
     pub input: String,
-    /// Whether it runs before the devices' offloads are turned off.
+    /// Whether it runs before the devices' offloads are disabled.
     pub early: bool,
 }
 
@@ -83,33 +83,33 @@ pub struct Command {
 #[derive(Clone, Copy, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Shell {
-    /// Index of the host in which it runs.
+    /// Index of its host.
     pub host: usize,
-    /// Lines of the terminal.
+    /// Number of lines of the terminal.
     pub rows: u16,
-    /// Characters in a line.
+    /// Number of characters per line.
     pub columns: u16,
 }
 
-/// A program of the user's own.
+/// A program of the user.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Program {
-    /// What it is called in messages.
+    /// Name in messages.
     pub name: String,
     /// Index of its host.
     pub host: usize,
-    /// The program's path and arguments.
+    /// Path and arguments of the program.
     pub words: Vec<String>,
-    /// Its folder, of the machine outside and to be read only.
+    /// Its folder on the host machine, mounted read-only.
     pub folder: String,
-    /// Its environment.
+    /// Environment variables.
     pub environment: Vec<(String, String)>,
-    /// When it is started, after the run's start; none is before the run.
+    /// Start in nanoseconds after the run's start; `None` starts it before the run.
     pub start: Option<Nanos>,
-    /// When it is told to stop, after the run's start.
+    /// Stop in nanoseconds after the run's start.
     pub stop: Nanos,
-    /// A port on which it listens before the run begins.
+    /// Port on which it listens before the run begins.
     pub port: Option<u16>,
 }
 
@@ -119,21 +119,21 @@ pub struct Program {
 pub struct Queue {
     /// Index of its host.
     pub host: usize,
-    /// Its device, where packets leave it.
+    /// Device at which packets leave the queue.
     pub device: String,
-    /// The device where packets come to it, if they are to be seen.
+    /// Device at which packets arrive, if arrivals are recorded.
     pub arrivals: Option<String>,
-    /// Its handle, such as 0x100000 for `10:`.
+    /// Handle, such as 0x100000 for `10:`.
     pub handle: u32,
     /// Index of its link, if its packets are written to a file.
     #[serde(default)]
     pub capture: Option<usize>,
 }
 
-/// What a kernel is: written in place of a run's outputs if there is no job.
+/// Facts about a kernel: written in place of a run's outputs if there is no job.
 #[derive(Debug, Serialize)]
 pub struct Facts {
-    /// As `uname -r` prints it.
+    /// Release, as printed by `uname -r`.
     pub release: String,
     /// Loaded congestion controls.
     pub controls: Vec<String>,
@@ -143,13 +143,13 @@ pub struct Facts {
     pub sysctls: Vec<String>,
 }
 
-/// How a run ended.
+/// End of a run.
 #[derive(Debug, Serialize)]
 pub struct Done {
-    /// What failed, if anything did.
+    /// Error, if the run failed.
     pub error: Option<String>,
-    /// Nanoseconds of the monotonic clock at the run's start.
+    /// Monotonic clock at the run's start, in nanoseconds.
     pub start: u64,
-    /// The wall clock at the run's start, in nanoseconds.
+    /// Wall clock at the run's start, in nanoseconds.
     pub wall: u64,
 }

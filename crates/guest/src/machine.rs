@@ -13,15 +13,15 @@ use std::io;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-/// Every error here is a sentence for the record.
+/// Result whose error is a sentence for the run's record.
 pub type Outcome<T> = Result<T, Box<dyn Error>>;
 
-/// Puts words before an error.
+/// Prefixes an error with `what`.
 pub fn at<T, E: std::fmt::Display>(what: impl std::fmt::Display, of: Result<T, E>) -> Outcome<T> {
     of.map_err(|error| format!("{what}: {error}").into())
 }
 
-/// Mounts what programs expect of a machine.
+/// Mounts the file systems that programs expect.
 pub fn mount_all() -> Outcome<()> {
     let none = MountFlags::empty();
     for (kind, target) in
@@ -32,8 +32,8 @@ pub fn mount_all() -> Outcome<()> {
     at("/run/netns", fs::create_dir("/run/netns"))
 }
 
-/// Shows a folder of the machine outside at the same place, to be read only; one that is a link there
-/// is a link here already.
+/// Mounts a folder of the host machine at the same path, read-only. A path that is a symbolic link
+/// exists already.
 pub fn show(folder: &str) -> Outcome<()> {
     if Path::new(folder).is_symlink() {
         return Ok(());
@@ -43,8 +43,9 @@ pub fn show(folder: &str) -> Outcome<()> {
     at(folder, mount("none", folder, "hostfs", MountFlags::RDONLY, Some(outside.as_c_str())))
 }
 
-/// The calling process gets mounts of its own: an empty `/tmp`, none of the run's files, this `folder`
-/// of the machine outside unless it lies in one of those `shown` already, and all else to be read only.
+/// Gives the calling process private mounts: an empty `/tmp`, none of the run's files, the `folder`
+/// of the host machine unless it is below one of those already `shown`, and everything else
+/// read-only.
 pub fn private_mounts(folder: &str, shown: &[String]) -> Outcome<()> {
     at("unshare", nix::sched::unshare(nix::sched::CloneFlags::CLONE_NEWNS))?;
     let private = MountPropagationFlags::PRIVATE | MountPropagationFlags::REC;
@@ -62,17 +63,17 @@ fn namespace(path: &str) -> io::Result<OwnedFd> {
     Ok(rustix::fs::open(path, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())?)
 }
 
-/// Where the namespace of host `number` is found; `ip` knows it as `hNUMBER`.
+/// Returns the path of the namespace of host `number`; `ip` knows it as `hNUMBER`.
 pub fn path_of(number: usize) -> String {
     format!("/run/netns/h{number}")
 }
 
-/// The calling process goes into a namespace.
+/// Moves the calling process into a namespace.
 pub fn enter(namespace: impl AsFd) -> Outcome<()> {
     at("setns", move_into_link_name_space(namespace.as_fd(), Some(LinkNameSpaceType::Network)))
 }
 
-/// The calling process goes into the namespace of host `number`.
+/// Moves the calling process into the namespace of host `number`.
 pub fn enter_host(number: usize) -> Outcome<()> {
     enter(at(path_of(number), namespace(&path_of(number)))?)
 }
@@ -84,13 +85,13 @@ pub struct Namespaces {
 }
 
 impl Namespaces {
-    /// Makes `count` of them.
+    /// Creates `count` namespaces.
     pub fn new(count: usize) -> Outcome<Self> {
         let own = at("namespace", namespace("/proc/self/ns/net"))?;
         let made = Self { own };
         loopback()?;
         for number in 0..count {
-            // SAFETY-free: one thread runs, and nothing but the network changes.
+            // Only one thread runs, and only the network namespace changes.
             at("unshare", nix::sched::unshare(nix::sched::CloneFlags::CLONE_NEWNET))?;
             let path = path_of(number);
             at(&path, fs::write(&path, ""))?;
@@ -101,7 +102,7 @@ impl Namespaces {
         Ok(made)
     }
 
-    /// Does something in the namespace of a host; `None` is that of this process.
+    /// Calls `act` in the namespace of a host; `None` is the namespace of this process.
     pub fn within<T>(&self, host: Option<usize>, act: impl FnOnce() -> Outcome<T>) -> Outcome<T> {
         let Some(number) = host else { return act() };
         enter_host(number)?;
@@ -111,7 +112,7 @@ impl Namespaces {
     }
 }
 
-/// Runs a program of the guest's root to its end, with this input.
+/// Runs a program of the guest's root file system to its end, with this input; returns its output.
 pub fn execute(words: &[String], input: &str) -> Outcome<Vec<u8>> {
     let name = words.join(" ");
     let (program, rest) = words.split_first().ok_or("a command without words")?;
@@ -180,14 +181,14 @@ fn ask(code: libc::Ioctl, request: &mut Request) -> io::Result<()> {
     if status < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
-/// Brings the loopback device of the present namespace up.
+/// Brings up the loopback device of the present namespace.
 fn loopback() -> Outcome<()> {
     let mut request = Request::new("lo");
     request.value = Value { flags: (libc::IFF_UP | libc::IFF_RUNNING) as libc::c_short };
     at("lo", ask(libc::SIOCSIFFLAGS, &mut request))
 }
 
-/// Turns off what merges packets on a device: segmentation, and with it checksums left to hardware.
+/// Disables offloads that merge packets on a device (segmentation), and checksum offloads.
 pub fn plain_packets(device: &str) -> Outcome<()> {
     // ETHTOOL_STSO, ETHTOOL_SGSO, ETHTOOL_SGRO, ETHTOOL_SSG, ETHTOOL_STXCSUM, ETHTOOL_SRXCSUM.
     for command in [0x1f, 0x24, 0x2c, 0x19, 0x17, 0x15] {

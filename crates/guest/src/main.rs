@@ -1,10 +1,11 @@
 //! The first process of a Linux kernel in virtual time, and the launcher that confines the kernel.
 //!
-//! A User-Mode Linux kernel runs as an ordinary process. [`confine`] takes from it what it does not
-//! need, and executes it. The kernel starts this program again as its first process ([`init`]), which
-//! makes the hosts and links of a [job](job::Job), starts the traffic of each host ([`host`]), the
-//! user's own programs ([`programs`]) and the wire, if its links are ours ([`wire`]), samples the queues,
-//! and powers the kernel off. All outputs are files below `out` in the job's folder.
+//! A User-Mode Linux kernel runs as an ordinary process. [`confine`] removes its access to
+//! everything that it does not need, and executes it. The kernel starts this program again as its
+//! first process ([`init`]). It creates the hosts and links of a [job](job::Job), starts the
+//! traffic of each host ([`host`]), the user's programs ([`programs`]) and, for links by this
+//! project's wire, the wire ([`wire`]). It samples the queues and powers the kernel off. All
+//! outputs are files below `out` in the job's folder.
 
 #[cfg(target_os = "linux")]
 mod captures;

@@ -1,10 +1,10 @@
-//! A journal of the packets that come to queues and leave them, or that hosts send and take.
+//! Journals of the packets that arrive at queues and leave them, or that hosts send and receive.
 //!
-//! A packet socket sees what a queue's router takes (packet(7)), another one what leaves behind the
-//! queue. A record has the kernel's time, a key by which the same packet is recognised at both places,
-//! its length, and whether it carries Congestion Experienced. The key leaves out what queues and
-//! routers change: the ECN field, the time to live, and checksums. A host's record also has the beginning
-//! of the packet.
+//! One packet socket (packet(7)) sees the packets that a queue's router receives, another the
+//! packets that leave after the queue. A record has the kernel's timestamp, a key that identifies
+//! the same packet at both places, its length, and whether it carries Congestion Experienced. The
+//! key excludes fields that queues and routers change: the ECN field, the time to live, and
+//! checksums. A host's record also has the first bytes of the packet.
 
 use crate::job::Queue;
 use crate::machine::{Outcome, at};
@@ -16,28 +16,27 @@ use nix::sys::socket::{
 use rustix::fd::{AsRawFd, OwnedFd};
 use std::io::{IoSliceMut, Write};
 
-/// Packets taken by a system call.
+/// Largest number of packets received by one system call.
 pub const BATCH: usize = 64;
 /// Bytes of a packet that are read: Ethernet, IPv4 and TCP headers without options.
 const SEEN: usize = 14 + 20 + 20;
-/// Bytes that wait in a socket until they are read; above, the journal would have a gap, which is an
-/// error.
+/// Receive buffer of a socket in bytes; if it overflows, the journal has a gap, which is an error.
 const ROOM: usize = 64 << 20;
 
-/// A place where packets are seen.
+/// A place where packets are observed.
 #[derive(Debug)]
 struct Tap {
     socket: OwnedFd,
-    /// Number of the queue, and whether packets leave it here; of a host its node.
+    /// Number of the queue, and whether packets leave it here; for a host, its node.
     place: u32,
-    /// Whether it is a host's: which way a packet goes is told by the kernel.
+    /// Whether the place is a host; then the kernel reports the direction of each packet.
     host: bool,
 }
 
-/// All places, of the queues of one host.
+/// The observed places of one host's queues, or of the host.
 pub struct Journal {
     taps: Vec<Tap>,
-    /// From the wall clock to the run's.
+    /// Wall-clock time of the run's start, in nanoseconds.
     shift: u64,
     headers: MultiHeaders<LinkAddr>,
     buffers: Vec<[u8; SEEN]>,
@@ -45,13 +44,13 @@ pub struct Journal {
 
 /// `PACKET_OUTGOING`: the host itself sent the packet.
 const OUTGOING: u8 = libc::PACKET_OUTGOING;
-/// Bits of a record's last word beside the queue's number.
+/// Flags in a record's last word, next to the queue's number.
 const LEAVES: u32 = 1 << 16;
 const CONGESTED: u32 = 1 << 17;
 const UDP: u32 = 1 << 18;
 
 impl Journal {
-    /// A journal of these queues, whose host's namespace is the present one.
+    /// Returns a journal of these queues; the present namespace must be that of their host.
     pub fn new(queues: &[(usize, &Queue)]) -> Outcome<Self> {
         let mut taps = Vec::new();
         for (number, queue) in queues {
@@ -63,8 +62,8 @@ impl Journal {
         Ok(Self::of(taps))
     }
 
-    /// A journal of what the host at `node` sends and takes by these devices; its namespace is the present
-    /// one.
+    /// Returns a journal of the packets that the host at `node` sends and receives by these
+    /// devices; the present namespace must be that of the host.
     pub fn of_host(node: usize, devices: &[String]) -> Outcome<Self> {
         let place = node as u32;
         let tap = |device: &String| Ok(Tap { socket: tap(device)?, place, host: true });
@@ -75,12 +74,12 @@ impl Journal {
         Self { taps, shift: 0, headers: headers(), buffers: vec![[0; SEEN]; BATCH] }
     }
 
-    /// The wall clock's time of the run's start, from which on records count.
+    /// Sets the wall-clock time of the run's start, from which records count.
     pub fn begin(&mut self, wall: u64) {
         self.shift = wall;
     }
 
-    /// Writes what was seen since it was asked last.
+    /// Writes the packets observed since the last call.
     pub fn write(&mut self, to: &mut impl Write) -> Outcome<()> {
         for tap in &self.taps {
             while drain(tap, self.shift, &mut self.headers, &mut self.buffers, to)? == BATCH {}
@@ -88,13 +87,13 @@ impl Journal {
         Ok(())
     }
 
-    /// Fails if a packet was not seen because the socket's room was taken.
+    /// Fails if a packet is missing because a socket's buffer was full.
     pub fn check(&self) -> Outcome<()> {
         self.taps.iter().try_for_each(|tap| whole(&tap.socket, "the journal"))
     }
 }
 
-/// Fails if a socket could not keep a packet of what is written from it.
+/// Fails if a socket has dropped a packet that belongs to `what`.
 pub fn whole(socket: &OwnedFd, what: &str) -> Outcome<()> {
     match lost(socket)? {
         0 => Ok(()),
@@ -105,7 +104,7 @@ pub fn whole(socket: &OwnedFd, what: &str) -> Outcome<()> {
 /// Opens a socket that sees the packets of a device.
 pub fn tap(device: &str) -> Outcome<OwnedFd> {
     let flags = SockFlag::SOCK_CLOEXEC | SockFlag::SOCK_NONBLOCK;
-    // Without a protocol it sees nothing until it is bound.
+    // Without a protocol the socket receives no packets until it is bound.
     let socket = at("packet socket", socket(AddressFamily::Packet, SockType::Raw, flags, None))?;
     at("packet socket", setsockopt(&socket, sockopt::RcvBufForce, &ROOM))?;
     at("packet socket", setsockopt(&socket, sockopt::ReceiveTimestampns, &true))?;
@@ -121,7 +120,7 @@ fn bind(socket: &OwnedFd, index: u32) -> std::io::Result<()> {
     address.sll_family = libc::AF_PACKET as u16;
     address.sll_protocol = (libc::ETH_P_ALL as u16).to_be();
     address.sll_ifindex = index as i32;
-    // SAFETY: the kernel reads one address, as long as the one given here.
+    // SAFETY: the kernel reads one address of the given length.
     let status = unsafe {
         libc::bind(
             socket.as_raw_fd(),
@@ -132,12 +131,12 @@ fn bind(socket: &OwnedFd, index: u32) -> std::io::Result<()> {
     if status < 0 { Err(std::io::Error::last_os_error()) } else { Ok(()) }
 }
 
-/// Packets that a socket could not keep (`PACKET_STATISTICS`).
+/// Returns the number of packets that a socket dropped (`PACKET_STATISTICS`).
 #[expect(unsafe_code, reason = "an option that no library has")]
 fn lost(socket: &OwnedFd) -> Outcome<u32> {
     let mut counts = [0u32; 2];
     let mut length = size_of_val(&counts) as libc::socklen_t;
-    // SAFETY: the kernel writes at most `length` bytes, to where `counts` stands.
+    // SAFETY: the kernel writes at most `length` bytes to `counts`.
     let status = unsafe {
         libc::getsockopt(
             socket.as_raw_fd(),
@@ -153,18 +152,18 @@ fn lost(socket: &OwnedFd) -> Outcome<u32> {
     Ok(counts[1])
 }
 
-/// A packet that a socket has seen.
+/// A packet received by a packet socket.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Taken {
-    /// The wall clock's time, in nanoseconds.
+    /// Wall-clock time in nanoseconds.
     pub at: u64,
-    /// Its whole length in bytes.
+    /// Complete length in bytes.
     pub length: u32,
     /// Whether the host itself sent it.
     outgoing: bool,
 }
 
-/// Takes up to [`BATCH`] packets from a socket, as far as they fit into the buffers; says how many.
+/// Receives up to [`BATCH`] packets from a socket, truncated to the buffers; returns their number.
 pub fn take(
     socket: &OwnedFd,
     headers: &mut MultiHeaders<LinkAddr>,
@@ -173,7 +172,7 @@ pub fn take(
 ) -> Outcome<usize> {
     let mut slices: Vec<[IoSliceMut<'_>; 1]> =
         buffers.iter_mut().map(|buffer| [IoSliceMut::new(buffer.as_mut())]).collect();
-    // MSG_TRUNC tells the whole length of a packet that is read in part.
+    // With `MSG_TRUNC` the reported length is the complete length of a truncated packet.
     let flags = MsgFlags::MSG_DONTWAIT | MsgFlags::MSG_TRUNC;
     let messages = match recvmmsg(socket.as_raw_fd(), headers, slices.iter_mut(), flags, None) {
         Ok(messages) => messages,
@@ -197,7 +196,7 @@ pub fn take(
     Ok(count)
 }
 
-/// What [`take`] needs for the times of packets.
+/// Returns the headers that [`take`] needs for the times of packets.
 pub fn headers() -> MultiHeaders<LinkAddr> {
     MultiHeaders::preallocate(BATCH, Some(nix::cmsg_space!(libc::timespec)))
 }
@@ -216,7 +215,7 @@ fn drain(
         if tap.host && *outgoing {
             bits |= LEAVES;
         }
-        // What came before the start has no time on the run's clock.
+        // Packets before the run's start have no time on the run's clock.
         let Some(now) = nanos.checked_sub(shift) else { continue };
         at("journal", to.write_all(&now.to_le_bytes()))?;
         at("journal", to.write_all(&key.to_le_bytes()))?;
@@ -229,7 +228,7 @@ fn drain(
     Ok(count)
 }
 
-/// The key of a packet, and its bits; none of what is not IPv4.
+/// Returns the key of a packet and its flags; `None` if it is not IPv4.
 fn identity(frame: &[u8; SEEN]) -> Option<(u64, u32)> {
     let ip = &frame[14..];
     if frame[12..14] != [8, 0] || ip[0] != 0x45 {

@@ -1,8 +1,9 @@
-//! Programs of the user's own: each in a process group and a mount namespace of its own.
+//! The user's programs: each runs in its own process group and mount namespace.
 //!
-//! A thread waits for each program and two read what it writes, so its end has the guest's exact time and
-//! a full pipe delays nothing. Before the run servers are started and waited for, then each program has
-//! its start and its stop: SIGTERM, and SIGKILL after a grace.
+//! One thread waits for each program and two threads read its output. So the time of its end is
+//! exact in the guest's time, and a full pipe delays no program. Before the run the servers are
+//! started, and the first process waits until they listen. Then each program has its start and its
+//! stop: SIGTERM, followed by SIGKILL after a grace period.
 
 use crate::host::job;
 use crate::job::{Job, OUTPUTS, Program};
@@ -20,28 +21,29 @@ use std::process::{Command, ExitStatus, Stdio};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// Bytes of each stream that are kept, its last ones.
+/// Largest number of bytes kept of each stream; the last bytes are kept.
 const KEPT: usize = 64 << 10;
-/// Nanoseconds that a server may take until it listens.
+/// Longest time until a server listens, in nanoseconds.
 const PATIENCE: Nanos = 30 * SECOND;
-/// Nanoseconds from SIGTERM to SIGKILL.
+/// Time from SIGTERM to SIGKILL, in nanoseconds.
 const GRACE: Nanos = SECOND;
-/// Where the machine outside finds which program a process belongs to, if it spins.
+/// Environment variable with the program's name: the host machine reads it to identify a process
+/// that spins.
 const NAME: &str = "SOJOURN_PROGRAM";
 
-/// How a program ended: written as a list to `programs.json`, in the order of the job. Times are
+/// End of a program: an entry of the list in `programs.json`, in the order of the job. Times are in
 /// nanoseconds since the run's start.
 #[derive(Debug, Serialize)]
 struct End {
-    /// Exit status, or minus the number of the signal that ended it; none if it never started.
+    /// Exit status, or the negative number of the signal that ended it; `None` if it never started.
     status: Option<i32>,
-    /// When it was started.
+    /// Time of its start.
     started: Option<i64>,
-    /// When it ended.
+    /// Time of its end.
     ended: Option<i64>,
-    /// When it was told to stop, if it still ran then.
+    /// Time of SIGTERM, if it still ran then.
     stopped: Option<i64>,
-    /// Whether SIGKILL was needed.
+    /// Whether SIGKILL was necessary.
     killed: bool,
 }
 
@@ -62,18 +64,18 @@ pub struct Programs<'a> {
     running: Vec<Option<Running>>,
 }
 
-/// The lock of what a thread and this one share; a thread that panicked left it whole.
+/// Locks a mutex shared with a thread; after a panic of the thread its content is still consistent.
 fn locked<T>(shared: &Mutex<T>) -> MutexGuard<'_, T> {
     shared.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl<'a> Programs<'a> {
-    /// Those of the job, none started; `now` is the monotonic clock.
+    /// Returns the programs of the job, none of them started; `now` is the monotonic clock.
     pub fn new(job: &'a Job, now: fn() -> Nanos) -> Self {
         Self { job, now, running: job.programs.iter().map(|_| None).collect() }
     }
 
-    /// Starts the servers, and waits until all that have a port listen on it.
+    /// Starts the servers, and waits until each server with a port listens on it.
     pub fn serve(&mut self, namespaces: &Namespaces) -> Outcome<()> {
         let servers = |job: &Job| {
             let all = job.programs.iter().enumerate();
@@ -90,7 +92,7 @@ impl<'a> Programs<'a> {
             while !namespaces.within(Some(program.host), || listened(port))? {
                 let name = &program.name;
                 if let Some(status) = self.status(number) {
-                    // What it wrote has come when its streams have ended.
+                    // Its output is complete when its streams have ended.
                     pause(MILLISECOND);
                     let said = self.last_line(number);
                     return Err(format!(
@@ -155,7 +157,7 @@ impl<'a> Programs<'a> {
         Ok(())
     }
 
-    /// When something is to be done next, after the run's `start`.
+    /// Returns the time of the next action after the run's `start`.
     fn due(&self, start: Nanos) -> Option<Nanos> {
         let programs = self.job.programs.iter().zip(&self.running);
         let due = programs.filter_map(|(program, running)| match running {
@@ -168,7 +170,8 @@ impl<'a> Programs<'a> {
         due.min()
     }
 
-    /// Starts and stops what is due until `until`, sleeps meanwhile, and returns then.
+    /// Starts and stops programs that are due until `until`, sleeps in between, and returns at
+    /// `until`.
     pub fn wait(&mut self, start: Nanos, until: Nanos, sleep: impl Fn(Nanos)) -> Outcome<()> {
         while let Some(due) = self.due(start).filter(|&due| due <= until) {
             sleep(due);
@@ -200,17 +203,17 @@ impl<'a> Programs<'a> {
         Ok(())
     }
 
-    /// Ends all that still run, and writes how each ended and what it wrote last.
+    /// Stops all programs that still run, and writes the ends and last outputs of all programs.
     pub fn finish(&mut self, start: Nanos, sleep: impl Fn(Nanos)) -> Outcome<()> {
         if self.job.programs.is_empty() {
             return Ok(());
         }
         while let Some(due) = self.due(start) {
-            // A program that ends meanwhile is not waited for.
+            // A program that ends earlier is not waited for.
             sleep(due.min((self.now)() + MILLISECOND));
             self.act(start)?;
         }
-        // What they left behind in their groups, and the end of those that were killed.
+        // Kill the remaining processes in their groups, and wait for the end of killed programs.
         for running in self.running.iter().flatten() {
             signal(running.process, Signal::KILL);
         }
@@ -224,7 +227,7 @@ impl<'a> Programs<'a> {
     }
 }
 
-/// Writes the last bytes of a program's streams, and says how it ended.
+/// Writes the last bytes of a program's streams, and returns its end.
 fn written(number: usize, running: Option<&Running>, start: Nanos) -> Outcome<End> {
     let Some(running) = running else {
         return Ok(End { status: None, started: None, ended: None, stopped: None, killed: false });
@@ -248,7 +251,8 @@ fn written(number: usize, running: Option<&Running>, start: Nanos) -> Outcome<En
     })
 }
 
-/// Signals a program and what it started; those that have ended do not mind.
+/// Sends a signal to a program and its descendants; errors for processes that have ended are
+/// ignored.
 fn signal(group: Pid, signal: Signal) {
     let _ = kill_process_group(group, signal);
 }
@@ -268,7 +272,8 @@ fn keep(mut stream: impl Read, to: &Mutex<VecDeque<u8>>) {
     }
 }
 
-/// Whether somebody in the present namespace listens on a TCP port, or has bound a UDP port.
+/// Returns whether a socket in the present namespace listens on a TCP port, or is bound to a UDP
+/// port.
 fn listened(port: u16) -> Outcome<bool> {
     // TCP_LISTEN, and TCP_CLOSE for a bound UDP socket (include/net/tcp_states.h).
     for (name, state) in [("tcp", "0A"), ("tcp6", "0A"), ("udp", "07"), ("udp6", "07")] {
@@ -290,7 +295,7 @@ fn listened(port: u16) -> Outcome<bool> {
     Ok(false)
 }
 
-/// Becomes the program of the job whose number is the only word.
+/// Executes the program of the job whose number is the only argument.
 pub fn run(words: &[OsString]) -> Outcome<()> {
     let word = words.first().and_then(|word| word.to_str()).ok_or("which program?")?;
     let number: usize = at("program", word.parse())?;

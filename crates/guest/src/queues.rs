@@ -8,7 +8,7 @@ use netlink_packet_route::tc::{TcAttribute, TcMessage, TcStats2};
 use netlink_sys::{Socket, SocketAddr, protocols::NETLINK_ROUTE};
 use std::io::Write;
 
-/// The counters of a queue discipline at one time, as they are written: little-endian words.
+/// Counters of a queue discipline at one time; they are written as little-endian words.
 #[derive(Clone, Copy, Debug, Default)]
 struct Counters {
     bytes: u64,
@@ -18,17 +18,17 @@ struct Counters {
     backlog: u64,
 }
 
-/// Who samples the disciplines of one host's devices.
+/// Sampler of the disciplines of one host's devices.
 #[derive(Debug)]
 pub struct Sampler {
     socket: Socket,
-    /// Number among all queues, index of its device, handle.
+    /// Number among all queues, index of the device, and handle.
     queues: Vec<(u32, u32, u32)>,
     buffer: Vec<u8>,
 }
 
 impl Sampler {
-    /// A sampler of these queues, whose host's namespace is the present one.
+    /// Returns a sampler of these queues; the present namespace must be that of their host.
     pub fn new(queues: &[(usize, &Queue)]) -> Outcome<Self> {
         let mut socket = at("netlink", Socket::new(NETLINK_ROUTE))?;
         at("netlink", socket.bind_auto())?;
@@ -44,7 +44,7 @@ impl Sampler {
         Ok(Self { socket, queues: found, buffer: Vec::with_capacity(64 << 10) })
     }
 
-    /// Writes a sample of each queue: time, number, and its counters.
+    /// Writes a sample of each queue: time in nanoseconds, number, and counters.
     pub fn sample(&mut self, now: u64, to: &mut impl Write) -> Outcome<()> {
         let mut header = netlink_packet_core::NetlinkHeader::default();
         header.flags = NLM_F_REQUEST | NLM_F_DUMP;

@@ -1,8 +1,8 @@
-//! Our own links between the hosts of a guest, in a process of its own.
+//! Emulated links between the hosts of a guest by this project's wire, in a separate process.
 //!
-//! The process opens a TUN device in each host's namespace, says that it is ready, reads the time of
-//! the run's start, and carries packets until the end of its standard input. What it measured is then a
-//! file that `sojourn.lab.wire.wiring` reads.
+//! The process opens a TUN device in each host's namespace, reports readiness, reads the time of
+//! the run's start, and carries packets until the end of its standard input. Then it writes its
+//! measurements to a file that `sojourn.lab.wire.wiring` reads.
 
 use crate::host::{READY, job};
 use crate::job::{OUTPUTS, Wire as Wanted};
@@ -22,19 +22,19 @@ use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// A host's device.
+/// Name of a host's device.
 pub const DEVICE: &str = "eth0";
-/// Where the outcome is written.
+/// Path of the outcome.
 pub const OUTCOME: &str = "/run/wire";
-/// What the file begins with.
+/// First bytes of the file.
 const MAGIC: &[u8] = b"sojourn wire 1\n";
-/// Nanoseconds for which packets are carried on after the run's end, at most.
+/// Longest time for which packets are carried after the run's end, in nanoseconds.
 const LINGER: Nanos = 60 * SECOND;
-/// The same for a shell, which takes its time.
+/// The same limit for a run with a shell.
 const FOREVER: Nanos = 1 << 60;
-/// Bytes of packets in the network, at most: a part of the guest's memory.
+/// Limit of the bytes of packets in the network: a part of the guest's memory.
 const ROOM: usize = 96 << 20;
-/// The largest file of a capture.
+/// Largest size of a capture file in bytes.
 pub const LARGEST: u64 = 1 << 30;
 
 /// Carries packets between the hosts of the job.
@@ -72,7 +72,7 @@ pub fn run() -> Outcome<()> {
     let start: Nanos = at("start", line.trim().parse())?;
     let (handle, mut inbox) = at("wire", connect())?;
     std::thread::spawn(move || {
-        // Nothing more is written there.
+        // No further input follows; the read returns at the end of standard input.
         let _ = io::stdin().read(&mut [0]);
         handle.stop();
     });
@@ -81,7 +81,7 @@ pub fn run() -> Outcome<()> {
     at(OUTCOME, write(&outcome, file))
 }
 
-/// Where the packets of a captured link are written.
+/// Returns the captures of the wire's links, with their files.
 fn captures(wanted: &Wanted) -> Outcome<Vec<Order>> {
     let order = |&link: &usize| {
         let path = capture_of(link);
@@ -91,12 +91,12 @@ fn captures(wanted: &Wanted) -> Outcome<Vec<Order>> {
     wanted.captures.iter().map(order).collect()
 }
 
-/// Where a link's capture is written.
+/// Returns the path of a link's capture.
 pub fn capture_of(link: usize) -> PathBuf {
     Path::new(OUTPUTS).join(format!("capture-{link}"))
 }
 
-/// What the outcome's file begins with.
+/// Head of the outcome's file.
 #[derive(Serialize)]
 struct Head<'a> {
     events: u64,
@@ -106,7 +106,7 @@ struct Head<'a> {
     agreements: &'a [Agreement],
     captures: &'a [Captured],
     tables: Vec<&'static str>,
-    /// Table, column, unit, type, and bytes.
+    /// Table, column, unit, type, and size in bytes.
     columns: Vec<(&'static str, &'a str, &'static str, &'static str, usize)>,
 }
 
@@ -147,7 +147,7 @@ fn write(outcome: &Measured, mut to: impl Write) -> io::Result<()> {
     to.write_all(&data)
 }
 
-/// Appends a column's values, and says of which type they are.
+/// Appends a column's values, and returns their type.
 fn append(values: &Values, to: &mut Vec<u8>) -> io::Result<&'static str> {
     match values {
         Values::Real(v) => to.extend(v.iter().flat_map(|x| x.to_le_bytes())),
