@@ -7,6 +7,7 @@ import heapq
 import pytest
 
 from sojourn.study.cluster import AHEAD, Cluster
+from sojourn.study.runner import flush_after
 from sojourn.study.together import Pace
 from tests.study.fakes import FakeEngine, ManyEngine
 
@@ -63,6 +64,10 @@ def idle(workers: int, cells: int, cell: float, latency: float, scheduler: float
 def test_workers_of_a_cluster_have_something_to_do(latency: float) -> None:
     """100,000 runs of 10 ms on 100 workers; a scheduler that needs 1 ms for a call."""
     assert idle(100, 100_000, 0.01, latency, 0.001) <= 0.05
+
+
+def test_a_long_study_writes_less_often() -> None:
+    assert [flush_after(t) for t in (0.0, 20.0, 100.0, 1e5)] == [0.2, 0.2, 1.0, 5.0]
 
 
 def test_few_workers_and_long_runs() -> None:

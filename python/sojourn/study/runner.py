@@ -28,8 +28,11 @@ if TYPE_CHECKING:
     from sojourn.study.scratch import Scratch
     from sojourn.study.store import Store
 
-FLUSH = 0.2
-"""Seconds after which finished runs are written: one process's death costs no more."""
+FLUSH = (0.2, 5.0)
+"""Seconds after which finished runs are written, at least and at most."""
+
+LOST = 0.01
+"""Share of the time worked that one process's death may cost: within these bounds, that long."""
 
 BUSY_WAIT = 0.2
 """Seconds before looking again at a run that another process is making."""
@@ -155,7 +158,7 @@ class Runner:
                 return
             with self._changed:
                 self._changed.wait(every)
-            if time.monotonic() - written >= FLUSH:
+            if time.monotonic() - written >= flush_after(time.monotonic() - self._begin):
                 written = time.monotonic()
                 self._flush()
             if report is not None and time.monotonic() - told >= every:
@@ -279,6 +282,12 @@ class Runner:
             return not self._stop.is_set()
 
         return listen
+
+
+def flush_after(elapsed: float) -> float:
+    """Return how long finished runs may wait to be written, after so many seconds of work."""
+    least, most = FLUSH
+    return min(max(least, LOST * elapsed), most)
 
 
 def _explained(task: Task, error: BaseException, folder: Path) -> BaseException:
