@@ -141,6 +141,18 @@ def test_what_only_the_wire_has_is_said_at_once() -> None:
         qdiscs.links(scenario().with_queue("blue").plan())
 
 
+def test_the_kernel_has_no_filters_by_keys_of_flows() -> None:
+    tree = "htb; class 1:1 rate 1mbit; qdisc parent 1:1 handle 2: prio; filter parent 2: {} to 2:1"
+    plan = scenario().with_queue(tree.format("dport 20000")).plan()
+    assert qdiscs.links(plan)[0].queue
+    plan["groups"][0]["destination_port"] = 22
+    with pytest.raises(NotPossible, match=r"wire: `filters by port or mark`: .*--engine wire"):
+        qdiscs.links(plan)
+    other = scenario().with_queue(tree.format("dscp EF")).plan()
+    other["groups"][0]["mark"] = 1
+    assert qdiscs.links(other)[0].queue
+
+
 def test_routes_take_the_shortest_path_and_the_lowest_link() -> None:
     ends = [(0, 1), (1, 0), (0, 2), (2, 0), (1, 3), (3, 1), (2, 3), (3, 2)]
     links = [Link(n, f"l{n}", a, b, None, None, 0, None) for n, (a, b) in enumerate(ends)]

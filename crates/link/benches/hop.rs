@@ -4,7 +4,7 @@
 #![allow(clippy::disallowed_types, clippy::disallowed_methods)]
 
 use sojourn_link::{Cells, Corrupt, Event, Impairments, Link, Observer, Params};
-use sojourn_queue::{Device, Ecn, Packet, TcpView};
+use sojourn_queue::{Device, Ecn, Headers, Packet, TcpView};
 use sojourn_random::Key;
 use sojourn_units::{EPOCH, Nanos, Rate};
 use std::hint::black_box;
@@ -36,10 +36,6 @@ impl Packet for Frame {
         (0, 1)
     }
     #[inline]
-    fn headers(&self) -> sojourn_queue::Headers {
-        sojourn_queue::Headers::default()
-    }
-
     fn dscp(&self) -> u8 {
         0
     }
@@ -71,6 +67,9 @@ impl Observer<Frame> for Count {
     }
     fn tcp(&self, _: &Frame) -> Option<TcpView> {
         None
+    }
+    fn headers(&self, _: &Frame) -> Headers {
+        Headers::default()
     }
 }
 

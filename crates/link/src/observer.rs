@@ -1,6 +1,6 @@
 //! Events on a link, and the trait that receives them.
 
-use sojourn_queue::{DropReason, MarkReason, TcpView};
+use sojourn_queue::{DropReason, Headers, MarkReason, TcpView};
 use sojourn_units::Nanos;
 
 /// What happens to a packet on a link.
@@ -37,7 +37,7 @@ pub enum Event {
 
 /// Receives the events of a link in the order of time.
 ///
-/// No method has a default: an observer that wraps another one must pass on both.
+/// No method has a default: an observer that wraps another one must pass on all.
 pub trait Observer<P> {
     /// `event` happens to `packet` at the theoretical time `at`.
     fn on_event(&mut self, at: Nanos, packet: &P, event: Event);
@@ -45,6 +45,10 @@ pub trait Observer<P> {
     /// Returns the TCP header of `packet`, which is at or in the queue, if it has one that can be read.
     /// Decisions of disciplines that look into packets depend on it.
     fn tcp(&self, packet: &P) -> Option<TcpView>;
+
+    /// Returns the protocol, ports and mark of `packet`, which arrives at the queue. Where filters send it
+    /// depends on them.
+    fn headers(&self, packet: &P) -> Headers;
 }
 
 /// A packet that a wire can damage.

@@ -3,7 +3,7 @@
 
 use crate::common::{Frame, params};
 use sojourn_link::{Event, Link, Medium, Observer, Station, csma};
-use sojourn_queue::{DropReason, TcpView};
+use sojourn_queue::{DropReason, Headers, TcpView};
 use sojourn_random::Key;
 use sojourn_units::{EPOCH, MILLISECOND, Nanos, SECOND};
 
@@ -35,6 +35,9 @@ impl Observer<Frame> for Counts {
     fn tcp(&self, frame: &Frame) -> Option<TcpView> {
         let ack = 1000 * frame.number;
         Some(TcpView { ack, flags: TcpView::ACK, ..TcpView::default() })
+    }
+    fn headers(&self, _: &Frame) -> Headers {
+        Headers::default()
     }
 }
 

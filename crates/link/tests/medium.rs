@@ -3,7 +3,7 @@
 use crate::common::{Frame, params};
 use proptest::prelude::*;
 use sojourn_link::{Event, Medium, Observer, Params, Station, csma};
-use sojourn_queue::TcpView;
+use sojourn_queue::{Headers, TcpView};
 use sojourn_random::Key;
 use sojourn_units::{EPOCH, MICROSECOND, MILLISECOND, Nanos, SECOND};
 
@@ -40,6 +40,9 @@ impl Observer<Frame> for Events {
     }
     fn tcp(&self, _: &Frame) -> Option<TcpView> {
         None
+    }
+    fn headers(&self, _: &Frame) -> Headers {
+        Headers::default()
     }
 }
 

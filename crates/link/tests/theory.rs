@@ -5,7 +5,7 @@
 
 use crate::common::{Frame, params};
 use sojourn_link::{Event, Link, Observer};
-use sojourn_queue::TcpView;
+use sojourn_queue::{Headers, TcpView};
 use sojourn_random::{Distribution, Key};
 use sojourn_units::{EPOCH, Nanos};
 
@@ -70,6 +70,9 @@ impl Observer<Frame> for Station {
     }
     fn tcp(&self, _: &Frame) -> Option<TcpView> {
         None
+    }
+    fn headers(&self, _: &Frame) -> Headers {
+        Headers::default()
     }
 }
 

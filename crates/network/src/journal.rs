@@ -8,7 +8,7 @@ use crate::port::Port;
 use crate::slab::Packet;
 use sojourn_link::{Event, Link, Observer};
 use sojourn_plan::{Plan, Schedule};
-use sojourn_queue::TcpView;
+use sojourn_queue::{Headers, TcpView};
 use sojourn_units::{EPOCH, Nanos};
 use std::fmt;
 
@@ -26,10 +26,10 @@ pub struct Entry {
 /// Arrivals at one link, and what became of them.
 #[derive(Clone, Debug, Default)]
 pub struct Journal {
-    arrivals: Vec<Packet>,
+    arrivals: Vec<(Packet, Headers)>,
     entries: Vec<Entry>,
     /// TCP headers of arrivals by their numbers: disciplines may look into packets.
-    headers: Vec<(u32, TcpView)>,
+    segments: Vec<(u32, TcpView)>,
     /// Numbers of the packets at the link, by slot.
     numbers: Vec<u32>,
     cut: bool,
@@ -40,16 +40,16 @@ const LONGEST: usize = 1 << 24;
 
 impl Journal {
     /// Writes down an event of the link, unless it is one of the wire beyond the loss of a packet.
-    /// `tcp` gives the packet's TCP header, if it has one that can be read.
+    /// `look` gives the packet's headers, and that of TCP, if it has one that can be read.
     pub fn record(
         &mut self,
         at: Nanos,
         packet: &Packet,
         event: Event,
-        tcp: impl FnOnce() -> Option<TcpView>,
+        look: impl FnOnce() -> (Headers, Option<TcpView>),
     ) {
         match event {
-            Event::Offered => self.offered(at, packet, tcp),
+            Event::Offered => self.offered(at, packet, look),
             Event::Departed | Event::Marked(_) | Event::Dropped { .. } | Event::Lost => {
                 self.happened(at, packet, event);
             }
@@ -57,8 +57,13 @@ impl Journal {
         }
     }
 
-    fn offered(&mut self, at: Nanos, packet: &Packet, tcp: impl FnOnce() -> Option<TcpView>) {
-        if self.entries.len() + 2 * self.headers.len() >= LONGEST {
+    fn offered(
+        &mut self,
+        at: Nanos,
+        packet: &Packet,
+        look: impl FnOnce() -> (Headers, Option<TcpView>),
+    ) {
+        if self.entries.len() + 2 * self.segments.len() >= LONGEST {
             self.cut = true;
             return;
         }
@@ -68,8 +73,9 @@ impl Journal {
         }
         let number = self.arrivals.len() as u32;
         self.numbers[slot] = number;
-        self.arrivals.push(*packet);
-        self.headers.extend(tcp().map(|view| (number, view)));
+        let (headers, tcp) = look();
+        self.arrivals.push((*packet, headers));
+        self.segments.extend(tcp.map(|view| (number, view)));
         self.entries.push(Entry { at, packet: number, what: Event::Offered });
     }
 
@@ -135,17 +141,23 @@ impl fmt::Display for Difference {
 /// Writes the journal of a replay's link, whose packets have their numbers as slots.
 struct Scribe<'a> {
     journal: Journal,
-    headers: &'a [(u32, TcpView)],
+    /// The journal that is replayed.
+    model: &'a Journal,
 }
 
 impl Observer<Packet> for Scribe<'_> {
     fn on_event(&mut self, at: Nanos, packet: &Packet, event: Event) {
-        self.journal.record(at, packet, event, || None);
+        self.journal.record(at, packet, event, || (Headers::default(), None));
     }
 
     fn tcp(&self, packet: &Packet) -> Option<TcpView> {
-        let place = self.headers.binary_search_by_key(&packet.slot, |(number, _)| *number).ok()?;
-        Some(self.headers[place].1)
+        let segments = &self.model.segments;
+        let place = segments.binary_search_by_key(&packet.slot, |(number, _)| *number).ok()?;
+        Some(segments[place].1)
+    }
+
+    fn headers(&self, packet: &Packet) -> Headers {
+        self.model.arrivals[packet.slot as usize].1
     }
 }
 
@@ -165,7 +177,7 @@ pub fn replay(
     let Port::Link(mut fresh) = Port::new(&plan.links[link], seed) else {
         panic!("a journal of a link on its own is replayed");
     };
-    let mut scribe = Scribe { journal: Journal::default(), headers: &journal.headers };
+    let mut scribe = Scribe { journal: Journal::default(), model: journal };
     let planned = &plan.links[link];
     let mut schedule = Schedule::new(&planned.params, &planned.changes);
     let mut change_until = |now: Nanos, fresh: &mut Link<Packet>, scribe: &mut Scribe<'_>| {
@@ -176,7 +188,7 @@ pub fn replay(
         }
     };
     let arrivals = journal.entries.iter().filter(|e| e.what == Event::Offered);
-    for (entry, packet) in arrivals.zip(&journal.arrivals) {
+    for (entry, (packet, _)) in arrivals.zip(&journal.arrivals) {
         // Slots may have been used again; numbers are not.
         let mut packet = *packet;
         packet.slot = entry.packet;

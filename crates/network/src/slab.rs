@@ -14,6 +14,16 @@ pub enum Class {
     Udp = 1,
 }
 
+impl Class {
+    /// Its protocol number in the IP header.
+    pub fn protocol(self) -> u8 {
+        match self {
+            Self::Tcp => Headers::TCP,
+            Self::Udp => Headers::UDP,
+        }
+    }
+}
+
 /// Number of a node; 24 bits are enough and keep [`Packet`] at 32 bytes.
 pub type Node = [u8; 3];
 
@@ -110,14 +120,6 @@ impl sojourn_queue::Packet for Packet {
     #[inline]
     fn hosts(&self) -> (u32, u32) {
         (number(self.from), number(self.to))
-    }
-
-    fn headers(&self) -> Headers {
-        let protocol = match self.class() {
-            Class::Tcp => Headers::TCP,
-            Class::Udp => Headers::UDP,
-        };
-        Headers { protocol, ..Headers::default() }
     }
 
     #[inline]

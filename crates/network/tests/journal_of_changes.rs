@@ -4,7 +4,7 @@ use sojourn_link::{Cells, Event, Impairments, Link, Observer, Params};
 use sojourn_network::journal::{Journal, replay};
 use sojourn_network::{Class, Packet, node};
 use sojourn_plan::{Bottleneck, Change, Node, Observe, Plan};
-use sojourn_queue::{Device, DropReason, Packet as _, TcpView};
+use sojourn_queue::{Device, DropReason, Headers, Packet as _, TcpView};
 use sojourn_random::Key;
 use sojourn_units::{EPOCH, MILLISECOND, Nanos, Rate, SECOND};
 
@@ -17,12 +17,21 @@ fn header(packet: &Packet) -> Option<TcpView> {
     (packet.class() == Class::Tcp).then_some(view)
 }
 
+/// Every third packet has a mark.
+fn headers(packet: &Packet) -> Headers {
+    let protocol = packet.class().protocol();
+    Headers { protocol, ports: (4000, 80), mark: u32::from(packet.slot.is_multiple_of(3)) }
+}
+
 impl Observer<Packet> for Scribe {
     fn on_event(&mut self, at: Nanos, packet: &Packet, event: Event) {
-        self.0.record(at, packet, event, || header(packet));
+        self.0.record(at, packet, event, || (headers(packet), header(packet)));
     }
     fn tcp(&self, packet: &Packet) -> Option<TcpView> {
         header(packet)
+    }
+    fn headers(&self, packet: &Packet) -> Headers {
+        headers(packet)
     }
 }
 
@@ -131,4 +140,24 @@ fn no_other_seed_decides_the_same() {
         let difference = replay(&plan, other, 0, &journal).unwrap_err();
         assert!(difference.journal != difference.replay, "{difference}");
     }
+}
+
+#[test]
+fn a_replay_filters_by_what_the_journal_says() {
+    let mut plan = plan();
+    let text =
+        "prio bands 2 priomap 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1; filter mark 1 dport 80 to 1:1";
+    plan.links[0].params.queue = sojourn_queue::Params::parse(text, &Device::default()).unwrap();
+    let journal = journal(&plan, 7, false);
+    let left = journal.entries().iter().filter(|e| e.what == Event::Departed);
+    let order: Vec<u32> = left.map(|e| e.packet).collect();
+    let place = |number: u32| order.iter().position(|packet| *packet == number);
+    // While the rate is low, packets with a mark overtake those before them.
+    let ahead = (3..999).step_by(3).filter(|&n| place(n).is_some() && place(n) < place(n - 1));
+    assert!(ahead.count() > 50);
+    assert_eq!(replay(&plan, 7, 0, &journal).unwrap().arrivals, 1000);
+    let mut other = plan;
+    let text = text.replace("mark 1 dport 80", "mark 2");
+    other.links[0].params.queue = sojourn_queue::Params::parse(&text, &Device::default()).unwrap();
+    assert!(replay(&other, 7, 0, &journal).is_err());
 }

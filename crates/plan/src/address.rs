@@ -8,6 +8,9 @@ pub const FIRST_PORT: u16 = 20_000;
 /// connections.
 pub const PORTS: u32 = 12_768;
 
+/// The first of the ports that clients have: of the dynamic range, which no dissector takes for its own.
+pub const DYNAMIC: u16 = 49_152;
+
 /// The IPv4 address of a node: 10.0.0.1 for the first one.
 pub fn ipv4(node: usize) -> Ipv4Addr {
     Ipv4Addr::from(0x0A00_0001 + node as u32)

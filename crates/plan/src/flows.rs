@@ -88,6 +88,9 @@ mod tests {
             start_every: 0,
             stop: None,
             dscp: 0,
+            source_port: None,
+            destination_port: None,
+            mark: 0,
             transport: Transport::Udp,
             app: App::parse(app).unwrap(),
         }

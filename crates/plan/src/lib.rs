@@ -12,6 +12,7 @@ pub mod dscp;
 mod edits;
 mod externals;
 mod flows;
+mod labels;
 pub mod limits;
 mod moments;
 mod problems;
@@ -24,6 +25,7 @@ pub use changes::{Change, Schedule, Wire};
 pub use edits::{Edits, GroupEdit, LinkEdit, PathEdit, scaled_warmup, shared_delays};
 pub use externals::External;
 pub use flows::Flow;
+pub use labels::Labels;
 pub use moments::{Moments, Starts};
 pub use problems::{Path, PlanError, PlanErrors, Segment};
 use serde::{Deserialize, Serialize};
@@ -149,6 +151,16 @@ pub struct Group {
     pub stop: Option<Nanos>,
     /// Differentiated services code point of its packets.
     pub dscp: u8,
+    /// Port at the sender of its data; of packets that answer it is the destination's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub source_port: Option<u16>,
+    /// Port at the receiver of its data. Without either port, its server's is that of
+    /// [`address::port`], and its client's is chosen for each connection; without one, that one is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub destination_port: Option<u16>,
+    /// The firewall's mark on its packets, in both directions; 0 is none.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub mark: u32,
     /// What carries it.
     pub transport: Transport,
     /// What is sent.
@@ -197,6 +209,11 @@ pub struct Bottleneck {
     pub name: String,
     /// Indices of the links.
     pub links: Vec<usize>,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands in a reference")]
+fn is_zero(mark: &u32) -> bool {
+    *mark == 0
 }
 
 fn default_snaplen() -> u32 {

@@ -35,6 +35,9 @@ fn plan() -> Plan {
         start_every: 0,
         stop: None,
         dscp: 0,
+        source_port: None,
+        destination_port: None,
+        mark: 0,
         transport,
         app: App::parse(app).unwrap(),
     };

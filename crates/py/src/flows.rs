@@ -1,10 +1,12 @@
 //! A plan's flows one by one, for programs that are to do the same as the simulator.
 
-use crate::errors::PlanError;
+use crate::errors::{PlanError, word_error};
 use crate::simulate::read;
 use pyo3::prelude::*;
 use serde::Serialize;
+use sojourn_network::Selected;
 use sojourn_plan::Transport;
+use sojourn_queue::classes::filter;
 use sojourn_traffic::App;
 use sojourn_units::{EPOCH, Nanos};
 
@@ -69,4 +71,25 @@ pub(crate) fn plan_flows(plan_json: &str, seed: u64) -> PyResult<String> {
         }
     }
     Ok(serde_json::to_string(&flows).expect("flows have no keys that are no texts"))
+}
+
+/// Which groups of a plan's flows the filters of a link's queue select. `filters` are statements of one discipline,
+/// in the order in which they are asked. Returns for each the groups' names, and whether it is the packets that answer.
+#[pyfunction]
+#[pyo3(signature = (plan_json, link, filters, /))]
+pub(crate) fn selected_flows(
+    py: Python<'_>,
+    plan_json: &str,
+    link: &str,
+    filters: &str,
+) -> PyResult<Vec<Vec<(String, bool)>>> {
+    let plan = read(plan_json)?;
+    plan.validate().map_err(|e| PlanError::new_err(e.to_string()))?;
+    let filters = filter::read(filters).map_err(|e| word_error(py, filters, &e))?;
+    let Some(link) = plan.links.iter().position(|one| one.name == link) else {
+        return Err(PlanError::new_err(format!("there is no link `{link}`")));
+    };
+    let name = |one: &Selected| (plan.groups[one.group].name.clone(), one.answers);
+    let found = sojourn_network::selected(&plan, link, &filters);
+    Ok(found.iter().map(|groups| groups.iter().map(name).collect()).collect())
 }

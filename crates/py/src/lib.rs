@@ -41,7 +41,7 @@ mod _core {
     #[pymodule_export]
     use crate::fingerprint::{fingerprint, version};
     #[pymodule_export]
-    use crate::flows::plan_flows;
+    use crate::flows::{plan_flows, selected_flows};
     #[pymodule_export]
     use crate::many::{Records, simulate_many};
     #[pymodule_export]

@@ -6,6 +6,7 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use serde::Serialize;
 use sojourn_plan::{Moments, Starts, dscp, store};
+use sojourn_queue::classes::filter;
 use sojourn_traffic::Carrier;
 use sojourn_units::dimension::{Dimension, Quantity};
 use sojourn_units::quantity::{self, Rate};
@@ -194,7 +195,7 @@ pub(crate) fn parse_host(py: Python<'_>, text: &str) -> PyResult<String> {
 }
 
 /// The names of a kind: levels of `consistency`, ways to choose a `coordinator`, code points (`dscp`),
-/// kinds of `request`, choices of `keys`.
+/// kinds of `request`, choices of `keys`, words of a filter's conditions (`filter`).
 #[pyfunction]
 #[pyo3(signature = (kind, /))]
 pub(crate) fn names(kind: &str) -> PyResult<Vec<&'static str>> {
@@ -203,6 +204,7 @@ pub(crate) fn names(kind: &str) -> PyResult<Vec<&'static str>> {
         "consistency" => Ok(Level::NAMES.iter().map(|(name, _)| *name).collect()),
         "coordinator" => Ok(Policy::NAMES.iter().map(|(name, _)| *name).collect()),
         "dscp" => Ok(dscp::NAMES.iter().map(|(name, _)| *name).collect()),
+        "filter" => Ok(filter::CONDITIONS.to_vec()),
         "request" => Ok(store::REQUESTS.to_vec()),
         "keys" => Ok(store::Keys::ALL.iter().map(|keys| keys.name()).collect()),
         _ => Err(PyValueError::new_err(format!("no names of this kind: {kind}"))),

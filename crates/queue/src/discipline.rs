@@ -1,6 +1,6 @@
 //! The contract of a queue discipline.
 
-use crate::packet::{Packet, Sender, TcpView};
+use crate::packet::{Headers, Packet, Sender, TcpView};
 use sojourn_random::philox;
 use sojourn_units::Nanos;
 
@@ -124,6 +124,9 @@ pub trait Sink<P> {
     /// The TCP header of `packet`, which is arriving or queued, if it has one that can be read. Asked
     /// only by disciplines that look into packets, so that packets need not carry what they find there.
     fn tcp(&self, packet: &P) -> Option<TcpView>;
+
+    /// The protocol, ports and mark of `packet`, which is arriving. Only filters by them ask for it.
+    fn headers(&self, packet: &P) -> Headers;
 
     /// What the sending host knows of `packet`, which is arriving or leaving. Asked only by `fq`. Nothing is
     /// known by default: the packet comes from elsewhere.

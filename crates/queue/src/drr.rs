@@ -12,6 +12,7 @@
 use crate::classes::rounds::quantum;
 use crate::classes::{ClassParams, Classful, Ranked, Scheduler, TREE, Tree};
 use crate::device::Device;
+use crate::discipline::Sink;
 use crate::packet::Packet;
 use serde::{Deserialize, Serialize};
 use sojourn_units::declare::{Param, Parameters, derived, group, narrow};
@@ -96,8 +97,13 @@ impl Ranked for Params {
         self.tree.class(id).map_or(0, |class| self.quantum(&class.words))
     }
 
-    fn class_of(&self, packet: &impl Packet, has: impl Fn(u16) -> bool) -> Option<u16> {
-        packet.class().filter(|class| has(*class)).or_else(|| self.tree.filtered(packet))
+    fn class_of<P: Packet>(
+        &self,
+        packet: &P,
+        sink: &impl Sink<P>,
+        has: impl Fn(u16) -> bool,
+    ) -> Option<u16> {
+        packet.class().filter(|class| has(*class)).or_else(|| self.tree.filtered(packet, sink))
     }
 }
 

@@ -12,6 +12,7 @@
 use crate::classes::rounds::quantum;
 use crate::classes::{BANDS, ClassParams, Classful, Ranked, Scheduler, TREE, Tree};
 use crate::device::Device;
+use crate::discipline::Sink;
 use crate::kinds::bytes_of;
 use crate::packet::Packet;
 use crate::prio::{Map, band, check_map};
@@ -176,8 +177,13 @@ impl Ranked for Params {
         self.quantum(usize::from(id) - 1)
     }
 
-    fn class_of(&self, packet: &impl Packet, _has: impl Fn(u16) -> bool) -> Option<u16> {
-        Some(band(&self.tree, self.bands, packet, |priority| self.band_of(priority)))
+    fn class_of<P: Packet>(
+        &self,
+        packet: &P,
+        sink: &impl Sink<P>,
+        _has: impl Fn(u16) -> bool,
+    ) -> Option<u16> {
+        Some(band(&self.tree, self.bands, packet, sink, |priority| self.band_of(priority)))
     }
 }
 

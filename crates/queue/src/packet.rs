@@ -33,9 +33,6 @@ pub trait Packet {
     /// Source and destination host, for isolation by host.
     fn hosts(&self) -> (u32, u32);
 
-    /// What else a classifier may read. Asked only by what classifies.
-    fn headers(&self) -> Headers;
-
     /// The class of the discipline that the packet names itself (`skb->priority` with the discipline's
     /// handle): its minor number, if it names one.
     fn class(&self) -> Option<u16> {
@@ -62,7 +59,8 @@ pub trait Packet {
     fn set_ce(&mut self) -> bool;
 }
 
-/// What a classifier reads beside addresses, code point and ECN field.
+/// Fields for classifiers, in addition to addresses, code point and ECN field. The sink knows it
+/// ([`Sink::headers`](crate::Sink::headers)), so that packets need not carry it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Headers {
     /// Protocol number of the IP header; 0 if it is not known.

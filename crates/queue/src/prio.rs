@@ -11,6 +11,7 @@
 
 use crate::classes::{ClassParams, Classful, Ranked, Scheduler, TREE, Tree};
 use crate::device::Device;
+use crate::discipline::Sink;
 use crate::kinds::bytes_of;
 use crate::packet::Packet;
 use serde::{Deserialize, Serialize};
@@ -59,13 +60,14 @@ params! {
 }
 
 /// The class of a packet's band; `map` gives the band of a priority.
-pub(crate) fn band<C>(
+pub(crate) fn band<C, P: Packet>(
     tree: &Tree<C>,
     bands: u8,
-    packet: &impl Packet,
+    packet: &P,
+    sink: &impl Sink<P>,
     map: impl Fn(usize) -> u8,
 ) -> u16 {
-    let band = match packet.class().or_else(|| tree.filtered(packet)) {
+    let band = match packet.class().or_else(|| tree.filtered(packet, sink)) {
         Some(class) if (1..=u16::from(bands)).contains(&class) => return class,
         Some(_) => map(0),
         // Larger ones are names of classes of other disciplines.
@@ -131,8 +133,13 @@ impl Ranked for Params {
         0
     }
 
-    fn class_of(&self, packet: &impl Packet, _has: impl Fn(u16) -> bool) -> Option<u16> {
-        Some(band(&self.tree, self.bands, packet, |priority| self.priomap[priority]))
+    fn class_of<P: Packet>(
+        &self,
+        packet: &P,
+        sink: &impl Sink<P>,
+        _has: impl Fn(u16) -> bool,
+    ) -> Option<u16> {
+        Some(band(&self.tree, self.bands, packet, sink, |priority| self.priomap[priority]))
     }
 }
 

@@ -1,8 +1,11 @@
 //! Disciplines with classes: descriptions, filters, shares.
 
 use crate::common::{Bench, Frame};
+use proptest::collection::vec;
 use proptest::prelude::*;
-use sojourn_queue::{Device, DropReason, NoKernelEquivalent, Packet, Params, Return, View};
+use sojourn_queue::{
+    Device, DropReason, Headers, NoKernelEquivalent, Packet, Params, Return, View,
+};
 use sojourn_units::{MICROSECOND, MILLISECOND, Nanos, SECOND};
 
 fn params(text: &str) -> Params {
@@ -103,6 +106,8 @@ mod text {
             "prio bands 2 priomap 0 1 0 0 0 0 0 0 0 0 0 0 0 0 0 0; qdisc parent 1:1 handle 10: htb \
              default 1; class 10:1 parent 10: rate 2mbit; qdisc parent 10:1 handle 20: drr; class 20:5 \
              quantum 700b; filter parent 20: all to 20:5; filter parent 10: protocol udp to 10:1",
+            "prio; filter sport 25 dport 1024-65535 to 1:1; filter port 53 mark 7 to 1:2; filter mark \
+             0x10/0xff to 1:3",
             "tbf rate 9mbit burst 5kb child hfsc default 2; class 1:2 sc rate 2mbit ul rate 3mbit",
             "drr handle 8001: txqueuelen 9p; class 8001:1 tbf rate 1mbit burst 3kb child prio handle 9:; \
              qdisc parent 9:3 codel; filter flow divisor 1 dst 7 to 8001:1",
@@ -193,9 +198,24 @@ mod text {
             ),
             ("drr; qdisc parent 1:1 codel", "1:1", "there is no class `1:1`"),
             (
-                "prio; filter port 22 to 1:1",
-                "port",
-                "packets have no `port` here: filters know dscp, protocol, src, dst, host and flow",
+                "prio; filter dport 0 to 1:1",
+                "0",
+                "`dport` needs a port, such as 443, or 5000-5100; found `0`",
+            ),
+            (
+                "prio; filter port 30-20 to 1:1",
+                "30-20",
+                "`port` needs a port, such as 443, or 5000-5100; found `30-20`",
+            ),
+            (
+                "prio; filter mark 0x1ffffffff to 1:1",
+                "0x1ffffffff",
+                "`mark` needs a number of 32 bits, such as 1, or 0x10/0xff; found `0x1ffffffff`",
+            ),
+            (
+                "prio; filter dprt 1 to 1:1",
+                "dprt",
+                "unknown word `dprt` for `filter`: did you mean `dport`?",
             ),
             (
                 "prio; filter dscp EFF to 1:1",
@@ -299,7 +319,7 @@ mod text {
 
     proptest! {
         #[test]
-        fn no_statement_panics(words in "((htb|hfsc|drr|ets|prio|class|qdisc|filter|parent|del|1:|1:1|1:2|2:1|;|to|handle|2:|codel|rate|1mbit|sc|m1|d|5ms|m2|quantum|9b|all|flow|divisor|3|strict|quanta) ){0,14}") {
+        fn no_statement_panics(words in "((htb|hfsc|drr|ets|prio|class|qdisc|filter|parent|del|1:|1:1|1:2|2:1|;|to|handle|2:|codel|rate|1mbit|sc|m1|d|5ms|m2|quantum|9b|all|flow|divisor|3|strict|quanta|dport|port|sport|mark|7-9|9-7|0x1/0x3|4294967295) ){0,14}") {
             for name in ["htb", "hfsc", "drr", "ets bands 3", "prio"] {
                 let text = format!("{name} ; {words}");
                 match Params::parse(&text, &Device::default()) {
@@ -345,6 +365,70 @@ mod filters {
         for flow in 0..9 {
             let expected = 2 + (frame(flow, 0).flow_hash() % 3) as u16;
             assert_eq!(class_of("filter flow divisor 3 to 1:2", frame(flow, 0)), Some(expected));
+        }
+    }
+
+    #[test]
+    fn ports_and_marks_are_those_of_the_headers() {
+        let with = |ports, mark| {
+            let headers = Headers { protocol: Headers::UDP, ports, mark };
+            Frame { headers, ..Frame::new(0, 100) }
+        };
+        let filters = "filter sport 25 to 1:1; filter dport 5000-5100 to 1:2; filter port 53 protocol udp \
+                       to 1:3; filter mark 0x10/0xf0 to 1:4";
+        for (ports, mark, class) in [
+            ((25, 5050), 0, Some(1)),
+            ((25, 53), 0x10, Some(1)),
+            ((1, 5000), 0, Some(2)),
+            ((1, 5100), 0, Some(2)),
+            ((1, 5101), 0, None),
+            ((5000, 25), 0, None),
+            ((53, 9), 0, Some(3)),
+            ((9, 53), 0, Some(3)),
+            ((9, 9), 0x1f, Some(4)),
+            ((9, 9), 0x20, None),
+        ] {
+            assert_eq!(class_of(filters, with(ports, mark)), class, "{ports:?} {mark}");
+        }
+        assert_eq!(class_of("filter port 53 protocol tcp to 1:1", with((53, 1), 0)), None);
+        assert_eq!(class_of("filter mark 16 to 1:1", with((1, 1), 0x1f)), None);
+        assert_eq!(class_of("filter mark 31 to 1:1", with((1, 1), 0x1f)), Some(1));
+    }
+
+    proptest! {
+        /// The first filter whose conditions hold selects the class.
+        #[test]
+        fn filters_are_asked_in_their_order(
+            filters in vec((0..4u8, 0..6u16, 0..3u16, 1..5u16), 0..6),
+            ports in (1..6u16, 1..6u16),
+            mark in 0..6u32,
+        ) {
+            let number = |first: u16, more: u16| (first.max(1), first.max(1) + more);
+            let text = |(kind, first, more, class): &(u8, u16, u16, u16)| {
+                let (low, high) = number(*first, *more);
+                let condition = match kind {
+                    0 => format!("sport {low}-{high}"),
+                    1 => format!("dport {low}-{high}"),
+                    2 => format!("port {low}-{high}"),
+                    _ => format!("mark {first:#x}/0x3"),
+                };
+                format!("filter {condition} to 1:{class}")
+            };
+            let fits = |(kind, first, more, _): &&(u8, u16, u16, u16)| {
+                let (low, high) = number(*first, *more);
+                let within = |port: u16| low <= port && port <= high;
+                match kind {
+                    0 => within(ports.0),
+                    1 => within(ports.1),
+                    2 => within(ports.0) || within(ports.1),
+                    _ => mark & 3 == u32::from(*first) & 3,
+                }
+            };
+            let all: Vec<_> = filters.iter().map(text).collect();
+            let expected = filters.iter().find(fits).map(|filter| filter.3);
+            let headers = Headers { protocol: Headers::TCP, ports, mark };
+            let frame = Frame { headers, ..Frame::new(0, 100) };
+            prop_assert_eq!(class_of(&all.join("; "), frame), expected, "{:?}", all);
         }
     }
 

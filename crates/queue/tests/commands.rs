@@ -87,6 +87,29 @@ fn numbers_are_unique() {
     }
 }
 
+/// `u32` compares leading bits: a range is the fewest blocks, one after another.
+#[test]
+fn ports_and_marks_are_words_of_u32() {
+    let words = |filter: &str| -> Vec<String> {
+        let commands = at_root(&format!("prio; filter {filter} to 1:1")).unwrap();
+        let ipv4 = commands.iter().filter(|line| line.contains("protocol ip "));
+        ipv4.map(|line| {
+            let (_, words) = line.split_once(" u32 ").unwrap();
+            words.replace("match ", "").replace(" flowid 1:1", "")
+        })
+        .collect()
+    };
+    assert_eq!(words("dport 22"), ["ip dport 22 0xffff"]);
+    assert_eq!(words("sport 1024-65535").len(), 6);
+    assert_eq!(
+        words("sport 5-12"),
+        ["ip sport 5 0xffff", "ip sport 6 0xfffe", "ip sport 8 0xfffc", "ip sport 12 0xffff"]
+    );
+    assert_eq!(words("port 53"), ["ip sport 53 0xffff", "ip dport 53 0xffff"]);
+    assert_eq!(words("mark 0x10/0xf0"), ["mark 0x10 0xf0"]);
+    assert_eq!(words("dport 1-65535").len(), 16);
+}
+
 #[test]
 fn a_child_of_tbf_is_a_second_command() {
     let commands = at_root("tbf rate 5mbit burst 5kb child fq_codel").unwrap();

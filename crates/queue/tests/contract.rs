@@ -3,7 +3,7 @@
 use crate::common::{Bench, Frame, Kept};
 use proptest::prelude::*;
 use sojourn_queue::{
-    Dequeue, Device, Discipline, Ecn, Params, Queue, Return, TcpView, Unit, View, tables,
+    Dequeue, Device, Discipline, Ecn, Headers, Params, Queue, Return, TcpView, Unit, View, tables,
 };
 use std::collections::{BTreeMap, VecDeque};
 
@@ -162,8 +162,9 @@ const CASES: &[(&str, &str)] = &[
          to 1:3",
     ),
     (
-        "drr txqueuelen 9p; class 1:1; class 1:2; class 1:3 quantum 400b; filter flow divisor 3 to \
-         1:1; qdisc parent 1:1 codel limit 9p target 300us interval 2ms ecn",
+        "drr txqueuelen 9p; class 1:1; class 1:2; class 1:3 quantum 400b; filter dport 2-9 to 1:2; \
+         filter mark 0x1/0x1 to 1:3; filter flow divisor 3 to 1:1; qdisc parent 1:1 codel limit 9p \
+         target 300us interval 2ms ecn",
         "drr; qdisc parent 1:1 codel limit 5p; qdisc parent 1:2 pfifo limit 3p",
     ),
     (
@@ -413,6 +414,11 @@ fn run(case: (&str, &str), ops: &[(u64, Op)], reading: bool) -> Vec<String> {
                     ecn: ecn(*bits),
                     dscp: [0, 8, 46, 34, 2][*flow as usize],
                     tcp: acknowledgement(*flow, *len, bench.next_id),
+                    headers: Headers {
+                        protocol: Headers::TCP,
+                        ports: (*flow as u16, 2 * *flow as u16),
+                        mark: *flow,
+                    },
                     ..Frame::new(bench.next_id, *len)
                 };
                 ledger.offered += 1;

@@ -4,8 +4,8 @@ use crate::common::{Dice, Frame};
 use proptest::prelude::*;
 use sojourn_queue::external::{Backlog, Draws, Factory, Fault, Id, Next, Params, Policy, Verdict};
 use sojourn_queue::{
-    Dequeue, Discipline, Draws as _, DropReason, Ecn, MarkReason, Params as AnyParams, Peek, Queue,
-    Return, Sink, TcpView, View,
+    Dequeue, Discipline, Draws as _, DropReason, Ecn, Headers, MarkReason, Params as AnyParams,
+    Peek, Queue, Return, Sink, TcpView, View,
 };
 use sojourn_units::external::Code;
 use sojourn_units::{EPOCH, Nanos};
@@ -27,6 +27,9 @@ impl Sink<Frame> for Books {
     }
     fn tcp(&self, _packet: &Frame) -> Option<TcpView> {
         None
+    }
+    fn headers(&self, packet: &Frame) -> Headers {
+        packet.headers
     }
 }
 

@@ -2,8 +2,8 @@
 
 use crate::common::{Bench, Dice, Frame, Kept};
 use sojourn_queue::{
-    Dequeue, Device, Discipline, DropReason, MarkReason, Params, Return, Sender, Sink, Socket,
-    SocketKind, TcpView, View,
+    Dequeue, Device, Discipline, DropReason, Headers, MarkReason, Params, Return, Sender, Sink,
+    Socket, SocketKind, TcpView, View,
 };
 use sojourn_units::{EPOCH, MILLISECOND, Nanos, SECOND};
 
@@ -172,6 +172,10 @@ impl Sink<Frame> for Host {
 
     fn tcp(&self, _packet: &Frame) -> Option<TcpView> {
         None
+    }
+
+    fn headers(&self, packet: &Frame) -> Headers {
+        packet.headers
     }
 
     fn sender(&self, packet: &Frame) -> Sender {

@@ -3,7 +3,7 @@
 use crate::load::{Cargo, frame};
 use crate::pcap::Capture;
 use sojourn_network::Seen;
-use sojourn_plan::Plan;
+use sojourn_plan::{Labels, Plan};
 use sojourn_units::Nanos;
 
 /// The captures of a run, by link.
@@ -32,9 +32,9 @@ impl Captures {
     }
 
     /// Adds a packet whose transmission begins, if its link is captured.
-    pub fn add(&mut self, at: Nanos, seen: &Seen<'_, Cargo>) {
+    pub fn add(&mut self, at: Nanos, seen: &Seen<'_, Cargo>, labels: &Labels) {
         if let Some(capture) = &mut self.0[seen.link as usize] {
-            capture.add(at, &frame(seen.packet, seen.body));
+            capture.add(at, &frame(labels, seen.packet, seen.body));
         }
     }
 }

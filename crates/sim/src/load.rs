@@ -2,7 +2,8 @@
 
 use crate::pcap::{Frame, TcpHeader};
 use sojourn_network::{Body, Packet};
-use sojourn_queue::{Packet as _, TcpView};
+use sojourn_plan::{Labels, address};
+use sojourn_queue::{Headers, Packet as _, TcpView};
 use sojourn_tcp::{Flags, Segment};
 
 /// A UDP datagram.
@@ -23,24 +24,25 @@ pub enum Cargo {
     Segment(Segment),
 }
 
-/// Ports of the flow that a body belongs to: the side that its flow's data come from, and the other.
-fn ports(body: &Body<Cargo>) -> (u16, u16) {
+/// Protocol, ports and mark of a packet, for filters.
+pub fn headers(labels: &Labels, packet: &Packet, body: &Body<Cargo>) -> Headers {
     let flow = body.flow / 2;
-    // From the dynamic range, which no dissector takes for its own.
-    let near = 49_152 + (flow.wrapping_mul(31).wrapping_add(body.connection)) % 12_000;
-    let far = 61_152 + (flow / 12_000) % 4_000;
-    if body.flow.is_multiple_of(2) { (near as u16, far as u16) } else { (far as u16, near as u16) }
+    let number = flow.wrapping_mul(31).wrapping_add(body.connection);
+    let port = address::DYNAMIC + (number % 16_384) as u16;
+    let ports = (port, port);
+    let own = Headers { protocol: packet.class().protocol(), ports, mark: 0 };
+    labels.headers(flow, packet.hosts().0, own)
 }
 
 /// The headers of a packet.
-pub fn frame(packet: &Packet, body: &Body<Cargo>) -> Frame {
+pub fn frame(labels: &Labels, packet: &Packet, body: &Body<Cargo>) -> Frame {
     let tcp = match &body.load {
         Cargo::Datagram(_) => None,
         Cargo::Segment(segment) => Some(header(segment)),
     };
     Frame {
         nodes: packet.hosts(),
-        ports: ports(body),
+        ports: headers(labels, packet, body).ports,
         tos: packet.tos,
         len: packet.len,
         id: body.number as u16,
@@ -49,11 +51,11 @@ pub fn frame(packet: &Packet, body: &Body<Cargo>) -> Frame {
 }
 
 /// What can be read of a packet's TCP header, if it is TCP.
-pub fn tcp_view(packet: &Packet, body: &Body<Cargo>) -> Option<TcpView> {
+pub fn tcp_view(labels: &Labels, packet: &Packet, body: &Body<Cargo>) -> Option<TcpView> {
     let Cargo::Segment(segment) = &body.load else { return None };
     Some(TcpView {
         hosts: packet.hosts(),
-        ports: ports(body),
+        ports: headers(labels, packet, body).ports,
         ack: segment.ack as u32,
         flags: flags(segment),
         payload: segment.len,

@@ -1,11 +1,11 @@
 //! What observes the links of a run: captures, and a log of packets for callers that advance the run.
 
 use crate::captures::Captures;
-use crate::load::{Cargo, tcp_view};
+use crate::load::{Cargo, headers, tcp_view};
 use sojourn_link::{Event, Observer};
 use sojourn_network::Seen;
-use sojourn_plan::Plan;
-use sojourn_queue::TcpView;
+use sojourn_plan::{Labels, Plan};
+use sojourn_queue::{Headers, TcpView};
 use sojourn_units::{EPOCH, Nanos};
 
 /// An event of a packet on a link.
@@ -31,6 +31,8 @@ pub struct PacketEvent {
 pub struct Observers {
     /// Captures that the plan asks for.
     pub captures: Captures,
+    /// Ports and marks of the flows' packets, for filters.
+    labels: Labels,
     /// Links whose packets are logged.
     logged: Vec<bool>,
     /// Their events that nobody has taken yet.
@@ -42,6 +44,7 @@ impl Observers {
     pub fn new(plan: &Plan) -> Self {
         Self {
             captures: Captures::new(plan),
+            labels: Labels::new(&plan.groups),
             logged: vec![false; plan.links.len()],
             log: Vec::new(),
         }
@@ -64,7 +67,7 @@ impl Observers {
 impl Observer<Seen<'_, Cargo>> for Observers {
     fn on_event(&mut self, at: Nanos, seen: &Seen<'_, Cargo>, event: Event) {
         if event == Event::Departed {
-            self.captures.add(at - EPOCH, seen);
+            self.captures.add(at - EPOCH, seen, &self.labels);
         }
         if self.logged[seen.link as usize] {
             self.log.push(PacketEvent {
@@ -79,6 +82,10 @@ impl Observer<Seen<'_, Cargo>> for Observers {
     }
 
     fn tcp(&self, seen: &Seen<'_, Cargo>) -> Option<TcpView> {
-        tcp_view(seen.packet, seen.body)
+        tcp_view(&self.labels, seen.packet, seen.body)
+    }
+
+    fn headers(&self, seen: &Seen<'_, Cargo>) -> Headers {
+        headers(&self.labels, seen.packet, seen.body)
     }
 }

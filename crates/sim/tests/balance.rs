@@ -83,6 +83,9 @@ impl Star {
             start_every: 0,
             stop: None,
             dscp: 0,
+            source_port: None,
+            destination_port: None,
+            mark: 0,
             transport,
             app: app(text),
         });

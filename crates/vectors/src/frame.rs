@@ -56,13 +56,6 @@ impl Packet for Frame {
         self.hosts
     }
 
-    fn headers(&self) -> Headers {
-        match &self.tcp {
-            Some(tcp) => Headers { protocol: Headers::TCP, ports: tcp.ports, mark: 0 },
-            None => Headers::default(),
-        }
-    }
-
     fn class(&self) -> Option<u16> {
         self.class
     }
@@ -129,6 +122,13 @@ impl Sink<Frame> for Lost {
 
     fn tcp(&self, packet: &Frame) -> Option<TcpView> {
         packet.tcp
+    }
+
+    fn headers(&self, packet: &Frame) -> Headers {
+        match &packet.tcp {
+            Some(tcp) => Headers { protocol: Headers::TCP, ports: tcp.ports, mark: 0 },
+            None => Headers::default(),
+        }
     }
 
     fn sender(&self, packet: &Frame) -> Sender {

@@ -179,6 +179,9 @@ mod tests {
             start_every: 0,
             stop: None,
             dscp: 0,
+            source_port: None,
+            destination_port: None,
+            mark: 0,
             transport: Transport::Tcp(sojourn_tcp::Params::default()),
             app,
         };

@@ -2,14 +2,14 @@
 
 use crate::arena::Arena;
 use crate::capture::{self, Captures, Side};
-use crate::headers::Headers;
+use crate::headers::Headers as Parsed;
 use crate::packet_meta::PacketMeta;
 use crate::record::Agreement;
 use sojourn_link::{Event, Observer};
 use sojourn_network::Seen;
 use sojourn_network::journal::{self, Journal};
-use sojourn_plan::Plan;
-use sojourn_queue::{Packet as _, TcpView};
+use sojourn_plan::{Labels, Plan};
+use sojourn_queue::{Headers, Packet as _, TcpView};
 use sojourn_units::Nanos;
 use std::collections::BTreeMap;
 
@@ -21,13 +21,15 @@ pub struct Watch {
     /// The captures.
     pub captures: Captures,
     journals: BTreeMap<u32, Journal>,
+    /// Ports and marks of the flows' packets, for filters.
+    labels: Labels,
 }
 
 impl Watch {
-    /// Sees to the bytes of packets, keeps journals of these links, and makes captures.
-    pub fn new(arena: Arena, journals: &[usize], captures: Captures) -> Self {
+    /// Sees to the bytes of packets, keeps journals of these links of a plan, and makes captures.
+    pub fn new(arena: Arena, plan: &Plan, journals: &[usize], captures: Captures) -> Self {
         let journals = journals.iter().map(|&link| (link as u32, Journal::default())).collect();
-        Self { arena, captures, journals }
+        Self { arena, captures, journals, labels: Labels::new(&plan.groups) }
     }
 
     /// Ends the journals, and replays each.
@@ -50,7 +52,9 @@ impl Observer<Seen<'_, PacketMeta>> for Watch {
     fn on_event(&mut self, at: Nanos, seen: &Seen<'_, PacketMeta>, event: Event) {
         let &Seen { link, packet, body } = seen;
         if let Some(journal) = self.journals.get_mut(&link) {
-            journal.record(at, packet, event, || tcp_view(&self.arena, seen));
+            journal.record(at, packet, event, || {
+                (headers(&self.labels, &self.arena, seen), tcp_view(&self.arena, seen))
+            });
         }
         let (side, reason) = match event {
             Event::Offered => (Side::Before, None),
@@ -68,10 +72,102 @@ impl Observer<Seen<'_, PacketMeta>> for Watch {
     fn tcp(&self, seen: &Seen<'_, PacketMeta>) -> Option<TcpView> {
         tcp_view(&self.arena, seen)
     }
+
+    fn headers(&self, seen: &Seen<'_, PacketMeta>) -> Headers {
+        headers(&self.labels, &self.arena, seen)
+    }
+}
+
+/// The headers of a packet, and its bytes.
+fn parsed<'a>(arena: &'a Arena, seen: &Seen<'_, PacketMeta>) -> (Parsed, &'a [u8]) {
+    let load = &seen.body.load;
+    let bytes = &arena.get(seen.packet.slot)[..load.bytes as usize];
+    (Parsed::parse(load.framing, bytes), bytes)
+}
+
+/// Protocol, ports and mark of a packet, for filters: those that the plan gives its flow, or otherwise the packet's own.
+fn headers(labels: &Labels, arena: &Arena, seen: &Seen<'_, PacketMeta>) -> Headers {
+    let found = parsed(arena, seen).0;
+    let own = Headers {
+        protocol: found.ip.map_or(0, |ip| ip.protocol),
+        ports: found.ports().unwrap_or_default(),
+        mark: 0,
+    };
+    labels.headers(seen.body.load.whose / 2, seen.packet.hosts().0, own)
 }
 
 fn tcp_view(arena: &Arena, seen: &Seen<'_, PacketMeta>) -> Option<TcpView> {
-    let (packet, load) = (seen.packet, &seen.body.load);
-    let bytes = &arena.get(packet.slot)[..load.bytes as usize];
-    Headers::parse(load.framing, bytes).tcp_view(bytes, packet.hosts())
+    let (found, bytes) = parsed(arena, seen);
+    found.tcp_view(bytes, seen.packet.hosts())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::flows::Facts;
+    use crate::headers::Framing;
+    use sojourn_network::{Body, Class, Copies, Packet, node};
+    use sojourn_plan::{Group, Transport};
+    use sojourn_traffic::App;
+    use sojourn_units::EPOCH;
+
+    /// Two flows: a download from a server of pages, and a program's own.
+    fn labels() -> Labels {
+        let group = |app: &str, source_port, mark| Group {
+            name: app.into(),
+            pairs: vec![(0, 1)],
+            balancer: None,
+            count: 1,
+            start: 0,
+            start_spread: 0,
+            start_every: 0,
+            stop: None,
+            dscp: 0,
+            source_port,
+            destination_port: None,
+            mark,
+            transport: Transport::Udp,
+            app: App::parse(app).unwrap(),
+        };
+        Labels::new(&[group("voip", Some(443), 7), group("command", None, 0)])
+    }
+
+    /// The headers that filters read for a packet with this protocol and these ports.
+    fn found(whose: u32, protocol: u8, ports: [u16; 2]) -> Headers {
+        let mut bytes =
+            vec![0x45, 0, 0, 32, 0, 1, 0, 0, 64, protocol, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2];
+        bytes.extend(ports.iter().flat_map(|port| port.to_be_bytes()));
+        bytes.extend([0, 12, 0, 0, 1, 2, 3, 4]);
+        let mut arena = Arena::new(64, 1);
+        arena.make(0).unwrap()[..bytes.len()].copy_from_slice(&bytes);
+        let load = PacketMeta {
+            bytes: bytes.len() as u32,
+            facts: Facts::default(),
+            partial: None,
+            framing: Framing::Ip,
+            tos: 0,
+            whose,
+        };
+        let body = Body {
+            number: 0,
+            sent_at: EPOCH,
+            endpoint: 1,
+            connection: 0,
+            flow: whose,
+            copies: Copies::ONE,
+            load,
+        };
+        let packet = Packet::new(Class::Udp, (node(0), node(1)), 0, 7, 46, 0);
+        headers(&labels(), &arena, &Seen { link: 0, packet: &packet, body: &body })
+    }
+
+    #[test]
+    fn filters_read_the_keys_of_the_flow_or_the_packet() {
+        let udp = |ports, mark| Headers { protocol: 17, ports, mark };
+        assert_eq!(found(0, 17, [40_000, 20_000]), udp((443, 20_000), 7));
+        assert_eq!(found(2, 17, [40_000, 53]), udp((40_000, 53), 0));
+        // Of no flow, and without ports.
+        assert_eq!(found(4, 17, [5, 6]), udp((5, 6), 0));
+        assert_eq!(found(4, 1, [5, 6]), Headers { protocol: 1, ports: (0, 0), mark: 0 });
+    }
 }

@@ -156,7 +156,8 @@ impl Wire {
         let framing = attachments.first().map_or(Framing::Ip, |first| first.device.framing());
         let captures = Captures::of_plan(&plan, framing, captures)?;
         let captured = captures.links();
-        let mut net = Network::new(&plan, seed, options, Watch::new(arena, journals, captures));
+        let mut net =
+            Network::new(&plan, seed, options, Watch::new(arena, &plan, journals, captures));
         for &link in journals.iter().chain(&captured) {
             net.observe_link(link);
         }

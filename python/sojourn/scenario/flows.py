@@ -71,6 +71,11 @@ def _group(
         period = min(flow.count, most, math.lcm(len(senders), len(receivers)))
         pairs = [(senders[i % len(senders)], receivers[i % len(receivers)]) for i in range(period)]
     first, spread, every = _core.parse_starts(flow.start)
+    # Keys without a value are not in the plan: its hash identifies runs.
+    ports = {"source_port": flow.source_port, "destination_port": flow.destination_port}
+    seen = {key: value for key, value in ports.items() if value is not None}
+    if flow.mark:
+        seen["mark"] = flow.mark
     balanced = {} if balancer is None else {"balancer": balancer}
     return {
         "name": name,
@@ -82,6 +87,7 @@ def _group(
         "start_every": every,
         "stop": None if flow.stop is None else time_of(flow.stop),
         "dscp": flow.dscp,
+        **seen,
         "transport": _transport(context, at, flow),
         "app": _application(context, at, flow),
     }

@@ -43,20 +43,25 @@ DEFAULT_QUEUE = "pfifo limit 1000p"
 """The queue of every direction of a link that names none, as Linux's interfaces have it."""
 
 
-def _whole(least: int, most: int, what: str) -> tuple[BeforeValidator, WithJsonSchema]:
-    """What makes an `int` a whole number within bounds, with a message that says so."""
+def _number(least: int, most: int, what: str) -> tuple[BeforeValidator, WithJsonSchema]:
+    """Make an `int` a number within bounds, with a message that states them."""
 
     def check(value: object) -> int:
         if isinstance(value, int) and not isinstance(value, bool) and least <= value <= most:
             return value
         raise complaint(
-            f"needs a whole number of {what} from {least} to {most}; found {shown(value)}",
+            f"needs {what} from {least} to {most}; found {shown(value)}",
             found=shown(value),
             allowed=[f"{least}..{most}"],
         )
 
     schema = {"type": "integer", "minimum": least, "maximum": most}
     return BeforeValidator(check), WithJsonSchema(schema)
+
+
+def _whole(least: int, most: int, what: str) -> tuple[BeforeValidator, WithJsonSchema]:
+    """Make an `int` a number of things within bounds."""
+    return _number(least, most, f"a whole number of {what}")
 
 
 def _flag(value: object) -> bool:
@@ -78,6 +83,8 @@ def _listed(value: object) -> object:
 
 HostCount = Annotated[int, *_whole(1, limits.HOSTS, "hosts")]
 FlowCount = Annotated[int, *_whole(1, limits.FLOWS, "flows")]
+Port = Annotated[int, *_number(1, 65_535, "a port")]
+Mark = Annotated[int, *_number(0, 0xFFFF_FFFF, "a mark")]
 Flag = Annotated[bool, BeforeValidator(_flag)]
 Text = Annotated[str, BeforeValidator(_text)]
 Names = Annotated[list[Name], BeforeValidator(_listed)]
@@ -479,6 +486,23 @@ class Flow(Part):
     start: Start = Field("0s", description="When they start: a moment, a span, or every so often.")
     stop: Time | None = Field(None, description="When they stop offering data; never by default.")
     dscp: Dscp = Field(0, description="Code point of their packets.")
+    source_port: Port | None = Field(
+        None,
+        description=(
+            "Port at `from`, for filters: source of its packets, destination of those that answer. "
+            "Servers of Web traffic are at `from`."
+        ),
+    )
+    destination_port: Port | None = Field(
+        None,
+        description=(
+            "Port at `to`, for filters. Without either port, the server's port is 20000 plus the "
+            "flow's number."
+        ),
+    )
+    mark: Mark = Field(
+        0, description="The firewall's mark (fwmark) on their packets, both ways; 0 is none."
+    )
 
 
 REQUESTS = _core.names("request")

@@ -23,7 +23,7 @@ CLASSES = 4096
 
 TREE = ("discipline", "handle", "classes", "filters")
 CLASS = ("parent", "queue", "classes")
-CONDITIONS = ("dscp", "protocol", "src", "dst", "host")
+CONDITIONS = tuple(_core.names("filter"))
 FILTER = (*CONDITIONS, "divisor", "to")
 
 STATEMENTS = ";"

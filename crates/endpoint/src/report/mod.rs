@@ -304,6 +304,9 @@ mod tests {
                 start_every: 0,
                 stop,
                 dscp: 0,
+                source_port: None,
+                destination_port: None,
+                mark: 0,
                 transport: match tcp {
                     Some(text) => Transport::Tcp(sojourn_tcp::Params::parse(text).unwrap()),
                     None => Transport::Udp,

@@ -13,7 +13,8 @@ use crate::trace::{Opportunities, Trace};
 use sojourn_measure::Count;
 use sojourn_queue::OtherDiscipline;
 use sojourn_queue::{
-    Dequeue, Discipline, Draws, DropReason, MarkReason, Packet, Queue, Return, Sink, TcpView,
+    Dequeue, Discipline, Draws, DropReason, Headers, MarkReason, Packet, Queue, Return, Sink,
+    TcpView,
 };
 use sojourn_random::{Key, Stream};
 use sojourn_units::{NEVER, Nanos, Rate};
@@ -109,6 +110,10 @@ impl<P: Packet, O: Observer<P> + ?Sized> Sink<P> for Tap<'_, O> {
 
     fn tcp(&self, packet: &P) -> Option<TcpView> {
         self.observer.tcp(packet)
+    }
+
+    fn headers(&self, packet: &P) -> Headers {
+        self.observer.headers(packet)
     }
 }
 

@@ -2,7 +2,7 @@
 #![allow(dead_code)]
 
 use sojourn_link::{Cells, Corrupt, Event, Impairments, Link, Observer, Params, Station};
-use sojourn_queue::{Device, Ecn, Packet, Return, TcpView};
+use sojourn_queue::{Device, Ecn, Headers, Packet, Return, TcpView};
 use sojourn_random::Key;
 use sojourn_units::{EPOCH, Nanos, Rate};
 
@@ -32,9 +32,6 @@ impl Packet for Frame {
     }
     fn hosts(&self) -> (u32, u32) {
         (self.flow, 1)
-    }
-    fn headers(&self) -> sojourn_queue::Headers {
-        sojourn_queue::Headers::default()
     }
 
     fn dscp(&self) -> u8 {
@@ -79,6 +76,9 @@ impl Observer<Frame> for Log {
     }
     fn tcp(&self, _: &Frame) -> Option<TcpView> {
         None
+    }
+    fn headers(&self, _: &Frame) -> Headers {
+        Headers::default()
     }
 }
 

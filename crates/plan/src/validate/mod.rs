@@ -6,7 +6,7 @@ mod reach;
 mod store;
 
 use crate::problems::{Names, PlanErrors, Problems};
-use crate::{Bottleneck, Plan, Transport, at, limits};
+use crate::{Bottleneck, Group, Plan, Transport, at, limits};
 use reach::Reach;
 use sojourn_traffic::App;
 use sojourn_units::quantity::format_time;
@@ -201,6 +201,7 @@ impl Plan {
             problems.add(at("dscp"), "has six bits: at most 63");
         }
         self.check_transport(problems, i);
+        check_ports(problems, i, group);
         if matches!(group.app, App::Responsiveness(_)) && group.balancer.is_some() {
             problems.add(at("balancer"), "no balancer chooses the servers of `responsiveness`");
         }
@@ -325,5 +326,24 @@ impl Plan {
             }
             _ => {}
         }
+    }
+}
+
+/// Checks the ports of a group: real programs have ports of their own, and two given ones are one connection's.
+fn check_ports(problems: &mut Problems, i: usize, group: &Group) {
+    let given = [("source_port", group.source_port), ("destination_port", group.destination_port)];
+    for (field, port) in given {
+        if port == Some(0) {
+            problems.add(at!["groups", i, field], "must lie in 1 to 65535");
+        }
+        if port.is_some() && matches!(group.app, App::Command(_)) {
+            let message = "the programs of `command` choose their ports themselves";
+            problems.add(at!["groups", i, field], message);
+        }
+    }
+    let is_one = group.count == 1 && !matches!(group.app, App::Web(_) | App::Responsiveness(_));
+    if given.iter().all(|(_, port)| port.is_some()) && !is_one {
+        let message = "connections with both ports given would be the same one: give one port";
+        problems.add(at!["groups", i, "destination_port"], message);
     }
 }

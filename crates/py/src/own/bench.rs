@@ -41,10 +41,6 @@ impl Packet for Given {
         (self.flow, 0)
     }
 
-    fn headers(&self) -> Headers {
-        Headers { protocol: Headers::UDP, ports: (self.flow as u16, 5001), mark: 0 }
-    }
-
     fn dscp(&self) -> u8 {
         self.dscp
     }
@@ -84,6 +80,10 @@ impl Sink<Given> for Lost {
 
     fn tcp(&self, _packet: &Given) -> Option<TcpView> {
         None
+    }
+
+    fn headers(&self, packet: &Given) -> Headers {
+        Headers { protocol: Headers::UDP, ports: (packet.flow as u16, 5001), mark: 0 }
     }
 }
 

@@ -3,7 +3,7 @@
 use crate::discipline::{
     Dequeue, Discipline, Draws, DropReason, MarkReason, Return, Sink, Totals, View,
 };
-use crate::packet::{Packet, TcpView};
+use crate::packet::{Headers, Packet, TcpView};
 use crate::params::Params;
 use crate::peek::Peek;
 use crate::queue::Queue;
@@ -292,5 +292,9 @@ impl<P, S: Sink<P>> Sink<P> for Unmarked<'_, P, S> {
 
     fn tcp(&self, packet: &P) -> Option<TcpView> {
         self.sink.tcp(packet)
+    }
+
+    fn headers(&self, packet: &P) -> Headers {
+        self.sink.headers(packet)
     }
 }

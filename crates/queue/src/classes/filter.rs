@@ -1,6 +1,6 @@
 //! Filters: which class packets go to.
 
-use super::statements::{Name, Statement};
+use super::statements::{self, Name, Statement};
 use crate::packet::{Headers, Packet};
 use serde::{Deserialize, Serialize};
 use sojourn_units::words::{Text, Token, WordError};
@@ -33,6 +33,10 @@ const CODE_POINTS: &[(&str, u8)] = &[
     ("LE", 1),
 ];
 
+/// The words of conditions, each with a value.
+pub const CONDITIONS: &[&str] =
+    &["dscp", "protocol", "sport", "dport", "port", "mark", "src", "dst", "host"];
+
 /// What a packet must have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -41,6 +45,14 @@ pub enum Condition {
     Dscp(u8),
     /// This protocol number of the IP header.
     Protocol(u8),
+    /// A source port from the first to the second one.
+    Sport(u16, u16),
+    /// A destination port in such a range.
+    Dport(u16, u16),
+    /// A source or destination port in such a range.
+    Port(u16, u16),
+    /// A mark of the firewall that is the first number in the bits of the second.
+    Mark(u32, u32),
     /// This source host.
     Src(u32),
     /// This destination host.
@@ -50,10 +62,18 @@ pub enum Condition {
 }
 
 impl Condition {
-    fn holds(self, packet: &impl Packet) -> bool {
+    fn holds(self, packet: &impl Packet, headers: impl Fn() -> Headers) -> bool {
         match self {
             Self::Dscp(dscp) => packet.dscp() == dscp,
-            Self::Protocol(protocol) => packet.headers().protocol == protocol,
+            Self::Protocol(protocol) => headers().protocol == protocol,
+            Self::Sport(first, last) => (first..=last).contains(&headers().ports.0),
+            Self::Dport(first, last) => (first..=last).contains(&headers().ports.1),
+            Self::Port(first, last) => {
+                let (source, destination) = headers().ports;
+                let range = first..=last;
+                range.contains(&source) || range.contains(&destination)
+            }
+            Self::Mark(mark, mask) => headers().mark & mask == mark,
             Self::Src(host) => packet.hosts().0 == host,
             Self::Dst(host) => packet.hosts().1 == host,
             Self::Host(host) => packet.hosts().0 == host || packet.hosts().1 == host,
@@ -81,6 +101,20 @@ impl Condition {
                 };
                 protocol.map(Self::Protocol).ok_or_else(|| wrong("tcp, udp or a number"))
             }
+            "sport" | "dport" | "port" => {
+                let ports =
+                    ports(text).ok_or_else(|| wrong("a port, such as 443, or 5000-5100"))?;
+                Ok(match key.text {
+                    "sport" => Self::Sport(ports.0, ports.1),
+                    "dport" => Self::Dport(ports.0, ports.1),
+                    _ => Self::Port(ports.0, ports.1),
+                })
+            }
+            "mark" => {
+                let (mark, mask) = mark(text)
+                    .ok_or_else(|| wrong("a number of 32 bits, such as 1, or 0x10/0xff"))?;
+                Ok(Self::Mark(mark & mask, mask))
+            }
             _ => {
                 let host = host(text).ok_or_else(|| wrong("a host's number or its address"))?;
                 Ok(match key.text {
@@ -104,10 +138,42 @@ impl Condition {
             Self::Protocol(Headers::TCP) => text.value("protocol", "tcp"),
             Self::Protocol(Headers::UDP) => text.value("protocol", "udp"),
             Self::Protocol(number) => text.value("protocol", number),
+            Self::Sport(first, last) => text.value("sport", span(first, last)),
+            Self::Dport(first, last) => text.value("dport", span(first, last)),
+            Self::Port(first, last) => text.value("port", span(first, last)),
+            Self::Mark(mark, u32::MAX) => text.value("mark", mark),
+            Self::Mark(mark, mask) => text.value("mark", format!("{mark:#x}/{mask:#x}")),
             Self::Src(host) => text.value("src", host),
             Self::Dst(host) => text.value("dst", host),
             Self::Host(host) => text.value("host", host),
         }
+    }
+}
+
+/// The first and the last port of a range, or of one port. Port 0 is none.
+fn ports(text: &str) -> Option<(u16, u16)> {
+    let port = |text: &str| text.parse::<u16>().ok().filter(|port| *port != 0);
+    let (first, last) = match text.split_once('-') {
+        Some((first, last)) => (port(first)?, port(last)?),
+        None => (port(text)?, port(text)?),
+    };
+    (first <= last).then_some((first, last))
+}
+
+/// A range of ports as it is read.
+fn span(first: u16, last: u16) -> String {
+    if first == last { first.to_string() } else { format!("{first}-{last}") }
+}
+
+/// A mark and the bits in which it is compared.
+fn mark(text: &str) -> Option<(u32, u32)> {
+    let number = |text: &str| match text.strip_prefix("0x") {
+        Some(digits) => u32::from_str_radix(digits, 16).ok(),
+        None => text.parse().ok(),
+    };
+    match text.split_once('/') {
+        Some((mark, mask)) => Some((number(mark)?, number(mask)?)),
+        None => Some((number(text)?, u32::MAX)),
     }
 }
 
@@ -137,10 +203,10 @@ pub struct Filter {
 }
 
 impl Filter {
-    /// The class of `packet`, if it fits.
+    /// The class of `packet`, if it fits; `headers` gives protocol, ports and mark.
     #[inline]
-    pub fn class(&self, packet: &impl Packet) -> Option<u16> {
-        let fits = self.conditions.iter().all(|condition| condition.holds(packet));
+    pub fn class(&self, packet: &impl Packet, headers: impl Fn() -> Headers) -> Option<u16> {
+        let fits = self.conditions.iter().all(|condition| condition.holds(packet, &headers));
         fits.then(|| match self.divisor {
             1 => self.class,
             divisor => {
@@ -169,7 +235,7 @@ impl Filter {
                 key.error(message, Vec::new())
             };
             match key.text {
-                "dscp" | "protocol" | "src" | "dst" | "host" => {
+                word if CONDITIONS.contains(&word) => {
                     let value = words.next().ok_or_else(value)?;
                     filter.conditions.push(Condition::read(key, value)?);
                 }
@@ -193,18 +259,11 @@ impl Filter {
                     filter.class = name.minor;
                     is_aimed = true;
                 }
-                "port" | "sport" | "dport" | "mark" | "fw" | "u32" | "fwmark" => {
-                    let message = format!(
-                        "packets have no `{}` here: filters know dscp, protocol, src, dst, host and flow",
-                        key.text
-                    );
-                    return Err(key.error(message, Vec::new()));
-                }
                 other => {
-                    let known =
-                        ["dscp", "protocol", "src", "dst", "host", "flow", "divisor", "all", "to"];
+                    let rest = ["flow", "divisor", "all", "to"];
+                    let known = CONDITIONS.iter().chain(&rest).map(|word| (*word).to_owned());
                     let message = format!("unknown word `{other}` for `filter`");
-                    return Err(key.error(message, known.map(str::to_owned).to_vec()));
+                    return Err(key.error(message, known.collect()));
                 }
             }
         }
@@ -223,4 +282,19 @@ impl Filter {
         };
         text.value("to", format!("{major:x}:{:x}", self.class))
     }
+}
+
+/// The filters that statements make, in their order: `filter parent 1: dport 443 to 1:10 ; ...`.
+///
+/// # Errors
+/// A statement that is no filter, or one that cannot be read.
+pub fn read(text: &str) -> Result<Vec<Filter>, WordError> {
+    let filter = |statement: &Statement<'_>| {
+        if statement.object.text != "filter" || statement.deletes {
+            return Err(statement.error("this is no filter"));
+        }
+        let parent = statement.parent.and_then(|(name, _)| name.major);
+        Filter::read(statement, parent.unwrap_or(1))
+    };
+    statements::read(text)?.iter().map(filter).collect()
 }

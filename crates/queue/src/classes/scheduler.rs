@@ -30,7 +30,12 @@ pub trait Ranked: Classful {
     fn turn(&self, id: u16) -> u32;
 
     /// The class of a packet; `has` says which classes there are.
-    fn class_of(&self, packet: &impl Packet, has: impl Fn(u16) -> bool) -> Option<u16>;
+    fn class_of<P: Packet>(
+        &self,
+        packet: &P,
+        sink: &impl Sink<P>,
+        has: impl Fn(u16) -> bool,
+    ) -> Option<u16>;
 }
 
 /// A class as it is served.
@@ -57,8 +62,8 @@ pub struct Scheduler<P, D> {
 }
 
 impl<P: Packet, D: Ranked> Scheduler<P, D> {
-    fn place(&self, packet: &P) -> Option<usize> {
-        let class = self.params.class_of(packet, |id| self.places.contains_key(&id))?;
+    fn place(&self, packet: &P, sink: &impl Sink<P>) -> Option<usize> {
+        let class = self.params.class_of(packet, sink, |id| self.places.contains_key(&id))?;
         self.places.get(&class).copied()
     }
 
@@ -137,7 +142,7 @@ impl<P: Packet, D: Ranked> Discipline<P> for Scheduler<P, D> {
         draws: &mut impl Draws,
         sink: &mut impl Sink<P>,
     ) -> Return {
-        let Some(place) = self.place(&packet) else {
+        let Some(place) = self.place(&packet, sink) else {
             return self.children.refuse(packet, sink);
         };
         let given = self.children.enqueue(place, now, packet, draws, sink);

@@ -92,8 +92,34 @@ fn choices(condition: Condition) -> Vec<Selector> {
             let words = |key: &str| format!(" match {key} protocol {number} 0xff");
             vec![is(words("ip"), Some(words("ip6")))]
         }
+        Condition::Sport(first, last) => ports(&["sport"], first, last),
+        Condition::Dport(first, last) => ports(&["dport"], first, last),
+        Condition::Port(first, last) => ports(&["sport", "dport"], first, last),
+        Condition::Mark(mark, mask) => {
+            let words = format!(" match mark {mark:#x} {mask:#x}");
+            vec![is(words.clone(), Some(words))]
+        }
         Condition::Src(host) => vec![end("src", host)],
         Condition::Dst(host) => vec![end("dst", host)],
         Condition::Host(host) => vec![end("src", host), end("dst", host)],
     }
+}
+
+/// The ports of a range, at any of the ends: `u32` compares the leading bits of a port, so a range is several blocks.
+fn ports(ends: &[&str], first: u16, last: u16) -> Vec<Selector> {
+    let mut found = Vec::new();
+    let mut next = u32::from(first);
+    while next <= u32::from(last) {
+        let mut size = 1;
+        while next.is_multiple_of(2 * size) && next + 2 * size - 1 <= u32::from(last) {
+            size *= 2;
+        }
+        let mask = 0xffff & !(size - 1);
+        found.extend(ends.iter().map(|end| {
+            let words = |key: &str| format!(" match {key} {end} {next} {mask:#06x}");
+            Selector { ipv4: words("ip"), ipv6: Some(words("ip6")) }
+        }));
+        next += size;
+    }
+    found
 }

@@ -3,6 +3,7 @@
 use super::filter::Filter;
 use super::statements::{self, END, Statement};
 use crate::device::Device;
+use crate::discipline::Sink;
 use crate::fifo;
 use crate::limit::Unit;
 use crate::packet::Packet;
@@ -13,6 +14,7 @@ use serde::{Deserialize, Serialize};
 use sojourn_units::declare::Parameters;
 use sojourn_units::words::{self, Given, Kind, Table, Text, Token, Word, WordError};
 use std::borrow::Cow;
+use std::cell::LazyCell;
 use std::collections::BTreeMap;
 
 /// The words of a [`Tree`].
@@ -114,8 +116,10 @@ impl<C> Tree<C> {
     }
 
     /// The class to which the first filter that fits sends a packet.
-    pub(crate) fn filtered(&self, packet: &impl Packet) -> Option<u16> {
-        self.filters.iter().find_map(|filter| filter.class(packet))
+    pub(crate) fn filtered<P: Packet>(&self, packet: &P, sink: &impl Sink<P>) -> Option<u16> {
+        // Most filters do not ask for them.
+        let headers = LazyCell::new(|| sink.headers(packet));
+        self.filters.iter().find_map(|filter| filter.class(packet, || *headers))
     }
 
     /// Whether the class called `id` has no classes in it.

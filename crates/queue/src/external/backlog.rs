@@ -1,7 +1,7 @@
 //! The packets of an external queue as its policy sees them.
 
 use crate::discipline::{DropReason, MarkReason};
-use crate::packet::{Ecn, Packet};
+use crate::packet::{Ecn, Headers, Packet};
 use sojourn_units::Nanos;
 use sojourn_units::external::Fault;
 
@@ -49,9 +49,8 @@ pub struct PacketInfo {
 }
 
 impl PacketInfo {
-    /// What can be read of `packet`, which arrives at `at`.
-    pub(crate) fn of<P: Packet>(packet: &P, at: Nanos) -> Self {
-        let headers = packet.headers();
+    /// The readable fields of `packet`, which arrives at `at` with these `headers`.
+    pub(crate) fn of<P: Packet>(packet: &P, headers: Headers, at: Nanos) -> Self {
         Self {
             at,
             number: 0,

@@ -15,7 +15,7 @@ use crate::discipline::{
     Dequeue, Discipline, Draws as AnyDraws, DropReason, MarkReason, Return, Sink, Totals, View,
 };
 use crate::limit::Unit;
-use crate::packet::{Headers, Packet};
+use crate::packet::Packet;
 use backlog::Action;
 pub use backlog::{Backlog, Id, PacketInfo};
 use serde::{Deserialize, Serialize};
@@ -463,13 +463,7 @@ impl<P: Packet> Discipline<P> for External<P> {
         if !self.fits(packet.len()) {
             return self.refuse(packet, DropReason::Overflow, sink);
         }
-        let mut info = PacketInfo::of(&packet, now);
-        if info.protocol == Headers::TCP
-            && info.ports == (0, 0)
-            && let Some(tcp) = sink.tcp(&packet)
-        {
-            info.ports = tcp.ports;
-        }
+        let info = PacketInfo::of(&packet, sink.headers(&packet), now);
         let id = self.backlog.arrive(info);
         if self.packets.len() <= id.slot() {
             self.packets.resize_with(id.slot() + 1, || None);

@@ -121,12 +121,12 @@ impl<P: Packet> Hfsc<P> {
     }
 
     /// The place of a packet's leaf.
-    fn place(&self, packet: &P) -> Option<usize> {
+    fn place(&self, packet: &P, sink: &impl Sink<P>) -> Option<usize> {
         let leaf = |id: u16| {
             let place = *self.places.get(&id)?;
             self.classes[place].queue.map(|_| place)
         };
-        let filtered = || self.params.tree.filtered(packet);
+        let filtered = || self.params.tree.filtered(packet, sink);
         packet
             .class()
             .and_then(leaf)
@@ -425,7 +425,8 @@ impl<P: Packet> Discipline<P> for Hfsc<P> {
         draws: &mut impl Draws,
         sink: &mut impl Sink<P>,
     ) -> Return {
-        let leaf = self.place(&packet).and_then(|place| Some((place, self.classes[place].queue?)));
+        let place = self.place(&packet, sink);
+        let leaf = place.and_then(|place| Some((place, self.classes[place].queue?)));
         let Some((place, queue)) = leaf else {
             return self.children.refuse(packet, sink);
         };

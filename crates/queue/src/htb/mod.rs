@@ -171,7 +171,7 @@ impl<P: Packet> Htb<P> {
     }
 
     /// Where a packet waits: none is beside all classes.
-    fn place(&self, packet: &P) -> Option<usize> {
+    fn place(&self, packet: &P, sink: &impl Sink<P>) -> Option<usize> {
         let leaf = |id: u16| {
             let place = *self.places.get(&id)?;
             self.get(place).queue.map(|_| place)
@@ -185,7 +185,7 @@ impl<P: Packet> Htb<P> {
                 return Some(place);
             }
         }
-        match self.params.tree.filtered(packet) {
+        match self.params.tree.filtered(packet, sink) {
             Some(0) => None,
             Some(id) => leaf(id).or_else(default),
             None => default(),
@@ -499,7 +499,7 @@ impl<P: Packet> Discipline<P> for Htb<P> {
         draws: &mut impl Draws,
         sink: &mut impl Sink<P>,
     ) -> Return {
-        let Some(place) = self.place(&packet) else {
+        let Some(place) = self.place(&packet, sink) else {
             let given = self.children.enqueue(self.direct, now, packet, draws, sink);
             self.direct_packets += u64::from(given == Return::Success);
             return given;

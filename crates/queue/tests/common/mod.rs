@@ -2,8 +2,8 @@
 #![allow(dead_code)]
 
 use sojourn_queue::{
-    Dequeue, Device, Discipline, Draws, DropReason, Ecn, MarkReason, Packet, Params, Queue, Return,
-    Sink, TcpView, View,
+    Dequeue, Device, Discipline, Draws, DropReason, Ecn, Headers, MarkReason, Packet, Params,
+    Queue, Return, Sink, TcpView, View,
 };
 use sojourn_units::{EPOCH, Nanos};
 use std::collections::BTreeSet;
@@ -20,11 +20,22 @@ pub struct Frame {
     /// Its flow and 0, if not given.
     pub hosts: Option<(u32, u32)>,
     pub tcp: Option<TcpView>,
+    pub headers: Headers,
 }
 
 impl Frame {
     pub fn new(id: u64, len: u32) -> Self {
-        Self { id, len, flow: 0, ecn: Ecn::NotEct, class: None, dscp: 0, hosts: None, tcp: None }
+        Self {
+            id,
+            len,
+            flow: 0,
+            ecn: Ecn::NotEct,
+            class: None,
+            dscp: 0,
+            hosts: None,
+            tcp: None,
+            headers: Headers::default(),
+        }
     }
 }
 
@@ -43,10 +54,6 @@ impl Packet for Frame {
 
     fn hosts(&self) -> (u32, u32) {
         self.hosts.unwrap_or((self.flow, 0))
-    }
-
-    fn headers(&self) -> sojourn_queue::Headers {
-        sojourn_queue::Headers::default()
     }
 
     fn class(&self) -> Option<u16> {
@@ -124,6 +131,10 @@ impl Sink<Frame> for Kept {
 
     fn tcp(&self, packet: &Frame) -> Option<TcpView> {
         packet.tcp
+    }
+
+    fn headers(&self, packet: &Frame) -> Headers {
+        packet.headers
     }
 }
 

@@ -106,6 +106,9 @@ impl Dumbbell {
             start_every: 0,
             stop: None,
             dscp: 0,
+            source_port: None,
+            destination_port: None,
+            mark: 0,
             transport,
             app: app(text),
         });

@@ -111,6 +111,9 @@ def links(plan: Mapping[str, Any], *, captures: bool = False) -> list[Link]:
         problems += [Problem(name, what, _WIRE) for what in _beyond(given)]
         queue = None
         if params["rate"] is not None:
+            if _has_own_labels(plan) and _asks_for_labels(params["queue"]):
+                why = f"real packets do not have the ports and marks of keys; {_WIRE}"
+                problems.append(Problem(name, "filters by port or mark", why))
             try:
                 device, queue_json = far_port(number, 0), json.dumps(params["queue"])
                 queue = tuple(_core.queue_commands(queue_json, device, LEAF, CHILD))
@@ -134,6 +137,28 @@ def links(plan: Mapping[str, Any], *, captures: bool = False) -> list[Link]:
 
 
 _WIRE = "not with the kernel's links: `--engine wire` has it"
+
+
+_LABELS = ("sport", "dport", "port", "mark")
+"""Conditions of filters that read keys of a flow."""
+
+
+def _has_own_labels(plan: Mapping[str, Any]) -> bool:
+    """Whether a flow has a port or mark of its own, which its real packets do not have."""
+    keys = {"source_port", "destination_port", "mark"}
+    return any(keys & set(group) for group in plan["groups"])
+
+
+def _asks_for_labels(queue: object) -> bool:
+    """Whether a filter of a queue, or of one inside it, reads ports or marks."""
+    if isinstance(queue, list):
+        return any(_asks_for_labels(part) for part in queue)
+    if not isinstance(queue, dict):
+        return False
+    conditions = queue.get("conditions", [])
+    return any(key in _LABELS for one in conditions for key in one) or _asks_for_labels(
+        list(queue.values())
+    )
 
 
 def _beyond(link: Mapping[str, Any]) -> list[str]:
