@@ -175,6 +175,9 @@ class FromTc:
             note(notice)
         for placed in found.placed:
             note(str(placed))
+        for selection in found.selections:
+            if selection.flows or selection.answers:
+                note(str(selection))
         return found.scenario
 
     def beside(self, scenario: Scenario, queues: list[str]) -> list[str]:

@@ -10,9 +10,11 @@ from typing import Any
 from sojourn import _core
 from sojourn.scenario import Problem, Scenario, ScenarioError
 from sojourn.scenario.topology import links_of
-from sojourn.tc.model import Device, Reading
+from sojourn.tc.model import Device, Place, Reading
 from sojourn.tc.tree import Built, build, shaped_rate, transmit_queue
 
+SHOWN = 4
+"""Filters that are named in a notice, at most."""
 FIRST_HOST = int(IPv4Address("10.0.0.1"))
 """The address of a plan's first node, as captures show it."""
 
@@ -34,12 +36,34 @@ class Placed:
 
 
 @dataclass(frozen=True, slots=True)
+class Selection:
+    """A filter of `tc`, and the scenario's flows that it selects."""
+
+    link: str
+    line: str
+    """File and line that it comes from."""
+    filters: tuple[str, ...]
+    """Our filters in its place: conditions and class."""
+    flows: tuple[str, ...]
+    """Names of flows of which packets fit no filter before it."""
+    answers: tuple[str, ...]
+    """Those of which packets from receiver to sender do."""
+
+    def __str__(self) -> str:
+        flows = ", ".join([*self.flows, *(f"the answers to {name}" for name in self.answers)])
+        more = f" and {len(self.filters) - 1} more" if len(self.filters) > 1 else ""
+        return f"{self.line}: `{self.filters[0]}`{more} selects {flows or 'no flow'}"
+
+
+@dataclass(frozen=True, slots=True)
 class Applied:
     """A scenario with the queues of files of `tc`."""
 
     scenario: Scenario
     placed: list[Placed]
     notices: list[str]
+    selections: list[Selection]
+    """The flows that each filter of the files selects."""
 
     def as_dict(self) -> dict[str, Any]:
         """The same for machines."""
@@ -55,6 +79,16 @@ class Applied:
                 for one in self.placed
             ],
             "notices": self.notices,
+            "filters": [
+                {
+                    "link": one.link,
+                    "line": one.line,
+                    "filters": list(one.filters),
+                    "flows": list(one.flows),
+                    "answers": list(one.answers),
+                }
+                for one in self.selections
+            ],
         }
 
 
@@ -100,7 +134,39 @@ def apply(
     for device, link, one in built:
         if one.queue or one.netem:
             placed.append(_place(scenario, device, link, one, changes))
-    return Applied(scenario.replace(changes), placed, list(dict.fromkeys(notices)))
+    changed = scenario.replace(changes)
+    selections = [one for _, link, found in built for one in _selections(changed, link, found)]
+    notices += _unselected(selections)
+    return Applied(changed, placed, list(dict.fromkeys(notices)), selections)
+
+
+def _selections(scenario: Scenario, link: str, built: Built) -> list[Selection]:
+    """The flows that each filter of a link's queue selects, in the order of its discipline."""
+    by_place: dict[Place, tuple[list[str], dict[str, None], dict[str, None]]] = {}
+    for handle in dict.fromkeys(part.asked_by for part in built.filters):
+        parts = [part for part in built.filters if part.asked_by == handle]
+        statements = " ; ".join(part.text for part in parts)
+        found = _core.selected_flows(scenario.plan_json, link, statements)
+        for part, groups in zip(parts, found, strict=True):
+            texts, flows, answers = by_place.setdefault(part.place, ([], {}, {}))
+            texts.append(part.text.split(maxsplit=3)[-1])
+            flows |= {name: None for name, is_answer in groups if not is_answer}
+            answers |= {name: None for name, is_answer in groups if is_answer}
+    return [
+        Selection(link, f"{place.file}:{place.line}", tuple(texts), tuple(flows), tuple(answers))
+        for place, (texts, flows, answers) in by_place.items()
+    ]
+
+
+def _unselected(selections: list[Selection]) -> list[str]:
+    """Name the filters that select no flow, and the keys by which a flow is selected."""
+    idle = [one for one in selections if not one.flows and not one.answers]
+    if not idle:
+        return []
+    listed = "; ".join(f"{one.line} ({one.filters[0]})" for one in idle[:SHOWN])
+    more = f" and {len(idle) - SHOWN} more" if len(idle) > SHOWN else ""
+    message = f"no flow of the scenario is selected by these filters: {listed}{more}. "
+    return [message + "Flows say their ports and mark by source_port, destination_port and mark"]
 
 
 def _place(

@@ -5,14 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import cache
 from ipaddress import IPv4Address, IPv4Network
 from itertools import product
 
-from sojourn import _core
 from sojourn.tc.model import INGRESS, Filter, Match, Name, Refused, Words, name_of
 
 WORD = 0xFFFF_FFFF
+PORT = 0xFFFF
 ALTERNATIVES = 64
 """Filters of ours that one of `tc` becomes, at most."""
 IPV4 = ("ip", "ipv4", "all", "0x800", "0x0800", "800")
@@ -251,8 +250,7 @@ def flower_key(new: Filter, key: str, value: str) -> None:
         offset = 12 if key == "src_ip" else 16
         new.matches.append(Match("ip", int(address.network_address), int(address.netmask), offset))
     elif key in ("src_port", "dst_port"):
-        shift = 16 if key == "src_port" else 0
-        new.matches.append(Match("next", _number(value) << shift, 0xFFFF << shift, 0))
+        new.matches.append(_flower_port(key, value))
     elif key == "ip_tos":
         tos, _, mask = value.partition("/")
         bits = _number(mask, 16) if mask else 0xFF
@@ -261,6 +259,22 @@ def flower_key(new: Filter, key: str, value: str) -> None:
         return
     else:
         raise Refused(f"`flower` by `{key}` is not modelled", key)
+
+
+def _flower_port(key: str, value: str) -> Match:
+    """A port of `flower`, some of its bits, or a range."""
+    first, dash, last = value.partition("-")
+    if dash:
+        low, high = max(_number(first), 1), _number(last)
+        if not low <= high <= PORT:
+            raise Refused(f"`{value}` is no range of ports", value)
+        return Match("sport" if key == "src_port" else "dport", _span(low, high))
+    text, _, mask = value.partition("/")
+    shift = 16 if key == "src_port" else 0
+    number, bits = _number(text), _number(mask) if mask else PORT
+    if max(number, bits) > PORT:
+        raise Refused(f"`{value}` is no port", value)
+    return Match("next", number << shift, bits << shift, 0)
 
 
 def _proto(value: str) -> Match:
@@ -272,6 +286,7 @@ def _proto(value: str) -> Match:
 _CMP = re.compile(
     r"cmp\(\s*(u8|u16|u32)\s+at\s+(\d+)\s+(?:layer\s+(\w+)\s+)?(?:mask\s+(\w+)\s+)?eq\s+(\w+)\s*\)"
 )
+_PORTS = re.compile(r"cmp\(\s*u16\s+at\s+([02])\s+layer\s+(?:2|transport)\s+(gt|lt)\s+(\w+)\s*\)")
 _META = re.compile(r"meta\(\s*(?:nf_mark|fwmark)(?:\s+mask\s+(\w+))?\s+eq\s+(\w+)\s*\)")
 
 
@@ -286,7 +301,9 @@ def _basic(new: Filter, word: str, given: Words) -> None:
 
 def basic_match(new: Filter, text: str) -> None:
     """Adds the tests of an expression of `basic`."""
-    whole = text.strip().strip("()" if text.count("(") < 2 else "")
+    whole = text.strip()
+    if whole.startswith("(") and whole.endswith(")"):
+        whole = whole[1:-1]
     for part in map(str.strip, re.split(r"\band\b", whole)):
         if match := _CMP.fullmatch(part):
             width, offset, layer, mask, value = match.groups()
@@ -296,6 +313,12 @@ def basic_match(new: Filter, text: str) -> None:
                 raise Refused("frames have no header of the link here", part)
             full = (1 << bits) - 1
             new.matches.append(_at(place, bits, _number(value), _number(mask) if mask else full))
+        elif match := _PORTS.fullmatch(part):
+            number = _number(match[3])
+            low, high = (number + 1, PORT) if match[2] == "gt" else (1, number - 1)
+            if not low <= high <= PORT:
+                raise Refused(f"`{part}` fits no port", part)
+            new.matches.append(Match("sport" if match[1] == "0" else "dport", _span(low, high)))
         elif match := _META.fullmatch(part):
             mask = match[1]
             new.matches.append(Match("mark", _number(match[2]), _number(mask) if mask else WORD))
@@ -369,13 +392,12 @@ def _choices(
         return None
     if match.field == "ether":
         raise Refused("frames have no addresses of the link here")
+    if match.field in ("sport", "dport"):
+        return [[(match.field, str(match.value))]]
     value = int(match.value) & mask
     if mask == 0:
         return []
     if match.field == "mark":
-        if not _is_known("mark"):
-            notes.append("packets have no marks here: a filter by mark fits none")
-            return None
         text = f"{value:#x}" if mask == WORD else f"{value:#x}/{mask:#x}"
         return [[("mark", text)]]
     if match.field == "ip" and match.offset in (12, 16):
@@ -385,21 +407,8 @@ def _choices(
     if match.field == "ip" and match.offset == 8 and mask == 0xFF_0000:
         return [[("protocol", str(value >> 16))]]
     if match.field == "next" and match.offset == 0:
-        if not _is_known("sport"):
-            notes.append("packets have no ports here: a filter by port fits none")
-            return None
-        return _ports(value, mask)
+        return _ports(value, mask, notes)
     raise Refused("a test of this part of the header is not modelled")
-
-
-@cache
-def _is_known(condition: str) -> bool:
-    """Whether the engine's packets have what a condition asks for."""
-    try:
-        _core.parse_queue(f"prio ; filter parent 1: {condition} 1 to 1:1")
-    except _core.WordError:
-        return False
-    return True
 
 
 def _first_word(value: int, mask: int, notes: list[str]) -> list[list[Condition]] | None:
@@ -416,15 +425,25 @@ def _first_word(value: int, mask: int, notes: list[str]) -> list[list[Condition]
     return [] if len(points) == 64 else [[("dscp", str(dscp))] for dscp in points]
 
 
-def _ports(value: int, mask: int) -> list[list[Condition]]:
+def _ports(value: int, mask: int, notes: list[str]) -> list[list[Condition]] | None:
     found: list[Condition] = []
     for key, shift in (("sport", 16), ("dport", 0)):
-        bits = mask >> shift & 0xFFFF
-        if bits not in (0, 0xFFFF):
-            raise Refused("a range of ports is not read: write its ports one by one")
+        first, bits = value >> shift & PORT, mask >> shift & PORT
+        # The bits that are not compared: a range if they are the last ones.
+        rest = bits ^ PORT
+        if rest & (rest + 1):
+            raise Refused("a mask that leaves no range of ports is not read: write one by one")
+        if first + rest == 0:
+            notes.append("no packet here has port 0: the filter fits none")
+            return None
         if bits:
-            found.append((key, str(value >> shift & 0xFFFF)))
+            found.append((key, _span(max(first, 1), first + rest)))
     return [found]
+
+
+def _span(first: int, last: int) -> str:
+    """A range of ports, or one."""
+    return str(first) if first == last else f"{first}-{last}"
 
 
 def _address(

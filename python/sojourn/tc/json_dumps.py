@@ -224,6 +224,8 @@ class JsonDumps:
         elif found.kind == "flower" and key not in (
             "handle", "keys", "not_in_hw", "in_hw", "ip_tos_mask", "skip_hw", "skip_sw", "chain",
         ):  # fmt: skip
+            if isinstance(value, dict):
+                value = f"{value.get('start')}-{value.get('end')}"
             filters.flower_key(found, key, str(value))
 
     def _action(self, found: Filter, action: Any) -> None:

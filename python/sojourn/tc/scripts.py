@@ -24,6 +24,9 @@ _PROMPT_BEFORE_TC = re.compile(r"^\s*[#$%>]\s*(?=(?:sudo\s+)?(?:\S*/)?tc\s)")
 _COMMAND = re.compile(
     r"^\s*(?:sudo\s+)?(?:\S*/|\$\{?)?tc\}?\s|^\s*(qdisc|class|filter)\s+[a-z]", re.IGNORECASE
 )
+_SETS_MARK = re.compile(
+    r"(?:--set-x?mark|--or-mark|mark\s+set|--set-class|--set-dscp(?:-class)?)\s+(\S+)"
+)
 SPEAKERS = {"echo", "printf", "which", "type", "logger", "grep", "man", "alias", "#"}
 """Programs whose words are no commands."""
 FIREWALLS = {"iptables", "ip6tables", "nft", "ebtables", "ipset", "ipt"}
@@ -53,7 +56,7 @@ class Scripts:
         self._file = ""
         self._lines: list[str] = []
         self._last: tuple[list[str], Place] | None = None
-        self._firewalls: list[Place] = []
+        self._firewalls: list[tuple[Place, str]] = []
 
     def read(self, file: str, text: str) -> None:
         """Reads one file."""
@@ -95,10 +98,17 @@ class Scripts:
                 "a line of the firewall is" if count == 1 else f"{count} lines of the firewall are"
             )
             self._reading.notices.append(
-                self._firewalls[0].note(
-                    f"{told} left out: no packet gets a mark, class or code point there"
+                self._firewalls[0][0].note(
+                    f"{told} left out: flows have the marks that their key `mark` says"
+                    + self._marks()
                 )
             )
+
+    def _marks(self) -> str:
+        """The marks that lines of the firewall set."""
+        found = [mark for _, rule in self._firewalls for mark in _SETS_MARK.findall(rule)]
+        listed = ", ".join(dict.fromkeys(found))
+        return f"; the lines set {listed}" if listed else ""
 
     def _place(self, number: int) -> Place:
         line = self._lines[number - 1] if 0 < number <= len(self._lines) else ""
@@ -116,7 +126,7 @@ class Scripts:
         if words is None:
             name = run.words[0].rpartition("/")[2]
             if name in FIREWALLS:
-                self._firewalls.append(place)
+                self._firewalls.append((place, " ".join(run.words)))
                 return True
             if self._last is not None and run.words[0] in _words_of(tuple(self._last[0])):
                 # A line of a command, broken where it was pasted.

@@ -44,10 +44,12 @@ class Built:
     """The impairments at the device, in netem's words."""
     problems: list[Problem] = field(default_factory=list)
     notices: list[Notice] = field(default_factory=list)
+    filters: list[Part] = field(default_factory=list)
+    """Its filters, those of one discipline in the order in which they are asked."""
 
 
 @dataclass(slots=True)
-class _Part:
+class Part:
     """A statement, and the line that it comes from."""
 
     text: str
@@ -56,6 +58,8 @@ class _Part:
     """Classes that it is in or leads to."""
     makes: Name | None = None
     """The class that it makes."""
+    asked_by: int | None = None
+    """The number of the discipline whose filter it is."""
 
 
 class _Builder:
@@ -63,7 +67,7 @@ class _Builder:
         self._device = device
         self._hosts = hosts
         self.built = Built()
-        self._parts: list[_Part] = []
+        self._parts: list[Part] = []
         self._strangers: dict[str, Place] = {}
         self._told: set[Notice] = set()
         self._index()
@@ -109,10 +113,12 @@ class _Builder:
                 root.place, "`cake_mq` is read as `cake`: one transmit queue has its whole rate"
             )
         head = self._head(root, at_root=True)
-        self._parts = [_Part(head, root.place)]
+        self._parts = [Part(head, root.place)]
         self._inside(root)
         self._tell_strangers()
         self.built.queue = self._settled(root)
+        if self.built.queue is not None:
+            self.built.filters = [part for part in self._parts if part.asked_by is not None]
 
     def _tell_strangers(self) -> None:
         """Says which addresses no host has."""
@@ -309,7 +315,7 @@ class _Builder:
         if holder.kind in IMPLICIT and not words:
             return
         needs = (parent,) if parent.minor else ()
-        self._parts.append(_Part(" ".join([text, *words]), one.place, needs, one.name))
+        self._parts.append(Part(" ".join([text, *words]), one.place, needs, one.name))
 
     def _is_only_leaf(self, holder: Discipline, name: Name) -> bool:
         """Whether all packets of the device pass a class."""
@@ -353,7 +359,7 @@ class _Builder:
                 self.note(one.place, "netem without impairments is read as a pfifo of its limit")
                 limit = one.words[1] if len(one.words) > 1 else "1000"
                 self._parts.append(
-                    _Part(f"qdisc parent {name} pfifo limit {limit}", one.place, (name,))
+                    Part(f"qdisc parent {name} pfifo limit {limit}", one.place, (name,))
                 )
                 return
             if self._is_only_leaf(holder, name) and not self._seat(one):
@@ -368,7 +374,7 @@ class _Builder:
             self.fault(seated[0].place, "netem in a class is not modelled", "netem")
         needs = () if holder.kind in IMPLICIT else (name,)
         self._parts.append(
-            _Part(f"qdisc parent {name} {self._head(one, at_root=False)}", one.place, needs)
+            Part(f"qdisc parent {name} {self._head(one, at_root=False)}", one.place, needs)
         )
         self._inside_of(one)
 
@@ -417,10 +423,11 @@ class _Builder:
             tests = " ".join(f"{key} {value}" for key, value in conditions) or "all"
             lead = (target,) if target.minor and holder.kind not in IMPLICIT else ()
             self._parts.append(
-                _Part(
+                Part(
                     f"filter{parent or f' parent {major:x}:'} {tests} to {target}",
                     found.place,
                     lead,
+                    asked_by=major,
                 )
             )
 
@@ -461,8 +468,10 @@ class _Builder:
         if not {"src", "dst", "proto-src", "proto-dst"} <= keys:
             self.note(found.place, "flows are spread by the hash of the whole flow")
         self._parts.append(
-            _Part(
-                f"filter parent {major:x}: flow divisor {divisor} to {major:x}:{base}", found.place
+            Part(
+                f"filter parent {major:x}: flow divisor {divisor} to {major:x}:{base}",
+                found.place,
+                asked_by=major,
             )
         )
 

@@ -1,0 +1,177 @@
+"""Filters of `tc` by port and mark, and which flows of a scenario they select."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from sojourn.scenario import Scenario
+from sojourn.tc import Applied, apply, read
+from tests.tc.texts import HOME, problems, queue
+
+TREE = """tc qdisc add dev eth0 root handle 1: prio bands 3
+tc filter add dev eth0 parent 1: protocol ip prio 1 {0}
+"""
+FLOWS = """
+[[flows]]
+name = "ssh"
+from = "home"
+to = "isp"
+app = "bulk"
+destination_port = 22
+[[flows]]
+name = "https"
+from = "isp"
+to = "home"
+app = "bulk"
+source_port = 443
+[[flows]]
+name = "torrent"
+from = "home"
+to = "isp"
+app = "cbr rate 1mbit"
+mark = 128
+"""
+SCENARIO = Scenario.from_toml(HOME + FLOWS)
+
+
+def conditions(line: str) -> list[dict[str, Any]]:
+    (found,) = queue(TREE.format(line))["tree"]["filters"]
+    assert found["class"] == 1
+    return list(found["conditions"])
+
+
+def selecting(text: str) -> Applied:
+    return apply(SCENARIO, read([("f", text)], {}))
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ("u32 match ip dport 80 0xffff flowid 1:1", [{"dport": [80, 80]}]),
+        ("u32 match ip sport 25 0xffff flowid 1:1", [{"sport": [25, 25]}]),
+        ("u32 match tcp dst 0x50 0xffff flowid 1:1", [{"dport": [80, 80]}]),
+        # The last bits are not compared: a range.
+        ("u32 match ip dport 0x1400 0xff00 flowid 1:1", [{"dport": [5120, 5375]}]),
+        ("u32 match ip sport 0 0xfc00 flowid 1:1", [{"sport": [1, 1023]}]),
+        (
+            "u32 match ip sport 25 0xffff match ip dport 80 0xffff flowid 1:1",
+            [{"sport": [25, 25]}, {"dport": [80, 80]}],
+        ),
+        ("u32 match u16 22 0xffff at nexthdr+2 flowid 1:1", [{"dport": [22, 22]}]),
+        ("u32 match u32 0x00160050 0xffffffff at 20 flowid 1:1",
+         [{"sport": [22, 22]}, {"dport": [80, 80]}]),
+        ("u32 match ip protocol 6 0xff match ip dport 22 0xffff flowid 1:1",
+         [{"protocol": 6}, {"dport": [22, 22]}]),
+        ("u32 match mark 0x10 0xf0 flowid 1:1", [{"mark": [16, 240]}]),
+        ("handle 128 fw flowid 1:1", [{"mark": [128, 2**32 - 1]}]),
+        ("handle 0x10/0xff fw classid 1:1", [{"mark": [16, 255]}]),
+        ("flower ip_proto tcp dst_port 443 classid 1:1",
+         [{"protocol": 6}, {"dport": [443, 443]}]),
+        ("flower ip_proto udp src_port 5000-5100 classid 1:1",
+         [{"sport": [5000, 5100]}, {"protocol": 17}]),
+        ("flower ip_proto udp dst_port 0x1400/0xff00 classid 1:1",
+         [{"protocol": 17}, {"dport": [5120, 5375]}]),
+        ("basic match 'cmp(u16 at 2 layer 2 eq 22)' flowid 1:1", [{"dport": [22, 22]}]),
+        ("basic match 'cmp(u16 at 0 layer transport gt 1023)' flowid 1:1",
+         [{"sport": [1024, 65_535]}]),
+        ("basic match 'meta(nf_mark eq 3)' flowid 1:1", [{"mark": [3, 2**32 - 1]}]),
+    ],
+)  # fmt: skip
+def test_ports_and_marks_become_conditions(line: str, expected: list[dict[str, Any]]) -> None:
+    assert conditions(line) == expected
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("u32 match ip dport 22 0x00ff flowid 1:1", "a mask that leaves no range of ports"),
+        ("flower ip_proto tcp dst_port 90-80 classid 1:1", "`90-80` is no range of ports"),
+        ("flower ip_proto tcp dst_port 70000 classid 1:1", "`70000` is no port"),
+        ("basic match 'cmp(u16 at 2 layer 2 gt 65535)' flowid 1:1", "fits no port"),
+        ("fw flowid 1:1", "takes the mark for a class, which is not modelled"),
+    ],
+)
+def test_errors_name_the_line(line: str, message: str) -> None:
+    ((number, told),) = problems(TREE.format(line))
+    assert number == 2
+    assert message in told
+
+
+def test_ranges_that_flower_prints() -> None:
+    shown = (
+        '[{"kind":"prio","handle":"1:","dev":"eth0","root":true,"options":{"bands":3}}]\n'
+        '[{"parent":"1:","protocol":"ip","pref":1,"kind":"flower","chain":0,"options":{"handle":1,'
+        '"classid":"1:1","keys":{"ip_proto":"tcp","dst_port":{"start":80,"end":90}}}}]\n'
+    )
+    (found,) = queue(shown)["tree"]["filters"]
+    assert found["conditions"] == [{"dport": [80, 90]}, {"protocol": 6}]
+
+
+def test_it_says_which_flows_a_filter_selects() -> None:
+    add = "tc filter add dev eth0 parent 1: protocol ip prio"
+    found = selecting(
+        TREE.format("u32 match ip dport 22 0xffff flowid 1:1")
+        + f"{add} 2 u32 match ip dport 443 0xffff flowid 1:2\n"
+        f"{add} 3 handle 128 fw flowid 1:3\n"
+        f"{add} 4 u32 match ip dport 53 0xffff flowid 1:1\n"
+        f"{add} 5 u32 match ip tos 0x00 0xe0 flowid 1:2\n"
+    )
+    found_flows = [(one.line, one.flows, one.answers) for one in found.selections]
+    assert found_flows == [
+        ("f:2", ("ssh",), ()),
+        ("f:3", (), ("https",)),
+        ("f:4", ("torrent",), ()),
+        ("f:5", (), ()),
+        # Eight code points are eight filters; they select what no filter before them does.
+        ("f:6", ("bulk",), ()),
+    ]
+    assert [str(one) for one in found.selections[:2]] == [
+        "f:2: `dport 22 to 1:1` selects ssh",
+        "f:3: `dport 443 to 1:2` selects the answers to https",
+    ]
+    (notice,) = found.notices
+    assert notice.startswith(
+        "no flow of the scenario is selected by these filters: f:5 (dport 53 to 1:1). Flows say"
+    )
+    assert found.as_dict()["filters"][1] == {
+        "link": "line",
+        "line": "f:3",
+        "filters": ["dport 443 to 1:2"],
+        "flows": [],
+        "answers": ["https"],
+    }
+
+
+def test_rules_of_the_firewall_name_their_marks() -> None:
+    found = selecting(
+        "MARK=128\niptables -t mangle -A OUTPUT -m owner --uid-owner 7 -j MARK --set-mark $MARK\n"
+        + TREE.format("handle $MARK fw flowid 1:3")
+    )
+    (notice,) = found.notices
+    assert notice.startswith("f:2: a line of the firewall is left out")
+    assert notice.endswith("key `mark` says; the lines set 128")
+    assert [one.flows for one in found.selections] == [("torrent",)]
+
+
+def test_a_filter_moves_packets_of_tcp_in_both_directions() -> None:
+    """The class of a port has its own rate, for data and for acknowledgements."""
+
+    def goodputs(answers: str) -> tuple[float, float]:
+        found = selecting(
+            "tc qdisc add dev eth0 root handle 1: htb default 30\n"
+            "tc class add dev eth0 parent 1: classid 1:10 htb rate 2mbit\n"
+            "tc class add dev eth0 parent 1: classid 1:20 htb rate 5mbit\n"
+            "tc class add dev eth0 parent 1: classid 1:30 htb rate 8mbit\n"
+            "tc class add dev eth0 parent 1: classid 1:40 htb rate 100kbit\n"
+            "tc filter add dev eth0 prio 1 u32 match ip dport 22 0xffff flowid 1:10\n"
+            f"tc filter add dev eth0 prio 1 u32 match ip dport 443 0xffff flowid {answers}"
+        )
+        metrics = found.scenario.replace({"duration": "6s", "warmup": "2s"}).run(1).metrics
+        return metrics["ssh.goodput"] / 1e6, metrics["https.goodput"] / 1e6
+
+    (data, fast), (_, slow) = goodputs("1:20"), goodputs("1:40")
+    assert 1.6 < data < 2
+    assert fast > 15
+    assert slow < fast / 2
