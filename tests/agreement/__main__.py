@@ -1,9 +1,10 @@
-"""Runs the grid: `python -m tests.agreement FOLDER [--cells PATTERN] [--seeds N] [--minutes M]
-[--kernel NAME]`.
+"""Runs the grid: `python -m tests.agreement FOLDER [--trees] [--cells PATTERN] [--seeds N]
+[--minutes M] [--kernel NAME]`.
 
 Runs are kept in FOLDER, a line of JSON each, so that the same command goes on where it stopped.
 The verdicts of all cells that were run are printed, and written to FOLDER/verdicts.json. With
-`--record` they also become what `compare` is calibrated by.
+`--record` they also become what `compare` is calibrated by, and those of `--trees` the table of
+docs/guides/three-clocks.md (`python -c "from tests.agreement import trees; print(trees.table())"`).
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import re
 import struct
 import time
 from collections import defaultdict
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
@@ -29,9 +31,12 @@ from sojourn.scenario.engine import Engine, Record, core
 from sojourn.study import calibration
 from sojourn.study.calibration import SHARED, shape
 from sojourn.study.machine import cores
+from tests.agreement import trees
 from tests.agreement.cells import Cell, grid
 from tests.agreement.judge import Judged, counted, judge, margins
 
+AnyCell = Cell | trees.TreeCell
+"""A cell of the grid, or one with a tree."""
 Known = dict[tuple[str, str], dict[int, dict[str, float]]]
 """Metrics of runs by cell, engine and seed."""
 Told = dict[str, dict[str, Any]]
@@ -47,36 +52,45 @@ LEAST, MOST, STEP = 10, 60, 10
 """Seeds of a cell at first, at most, and how many are added while it is undecided."""
 
 
-def metrics(record: Record) -> dict[str, float]:
+def metrics(record: Record, cell: AnyCell) -> dict[str, float]:
     """The metrics that are compared."""
-    found = {}
-    fct = []
-    for name, _, dtype, data in record.table("summary"):
-        if isinstance(data, list):
-            continue
-        if name in KEPT or name.endswith(".fct_mean"):
-            (value,) = struct.unpack("<d" if dtype == "f8" else "<q", data)
-            if name in KEPT:
-                found[name] = float(value)
-            else:
-                fct.append(value)
-    return found | ({"fct_mean": fmean(fct)} if fct else {})
+    told = {
+        name: float(struct.unpack("<d" if dtype == "f8" else "<q", data)[0])
+        for name, _, dtype, data in record.table("summary")
+        if not isinstance(data, list)
+    }
+    found = {name: told[name] for name in KEPT if name in told}
+    if fct := [value for name, value in told.items() if name.endswith(".fct_mean")]:
+        found["fct_mean"] = fmean(fct)
+    for group in cell.groups:
+        found[f"{group}.goodput"] = told[f"{group}.goodput"] + told[f"{group}.udp_goodput"]
+    for group in cell.timed:
+        found[f"{group}.queueing"] = told[f"{group}.delay_mean"] - cell.rtt / 2
+    return found
 
 
-def run(engine: Engine, cell: Cell, seed: int, kernel: Kernel) -> dict[str, float]:
+def run(engine: Engine, cell: AnyCell, seed: int, kernel: Kernel) -> dict[str, float]:
     """One run, whose timers tick as those of the kernel that is compared."""
     plan = Scenario.from_dict(cell.scenario(seed)).plan()
     for group in plan["groups"]:
         group["transport"]["hz"] = kernel.hz
     for link in plan["links"]:
-        queue = link["params"]["queue"]
-        if "hz" in queue:
-            queue["hz"] = kernel.hz
-    return metrics(engine.simulate(json.dumps(plan), seed))
+        tick(link["params"]["queue"], kernel.hz)
+    return metrics(engine.simulate(json.dumps(plan), seed), cell)
+
+
+def tick(queue: dict[str, Any], hz: int) -> None:
+    """Give a queue, and those in its classes, as many ticks a second."""
+    if "hz" in queue:
+        queue["hz"] = hz
+    inner = [one["child"] for one in queue.get("tree", {}).get("classes", ())]
+    for child in [queue.get("child"), *inner]:
+        if child is not None:
+            tick(child, hz)
 
 
 def verdicts(
-    cell: Cell, ours: list[dict[str, float]], theirs: list[dict[str, float]]
+    cell: AnyCell, ours: list[dict[str, float]], theirs: list[dict[str, float]]
 ) -> dict[str, Judged]:
     """What is said of a cell, by quantity."""
     found = {}
@@ -89,7 +103,7 @@ def verdicts(
     return found
 
 
-def decided(cell: Cell, known: Known) -> bool:
+def decided(cell: AnyCell, known: Known) -> bool:
     """Whether no quantity of a cell is undecided."""
     ours, theirs = (known[cell.name, name].values() for name in FIRST)
     if min(len(ours), len(theirs)) < FEWEST_RUNS:
@@ -102,6 +116,7 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("folder", type=Path)
     parser.add_argument("--cells", default="", help="regular expression of their names")
+    parser.add_argument("--trees", action="store_true", help="trees, not the grid")
     parser.add_argument("--every", type=int, default=1, help="each so many of them only")
     parser.add_argument("--seeds", type=int, default=LEAST, help="of each engine at first")
     parser.add_argument("--most", type=int, default=MOST, help="of each engine at most")
@@ -118,8 +133,9 @@ def main() -> None:
             known[one["cell"], one["engine"]][one["seed"]] = one["metrics"]
     kernel = kernels.find(asked.kernel)
     engines: dict[str, Engine] = {"sim": core(), "linux": LinuxEngine(kernel)}
-    cells, left_out = grid()
-    cells = [cell for cell in cells if re.search(asked.cells, cell.name)][:: asked.every]
+    plain, left_out = grid()
+    every: Sequence[AnyCell] = trees.grid() if asked.trees else plain
+    cells = [cell for cell in every if re.search(asked.cells, cell.name)][:: asked.every]
     cells.sort(key=lambda cell: cell.cost)  # time that runs out leaves few cells without runs
     end = time.monotonic() + 60 * asked.minutes
     with log.open("a", encoding="utf-8") as file, ThreadPoolExecutor(cores()) as pool:
@@ -145,12 +161,14 @@ def main() -> None:
                 if seed not in known[cell.name, name]
             ]
             list(pool.map(make, wanted))
-    told = report(cells, left_out, known, asked.folder)
-    if asked.record:
-        record(cells, known, told, kernel)
+    told = report(cells, 0 if asked.trees else len(left_out), known, asked.folder)
+    if asked.record and asked.trees:
+        trees.record(kernel.name, told)
+    elif asked.record:
+        record([cell for cell in cells if isinstance(cell, Cell)], known, told, kernel)
 
 
-def against_itself(cells: list[Cell], known: Known) -> tuple[int, int]:
+def against_itself(cells: Sequence[AnyCell], known: Known) -> tuple[int, int]:
     """Cells in which all estimates of one half of Linux's runs are inside the other's, and all."""
     inside = count = 0
     for cell in cells:
@@ -162,7 +180,7 @@ def against_itself(cells: list[Cell], known: Known) -> tuple[int, int]:
     return inside, count
 
 
-def report(cells: list[Cell], left_out: list[Cell], known: Known, folder: Path) -> Told:
+def report(cells: Sequence[AnyCell], left_out: int, known: Known, folder: Path) -> Told:
     """Print the verdicts of all cells that were run, and write them down."""
     told: Told = {}
     for cell in cells:
@@ -183,7 +201,7 @@ def report(cells: list[Cell], left_out: list[Cell], known: Known, folder: Path) 
     inside = sum(all(q["inside"] for q in c.values()) for c in told.values())
     print(
         f"{len(told)} cells: {different} different, {undecided} undecided, {inside} with all"
-        f" estimates inside; {len(left_out)} left out for their cost"
+        f" estimates inside; {left_out} left out for their cost"
     )
     print(f"Linux against itself: {itself[0]} of {itself[1]} cells with all estimates inside")
     (folder / "verdicts.json").write_text(json.dumps(told, indent=1), "utf-8")

@@ -58,6 +58,16 @@ class Cell:
         return " ".join(parts)
 
     @property
+    def groups(self) -> list[str]:
+        """Groups of flows whose goodput is compared apart: none."""
+        return []
+
+    @property
+    def timed(self) -> list[str]:
+        """Groups of flows whose packets are timed: none."""
+        return []
+
+    @property
     def bdp(self) -> float:
         """Packets of the bandwidth-delay product."""
         return self.rate * self.rtt / 8 / FRAME

@@ -11,6 +11,7 @@ from typing import Literal
 from scipy import stats
 
 from tests.agreement.cells import FRAME, Cell
+from tests.agreement.trees import TreeCell
 
 Verdict = Literal["equal", "different", "undecided"]
 CONFIDENCE = 0.9
@@ -26,7 +27,7 @@ class Margin:
     absolute: float = 0.0
 
 
-def margins(cell: Cell) -> dict[str, Margin]:
+def margins(cell: Cell | TreeCell) -> dict[str, Margin]:
     """The margins of a cell's quantities; times are seconds."""
     time = max(FRAME * 8 / cell.rate, 0.01 * cell.rtt, 1e-4)
     found = {
@@ -39,6 +40,8 @@ def margins(cell: Cell) -> dict[str, Margin]:
         found["marks"] = Margin(0.2)
     if cell.transfer:
         found["fct_mean"] = Margin(0.1)
+    found |= {f"{group}.goodput": Margin(0.03) for group in cell.groups}
+    found |= {f"{group}.queueing": Margin(0.15, time) for group in cell.timed}
     return found
 
 

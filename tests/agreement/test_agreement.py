@@ -7,9 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from sojourn import _core
 from sojourn.linux.engine import LinuxEngine
 from sojourn.linux.kernels import Kernel
 from sojourn.scenario.engine import core
+from tests.agreement import trees
 from tests.agreement.__main__ import FIRST, RECORD, run, verdicts
 from tests.agreement.cells import MOST_SECONDS, Cell, grid
 from tests.agreement.judge import Margin, counted, judge, margins
@@ -39,6 +41,31 @@ def test_the_page_has_the_numbers_of_the_record() -> None:
     page = " ".join((DOCS / "background" / "truth.md").read_text("utf-8").split())
     found = {pattern: re.findall(pattern, page) for pattern in counts}
     assert found == {pattern: [str(count)] for pattern, count in counts.items()}
+
+
+def test_the_page_has_the_table_of_trees() -> None:
+    page = (DOCS / "guides" / "three-clocks.md").read_text("utf-8")
+    assert trees.table() in page
+    recorded = json.loads(trees.RECORD.read_text("utf-8"))["cells"]
+    inside = sum(all(one["inside"] for one in cell.values()) for cell in recorded.values())
+    assert f"In {inside} of {len(recorded)} cells all estimates" in page
+    verdicts = {one["verdict"] for cell in recorded.values() for one in cell.values()}
+    assert "different" not in verdicts
+    assert set(recorded) == {cell.name for cell in trees.grid()}
+    assert all(set(margins(cell)) == set(recorded[cell.name]) for cell in trees.grid())
+
+
+def test_simple_qos_is_the_tree_that_sqm_sets_up() -> None:
+    """With the words of `ingress` in `simple.qos` 1.6.0 for 19 Mbit/s."""
+    tree = json.loads(_core.parse_queue(trees.simple_qos(19_000)))["tree"]
+    assert [(one["id"], one["rate"], one["ceil"]) for one in tree["classes"]] == [
+        (0x1, 19_000_000, 19_000_000),
+        (0x11, 32_000, 6_333_000),
+        (0x12, 3_166_000, 18_984_000),
+        (0x13, 3_166_000, 18_984_000),
+    ]
+    assert [one["child"]["quantum"] for one in tree["classes"][1:]] == [500, 1500, 300]
+    assert tree["filters"][-1] == {"conditions": [], "divisor": 1, "class": 0x12}
 
 
 def sample(mean: float, deviation: float, seed: int, count: int = 20) -> list[float]:
