@@ -33,11 +33,13 @@ CONTROLS = {
     "cubic": "cubic",
     "reno": "reno",
     "bbr": "bbr",
-    "bbr3": "bbr3 ecn l4s",
+    "bbr3": "bbr3 ecn l4s ecn_max_rtt 0",
     "dctcp": "dctcp",
     "prague": "prague ecn accecn",
 }
-"""As hosts have them: CUBIC, Reno and BBR do not ask for ECN; the others are made for marks."""
+"""As hosts have them: CUBIC, Reno and BBR do not ask for ECN; the others are made for marks. BBR
+version 3 answers marks at any round-trip time, as L4S requires; by default it ignores them above
+5 ms."""
 QUEUES = {
     "pfifo": f"pfifo limit {BUFFER}p",
     "red": f"{adaptive_red(RATE, BUFFER * FULL_FRAME)} ecn",

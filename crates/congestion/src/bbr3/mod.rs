@@ -11,11 +11,12 @@
 //! before the pipe is full; a probe is answered once; samples limited by the application only raise
 //! the bandwidth.
 //!
-//! The draft asks that marks be treated as congestion and does not say how. Here marked bytes count as
-//! lost ones do: they bound the short-term model, and more than 2 % of a flight ends a probe or
-//! startup, without the six separate losses that startup asks for.
-//! Random waits follow from the draw of [`Control::on_start`].
+//! The draft asks that marks be treated as congestion and does not say how; `marks` has the answer of
+//! the authors' implementation. Random waits follow from the draw of [`Control::on_start`].
 
+mod marks;
+
+use self::marks::Marks;
 use crate::control::{Control, ControlParams};
 use crate::hystart;
 use crate::path::{self, MIN_SEGMENTS, next_draw};
@@ -70,6 +71,10 @@ params! {
         beta: f64 = real(0.1, 0.95, "0.7"), // BBR.Beta
         /// Share of the long-term bound that is left to others between probes.
         headroom: f64 = probability("15%"), // BBR.Headroom
+        /// Share of marked bytes of a round trip that a probe for bandwidth must not exceed.
+        ecn_threshold: f64 = probability("50%"), // bbr_ecn_thresh
+        /// Longest round-trip time with which marks count; 0 for any.
+        ecn_max_rtt: Nanos = time("5ms"), // bbr_ecn_max_rtt_us
         /// How long the least round-trip time is believed.
         min_rtt_window: Nanos = time("10s"), // BBR.MinRTTFilterLen
         /// How long after the last low round-trip time it is probed.
@@ -213,8 +218,9 @@ pub struct Bbr3 {
     /// Separate losses of the round, and where the last one ended.
     losses: u32,
     loss_end: u64,
-    /// Marked bytes of the round.
-    marked: u64,
+    /// Losses since the last probe.
+    is_loss_in_cycle: bool,
+    marks: Marks,
     selective: bool,
     full: FullPipe,
     /// The pipe was full at least once (`full_bw_reached`).
@@ -277,7 +283,8 @@ impl Bbr3 {
             latest_delivered: 0,
             losses: 0,
             loss_end: UNBOUNDED,
-            marked: 0,
+            is_loss_in_cycle: false,
+            marks: Marks::new(),
             selective: true,
             full: FullPipe::default(),
             is_full: false,
@@ -382,6 +389,8 @@ impl Bbr3 {
             self.start_round();
             self.round = self.round.wrapping_add(1);
             self.rounds_since_up = self.rounds_since_up.saturating_add(1);
+            let Params { ecn_max_rtt, ecn_threshold, .. } = self.params;
+            self.marks.end_round(self.min_rtt, ecn_max_rtt, ecn_threshold);
             self.aggregation.excess[self.aggregation_slot()] = 0;
         }
     }
@@ -401,20 +410,25 @@ impl Bbr3 {
         }
     }
 
-    /// Once a round with losses, outside of probes (`AdaptLowerBoundsFromCongestion`).
+    /// Once a round with losses or marks, outside of probes (`AdaptLowerBoundsFromCongestion`).
     fn adapt_short_term(&mut self, window: &Window) {
-        if self.mode.is_probing() || !self.is_loss_in_round {
+        let cut = self.marks.cut();
+        if self.mode.is_probing() || !(self.is_loss_in_round || cut.is_some()) {
             return;
-        }
-        if self.short_bandwidth == UNBOUNDED {
-            self.short_bandwidth = self.max_bandwidth;
         }
         if self.short == UNBOUNDED {
             self.short = window.cwnd;
         }
-        let beta = self.params.beta;
-        self.short_bandwidth = self.latest_bandwidth.max(share(self.short_bandwidth, beta));
-        self.short = self.latest_delivered.max(share(self.short, beta));
+        let by_marks = cut.map_or(UNBOUNDED, |factor| share(self.short, factor));
+        if self.is_loss_in_round {
+            if self.short_bandwidth == UNBOUNDED {
+                self.short_bandwidth = self.max_bandwidth;
+            }
+            let beta = self.params.beta;
+            self.short_bandwidth = self.latest_bandwidth.max(share(self.short_bandwidth, beta));
+            self.short = self.latest_delivered.max(share(self.short, beta));
+        }
+        self.short = self.short.min(by_marks);
     }
 
     fn reset_short_term(&mut self) {
@@ -424,6 +438,8 @@ impl Bbr3 {
 
     fn reset_signals(&mut self) {
         self.is_loss_in_round = false;
+        self.is_loss_in_cycle = false;
+        self.marks.forget_cycle();
         self.latest_bandwidth = 0;
         self.latest_delivered = 0;
     }
@@ -466,6 +482,7 @@ impl Bbr3 {
             self.save(window);
         }
         self.is_loss_in_round = true;
+        self.is_loss_in_cycle = true;
     }
 
     /// What a mistake gives back stands before the first loss of a recovery: later ones, also those
@@ -501,27 +518,17 @@ impl Bbr3 {
         }
     }
 
-    fn on_marks(&mut self, window: &Window, ack: &Ack, sample: &Sample) {
-        self.note_loss(window);
-        self.marked = self.marked.saturating_add(ack.marked);
-        if self.is_probe_sample && self.is_too_high(self.judged(sample), sample.in_flight) {
-            self.on_too_high(window, ack.now, sample.in_flight, sample.limited);
-        }
-    }
-
-    /// Bytes of a round that were lost or marked.
-    fn judged(&self, sample: &Sample) -> u64 {
-        sample.lost.saturating_add(self.marked)
-    }
-
     fn check_startup_loss(&mut self, ack: &Ack, sample: &Sample) {
         if self.mode == Mode::Startup && !self.is_full {
             let in_recovery = ack.in_recovery && !self.timed_out;
-            let many = in_recovery && self.losses >= FULL_LOSSES || self.marked > 0;
-            let over = many && self.is_too_high(self.judged(sample), sample.in_flight);
+            let many = in_recovery && self.losses >= FULL_LOSSES;
+            let over = many && self.is_too_high(sample.lost, sample.in_flight);
             let single = !self.selective && in_recovery && self.losses > 0;
-            if (self.loss_round_start && over) || single {
+            let is_lossy = (self.loss_round_start && over) || single;
+            if is_lossy {
                 self.undo.mode = Some(Mode::Startup);
+            }
+            if is_lossy || self.marks.end_startup() {
                 self.is_full = true;
                 self.full.now = true;
                 let bdp = self.product(self.bandwidth, UNIT);
@@ -530,7 +537,6 @@ impl Bbr3 {
         }
         if self.loss_round_start {
             self.losses = 0;
-            self.marked = 0;
         }
     }
 
@@ -583,9 +589,10 @@ impl Bbr3 {
         self.mode = Mode::Down;
     }
 
-    fn start_refill(&mut self) {
+    /// The probe after it raises the long-term bound by 2^`up_rounds` segments in its first round.
+    fn start_refill(&mut self, up_rounds: u32) {
         self.reset_short_term();
-        self.up_rounds = 0;
+        self.up_rounds = up_rounds;
         self.up_acked = 0;
         self.was_precautionary = false;
         self.feedback = Feedback::Refilling;
@@ -635,12 +642,17 @@ impl Bbr3 {
                     self.advance_cycle();
                 }
                 if self.was_precautionary && !self.was_too_high {
-                    self.start_refill();
+                    self.start_refill(0);
                     return true;
                 }
             }
         }
-        if self.is_too_high(self.judged(sample), sample.in_flight) || self.long == UNBOUNDED {
+        let over_marked = self.marks.is_too_high(self.params.ecn_threshold);
+        if over_marked && self.is_probe_sample {
+            self.on_too_high(window, ack.now, sample.in_flight, sample.limited);
+        }
+        let too_high = over_marked || self.is_too_high(sample.lost, sample.in_flight);
+        if too_high || self.long == UNBOUNDED {
             return false;
         }
         self.long = self.long.max(sample.in_flight.min(UNBOUNDED - 1));
@@ -659,13 +671,22 @@ impl Bbr3 {
             return self.start_down(ack.now);
         }
         match self.mode {
+            Mode::Down | Mode::Cruise if self.is_path_clear(ack) => {
+                let segments = (self.long / window.mss / 2).max(1);
+                self.start_refill(segments.ilog2().min(MAX_SLOPE));
+            }
             Mode::Down | Mode::Cruise if self.is_time_to_probe(window, ack.now) => {
-                self.start_refill();
+                self.start_refill(0);
             }
             Mode::Down if self.is_time_to_cruise(window, ack) => self.mode = Mode::Cruise,
             Mode::Refill if self.round_start => self.start_up(window, sample),
             _ => {}
         }
+    }
+
+    /// Marks without losses have ceased, perhaps because other traffic has: probe at once.
+    fn is_path_clear(&self, ack: &Ack) -> bool {
+        self.marks.ceased() && !self.is_loss_in_cycle && !ack.in_recovery
     }
 
     fn is_time_to_probe(&self, window: &Window, now: Nanos) -> bool {
@@ -830,15 +851,14 @@ impl Control for Bbr3 {
             in_flight: ack.rate.in_flight,
             lost: ack.rate.lost,
         };
-        if ack.marked > 0 {
-            self.on_marks(window, ack, &sample);
-        }
+        self.marks.count(ack.delivered, ack.marked);
         self.update_latest(ack, &sample);
         self.update_round(ack, &sample);
         self.update_bandwidth(&sample);
         if self.loss_round_start {
             self.adapt_short_term(window);
             self.is_loss_in_round = false;
+            self.marks.forget_round();
         }
         self.update_aggregation(window, ack);
         self.check_full(&sample);
@@ -912,7 +932,7 @@ impl Control for Bbr3 {
                 }
             }
             Some(Mode::Up) if !matches!(self.mode, Mode::Up | Mode::ProbeRtt) => {
-                self.start_refill();
+                self.start_refill(0);
             }
             _ => {}
         }

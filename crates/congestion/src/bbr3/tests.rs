@@ -585,30 +585,94 @@ fn after_a_timeout_the_window_of_before_returns() {
     assert_eq!(path.window.cwnd, before);
 }
 
-/// What the draft leaves open: marks are answered as losses of the same bytes are.
+impl Path {
+    /// Marks count at any round-trip time, and the last round ended with `alpha` zero.
+    fn marking(mode: Mode) -> Self {
+        let mut path = Self::known(mode);
+        path.bbr.params.ecn_max_rtt = 0;
+        for _ in 0..200 {
+            path.bbr.marks.count(MSS, 0);
+            path.bbr.marks.end_round(RTT, 0, 0.5);
+        }
+        path
+    }
+}
+
 #[test]
-fn marks_are_congestion() {
-    let mut path = Path::known(Mode::Cruise);
-    path.rate = RATE / 4;
+fn a_round_with_marks_cuts_the_window_by_a_third_of_their_average() {
+    let mut path = Path::marking(Mode::Cruise);
+    path.bbr.wait = 100 * SECOND;
     path.round(PLAIN);
-    path.ack(One { marked: true, ..PLAIN });
-    path.round(PLAIN);
-    assert_eq!(path.bbr.bandwidth, RATE * 7 / 10);
-
-    let mut path = Path::known(Mode::Up);
-    path.bbr.is_probe_sample = true;
-    path.ack(One { marked: true, ..PLAIN });
-    path.ack(One { marked: true, ..PLAIN });
-    assert_eq!(path.bbr.mode, Mode::Up, "two of a hundred");
-    path.ack(One { marked: true, ..PLAIN });
-    assert_eq!(path.bbr.mode, Mode::Down);
-
-    let mut path = Path::new();
-    path.round(PLAIN);
-    for _ in 0..3 {
+    for _ in 0..9 {
         path.ack(One { marked: true, ..PLAIN });
     }
-    assert_ne!(path.round(PLAIN), Mode::Startup);
+    path.ack(PLAIN);
+    let before = path.window.cwnd;
+    path.round(One { marked: true, ..PLAIN });
+    // Ten of eleven segments are marked; a round weighs a sixteenth.
+    let expected = before as f64 * (1.0 - 10.0 / 11.0 / 16.0 / 3.0);
+    assert!((path.bbr.short as f64 - expected).abs() < 2.0, "{} {expected}", path.bbr.short);
+    assert_eq!(path.bbr.bandwidth, RATE, "marks do not bound the rate");
+}
+
+#[test]
+fn a_probe_ends_when_more_than_half_is_marked() {
+    let mut path = Path::marking(Mode::Up);
+    path.bbr.is_probe_sample = true;
+    path.round(PLAIN);
+    for _ in 0..50 {
+        path.ack(PLAIN);
+    }
+    for _ in 0..51 {
+        assert_eq!(path.bbr.mode, Mode::Up);
+        path.ack(One { marked: true, ..PLAIN });
+    }
+    path.ack(One { marked: true, ..PLAIN });
+    assert_eq!(path.bbr.mode, Mode::Down);
+    assert_eq!(path.bbr.long, BDP);
+}
+
+#[test]
+fn startup_ends_after_two_rounds_with_half_of_their_segments_marked() {
+    let mut path = Path::new();
+    path.bbr.params.ecn_max_rtt = 0;
+    path.round(PLAIN);
+    for _ in 0..2 {
+        assert_eq!(path.bbr.mode, Mode::Startup);
+        path.ack(One { marked: true, ..PLAIN });
+        path.round(One { new_round: true, ..PLAIN });
+    }
+    assert_ne!(path.bbr.mode, Mode::Startup);
+}
+
+#[test]
+fn marks_that_cease_begin_a_probe_unless_there_were_losses() {
+    for lossy in [false, true] {
+        let mut path = Path::marking(Mode::Cruise);
+        path.bbr.long = 3 * BDP;
+        path.round(PLAIN);
+        path.ack(One { marked: true, ..PLAIN });
+        if lossy {
+            path.lose(1, BDP, true);
+        }
+        assert_eq!(path.round(PLAIN), Mode::Cruise, "the round before had marks");
+        let mode = path.round(PLAIN);
+        assert_eq!(mode, if lossy { Mode::Cruise } else { Mode::Refill });
+        if !lossy {
+            assert_eq!(path.bbr.up_rounds, 150_u32.ilog2());
+        }
+    }
+}
+
+#[test]
+fn marks_of_a_long_path_are_ignored() {
+    let mut path = Path::known(Mode::Cruise);
+    assert!(RTT > path.bbr.params.ecn_max_rtt);
+    for _ in 0..20 {
+        path.round(One { marked: true, ..PLAIN });
+    }
+    assert_eq!(path.bbr.short, UNBOUNDED);
+    assert_eq!(path.bbr.bandwidth, RATE);
 }
 
 /// An ideal path: the bandwidth is found, and all phases follow each other.

@@ -1,0 +1,120 @@
+//! The answer of BBR version 3 to marks.
+//!
+//! Source: BBR version 3 as its authors publish it for Linux (branch v3, `tcp_bbr.c`); the draft only
+//! asks that marks be treated as congestion. Idea: an average of the share of marked bytes, once a
+//! round, decides how far a round with marks cuts the short-term bound; a probe or startup ends when
+//! the share exceeds a threshold. A path with a long round-trip time is taken for one whose queue marks
+//! as RFC 3168 says, and its marks are ignored.
+//! Invariants: `alpha` is between 0 and 1; a path that became eligible stays so.
+
+use sojourn_units::Nanos;
+
+/// Weight of a round in `alpha`.
+const GAIN: f64 = 1.0 / 16.0;
+/// Factor of `alpha` by which a round with marks cuts the bound.
+const FACTOR: f64 = 1.0 / 3.0;
+/// Consecutive rounds above the threshold that end startup.
+const STARTUP_ROUNDS: u32 = 2;
+
+/// Bytes of a round.
+#[derive(Clone, Copy, Debug, Default)]
+struct Bytes {
+    delivered: u64,
+    marked: u64,
+}
+
+impl Bytes {
+    /// Returns the share of marked bytes, 0 without bytes.
+    fn share(self) -> f64 {
+        if self.delivered == 0 { 0.0 } else { (self.marked as f64 / self.delivered as f64).min(1.0) }
+    }
+}
+
+/// State of the answer to marks.
+#[derive(Clone, Debug)]
+pub(super) struct Marks {
+    /// Whether marks count on this path.
+    is_eligible: bool,
+    /// Moving average of the share of marked bytes.
+    alpha: f64,
+    /// This round and the one before.
+    now: Bytes,
+    before: Bytes,
+    /// Whether there were marks since the bounds were last adapted.
+    is_in_round: bool,
+    /// Whether there were marks since the last probe.
+    is_in_cycle: bool,
+    startup_rounds: u32,
+}
+
+impl Marks {
+    /// Returns the state before the first acknowledgement: the full cut, should marks come at once.
+    pub(super) fn new() -> Self {
+        Self {
+            is_eligible: false,
+            alpha: 1.0,
+            now: Bytes::default(),
+            before: Bytes::default(),
+            is_in_round: false,
+            is_in_cycle: false,
+            startup_rounds: 0,
+        }
+    }
+
+    /// Counts the bytes of an acknowledgement. `delivered` and `marked` are in bytes.
+    pub(super) fn count(&mut self, delivered: u64, marked: u64) {
+        self.now.delivered = self.now.delivered.saturating_add(delivered.max(marked));
+        self.now.marked = self.now.marked.saturating_add(marked);
+        self.is_in_round |= self.is_eligible && marked > 0;
+        self.is_in_cycle |= marked > 0;
+    }
+
+    /// A round ends: the average follows. `max_rtt` is the longest round-trip time with which marks
+    /// count, 0 for any.
+    pub(super) fn end_round(&mut self, min_rtt: Nanos, max_rtt: Nanos, threshold: f64) {
+        self.is_eligible |= max_rtt == 0 || min_rtt <= max_rtt;
+        if self.is_eligible && self.now.delivered > 0 {
+            let share = self.now.share();
+            self.alpha += GAIN * (share - self.alpha);
+            self.startup_rounds = if share >= threshold { self.startup_rounds + 1 } else { 0 };
+        }
+        self.before = self.now;
+        self.now = Bytes::default();
+    }
+
+    /// Returns whether enough rounds were above the threshold to end startup.
+    pub(super) fn end_startup(&self) -> bool {
+        self.startup_rounds >= STARTUP_ROUNDS
+    }
+
+    /// Returns whether the share of this round and the one before exceeds the threshold. (Linux has
+    /// the share since the acknowledged segment was sent, which is a round trip as well.)
+    pub(super) fn is_too_high(&self, threshold: f64) -> bool {
+        let both = Bytes {
+            delivered: self.now.delivered.saturating_add(self.before.delivered),
+            marked: self.now.marked.saturating_add(self.before.marked),
+        };
+        self.is_eligible && self.now.marked > 0 && both.share() > threshold
+    }
+
+    /// Returns the factor by which marks cut the short-term bound now, if there were any.
+    pub(super) fn cut(&self) -> Option<f64> {
+        self.is_in_round.then_some(1.0 - FACTOR * self.alpha)
+    }
+
+    /// Returns whether marks have ceased for a round after there were some since the last probe.
+    pub(super) fn ceased(&self) -> bool {
+        self.is_eligible && self.is_in_cycle && self.now.marked == 0 && self.before.marked == 0
+    }
+
+    /// The bounds were adapted.
+    pub(super) fn forget_round(&mut self) {
+        self.is_in_round = false;
+    }
+
+    /// A cycle of probes begins.
+    pub(super) fn forget_cycle(&mut self) {
+        self.is_in_round = false;
+        self.is_in_cycle = false;
+    }
+}
