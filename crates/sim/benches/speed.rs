@@ -1,5 +1,5 @@
 //! Wall time of whole runs and of the event queue. Instruction counts, which a busy machine does not
-//! disturb, are in `instructions.rs`.
+//! disturb, are counted by `bench/counts`.
 
 #[path = "../tests/common/mod.rs"]
 mod common;

@@ -1,0 +1,121 @@
+//! One run of a plan by its name, for counting instructions: prints packets, events and the trace hash.
+#![allow(
+    clippy::disallowed_types,
+    clippy::disallowed_methods,
+    reason = "it measures the simulator"
+)]
+
+#[path = "../tests/common/mod.rs"]
+mod common;
+use common::{Dumbbell, MS, line, metric, run, tcp};
+use sojourn_plan::{Bottleneck, Link, Node, Plan, Transport};
+
+type Make = fn() -> Plan;
+
+/// The plans by name. Six are counted as a gate (`bench/counts`); the rest shows how costs grow.
+const PLANS: [(&str, Make); 9] = [
+    ("hundred", || bulk(100, 100, 1_000_000_000, 1_000, "pfifo limit 1000p")),
+    ("slow", || bulk(64, 64, 10_000_000, 20_000, "pfifo limit 300p")),
+    ("many", || bulk(100, 10_000, 1_000_000_000, 1_000, "pfifo limit 20000p")),
+    ("fq_codel", || bulk(20, 20, 1_000_000_000, 1_000, "fq_codel")),
+    ("datagrams", datagrams),
+    ("leaf-spine-128", || leaf_spine(8, 16, 4)),
+    ("leaf-spine-1024", || leaf_spine(32, 32, 8)),
+    ("steady-100", || steady(100, 50_000)),
+    ("steady-100000", || steady(100_000, 500)),
+];
+
+/// Bulk transfers over a bottleneck, for so many milliseconds.
+fn bulk(hosts: usize, flows: u32, rate: u64, duration: u64, queue: &str) -> Plan {
+    lasting(
+        duration,
+        Dumbbell::new(hosts, rate, 10 * MS, queue).group("ftp", flows, tcp("cubic"), "bulk"),
+    )
+}
+
+/// TCP flows that are offered 100 kbit/s each, over a bottleneck that has a fifth more.
+fn steady(flows: u32, duration: u64) -> Plan {
+    let rate = u64::from(flows) * 120_000;
+    let dumbbell = Dumbbell::new(100, rate, 10 * MS, "pfifo limit 100000p");
+    lasting(
+        duration,
+        dumbbell.group("writes", flows, tcp("cubic"), "cbr rate 100kbit payload 1000"),
+    )
+}
+
+fn lasting(milliseconds: u64, dumbbell: Dumbbell) -> Plan {
+    let mut plan = dumbbell.plan;
+    plan.warmup = 0;
+    plan.duration = milliseconds * MS;
+    plan
+}
+
+fn datagrams() -> Plan {
+    Dumbbell::new(1, 1_000_000_000, MS, "pfifo limit 1000p")
+        .group("cbr", 1, Transport::Udp, "cbr rate 900mbit")
+        .seconds(0, 1)
+        .plan
+}
+
+/// Hosts at 1 Gbit/s on leaves, and a permutation of bulk transfers between leaves. Each leaf is reached over
+/// one spine, which its number chooses, at a quarter of what its hosts can take.
+fn leaf_spine(leaves: usize, hosts: usize, spines: usize) -> Plan {
+    const GBIT: u64 = 1_000_000_000;
+    let mut plan = lasting(20, Dumbbell::new(1, GBIT, 0, "pfifo limit 1p"));
+    let leaf = |l: usize| l;
+    let spine = |s: usize| leaves + s;
+    let host = |h: usize| leaves + spines + h;
+    let count = leaves * hosts;
+    plan.nodes = (0..host(count)).map(|n| Node { name: format!("n{n}") }).collect();
+    let mut links = Vec::new();
+    let mut link = |from: usize, to: usize, rate: u64| {
+        links.push(Link {
+            name: format!("{from}-{to}"),
+            from,
+            to: Some(to),
+            medium: None,
+            ring: 0,
+            host: None,
+            params: line(rate, MS / 100, "pfifo limit 200p"),
+            changes: Vec::new(),
+        });
+    };
+    for l in 0..leaves {
+        link(spine(l % spines), leaf(l), GBIT * hosts as u64 / 4);
+        (0..spines).for_each(|s| link(leaf(l), spine(s), GBIT * hosts as u64 / 4));
+        for h in l * hosts..(l + 1) * hosts {
+            link(host(h), leaf(l), GBIT);
+            link(leaf(l), host(h), GBIT);
+        }
+    }
+    let to_hosts = (0..links.len()).filter(|&i| links[i].to >= Some(host(0))).collect();
+    plan.observe.bottleneck = Bottleneck { name: "hosts".into(), links: to_hosts };
+    plan.links = links;
+    let mut group = Dumbbell::new(1, GBIT, 0, "pfifo limit 1p")
+        .group("ftp", count as u32, tcp("cubic"), "bulk")
+        .plan
+        .groups
+        .remove(0);
+    group.pairs = (0..count).map(|h| (host(h), host((h + 3 * hosts + 5) % count))).collect();
+    group.start_spread = MS;
+    plan.groups.push(group);
+    plan
+}
+
+fn main() {
+    let name = std::env::args().nth(1).unwrap_or_default();
+    let Some((_, plan)) = PLANS.iter().find(|(known, _)| *known == name) else {
+        for (known, _) in PLANS {
+            println!("{known}");
+        }
+        return;
+    };
+    let record = run(&plan(), 1).expect("the plans are valid");
+    println!(
+        "{} packets, {} events, loss {:.4}, trace {:032x}",
+        metric(&record, "departures"),
+        record.events,
+        metric(&record, "loss"),
+        record.trace_hash
+    );
+}
