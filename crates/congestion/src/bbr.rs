@@ -2,17 +2,19 @@
 //!
 //! Source: Cardwell et al., "BBR: Congestion-Based Congestion Control" (2016),
 //! draft-cardwell-iccrg-bbr-congestion-control-00, and the constants of the kernel's `tcp_bbr.c`.
-//! Idea: the bottleneck's bandwidth is the greatest delivery rate of ten rounds, the propagation
-//! delay the least round-trip time of ten seconds. Data is paced at a gain times the bandwidth, and
-//! the gain cycles to look for more and to drain what that queued; cwnd is twice their product.
+//! Idea: the bottleneck's bandwidth is the greatest delivery rate in ten rounds, the propagation
+//! delay is the least round-trip time in ten seconds. Data are paced at a gain times the bandwidth.
+//! The gain cycles to probe for more bandwidth and to drain the resulting queue. cwnd is twice the
+//! product of bandwidth and delay.
 //! Invariants: cwnd is at least four segments outside loss recovery; the pacing rate does not fall
-//! in startup; bandwidth samples limited by the application only raise the estimate.
+//! in startup; application-limited bandwidth samples only raise the estimate.
 //!
-//! The variant `linux` adds what the kernel's has beyond the draft: room for three super-packets
-//! instead of three segments, an allowance for aggregated acknowledgements, a flight that is reckoned
-//! at the next departure, a least round-trip time that only a shorter one renews, and the detection of
-//! policers (`lt_bw`): a rate at which a fifth is lost twice in a row is kept to for a while.
-//! Phases of the gain cycle follow from the draw of [`Control::on_start`].
+//! The variant `linux` adds the kernel's extensions of the draft: room for three super-packets
+//! instead of three segments, an allowance for aggregated acknowledgements, an estimate of the
+//! flight at the next departure, a least round-trip time that only a shorter one renews, and the
+//! detection of policers (`lt_bw`): if a fifth is lost at one rate twice in a row, this rate is
+//! used for some time. The first phase of the gain cycle is derived from the draw of
+//! [`Control::on_start`].
 
 use crate::control::{Control, ControlParams};
 use crate::hystart;
@@ -23,63 +25,63 @@ use sojourn_units::declare::{Parameters, choice, time};
 use sojourn_units::words::Table;
 use sojourn_units::{MILLISECOND, Nanos, SECOND, choices, params};
 
-/// Gains are in 1/256.
+/// The number 1 in the format of gains: gains are in 1/256.
 const UNIT: u64 = 256;
-/// 2/ln 2, and its inverse.
+/// Gains of startup and drain: 2/ln 2, and its inverse.
 const HIGH_GAIN: u64 = UNIT * 2885 / 1000 + 1;
 const DRAIN_GAIN: u64 = UNIT * 1000 / 2885;
 const CWND_GAIN: u64 = 2 * UNIT;
-/// Pacing gains of the bandwidth probe, one a round-trip time.
+/// Pacing gains of the bandwidth probe, one per round-trip time.
 const CYCLE: [u64; 8] = [UNIT * 5 / 4, UNIT * 3 / 4, UNIT, UNIT, UNIT, UNIT, UNIT, UNIT];
-/// Phases that the cycle may begin with: any but the draining one.
+/// Possible first phases of the cycle: all except the draining phase.
 const FIRST_PHASES: [usize; 7] = [0, 2, 3, 4, 5, 6, 7];
-/// Rounds that the bandwidth filter remembers.
+/// Number of rounds in the bandwidth filter.
 const BW_ROUNDS: usize = 10;
-/// Rounds after which the older half of the greatest aggregation is forgotten.
+/// Rounds after which the older half of the greatest aggregation is discarded.
 const AGGREGATION_ROUNDS: u32 = 5;
-/// The allowance for aggregation is at most what arrives in this time.
+/// Time of arrivals that limits the allowance for aggregation, in nanoseconds.
 const AGGREGATION_SPAN: Nanos = 100 * MILLISECOND;
-/// After this many segments aggregation is measured anew.
+/// Number of segments after which the measurement of aggregation restarts.
 const AGGREGATION_SEGMENTS: u64 = 1 << 20;
-/// An interval of the search for a policer lasts so many rounds at least and at most.
+/// Least and greatest number of rounds in an interval of the search for a policer.
 const POLICER_ROUNDS: (u32, u32) = (4, 16);
-/// It counts if this part of what was delivered was lost, in 1/256.
+/// Lost share of the delivered data at which an interval counts, in 1/256.
 const POLICER_LOSS: u64 = 50;
-/// Two rates are one if they differ by an eighth, or by 4 kbit/s.
+/// Two rates are equal if they differ by at most an eighth, or 4 kbit/s.
 const POLICER_SHARE: u64 = 8;
 const POLICER_BYTES: u64 = 500;
-/// Rounds for which the policer's rate is kept to.
+/// Rounds for which the policer's rate is used.
 const POLICER_KEPT: u32 = 48;
-/// The largest super-packet in bytes and segments (`bbr_tso_segs_goal`).
+/// Largest super-packet in bytes and segments (`bbr_tso_segs_goal`).
 const SUPER_BYTES: u64 = 65_535 - 320;
 const SUPER_SEGMENTS: u64 = 127;
-/// Bandwidth must grow by a quarter in three rounds, or the pipe is full.
+/// The pipe is full if the bandwidth did not grow by a quarter in three rounds.
 const FULL_ROUNDS: u32 = 3;
 
 choices! {
-    /// Whose BBR.
+    /// Definition of BBR.
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
     #[serde(rename_all = "snake_case")]
     pub enum Variant {
-        /// The draft's.
+        /// The draft.
         #[default]
         Draft = "draft",
-        /// Linux's, with room for super-packets and aggregated acknowledgements.
+        /// Linux, with room for super-packets and aggregated acknowledgements.
         Linux = "linux",
     }
 }
 
 params! {
-    /// What the user sets.
+    /// Parameters of BBR version 1.
     #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
     pub struct Params {
-        /// Whose BBR: the draft's, or Linux's, with room for super-packets and aggregated
-        /// acknowledgements. The profile linux-7.3 has Linux's, the others the draft's.
+        /// Definition of BBR: the draft, or Linux, with room for super-packets and aggregated
+        /// acknowledgements. The profile linux-7.3 uses Linux's, the others the draft's.
         #[serde(default)]
         variant: Variant = choice("linux").initially(|()| Variant::Draft),
-        /// How long the least round-trip time is believed.
+        /// Time for which the least round-trip time is valid.
         min_rtt_window: Nanos = time("10s"),
-        /// How long the round-trip time is probed.
+        /// Duration of a probe of the round-trip time.
         probe_rtt: Nanos = time("200ms"),
     }
 }
@@ -99,56 +101,57 @@ impl ControlParams for Params {
     }
 }
 
-/// What BBR is doing.
+/// State of BBR.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
-    /// Doubling the rate each round.
+    /// Doubles the rate each round.
     Startup,
-    /// Draining the queue that startup made.
+    /// Drains the queue that startup built.
     Drain,
-    /// Cycling around the estimated bandwidth.
+    /// Cycles around the estimated bandwidth.
     ProbeBw,
-    /// Measuring the propagation delay with next to nothing in flight.
+    /// Measures the propagation delay with almost no data in flight.
     ProbeRtt,
 }
 
-/// How many segments more than expected acknowledgements bring at once.
+/// Aggregation: segments that acknowledgements deliver beyond the expected number.
 #[derive(Clone, Copy, Debug, Default)]
 struct Aggregation {
-    /// When the measurement began, and the segments delivered since.
+    /// Start of the measurement, and segments delivered since then.
     epoch: Nanos,
     acked: u64,
-    /// The greatest excess of the last rounds and of those before.
+    /// Greatest excess in the last rounds and in those before, in segments.
     excess: [u64; 2],
     slot: usize,
     rounds: u32,
 }
 
-/// The search for a policer (the kernel's `lt_bw`).
+/// Search for a policer (the kernel's `lt_bw`).
 #[derive(Clone, Copy, Debug, Default)]
 struct Policer {
     sampling: bool,
-    /// Its rate is kept to.
+    /// Whether a policer was found and its rate is used.
     found: bool,
     rounds: u32,
-    /// The rate of the last interval, bytes per second, 0 for none.
+    /// Rate of the last interval in bytes per second; 0 without one.
     rate: u64,
-    /// Delivered, lost and the time at the interval's beginning.
+    /// Delivered bytes, lost bytes and time at the interval's start.
     delivered: u64,
     lost: u64,
     at: Nanos,
 }
 
-/// Linux's filter of the greatest bandwidth (`lib/win_minmax.c`): the greatest sample, the greatest
-/// since and the greatest since that one, each with its round. The window is approximate: after a
-/// quarter and a half of it without greater samples, a smaller one takes the later places.
+/// Linux's filter for the greatest bandwidth (`lib/win_minmax.c`): the greatest sample, the
+/// greatest sample after it, and the greatest after that one, each with its round. The window is
+/// approximate: after a quarter and a half of it without greater samples, a smaller one takes the
+/// later places.
 #[derive(Clone, Copy, Debug, Default)]
 struct Greatest {
     samples: [(u64, u64); 3],
 }
 
 impl Greatest {
-    /// The greatest of the last `window` rounds, with `value` of round `round`.
+    /// Adds `value` of round `round`; returns the greatest value of the last `window` rounds.
     fn add(&mut self, window: u64, round: u64, value: u64) -> u64 {
         let new = (round, value);
         let [first, second, third] = &mut self.samples;
@@ -176,16 +179,16 @@ impl Greatest {
     }
 }
 
-/// What it remembers.
+/// State of the control.
 #[derive(Clone, Debug)]
 pub struct Bbr {
     params: Params,
     mode: Mode,
-    /// The draft's: greatest bandwidth of each of the last rounds, bytes per second.
+    /// Draft: greatest bandwidth of each of the last rounds, in bytes per second.
     rounds: [u64; BW_ROUNDS],
-    /// Linux's.
+    /// Linux: filter for the greatest bandwidth.
     greatest: Greatest,
-    /// Greatest bandwidth of the last rounds, bytes per second.
+    /// Greatest bandwidth of the last rounds, in bytes per second.
     bandwidth: u64,
     round: u64,
     round_start: bool,
@@ -194,7 +197,7 @@ pub struct Bbr {
     min_rtt_at: Nanos,
     probe_rtt_done: Nanos,
     probe_rtt_round_done: bool,
-    /// Samples of segments sent before this delivery count say nothing about the path.
+    /// Delivery count before which sent segments give no valid bandwidth samples.
     ignore_before: u64,
     pacing_gain: u64,
     cwnd_gain: u64,
@@ -214,16 +217,16 @@ pub struct Bbr {
     initial_cwnd: u64,
     aggregation: Aggregation,
     policer: Policer,
-    /// Bytes taken for lost so far.
+    /// Bytes considered lost so far.
     lost: u64,
-    /// The next phase of the cycle to begin with follows from it.
+    /// Random number from which the next first phase of the cycle is derived.
     draw: u32,
 }
 
 impl Bbr {
-    /// A new control.
+    /// Returns the control of a new connection.
     pub fn new(params: Params, window: &Window) -> Self {
-        // Before there is a round-trip time, the initial window is spread over a millisecond.
+        // Before the first round-trip time, the initial window is spread over a millisecond.
         let pacing = gained(window.cwnd.saturating_mul(1000), HIGH_GAIN);
         Self {
             params,
@@ -262,12 +265,12 @@ impl Bbr {
         }
     }
 
-    /// What it is doing.
+    /// Returns the present state.
     pub fn mode(&self) -> Mode {
         self.mode
     }
 
-    /// The bottleneck's estimated bandwidth, bytes per second.
+    /// Returns the estimated bandwidth of the bottleneck, in bytes per second.
     pub fn bandwidth(&self) -> u64 {
         self.bandwidth
     }
@@ -276,12 +279,12 @@ impl Bbr {
         self.params.variant == Variant::Linux
     }
 
-    /// The bandwidth that is used: a policer's, or the greatest.
+    /// Returns the bandwidth in use: that of a policer, or the greatest.
     fn used_bandwidth(&self) -> u64 {
         if self.policer.found { self.policer.rate } else { self.bandwidth }
     }
 
-    /// A new interval of the search for a policer; `keeps` what the last one found.
+    /// Starts a new interval of the search for a policer; `keeps` the result of the last one.
     fn search_policer(&mut self, ack: &Ack, keeps: bool) {
         let old = self.policer;
         self.policer = Policer {
@@ -294,7 +297,7 @@ impl Bbr {
         };
     }
 
-    /// Linux: whether a fifth is lost at one rate in two intervals that end with a loss.
+    /// Linux: checks whether a fifth is lost at one rate in two intervals that end with a loss.
     fn update_policer(&mut self, ack: &Ack) {
         if !self.is_linux() {
             return;
@@ -348,19 +351,19 @@ impl Bbr {
         }
     }
 
-    /// Segments of a super-packet at the present rate.
+    /// Returns the number of segments in a super-packet at the present rate.
     fn super_segments(&self, window: &Window) -> u64 {
         let bytes = (self.pacing >> 10).min(SUPER_BYTES);
         (bytes / window.mss).max(self.super_packet().least).min(SUPER_SEGMENTS)
     }
 
-    /// Segments that arrive in `span` at the estimated bandwidth.
+    /// Returns the number of segments that arrive in `span` nanoseconds at the estimated bandwidth.
     fn arrivals(&self, window: &Window, span: Nanos) -> u64 {
         path::bytes(self.used_bandwidth(), span) / window.mss
     }
 
-    /// Linux's estimate of what is in the network when the next segment departs, of `flight` bytes
-    /// that are now, in segments.
+    /// Returns Linux's estimate of the segments in the network when the next segment departs, given
+    /// `flight` bytes at present.
     fn at_departure(&self, window: &Window, ack: &Ack, flight: u64) -> u64 {
         let mut segments = flight.div_ceil(window.mss);
         if self.pacing_gain > UNIT {
@@ -370,7 +373,7 @@ impl Bbr {
         segments.saturating_sub(self.arrivals(window, wait))
     }
 
-    /// What `flight` bytes count as beside a target.
+    /// Returns `flight` bytes as compared with a target.
     fn reckoned(&self, window: &Window, ack: &Ack, flight: u64) -> u64 {
         if self.is_linux() {
             self.at_departure(window, ack, flight).saturating_mul(window.mss)
@@ -379,7 +382,8 @@ impl Bbr {
         }
     }
 
-    /// Linux: how many segments more than the bandwidth explains came since the measurement began.
+    /// Linux: updates the number of segments delivered beyond the bandwidth since the measurement
+    /// began.
     fn update_aggregation(&mut self, window: &Window, ack: &Ack) {
         if !self.is_linux() || ack.delivered == 0 || ack.rate.interval == 0 {
             return;
@@ -411,7 +415,7 @@ impl Bbr {
         *most = (*most).max(excess.min(window.segments()));
     }
 
-    /// Linux: segments that the window has more because acknowledgements come together.
+    /// Linux: returns the segments added to the window because acknowledgements arrive together.
     fn allowance(&self, window: &Window) -> u64 {
         if !self.is_linux() || !self.full {
             return 0;
@@ -420,12 +424,12 @@ impl Bbr {
         a.max(b).min(self.arrivals(window, AGGREGATION_SPAN))
     }
 
-    /// Bytes in flight that `gain` times the bandwidth-delay product asks for.
+    /// Returns the bytes in flight for `gain` times the bandwidth-delay product.
     fn inflight(&self, window: &Window, gain: u64) -> u64 {
         self.inflight_at(window, self.bandwidth, gain, 0)
     }
 
-    /// The same at another bandwidth, with `more` segments.
+    /// Returns the same at another bandwidth, with `more` segments.
     fn inflight_at(&self, window: &Window, bandwidth: u64, gain: u64, more: u64) -> u64 {
         if self.min_rtt == 0 && !self.is_linux() {
             return self.initial_cwnd;
@@ -436,8 +440,8 @@ impl Bbr {
         if self.min_rtt == 0 {
             bytes = self.initial_cwnd;
         }
-        // Room for segments under way in both hosts, an even number for delayed ACKs, and two more
-        // for the phase that looks for bandwidth.
+        // Room for segments being processed in both hosts, an even number for delayed ACKs, and two
+        // more for the phase that probes for bandwidth.
         let room = if self.is_linux() { 3 * self.super_segments(window) } else { 3 };
         let mut segments = bytes.div_ceil(window.mss).saturating_add(more).saturating_add(room);
         segments = (segments.saturating_add(1)) & !1;
@@ -467,7 +471,7 @@ impl Bbr {
         let sample = path::rate(rate);
         let limited = rate.app_limited || rate.prior_delivered < self.ignore_before;
         if limited && sample < self.bandwidth {
-            // It says what the application sent, or what few segments in flight did.
+            // The sample reflects the application's rate, or a small number of segments in flight.
         } else if self.is_linux() {
             self.bandwidth = self.greatest.add(BW_ROUNDS as u64, self.round, sample);
         } else {
@@ -527,7 +531,7 @@ impl Bbr {
     fn enter_probe_bw(&mut self, now: Nanos) {
         self.mode = Mode::ProbeBw;
         if self.is_linux() {
-            // Each time at another phase.
+            // A different phase each time.
             let draw = next_draw(&mut self.draw) as usize;
             self.first_phase = FIRST_PHASES[draw % FIRST_PHASES.len()];
         }
@@ -551,7 +555,7 @@ impl Bbr {
         }
         let expired = self.min_rtt != 0
             && ack.now > self.min_rtt_at.saturating_add(self.params.min_rtt_window);
-        // Linux: an equal one does not make it younger.
+        // Linux: an equal sample does not renew the time.
         let shorter = ack.rtt < self.min_rtt || (!self.is_linux() && ack.rtt == self.min_rtt);
         if ack.rtt > 0 && (self.min_rtt == 0 || shorter || expired) {
             self.min_rtt = ack.rtt;
@@ -608,7 +612,7 @@ impl Bbr {
             let rate = u128::from(window.cwnd) * u128::from(SECOND) / u128::from(ack.srtt);
             self.pacing = gained(u64::try_from(rate).unwrap_or(u64::MAX), HIGH_GAIN);
         }
-        // One percent below, so that the queue drains in the mean.
+        // One percent below the bandwidth, so that the queue drains on average.
         let rate = gained(self.used_bandwidth(), self.pacing_gain) / 100 * 99;
         if rate > 0 && (self.full || rate > self.pacing) {
             self.pacing = rate;
@@ -624,7 +628,7 @@ impl Bbr {
                 cwnd = cwnd.saturating_sub(ack.lost).max(window.mss);
             }
             if entered && !self.timed_out {
-                // The first round of recovery sends what is delivered and no more.
+                // The first round of recovery sends only as much as was delivered.
                 self.conserving = true;
                 self.next_round = ack.rate.total;
                 cwnd = ack.in_flight.saturating_add(ack.delivered);
@@ -724,7 +728,7 @@ impl Control for Bbr {
     }
 
     fn super_packet(&self) -> SuperPacket {
-        // Below 1.2 Mbit/s one by one (`bbr_min_tso_segs`).
+        // Below 1.2 Mbit/s single segments (`bbr_min_tso_segs`).
         let slow = self.pacing_rate().is_some_and(|rate| rate < 150_000);
         SuperPacket { least: if slow { 1 } else { 2 }, ..SuperPacket::default() }
     }

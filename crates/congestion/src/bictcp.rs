@@ -1,84 +1,84 @@
-//! CUBIC in whole segments and clock ticks, as Linux computes it.
+//! CUBIC in whole segments and clock ticks, as in Linux.
 //!
-//! Source: Linux's `tcp_cubic.c` of 7.3.4, with a clock of 1000 ticks a second. Idea: the function gives a
-//! target, and the target how many delivered segments add one to the window (`per`); it is computed
-//! again at most once a tick, and if the window has not changed, once in 31 ticks. HyStart runs on
-//! microseconds and ends with the first exit from slow start.
+//! Source: Linux's `tcp_cubic.c` of 7.3.4, with a clock of 1000 ticks per second. Idea: the cubic
+//! function gives a target, which determines the number of delivered segments that add one segment
+//! to the window (`per`). It is recomputed at most once per tick, and for an unchanged window once
+//! per 31 ticks. HyStart uses microseconds and ends with the first exit from slow start.
 //! Invariants: `per` is at least two; the window stays a multiple of the segment size.
 
 use crate::whole::Count;
 use crate::window::{Ack, Cause, Window};
 use sojourn_units::{MICROSECOND, MILLISECOND, Nanos};
 
-/// A tick of the kernel's clock (`HZ` of 1000).
+/// A tick of the kernel's clock in nanoseconds (`HZ` of 1000).
 const TICK: Nanos = MILLISECOND;
 const TICKS: u64 = 1000;
-/// Below this many segments HyStart does not look.
+/// Smallest window in segments at which HyStart acts.
 const LOW_WINDOW: u64 = 16;
-/// Samples before a round's round-trip time counts.
+/// Number of samples before a round's round-trip time counts.
 const SAMPLES: u8 = 8;
-/// Microseconds between acknowledgements of one train.
+/// Largest gap between acknowledgements of one train, in microseconds.
 const TRAIN_GAP: u64 = 2000;
-/// Least and greatest increase of delay that counts, in microseconds.
+/// Bounds of the threshold for an increase of delay, in microseconds.
 const THRESHOLD_MIN: u64 = 4000;
 const THRESHOLD_MAX: u64 = 16_000;
-/// Bytes of four of the largest super-packets.
+/// Bytes of four super-packets of the largest size.
 const SUPER_PACKETS: u64 = 4 << 16;
 
-/// Fixed numbers, from the parameters.
+/// Constants derived from the parameters.
 #[derive(Clone, Copy, Debug)]
 struct Scale {
-    /// Factor of a reduction in 1/1024.
+    /// Factor of a reduction, in 1/1024.
     beta: u64,
-    /// Growth in 1/1024 segments per second cubed.
+    /// Growth, in 1/1024 segments per second cubed.
     growth: u64,
-    /// Segments that Reno's estimate takes for one, in eighths of the window.
+    /// Delivered segments for which Reno's estimate grows by one, in eighths of the window.
     reno: u64,
     fast_convergence: bool,
     reno_friendly: bool,
     hystart: bool,
 }
 
-/// HyStart's round.
+/// A round of HyStart.
 #[derive(Clone, Copy, Debug, Default)]
 struct Round {
     end: u64,
     start: u64,
     last_ack: u64,
-    /// Least round-trip time, 0 if there is none.
+    /// Least round-trip time in microseconds; 0 without one.
     least: u64,
     samples: u8,
 }
 
-/// CUBIC's memory.
+/// State of CUBIC.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Bictcp {
     scale: Scale,
-    /// Delivered segments that add one.
+    /// Number of delivered segments that add one segment to the window.
     per: u64,
-    /// The window before the last reduction, lowered by fast convergence.
+    /// Window before the last reduction in segments, lowered by fast convergence.
     last_max: u64,
-    /// The window and the tick of the last computation.
+    /// Window in segments, and tick, at the last computation.
     last_window: u64,
     last_tick: u64,
     origin: u64,
-    /// From the epoch's start to the plateau, in 1/1024 s.
+    /// Time from the epoch's start to the plateau, in 1/1024 s.
     k: u64,
-    /// Least round-trip time in microseconds, 0 for none.
+    /// Least round-trip time in microseconds; 0 without one.
     least: u64,
-    /// The epoch's first tick, 0 for none.
+    /// First tick of the epoch; 0 outside one.
     epoch: u64,
-    /// Delivered segments that Reno's estimate has not used.
+    /// Delivered segments that Reno's estimate has not used yet.
     delivered: u64,
     reno: u64,
-    /// HyStart has found the end of slow start.
+    /// Whether HyStart has found the end of slow start.
     found: bool,
     round: Round,
     count: Count,
 }
 
 impl Bictcp {
-    /// With `beta` and `c` as RFC 9438 has them.
+    /// Returns the state of a new connection, with `beta` and `c` as in RFC 9438.
     pub(crate) fn new(
         beta: f64,
         c: f64,
@@ -113,7 +113,7 @@ impl Bictcp {
         }
     }
 
-    /// What traces show.
+    /// Visits the state for traces.
     pub(crate) fn state(&self, visit: &mut dyn FnMut(&str, i128)) {
         visit("epoch", i128::from(self.epoch * TICK));
         visit("w_max_milli", i128::from(self.last_max * 1000));
@@ -121,9 +121,10 @@ impl Bictcp {
         visit("w_est_milli", i128::from(self.reno * 1000));
     }
 
-    /// A round-trip time, also of an acknowledgement that does not grow the window (`pkts_acked`).
+    /// Records a round-trip time, also of an acknowledgement that does not grow the window
+    /// (`pkts_acked`).
     pub(crate) fn on_sample(&mut self, window: &mut Window, ack: &Ack) {
-        // Samples of the second after a reduction may still show its queue.
+        // Samples in the second after a reduction may still include its queue.
         let recent = self.epoch > 0 && ack.now / TICK < self.epoch.saturating_add(TICKS);
         if ack.rtt == 0 || recent {
             return;
@@ -137,7 +138,8 @@ impl Bictcp {
         }
     }
 
-    /// HyStart: whether a train of acknowledgements, or the delay, shows a full path.
+    /// Performs HyStart: checks whether a train of acknowledgements, or the delay, shows a full
+    /// path.
     fn look(&mut self, window: &mut Window, ack: &Ack, rtt: u64) {
         let now = ack.now / MICROSECOND;
         let round = &mut self.round;
@@ -169,7 +171,7 @@ impl Bictcp {
         }
     }
 
-    /// `acked` delivered segments count in congestion avoidance.
+    /// Counts `acked` delivered segments in congestion avoidance.
     pub(crate) fn on_ack(&mut self, window: &mut Window, now: Nanos, acked: u64) {
         self.update(window.segments(), now, acked);
         self.count.avoid(window, self.per, acked);
@@ -192,7 +194,7 @@ impl Bictcp {
         if self.scale.reno_friendly {
             let each = ((cwnd * self.scale.reno) >> 3).max(1);
             if self.delivered > each {
-                // One is kept back, so that the count never reaches zero.
+                // One segment is kept back, so that the count never reaches zero.
                 let gained = (self.delivered - 1) / each;
                 self.delivered -= gained * each;
                 self.reno = self.reno.saturating_add(gained);
@@ -218,7 +220,8 @@ impl Bictcp {
         }
     }
 
-    /// How many delivered segments add one, so that the window is at its target a round trip from now.
+    /// Computes the number of delivered segments that add one, so that the window reaches its
+    /// target one round trip from now.
     fn aim(&mut self, cwnd: u64, tick: u64) {
         let ahead = self.least.saturating_mul(MICROSECOND).div_ceil(TICK);
         let time =
@@ -233,12 +236,12 @@ impl Bictcp {
         };
         self.per = if target > cwnd { cwnd / (target - cwnd) } else { 100 * cwnd };
         if self.last_max == 0 {
-            // Before the first loss a twentieth each round trip at least.
+            // Before the first loss, at least a twentieth per round trip.
             self.per = self.per.min(20);
         }
     }
 
-    /// The new ssthresh.
+    /// Returns the new ssthresh in bytes.
     pub(crate) fn reduce(&mut self, window: &Window, cause: Cause) -> u64 {
         let (cwnd, beta) = (window.segments(), self.scale.beta);
         self.count.reset();
@@ -258,7 +261,7 @@ impl Bictcp {
         Self { scale, ..Self::new(0.0, 0.0, false, false, false) }
     }
 
-    /// Silence does not count as time.
+    /// Excludes an idle period of `idle` nanoseconds from the epoch.
     pub(crate) fn on_restart(&mut self, now: Nanos, idle: Nanos) {
         if self.epoch > 0 {
             self.epoch = (self.epoch + idle / TICK).min(now / TICK);
@@ -266,14 +269,15 @@ impl Bictcp {
     }
 }
 
-/// What super-packets add to a round trip at most (`hystart_ack_delay`), in microseconds.
+/// Returns the largest delay that super-packets add to a round trip (`hystart_ack_delay`), in
+/// microseconds.
 fn cushion(window: &Window, ack: &Ack) -> u64 {
     let delay = u128::from(SUPER_PACKETS) * u128::from(ack.srtt)
         / (2 * u128::from(window.cwnd) * u128::from(MICROSECOND));
     delay.min(1000) as u64
 }
 
-/// The integer cube root, rounded down.
+/// Returns the integer cube root, rounded down.
 fn root(value: u128) -> u64 {
     let mut root = 0u64;
     for bit in (0..42).rev() {

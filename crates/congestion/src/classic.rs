@@ -1,43 +1,46 @@
-//! Detection of a bottleneck whose queue marks as RFC 3168 says, for senders of ECT(1).
+//! Detection of a bottleneck whose queue marks according to RFC 3168, for senders of ECT(1).
 //!
-//! Source: the rules and weights of the reference for Linux (TCP Prague 0.6); its design is B. Briscoe and
-//! A. S. Ahmed, "TCP Prague Fall-back on Detection of a Classic ECN AQM" (arXiv 1911.00710).
-//! Idea: a queue for L4S is short and steady, a classic one is long and varies. Once a round a score
-//! moves by the logarithms of the round-trip time's mean deviation v and of the queueing delay d, each
-//! relative to a reference: `lg(v/V0)/2 + max(lg(d/D0), 0)/2`. Its ends are sticky: below [`STICKY`] the
-//! queue is one for L4S; within [`ONE`] above it the answer to a mark goes over to a classic one.
-//! Averages are slower than TCP's, by gains that fall with the window, so that they see past a sawtooth.
-//! Invariants: the score is within 0 and [`HIGHEST`]; integers only, so that all machines agree.
+//! Source: the rules and weights of the reference implementation for Linux (TCP Prague 0.6);
+//! design: B. Briscoe and A. S. Ahmed, "TCP Prague Fall-back on Detection of a Classic ECN AQM"
+//! (arXiv 1911.00710).
+//! Idea: an L4S queue is short and steady, a classic queue is long and varies. Once per round, a
+//! score changes by the logarithms of the round-trip time's mean deviation v and of the queueing
+//! delay d, each relative to a reference: `lg(v/V0)/2 + max(lg(d/D0), 0)/2`. Both ends of the score
+//! are sticky: below [`STICKY`] the queue counts as L4S; within [`ONE`] above it, the reaction to a
+//! mark changes gradually to the classic one. The averages are slower than TCP's, with gains that
+//! fall with the window, so that they smooth out a sawtooth.
+//! Invariants: the score is between 0 and [`HIGHEST`]; only integers are used, so that all machines
+//! agree.
 
 use crate::window::Window;
 use sojourn_units::{MILLISECOND, Nanos};
 
-/// Fixed-point one of the score and of logarithms.
+/// The number 1 in the fixed-point format of the score and of logarithms.
 const ONE: i64 = 1 << 20;
-/// A score up to this says L4S for sure.
+/// Score up to which the queue counts as L4S.
 const STICKY: i64 = 8 * ONE;
-/// The greatest score: as far above the transition as zero is below it.
+/// Greatest score: as far above the transition as zero is below it.
 const HIGHEST: i64 = STICKY + ONE + STICKY;
-/// The mean deviation that leaves the score alone.
+/// Mean deviation that leaves the score unchanged, in nanoseconds.
 const V0: Nanos = 3 * MILLISECOND / 4;
-/// The queueing delay above which the score rises.
+/// Queueing delay above which the score rises, in nanoseconds.
 const D0: Nanos = 2 * MILLISECOND;
-/// Averages are kept in `2^-SCALE` ns; it is also the least gain's exponent.
+/// Averages are kept in units of `2^-SCALE` ns; `2^-SCALE` is also the smallest gain.
 const SCALE: u32 = 18;
-/// Longer round-trip times count as this.
+/// Upper limit of round-trip times, in nanoseconds; longer ones count as this.
 const MAX_RTT: Nanos = 1 << 36;
 
-/// What tells the two kinds of queue apart.
+/// Detector that distinguishes the two kinds of queue.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Detector {
-    /// Smoothed round-trip time and its mean deviation, 0 before the first sample.
+    /// Smoothed round-trip time and its mean deviation; 0 before the first sample.
     mean: i64,
     deviation: i64,
     score: i64,
 }
 
 impl Detector {
-    /// A round-trip time of `rtt`; 0 for none.
+    /// Records a round-trip time in nanoseconds; 0 means no sample.
     #[inline]
     pub(crate) fn on_rtt(&mut self, rtt: Nanos, window: &Window) {
         if rtt == 0 {
@@ -48,7 +51,8 @@ impl Detector {
             self.mean = rtt;
             return;
         }
-        // The mean's gain is 1/(2 w^1.5) for a window of w segments, the deviation's half of it.
+        // The mean's gain is 1/(2 w^1.5) for a window of w segments; the deviation's gain is half
+        // of it.
         let segments = (window.ssthresh / window.mss).max(1).ilog2();
         let shift = (segments + segments / 2 + 1).min(SCALE);
         let error = rtt - self.mean;
@@ -56,7 +60,7 @@ impl Detector {
         self.deviation += (error.abs() - self.deviation) >> (shift + 1);
     }
 
-    /// A round is over on a path with `min_rtt`, 0 if it is not known.
+    /// Ends a round on a path with `min_rtt` nanoseconds; 0 means unknown.
     pub(crate) fn end_round(&mut self, min_rtt: Nanos) {
         if self.mean == 0 || min_rtt == 0 {
             return;
@@ -67,23 +71,24 @@ impl Detector {
         self.score = (self.score + varies / 2 + long / 2).clamp(0, HIGHEST);
     }
 
-    /// The least alpha that a mark is answered with, in 2^-20: 5/8 for a classic queue, 0 for L4S.
+    /// Returns the least alpha for the reaction to a mark, in 2^-20: 5/8 for a classic queue, 0 for
+    /// L4S.
     #[inline]
     pub(crate) fn least_alpha(&self) -> u64 {
         ((self.score - STICKY).clamp(0, ONE) * 5 / 8) as u64
     }
 
-    /// The score in 2^-20, for traces.
+    /// Returns the score in 2^-20, for traces.
     pub(crate) fn score(&self) -> i64 {
         self.score
     }
 }
 
-/// Logarithm to base 2, in 1/`ONE`; 0 for 0.
+/// Returns the logarithm to base 2, in units of 1/`ONE`; 0 for 0.
 fn lg(x: u64) -> i64 {
     let x = x.max(1);
     let whole = x.ilog2();
-    // The mantissa, within 2^31 and 2^32. Squaring it gives one bit of the logarithm after the other.
+    // The mantissa, between 2^31 and 2^32. Each squaring gives the next bit of the logarithm.
     let mut mantissa = if whole > 31 { x >> (whole - 31) } else { x << (31 - whole) };
     let mut result = i64::from(whole);
     for _ in 0..ONE.ilog2() {

@@ -1,4 +1,4 @@
-//! The contract between a transport and its congestion control, and what a control declares.
+//! Contract between a transport and its congestion control, and declarations of controls.
 
 use crate::hystart;
 use crate::window::{Ack, Cause, Lost, SuperPacket, Window};
@@ -8,7 +8,7 @@ use sojourn_units::words::Table;
 
 /// A congestion control.
 pub trait Control {
-    /// The control without its type, also if it is in a box.
+    /// Returns the control as a trait object, without the box of a boxed control.
     #[inline]
     fn seen(&self) -> &(dyn Control + 'static)
     where
@@ -17,7 +17,7 @@ pub trait Control {
         self
     }
 
-    /// As [`Control::seen`].
+    /// Mutable form of [`Control::seen`].
     #[inline]
     fn seen_mut(&mut self) -> &mut (dyn Control + 'static)
     where
@@ -26,94 +26,95 @@ pub trait Control {
         self
     }
 
-    /// What the control remembers, for tests and traces.
+    /// Visits the control's state, for tests and traces.
     fn state(&self, visit: &mut dyn FnMut(&str, i128));
 
-    /// The connection is established with `window`. `draw` is a random number, for controls that begin
-    /// at a random phase.
+    /// Called when the connection is established with `window`. `draw` is a random number, for
+    /// controls that begin at a random phase.
     fn on_start(&mut self, _window: &mut Window, _now: Nanos, _draw: u32) {}
 
-    /// An acknowledgement came. It is told every one, also those that may not grow the window.
+    /// Called for every acknowledgement, including those that may not grow the window.
     fn on_ack(&mut self, window: &mut Window, ack: &Ack);
 
-    /// As [`Control::on_ack`], but before the acknowledgement's echo or losses reduce the window.
-    /// Called only where ECN was agreed on.
+    /// Called before the acknowledgement's echo or losses reduce the window, and before
+    /// [`Control::on_ack`]; only if ECN was negotiated.
     fn before_reduction(&mut self, _window: &Window, _ack: &Ack) {}
 
-    /// A segment was taken for lost. Called for each, before the acknowledgement or the timeout that
-    /// shows it, and only for controls that want [`Ack::rate`].
+    /// Called for each segment that is considered lost, before the acknowledgement or timeout that
+    /// reveals the loss; only for controls that need [`Ack::rate`].
     fn on_lost(&mut self, _window: &Window, _lost: &Lost) {}
 
-    /// The window is to be reduced: the new ssthresh. `flight` is what was outstanding. The
-    /// transport decides how cwnd gets there (at once, or by proportional rate reduction), and sets
-    /// it to one segment after a timeout.
+    /// Returns the new ssthresh in bytes for a reduction of the window. `flight` is the number of
+    /// outstanding bytes. The transport decides how cwnd reaches it (at once, or by proportional
+    /// rate reduction), and sets cwnd to one segment after a timeout.
     fn reduce(&mut self, window: &Window, flight: u64, cause: Cause, now: Nanos) -> u64;
 
-    /// The last reduction was a mistake. The transport has restored the window.
+    /// Called when the last reduction was spurious. The transport has restored the window.
     fn on_undo(&mut self) {}
 
-    /// Loss recovery is over.
+    /// Called at the end of loss recovery.
     fn on_recovery_exit(&mut self, _window: &mut Window) {}
 
-    /// Sending starts again after a silence of `idle`.
+    /// Called when sending restarts after an idle period of `idle` nanoseconds.
     fn on_restart(&mut self, _window: &mut Window, _now: Nanos, _idle: Nanos) {}
 
-    /// The pacing rate in bytes per second, if the control sets one.
+    /// Returns the pacing rate in bytes per second, if the control sets one.
     fn pacing_rate(&self) -> Option<u64> {
         None
     }
 
-    /// How much may leave at once as a super-packet.
+    /// Returns the size of super-packets.
     fn super_packet(&self) -> SuperPacket {
         SuperPacket::default()
     }
 
-    /// Whether the control sets cwnd also while losses are repaired.
+    /// Returns whether the control sets cwnd also during loss recovery.
     fn owns_window(&self) -> bool {
         false
     }
 
-    /// Whether it answers marks in `on_ack` itself; otherwise an echo begins a reduction of the
-    /// transport's, in which the window does not grow.
+    /// Returns whether the control reacts to marks in `on_ack`. Otherwise an echo starts a
+    /// reduction by the transport, during which the window does not grow.
     fn answers_marks(&self) -> bool {
         false
     }
 
-    /// Whether it needs [`Ack::rate`].
+    /// Returns whether the control needs [`Ack::rate`].
     fn wants_rate(&self) -> bool {
         false
     }
 }
 
-/// What of ECN a control asks for, unless the user sets it.
+/// Use of ECN that a control requests, unless the user sets it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EcnUse {
-    /// Nothing: what the host has.
+    /// The host's setting.
     Host,
-    /// An exact echo of each mark (RFC 8257).
+    /// Exact echo of each mark (RFC 8257).
     Exact,
-    /// L4S (RFC 9331). Where no exact echo is agreed on, Reno runs instead.
+    /// L4S (RFC 9331). If no exact echo is negotiated, Reno is used instead.
     L4s,
 }
 
-/// The parameters of a control, and what the family needs to know of it.
+/// Parameters of a control, and what the family needs from them.
 pub trait ControlParams: Parameters<On = ()> + Default {
-    /// Its name and words.
+    /// Name and words of the control.
     const TABLE: Table;
 
     /// The control.
     type Control: Control;
 
-    /// What of ECN it asks for.
+    /// Returns the use of ECN that the control requests.
     fn ecn(&self) -> EcnUse {
         EcnUse::Host
     }
 
-    /// Whether slow start ends without a loss, as the host has it; otherwise only if the user says so.
+    /// Returns whether the host's setting for HyStart applies; otherwise HyStart is used only if
+    /// the user sets it.
     fn has_hystart(&self) -> bool {
         false
     }
 
-    /// A control for a new connection with `window`.
+    /// Returns a control for a new connection with `window`.
     fn build(&self, slow_start: hystart::Params, window: &Window) -> Self::Control;
 }

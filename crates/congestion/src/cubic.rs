@@ -1,14 +1,16 @@
 //! CUBIC: a window that is a cubic function of the time since the last congestion event.
 //!
-//! Source: RFC 9438; where Linux's `tcp_cubic` does otherwise, [`Variant::Linux`]. Idea: after a reduction the window climbs quickly back to where the loss was
-//! (`W_max`), rests there, then probes beyond it ever faster; growth depends on time and not on the
-//! round-trip time. Where Reno would have more, it takes what Reno would (the Reno-friendly region).
-//! Invariants: a reduction multiplies by beta (0.7) and leaves two segments at least; in the
-//! concave region cwnd does not pass half as much again in one round trip.
+//! Source: RFC 9438; deviations of Linux's `tcp_cubic` are in [`Variant::Linux`].
+//! Idea: after a reduction the window grows quickly towards the size at which the loss occurred
+//! (`W_max`), stays near it, then probes beyond it at an increasing speed. Growth depends on time and
+//! not on the round-trip time. Where Reno's window would be larger, CUBIC uses Reno's (the
+//! Reno-friendly region).
+//! Invariants: a reduction multiplies the window by beta (0.7) and leaves at least two segments; in
+//! the concave region cwnd grows by at most half in one round trip.
 //!
-//! Windows are counted in segments as real numbers, or (`count segments` and `variant linux`) in whole
-//! ones, in `bictcp.rs`; of the former, the only function that is not plain arithmetic
-//! is the cube root, from `libm`, so all platforms agree.
+//! Windows are real numbers of segments, or (with `count segments` and `variant linux`) whole
+//! numbers, in `bictcp.rs`. With real numbers, the only function beyond plain arithmetic is the
+//! cube root, from `libm`, so all platforms agree.
 
 use crate::bictcp::Bictcp;
 use crate::control::{Control, ControlParams};
@@ -21,36 +23,37 @@ use sojourn_units::words::Table;
 use sojourn_units::{Nanos, SECOND, choices, params};
 
 choices! {
-    /// Whose CUBIC.
+    /// Definition of CUBIC.
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
     #[serde(rename_all = "snake_case")]
     pub enum Variant {
-        /// The RFC's.
+        /// RFC 9438.
         #[default]
         Rfc9438 = "rfc9438",
-        /// Linux's: until the first loss, and after a timeout, the window grows by a twentieth each
-        /// round trip at least; it looks ahead by the least round-trip time, not the smoothed one;
-        /// its estimate of Reno keeps its slope; a reduction starts from cwnd, not from what was
-        /// outstanding.
+        /// Linux. Until the first loss, and after a timeout, the window grows by at least a
+        /// twentieth per round trip. The target is one least round-trip time ahead, not one
+        /// smoothed round-trip time. The estimate of Reno's window keeps its slope. A reduction
+        /// starts from cwnd, not from the outstanding data.
         Linux = "linux",
     }
 }
 
 params! {
-    /// What the user sets.
+    /// Parameters of CUBIC.
     #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
     pub struct Params {
-        /// Whose CUBIC: the RFC's, or Linux's, which grows by a twentieth each round trip until the
-        /// first loss, looks ahead by the least round-trip time, and reduces from cwnd.
+        /// Definition of CUBIC: RFC 9438, or Linux, which grows by at least a twentieth per round
+        /// trip until the first loss, plans ahead by the least round-trip time, and reduces from
+        /// cwnd.
         #[serde(default)]
         variant: Variant = choice("linux").initially(|()| Variant::Rfc9438),
-        /// Factor that a reduction multiplies the window by.
+        /// Factor by which a reduction multiplies the window.
         beta: f64 = real(0.1, 0.95, "0.7"), // RFC 9438, section 4.6
         /// Growth in segments per second cubed.
         c: f64 = real(0.001, 100.0, "0.4"), // section 5
-        /// Release bandwidth to new flows.
+        /// Whether a flow releases bandwidth to new flows (fast convergence).
         fast_convergence: bool = on_off("on"), // section 4.7
-        /// Be no slower than Reno.
+        /// Whether the window grows at least as fast as Reno's.
         reno_friendly: bool = on_off("on"), // section 4.3
     }
 }
@@ -74,7 +77,7 @@ impl ControlParams for Params {
     }
 }
 
-/// What a reduction changed, for undo.
+/// State before a reduction, for undo.
 #[derive(Clone, Copy, Debug)]
 struct Saved {
     w_max: f64,
@@ -85,31 +88,31 @@ struct Saved {
     cwnd_prior: f64,
 }
 
-/// What it remembers.
+/// State of the control.
 #[derive(Clone, Debug)]
 pub struct Cubic {
     params: Params,
     hystart: HyStart,
-    /// Start of the present congestion avoidance, 0 for none.
+    /// Start of the present congestion avoidance; 0 outside it.
     epoch: Nanos,
     /// Window before the last reduction, in segments (lowered by fast convergence).
     w_max: f64,
-    /// The plateau of the present epoch.
+    /// Plateau of the present epoch, in segments.
     origin: f64,
-    /// Seconds from the epoch's start to the plateau.
+    /// Time from the epoch's start to the plateau, in seconds.
     k: f64,
-    /// What Reno would have.
+    /// Estimate of Reno's window, in segments.
     w_est: f64,
-    /// cwnd when the window was last reduced.
+    /// cwnd at the last reduction, in segments.
     cwnd_prior: f64,
-    /// Growth that is not a whole byte yet.
+    /// Growth below one byte that has not been applied.
     fraction: f64,
     saved: Option<Saved>,
-    /// Linux's arithmetic in whole segments, which then holds all of the state.
+    /// Linux's arithmetic in whole segments; if set, it holds all of the state.
     whole: Option<Bictcp>,
 }
 
-/// Of a window whose bounds are not known yet, this part is added each round trip (Linux's `cnt` of 20).
+/// Growth per round trip relative to a window whose bounds are unknown (Linux's `cnt` of 20).
 const SEARCH: f64 = 1.0 / 20.0;
 
 impl Cubic {
@@ -117,7 +120,7 @@ impl Cubic {
         self.params.variant == Variant::Linux
     }
 
-    /// A new control.
+    /// Returns the control of a new connection.
     pub fn new(params: Params, hystart: HyStart) -> Self {
         let slow_start = hystart.params();
         let is_whole = slow_start.count == Count::Segments && params.variant == Variant::Linux;
@@ -154,7 +157,7 @@ impl Cubic {
         }
     }
 
-    /// The cubic function `span` after the epoch's start.
+    /// Returns the cubic function in segments at `span` nanoseconds after the epoch's start.
     fn w_cubic(&self, span: Nanos) -> f64 {
         let t = seconds(span) - self.k;
         self.origin + self.params.c * t * t * t
@@ -194,7 +197,7 @@ impl Control for Cubic {
         }
         let elapsed = ack.now.saturating_sub(self.epoch);
         let segments = left.min(MAX_WINDOW) as f64 / mss;
-        // The window to be reached one round trip from now, section 4.2.
+        // Target of the window one round trip from now, section 4.2.
         let ahead = if self.is_linux() { ack.min_rtt } else { ack.srtt };
         let target = self.w_cubic(elapsed.saturating_add(ahead)).clamp(cwnd, 1.5 * cwnd);
         let mut grown = (target - cwnd) / cwnd * segments;
@@ -203,12 +206,12 @@ impl Control for Cubic {
         }
         if self.params.reno_friendly {
             let beta = self.params.beta;
-            // Section 4.3: after passing the window of the last reduction, Reno's own slope.
+            // Section 4.3: above the window at the last reduction, Reno's own slope applies.
             let passed = self.w_est >= self.cwnd_prior && !self.is_linux();
             let alpha = if passed { 1.0 } else { 3.0 * (1.0 - beta) / (1.0 + beta) };
             self.w_est += alpha * segments / cwnd;
             if self.is_linux() {
-                // Over a round trip, as all growth there.
+                // Linux spreads all growth over a round trip.
                 grown = grown.max((self.w_est - cwnd) / cwnd * segments).min(segments / 2.0);
             } else if self.w_cubic(elapsed) < self.w_est {
                 grown = (self.w_est - cwnd).clamp(0.0, segments);
@@ -265,7 +268,7 @@ impl Control for Cubic {
         if let Some(whole) = &mut self.whole {
             whole.on_restart(now, idle);
         }
-        // Time in which nothing could be sent does not count (section 5.8).
+        // Idle time does not count (section 5.8).
         if self.epoch > 0 {
             self.epoch = self.epoch.saturating_add(idle).min(now);
         }

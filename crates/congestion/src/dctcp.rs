@@ -1,12 +1,13 @@
-//! DCTCP: reduce by the fraction of bytes that were marked.
+//! DCTCP: reduces the window by the fraction of marked bytes.
 //!
-//! Source: RFC 8257, with the kernel's fixed point (alpha in 1/1024); with `count segments` all of
-//! Linux's `tcp_dctcp.c`: segments are counted, a reduction takes whole ones, which is none while
-//! alpha times cwnd is below two, and a window's marks count for the reduction at its end.
-//! Idea: the receiver echoes every mark exactly; the sender keeps a moving average (gain 1/16) of
-//! the marked fraction, once a window, and takes alpha/2 of cwnd away where Reno takes half. A loss
-//! is answered as Reno does.
-//! Invariants: alpha is within 0 and 1024; one reduction a window of data.
+//! Source: RFC 8257, with the kernel's fixed-point format (alpha in 1/1024). With `count segments`
+//! it follows all of Linux's `tcp_dctcp.c`: segments are counted, a reduction is in whole segments
+//! (none while alpha times cwnd is below two), and a window's marks affect the reduction at its
+//! end.
+//! Idea: the receiver echoes every mark exactly. Once per window, the sender updates a moving
+//! average alpha (gain 1/16) of the marked fraction, and it reduces cwnd by alpha/2 instead of
+//! Reno's half. The reaction to a loss is Reno's.
+//! Invariants: alpha is between 0 and 1024; at most one reduction per window of data.
 
 use crate::control::{Control, ControlParams, EcnUse};
 use crate::hystart::{self, Count, HyStart};
@@ -18,16 +19,17 @@ use sojourn_units::declare::{Parameters, integer};
 use sojourn_units::words::Table;
 use sojourn_units::{Nanos, params};
 
-/// Fixed-point one.
+/// The number 1 in the fixed-point format.
 const ONE: u64 = 1024;
 
 params! {
-    /// What the user sets.
+    /// Parameters of DCTCP.
     #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
     pub struct Params {
-        /// The average of the marked fraction has gain 2^-shift.
+        /// Negative binary logarithm of the gain of the marked fraction's average: the gain is
+        /// 2^-shift.
         shift: u32 = integer(0, 10, "4"), // RFC 8257, section 3.3: 1/16
-        /// Marked fraction assumed at first, in 1/1024.
+        /// Initial value of the marked fraction, in 1/1024.
         initial_alpha: u64 = integer(0, ONE, "1024"), // RFC 8257: 1, so that the first reaction is Reno's
     }
 }
@@ -51,7 +53,7 @@ impl ControlParams for Params {
     }
 }
 
-/// What it remembers.
+/// State of the control.
 #[derive(Clone, Debug)]
 pub struct Dctcp {
     params: Params,
@@ -62,12 +64,12 @@ pub struct Dctcp {
     acked: u64,
     marked: u64,
     window_end: u64,
-    /// The count of congestion avoidance in whole segments.
+    /// Counter of congestion avoidance in whole segments.
     count: whole::Count,
 }
 
 impl Dctcp {
-    /// A new control.
+    /// Returns the control of a new connection.
     pub fn new(params: Params, hystart: HyStart) -> Self {
         let alpha = params.initial_alpha.min(ONE);
         Self {
@@ -86,11 +88,11 @@ impl Dctcp {
         self.hystart.params().count == Count::Segments
     }
 
-    /// A window of data is delivered: alpha follows the marked fraction, of which `share` is added
+    /// Updates alpha at the end of a window: `share` is the marked fraction times the gain
     /// (`dctcp_update_alpha`).
     fn update(&mut self, share: u64, ack: &Ack) {
         let shift = self.params.shift.min(10);
-        // At least one step down, or a small alpha would never reach zero.
+        // The decay is at least 1, or a small alpha would never reach zero.
         let decay = (self.alpha >> shift).max(1).min(self.alpha);
         self.alpha = (self.alpha - decay + share).min(ONE);
         self.acked = 0;
@@ -98,7 +100,7 @@ impl Dctcp {
         self.window_end = ack.nxt;
     }
 
-    /// Smoothed fraction of marked bytes, in 1/1024.
+    /// Returns the smoothed fraction of marked bytes, in 1/1024.
     pub fn alpha(&self) -> u64 {
         self.alpha
     }

@@ -1,11 +1,11 @@
-//! Congestion controls from outside this crate.
+//! External congestion controls: controls from outside this crate.
 //!
-//! A [`Policy`] decides; [`External`] applies its decisions and holds it to the contract of a control. A
-//! policy that breaks the contract, or returns a [`Fault`], is told so once ([`Policy::on_fault`]) and is
-//! not asked again; the window no longer grows and is halved on congestion from then on, so that the
-//! run can end in order.
+//! A [`Policy`] decides. [`External`] applies its decisions and enforces the contract of a control.
+//! A policy that violates the contract, or returns a [`Fault`], is informed once
+//! ([`Policy::on_fault`]) and not called again. From then on the window no longer grows and is
+//! halved on congestion, so that the run can complete.
 //!
-//! `examples/policies/` has a whole policy with its own `main`.
+//! `examples/policies/` has a complete policy with its own `main`.
 
 use crate::control::{Control, ControlParams, EcnUse};
 use crate::hystart;
@@ -19,30 +19,31 @@ use sojourn_units::words::Table;
 use sojourn_units::{Nanos, params};
 use std::sync::Arc;
 
-/// A congestion control's decisions.
+/// Decisions of an external congestion control.
 ///
 /// # Contract
-/// - cwnd stays between one segment and [`MAX_WINDOW`], and ssthresh is at least two segments.
-/// - `on_ack` raises cwnd only if [`Ack::may_grow`] and [`Ack::cwnd_limited`] allow it, and does not
-///   lower it while losses are repaired, unless it answers a mark ([`Params::answers_marks`]).
-/// - More than cwnd that `reduce` returns counts as cwnd: congestion never raises it.
-/// - The segment size is the transport's.
-/// - Same calls and same draw give same decisions.
+/// - cwnd is between one segment and [`MAX_WINDOW`], and ssthresh is at least two segments.
+/// - `on_ack` raises cwnd only if [`Ack::may_grow`] and [`Ack::cwnd_limited`] permit it. It does
+///   not lower cwnd during loss recovery, unless it reacts to a mark ([`Params::answers_marks`]).
+/// - If `reduce` returns more than cwnd, cwnd is used: congestion never raises it.
+/// - Only the transport sets the segment size.
+/// - The same calls and the same draw give the same decisions.
 ///
-/// A control that models the path ([`Params::owns_window`]) is exempt from the rules on raising and lowering it.
+/// A control that models the path ([`Params::owns_window`]) is exempt from the rules on raising and
+/// lowering cwnd.
 pub trait Policy: Send + Sync {
-    /// Invoked at each acknowledgement, also those that may not grow the window.
+    /// Called for each acknowledgement, including those that may not grow the window.
     ///
     /// # Errors
-    /// A fault of the policy's own code.
+    /// A fault in the policy's code.
     fn on_ack(&mut self, window: &mut Window, ack: &Ack) -> Result<(), Fault>;
 
-    /// Returns the new ssthresh in bytes, for the window is to be reduced. `flight` is what was
-    /// outstanding. The transport decides how cwnd gets there, and sets it to one segment after a
-    /// timeout.
+    /// Returns the new ssthresh in bytes for a reduction of the window. `flight` is the number of
+    /// outstanding bytes. The transport decides how cwnd reaches it, and sets cwnd to one segment
+    /// after a timeout.
     ///
     /// # Errors
-    /// A fault of the policy's own code.
+    /// A fault in the policy's code.
     fn reduce(
         &mut self,
         window: &Window,
@@ -51,61 +52,61 @@ pub trait Policy: Send + Sync {
         now: Nanos,
     ) -> Result<u64, Fault>;
 
-    /// Invoked when the last reduction was a mistake. The transport has restored the window.
+    /// Called when the last reduction was spurious. The transport has restored the window.
     ///
     /// # Errors
-    /// A fault of the policy's own code.
+    /// A fault in the policy's code.
     fn on_undo(&mut self) -> Result<(), Fault> {
         Ok(())
     }
 
-    /// Invoked when loss recovery is over.
+    /// Called at the end of loss recovery.
     ///
     /// # Errors
-    /// A fault of the policy's own code.
+    /// A fault in the policy's code.
     fn on_recovery_exit(&mut self, _window: &mut Window) -> Result<(), Fault> {
         Ok(())
     }
 
-    /// Invoked when sending starts again after a silence of `idle`.
+    /// Called when sending restarts after an idle period of `idle` nanoseconds.
     ///
     /// # Errors
-    /// A fault of the policy's own code.
+    /// A fault in the policy's code.
     fn on_restart(&mut self, _window: &Window, _now: Nanos, _idle: Nanos) -> Result<(), Fault> {
         Ok(())
     }
 
     /// Returns the pacing rate in bytes per second, if the policy sets one. A connection is paced
-    /// (`pacing auto`) if there is one from the start.
+    /// (`pacing auto`) if the policy sets a rate from the start.
     fn pacing_rate(&self) -> Option<u64> {
         None
     }
 
-    /// Returns how much may leave at once.
+    /// Returns the size of super-packets.
     fn super_packet(&self) -> SuperPacket {
         SuperPacket::default()
     }
 
-    /// Visits the state that decisions depend on, as far as the policy tells it.
+    /// Visits the state that decisions depend on, as far as the policy exposes it.
     fn state(&self, visit: &mut dyn FnMut(&str, i128));
 
     /// Returns a copy of the policy in its present state.
     fn copy(&self) -> Box<dyn Policy>;
 
-    /// Invoked once, at the first fault: the policy is not asked again.
+    /// Called once, after the first fault.
     fn on_fault(&mut self, now: Nanos, fault: &Fault);
 }
 
-/// Makes the policies of one class and its parameters, one for each end of a connection.
+/// Creates policies of one class with its parameters, one for each end of a connection.
 pub trait Factory: Send + Sync {
-    /// Returns a policy for a connection that is established with `window`. `draw` is a random number
-    /// of the run.
+    /// Returns the policy of a connection that is established with `window`. `draw` is a random
+    /// number of the run.
     ///
     /// # Errors
-    /// A fault of the policy's own code.
+    /// A fault in the policy's code.
     fn create(&self, window: &mut Window, now: Nanos, draw: u32) -> Result<Box<dyn Policy>, Fault>;
 
-    /// Invoked when [`Factory::create`] failed.
+    /// Called after [`Factory::create`] failed.
     fn on_fault(&self, now: Nanos, fault: &Fault);
 }
 
@@ -114,23 +115,23 @@ params! {
     #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
     #[serde(deny_unknown_fields)]
     pub struct Params {
-        /// Which policy, with which values.
+        /// The policy and its values.
         spec: Spec = unset(),
-        /// Whether it sets cwnd also while losses are repaired.
+        /// Whether the policy sets cwnd also during loss recovery.
         #[serde(default)]
         owns_window: bool = unset(),
-        /// Whether it answers marks in `on_ack` itself, and asks for an exact echo of each; otherwise an
-        /// echo begins a reduction.
+        /// Whether the policy reacts to marks in `on_ack`, and requests an exact echo of each;
+        /// otherwise an echo starts a reduction.
         #[serde(default)]
         answers_marks: bool = unset(),
-        /// The code.
+        /// Code of the policy.
         #[serde(skip)]
         code: Code<dyn Factory> = unset(),
     }
 }
 
 impl Params {
-    /// A policy of one's own in Rust.
+    /// Returns the parameters of a user's policy in Rust.
     pub fn bound(name: &str, factory: Arc<dyn Factory>) -> Self {
         Self { spec: Spec::named(name), code: Code::new(factory), ..Self::default() }
     }
@@ -150,14 +151,14 @@ impl ControlParams for Params {
     }
 }
 
-/// A control whose policy is external.
+/// A control with an external policy.
 pub struct External {
     owns_window: bool,
     answers_marks: bool,
     code: Code<dyn Factory>,
     policy: Option<Box<dyn Policy>>,
     failed: bool,
-    /// When it was told the time last.
+    /// Time of the latest call.
     now: Nanos,
 }
 
@@ -178,10 +179,11 @@ impl std::fmt::Debug for External {
 }
 
 impl External {
-    /// The control of a new connection. Its policy is made when the connection is established.
+    /// Returns the control of a new connection. Its policy is created when the connection is
+    /// established.
     ///
     /// # Panics
-    /// If the parameters are not bound to their code.
+    /// Panics if the parameters are not bound to their code.
     pub fn new(params: &Params) -> Self {
         let _ = params.code.of(&params.spec);
         Self {
@@ -194,13 +196,13 @@ impl External {
         }
     }
 
-    /// Whether it has failed, so that its policy is not asked any more.
+    /// Returns whether the policy has failed and is no longer called.
     pub fn has_failed(&self) -> bool {
         self.failed
     }
 
-    /// The policy's answer to `ask`, whose changes of `window` stand if the contract allows them; none
-    /// once it has failed.
+    /// Returns the policy's answer to `ask`, and applies its changes of `window` if the contract
+    /// permits them; returns `None` after a fault.
     fn ask<T>(
         &mut self,
         window: &mut Window,
@@ -228,7 +230,7 @@ impl External {
     }
 }
 
-/// What holds of every window, whoever sets it.
+/// Checks the rules for every window.
 fn within(before: &Window, window: &Window) -> Result<(), Fault> {
     let Window { cwnd, ssthresh, mss } = *window;
     if mss != before.mss {
@@ -249,7 +251,7 @@ fn within(before: &Window, window: &Window) -> Result<(), Fault> {
     Ok(())
 }
 
-/// What an acknowledgement may do to cwnd.
+/// Checks the rules for changes of cwnd by an acknowledgement.
 fn answers(before: u64, after: u64, ack: &Ack, answers_marks: bool) -> Result<(), Fault> {
     let (did, why) = if after > before && !ack.cwnd_limited {
         ("raised", "the window was not what limited the sender (`ack.cwnd_limited`, RFC 7661)")

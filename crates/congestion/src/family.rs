@@ -1,4 +1,4 @@
-//! Any congestion control: one type over all of them, and over their parameters.
+//! The family: one type for all congestion controls, and one for their parameters.
 
 use crate::control::{Control, ControlParams, EcnUse};
 use crate::external;
@@ -12,15 +12,15 @@ use sojourn_units::{each, family};
 use std::ops::{Deref, DerefMut};
 
 controls!(family! (
-    /// Which control, and its settings.
+    /// A control's kind and parameters.
     #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
     #[serde(rename_all = "snake_case", tag = "name")]
     pub enum Params by ControlParams;
 
     /// A congestion control of any kind.
     ///
-    /// It is seen as a [`Control`]; the methods that are called for each segment are dispatched
-    /// statically.
+    /// It dereferences to a [`Control`]; the methods that are called for each segment are
+    /// dispatched statically.
     #[derive(Clone, Debug)]
     pub enum Congestion of Control;
 ));
@@ -32,17 +32,17 @@ impl From<external::Params> for Params {
 }
 
 impl Params {
-    /// What of ECN it asks for.
+    /// Returns the use of ECN that the control requests.
     pub fn ecn(&self) -> EcnUse {
         controls!(each! (Params, self, params => params.ecn()))
     }
 
-    /// Whether slow start ends without a loss, as the host has it.
+    /// Returns whether the host's setting for HyStart applies.
     pub fn has_hystart(&self) -> bool {
         controls!(each! (Params, self, params => params.has_hystart()))
     }
 
-    /// Takes over the values that are given.
+    /// Adopts the given values.
     ///
     /// # Errors
     /// A value that is not allowed.
@@ -50,8 +50,8 @@ impl Params {
         controls!(each! (Params, self, params => params.set(given)))
     }
 
-    /// What runs on a connection whose peer echoes each mark, or does not: L4S needs it to, and gives
-    /// way to Reno otherwise.
+    /// Returns the control to use on a connection, given whether the peer echoes each mark: L4S
+    /// requires it, and is replaced by Reno without it.
     #[must_use]
     pub fn agreed(&self, is_exact: bool) -> &Self {
         const RENO: &Params = &Params::Reno(reno::Params {});
@@ -60,7 +60,7 @@ impl Params {
 }
 
 impl Congestion {
-    /// The control that `params` describes, with `slow_start` where it has one.
+    /// Returns the control of `params`, with `slow_start` if the control has a slow start.
     #[expect(clippy::useless_conversion, reason = "large controls go into a box by it")]
     pub fn new(params: &Params, slow_start: hystart::Params, window: &Window) -> Self {
         controls!(each! (Params to Congestion, params, (params, control) => {

@@ -1,12 +1,13 @@
-//! Slow start, and ways to leave it before the queue overflows.
+//! Slow start, and methods to leave it before the queue overflows.
 //!
-//! Source: RFC 5681 and RFC 3465 (growth by bytes acknowledged, at most L segments an ACK);
+//! Source: RFC 5681 and RFC 3465 (growth by acknowledged bytes, at most L segments per ACK);
 //! `classic` is Ha and Rhee's HyStart with the kernel's constants; `plus_plus` is RFC 9406.
 //! Idea: the round-trip time of the first ACKs of a round shows whether a queue has begun to form.
-//! Classic leaves slow start at once (or when a train of ACKs has lasted half the path's delay),
-//! HyStart++ first slows down for five rounds and goes back if the delay was no queue.
-//! Invariants: cwnd grows by no more than what was acknowledged; ssthresh is lowered only to cwnd;
-//! `plus_plus` acts in the first slow start only.
+//! Classic HyStart then leaves slow start at once (also when a train of ACKs has lasted half the
+//! path's delay). HyStart++ first grows more slowly for five rounds, and returns to slow start if
+//! the delay was not caused by a queue.
+//! Invariants: cwnd grows by no more than the acknowledged bytes; ssthresh is lowered only to cwnd;
+//! `plus_plus` acts only in the first slow start.
 
 use crate::whole;
 use crate::window::{Ack, MAX_WINDOW, Window};
@@ -15,11 +16,11 @@ use sojourn_units::declare::{choice, integer, on_off};
 use sojourn_units::{MILLISECOND, Nanos, choices, params};
 
 choices! {
-    /// How slow start ends without a loss.
+    /// Method to end slow start without a loss.
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
     #[serde(rename_all = "snake_case")]
     pub enum Kind {
-        /// It does not.
+        /// None: slow start ends only with a loss.
         #[default]
         None = "none",
         /// HyStart of 2008: ACK train and delay increase.
@@ -43,35 +44,35 @@ choices! {
 }
 
 params! {
-    /// What the user sets.
+    /// Parameters of slow start.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
     pub struct Params {
-        /// How slow start ends without a loss: HyStart, or RFC 9406's HyStart++.
+        /// Method to end slow start without a loss: HyStart, or RFC 9406's HyStart++.
         kind as "hystart": Kind = choice("classic for cubic, else none").initially(|()| Kind::None),
-        /// Segments that one ACK may add in slow start (RFC 3465's L).
+        /// Largest number of segments that one ACK may add in slow start (RFC 3465's L).
         limit as "abc_limit": u64 = integer(1, 1_000_000, "1000000"),
-        /// Reno's window grows by bytes acknowledged (RFC 3465); off: by ACKs, half as fast if they
-        /// are delayed.
+        /// Whether Reno's window grows by acknowledged bytes (RFC 3465). Off: it grows by ACKs,
+        /// half as fast if they are delayed.
         byte_counting as "abc": bool = on_off("on"),
-        /// Unit of the congestion window: bytes, or whole segments as Linux has it. In segments the
-        /// kernel's arithmetic of Reno, CUBIC, DCTCP and of the reduction is used.
+        /// Unit of the congestion window: bytes, or whole segments as in Linux. With segments,
+        /// Reno, CUBIC, DCTCP and reductions use the kernel's arithmetic.
         #[serde(default)]
         count: Count = choice("segments").initially(|()| Count::Bytes),
     }
 }
 
-/// Below this many segments classic HyStart does not look.
+/// Smallest window in segments at which classic HyStart acts.
 const LOW_WINDOW: u64 = 16;
-/// Samples that make a round's round-trip time.
+/// Number of samples that determine a round's round-trip time.
 const SAMPLES: u32 = 8;
-/// ACKs closer than this belong to one train.
+/// Largest gap between ACKs of one train, in nanoseconds.
 const TRAIN_GAP: Nanos = 2 * MILLISECOND;
-/// Bytes of four of the largest super-packets.
+/// Bytes of four super-packets of the largest size.
 const SUPER_PACKETS: u128 = 4 << 16;
-/// Least and greatest increase of delay that counts.
+/// Bounds of the threshold for an increase of delay, in nanoseconds.
 const THRESHOLD_MIN: Nanos = 4 * MILLISECOND;
 const THRESHOLD_MAX: Nanos = 16 * MILLISECOND;
-/// Conservative slow start: growth is divided by this, for so many rounds.
+/// Conservative slow start: divisor of growth, and number of rounds.
 const CSS_DIVISOR: u64 = 4;
 const CSS_ROUNDS: u32 = 5;
 
@@ -83,21 +84,21 @@ pub struct HyStart {
     round_end: u64,
     round_start: Nanos,
     last_ack: Nanos,
-    /// Least round-trip time of this round and of the last, `Nanos::MAX` if there is none.
+    /// Least round-trip time of this round and of the previous one; `Nanos::MAX` without one.
     current: Nanos,
     last: Nanos,
     samples: u32,
-    /// Least delay at the entry to conservative slow start, `Nanos::MAX` outside it.
+    /// Least delay at the entry to conservative slow start; `Nanos::MAX` outside it.
     baseline: Nanos,
     css_rounds: u32,
-    /// A congestion event has been seen.
+    /// Whether a congestion event has occurred.
     done: bool,
-    /// Trains of ACKs may be longer by what super-packets add.
+    /// Whether trains of ACKs may be longer by the delay of super-packets.
     cushioned: bool,
 }
 
 impl HyStart {
-    /// For a new connection.
+    /// Returns the slow start of a new connection.
     pub fn new(params: Params) -> Self {
         Self {
             params,
@@ -114,13 +115,13 @@ impl HyStart {
         }
     }
 
-    /// Lets trains of ACKs be longer by what super-packets may add to them, as Linux does.
+    /// Sets whether trains of ACKs may be longer by the delay of super-packets, as in Linux.
     #[must_use]
     pub fn cushioned(self, cushioned: bool) -> Self {
         Self { cushioned, ..self }
     }
 
-    /// Leaves HyStart of 2008 to the control, if `left_out`.
+    /// Disables HyStart of 2008 here if `left_out`, because the control implements it.
     #[must_use]
     pub(crate) fn without_classic(mut self, left_out: bool) -> Self {
         if left_out && self.params.kind == Kind::Classic {
@@ -129,24 +130,24 @@ impl HyStart {
         self
     }
 
-    /// What the user set.
+    /// Returns the parameters.
     pub fn params(&self) -> Params {
         self.params
     }
 
-    /// Whether HyStart++ is in its conservative phase.
+    /// Returns whether HyStart++ is in its conservative phase.
     pub fn is_conservative(&self) -> bool {
         self.baseline != Nanos::MAX
     }
 
-    /// The window was reduced: HyStart++ has no more to do.
+    /// Records a reduction of the window, after which HyStart++ is inactive.
     pub fn on_congestion(&mut self) {
         self.done = true;
         self.baseline = Nanos::MAX;
     }
 
-    /// Grows `window` if it is in slow start; returns the acknowledged bytes that are left for
-    /// congestion avoidance (0 if the sender was not limited by cwnd).
+    /// Grows `window` if it is in slow start; returns the remaining acknowledged bytes for
+    /// congestion avoidance (0 if cwnd did not limit the sender).
     #[inline]
     pub fn on_ack(&mut self, window: &mut Window, ack: &Ack) -> u64 {
         let acked = match self.params.count {
@@ -183,7 +184,8 @@ impl HyStart {
         self.samples = 0;
     }
 
-    /// What super-packets add to a round trip at most (Linux's `hystart_ack_delay`).
+    /// Returns the largest delay that super-packets add to a round trip (Linux's
+    /// `hystart_ack_delay`), in nanoseconds.
     fn cushion(&self, window: &Window, ack: &Ack) -> Nanos {
         if !self.cushioned {
             return 0;
@@ -201,7 +203,7 @@ impl HyStart {
         }
         if ack.now.saturating_sub(self.last_ack) <= TRAIN_GAP {
             self.last_ack = ack.now;
-            // Without pacing a train fills half of the path's round trip when the pipe is full.
+            // Without pacing, a train fills half of the path's round trip when the pipe is full.
             let full = ack.min_rtt.saturating_add(self.cushion(window, ack)) / 2;
             if ack.now.saturating_sub(self.round_start) > full {
                 window.ssthresh = window.cwnd;

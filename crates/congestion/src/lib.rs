@@ -1,8 +1,8 @@
-//! Congestion controls: how much may be in flight, and how fast it leaves.
+//! Congestion controls: limits of the data in flight, and of the sending rate.
 //!
-//! A transport owns a [`Window`] and tells its [`Congestion`] what happened: an acknowledgement, a
-//! congestion event, a timeout. What is common to all controls (loss detection, the steering of
-//! cwnd while a loss is being repaired, undo) is the transport's; what is left is the policy.
+//! A transport owns a [`Window`] and passes events to its [`Congestion`]: an acknowledgement, a
+//! congestion event, a timeout. The transport performs the parts that all controls share (loss
+//! detection, cwnd during loss recovery, undo); a control is the remaining policy.
 //!
 //! A control is one file, with its parameters, its entry in the list below, and its page.
 //!
@@ -12,16 +12,16 @@
 //! - A congestion event or a timeout never raises cwnd, and ssthresh is at least two segments.
 //! - An acknowledgement that may not grow the window ([`Ack::may_grow`], [`Ack::cwnd_limited`])
 //!   does not grow it (controls that model the path, [`Congestion::owns_window`], are exempt).
-//! - An acknowledgement lowers cwnd only if it brings marks and the control answers them itself
+//! - An acknowledgement lowers cwnd only if it carries marks and the control reacts to them itself
 //!   ([`Control::answers_marks`]; the same exemption).
-//! - Same calls, same results; no call overflows or panics, whatever the numbers.
+//! - The same calls give the same results; no call overflows or panics, for any numbers.
 #![allow(clippy::doc_markdown, reason = "HyStart and NewReno are names, not code")]
 #![allow(clippy::struct_excessive_bools, reason = "independent facts of the protocols")]
 
 use sojourn_units::modules;
 
-/// The controls, one a line: the module, which has its `Params`, and the control, after `in` what a large one
-/// is kept in: there is one at each end of a connection, and most are small.
+/// The controls, one per line: the module, which has the control's `Params`, and the control. `in`
+/// names the container of a large control: each end of a connection has one, and most are small.
 macro_rules! controls {
     ($macro:ident! $($arguments:tt)*) => {
         $macro! {

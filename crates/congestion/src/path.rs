@@ -1,4 +1,4 @@
-//! What the controls share that model the path instead of counting losses.
+//! Functions shared by controls that model the path.
 
 use crate::window::RateSample;
 use sojourn_units::{Nanos, SECOND};
@@ -6,7 +6,7 @@ use sojourn_units::{Nanos, SECOND};
 /// Segments in flight that a receiver with delayed acknowledgements needs (`MinPipeCwnd`).
 pub(crate) const MIN_SEGMENTS: u64 = 4;
 
-/// The delivery rate of a sample in bytes per second, 0 without one.
+/// Returns the delivery rate of a sample in bytes per second; 0 without a sample.
 #[inline]
 pub(crate) fn rate(sample: &RateSample) -> u64 {
     if sample.interval == 0 {
@@ -16,21 +16,21 @@ pub(crate) fn rate(sample: &RateSample) -> u64 {
     u64::try_from(rate).unwrap_or(u64::MAX)
 }
 
-/// Bytes that arrive in `span` at `rate` bytes per second.
+/// Returns the bytes that arrive in `span` nanoseconds at `rate` bytes per second.
 #[inline]
 pub(crate) fn bytes(rate: u64, span: Nanos) -> u64 {
     let bytes = u128::from(rate) * u128::from(span) / u128::from(SECOND);
     u64::try_from(bytes).unwrap_or(u64::MAX)
 }
 
-/// `gain` times `rate`, in units of 1/`unit`.
+/// Returns `rate` times `gain`, which is in units of 1/`unit`.
 #[inline]
 pub(crate) fn gained(rate: u64, gain: u64, unit: u64) -> u64 {
     let rate = u128::from(rate) * u128::from(gain) / u128::from(unit);
     u64::try_from(rate).unwrap_or(u64::MAX)
 }
 
-/// Another random number after the one that was handed in.
+/// Returns the next pseudo-random number after `draw`, 0 to 65535.
 #[inline]
 pub(crate) fn next_draw(draw: &mut u32) -> u32 {
     *draw = draw.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);

@@ -1,20 +1,21 @@
-//! Prague: DCTCP for the Internet, the scalable control that L4S is made for.
+//! Prague: DCTCP for the Internet, the scalable control for L4S.
 //!
 //! Source: the reference implementation for Linux (`tcp_prague.c`, L4STeam), which
 //! draft-briscoe-iccrg-prague-congestion-control describes; RFC 9331, section 4.
-//! Idea: as with DCTCP, a moving average alpha of the marked fraction, and alpha/2 of the window taken
-//! away at most once a round. But marks here come one by one and all the time, so the window also
-//! grows in rounds that reduce it (by what was acknowledged without a mark): it rests at two to three
-//! marks a round. Rounds and growth are those of a flow with a round-trip time of at least
-//! `rtt_target`, so that a short path gets no more than a long one; a new flow has that patience only
-//! after `rtt_transition` rounds, and none in slow start. Segments are paced over the round-trip time.
-//! A loss halves the window.
-//! Invariants: alpha is within 0 and 1; one reduction a round; a window grows by no more than a segment
-//! a round outside slow start.
+//! Idea: as in DCTCP, alpha is a moving average of the marked fraction, and a reduction is alpha/2
+//! of the window, at most once per round. But L4S marks arrive continuously, so the window also
+//! grows in rounds with a reduction (by the bytes acknowledged without a mark). In equilibrium
+//! there are two to three marks per round. Rounds and growth are those of a flow with a round-trip
+//! time of at least `rtt_target`, so that a flow on a short path gets no more than one on a long
+//! path. For a new flow this applies only after `rtt_transition` rounds, and never in slow start.
+//! Segments are paced over the round-trip time. A loss halves the window.
+//! Invariants: alpha is between 0 and 1; at most one reduction per round; outside slow start the
+//! window grows by at most a segment per round.
 //!
-//! With `classic_fallback`, which is off as in the reference (`prague_ecn_fallback`), a queue that marks
-//! as RFC 3168 says is detected (`classic.rs`), and its marks are then answered by an alpha of at least
-//! 5/8. Where no exact echo of marks was agreed on, [`EcnUse::L4s`] puts Reno in its place.
+//! With `classic_fallback`, which is off as in the reference (`prague_ecn_fallback`), a queue that
+//! marks according to RFC 3168 is detected (`classic.rs`), and the reaction to its marks uses an
+//! alpha of at least 5/8. If no exact echo of marks was negotiated, [`EcnUse::L4s`] replaces Prague
+//! by Reno.
 
 use crate::classic::Detector;
 use crate::control::{Control, ControlParams, EcnUse};
@@ -26,20 +27,21 @@ use sojourn_units::declare::{Parameters, flag, integer, time};
 use sojourn_units::words::Table;
 use sojourn_units::{Nanos, SECOND, params};
 
-/// Fixed-point one of alpha and of the growth's scale.
+/// The number 1 in the fixed-point format of alpha and of the growth's scale.
 const ONE: u64 = 1 << 20;
-/// The average's gain is `2^-GAIN`.
+/// Negative binary logarithm of the average's gain.
 const GAIN: u32 = 4;
 
 params! {
-    /// What the user sets.
+    /// Parameters of Prague.
     #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
     pub struct Params {
-        /// Flows with a shorter round-trip time behave as if it were this; 0 for none.
+        /// Flows with a shorter round-trip time behave as if it had this value; 0 disables it.
         rtt_target: Nanos = time("25ms"),
-        /// Rounds after slow start until they do.
+        /// Rounds after slow start until `rtt_target` applies.
         rtt_transition: u32 = integer(0, u32::MAX as u64, "500"),
-        /// Look out for a queue that marks as RFC 3168 says, and answer its marks as CUBIC would.
+        /// Whether a queue that marks according to RFC 3168 is detected, and its marks are answered
+        /// as by CUBIC.
         classic_fallback: bool = flag(),
     }
 }
@@ -63,33 +65,33 @@ impl ControlParams for Params {
     }
 }
 
-/// What it remembers.
+/// State of the control.
 #[derive(Clone, Debug)]
 pub struct Prague {
     params: Params,
     hystart: HyStart,
-    /// Smoothed fraction of marked bytes, times `2^GAIN`, so that small fractions are not lost.
+    /// Smoothed fraction of marked bytes times `2^GAIN`, which preserves small fractions.
     upscaled: u64,
-    /// Whether a mark was ever seen: before, alpha says nothing.
+    /// Whether a mark was ever received: before, alpha has no meaning.
     is_marked: bool,
     acked: u64,
     marked: u64,
-    /// The present round ends here, and alpha was updated last at that time.
+    /// End of the present round, and time of the last update of alpha.
     round_end: u64,
     updated_at: Nanos,
     /// Rounds since slow start.
     rounds: u32,
-    /// The last reduction, and what had been sent by then.
+    /// Time of the last reduction, and the end of the data sent by then.
     reduced_at: Nanos,
     reduced_end: u64,
-    /// Growth that is not a whole byte yet, in 1/`ONE`.
+    /// Growth below one byte that has not been applied, in 1/`ONE`.
     fraction: u64,
     pacing: u64,
     detector: Detector,
 }
 
 impl Prague {
-    /// A new control.
+    /// Returns the control of a new connection.
     pub fn new(params: Params, hystart: HyStart, window: &Window) -> Self {
         Self {
             params,
@@ -104,24 +106,24 @@ impl Prague {
             reduced_at: 0,
             reduced_end: 0,
             fraction: 0,
-            // Before there is a round-trip time, the initial window is spread over a millisecond.
+            // Before the first round-trip time, the initial window is spread over a millisecond.
             pacing: window.cwnd.saturating_mul(1000),
             detector: Detector::default(),
         }
     }
 
-    /// Smoothed fraction of marked bytes.
+    /// Returns the smoothed fraction of marked bytes, 0 to 1.
     pub fn alpha(&self) -> f64 {
         self.upscaled as f64 / (ONE << GAIN) as f64
     }
 
-    /// How long a round lasts at least.
+    /// Returns the shortest duration of a round, in nanoseconds.
     fn patience(&self, window: &Window) -> Nanos {
         let is_patient = self.rounds >= self.params.rtt_transition && !window.in_slow_start();
         if is_patient { self.params.rtt_target } else { 0 }
     }
 
-    /// A round trip is over: counts it, and takes it into alpha.
+    /// Ends a round trip: counts it, and updates alpha.
     fn end_round(&mut self, window: &Window, ack: &Ack) {
         if ack.una <= self.round_end {
             return;
@@ -146,7 +148,7 @@ impl Prague {
         self.marked = 0;
     }
 
-    /// Takes alpha/2 of the window away, once a round.
+    /// Reduces the window by alpha/2, at most once per round.
     fn on_mark(&mut self, window: &mut Window, ack: &Ack) {
         self.is_marked = true;
         if ack.una <= self.reduced_end
@@ -163,13 +165,14 @@ impl Prague {
         window.set_cwnd(window.cwnd.min(window.ssthresh));
     }
 
-    /// One segment a round of `rtt_target`, in shares of what is acknowledged without a mark.
+    /// Grows the window by one segment per round of `rtt_target`, in proportion to the bytes
+    /// acknowledged without a mark.
     fn increase(&mut self, window: &mut Window, acked: u64, srtt: Nanos) {
         let target = self.patience(window);
         let scale = if srtt == 0 || srtt >= target {
             ONE
         } else {
-            // A round trip is srtt/target of a round, and its segment srtt/target of the rate's.
+            // A round trip is srtt/target of a round, and its growth also srtt/target of a segment.
             (u128::from(srtt) * u128::from(srtt) * u128::from(ONE)
                 / (u128::from(target) * u128::from(target))) as u64
         };

@@ -2,11 +2,12 @@
 //!
 //! Source: RFC 5681 (slow start, congestion avoidance), RFC 3465 (appropriate byte counting);
 //! RFC 6582's recovery is the transport's.
-//! Idea: one segment more each round trip, half the flight on congestion. Bytes acknowledged are
-//! counted, so delayed and split acknowledgements make no difference; stacks before RFC 3465, and
-//! ns-3's `TcpNewReno`, count acknowledgements: with one for two segments, half a segment more.
-//! Invariants: the counter of congestion avoidance stays below cwnd; a reduction leaves at least
-//! two segments.
+//! Idea: one segment more per round trip, half the flight on congestion. The control counts
+//! acknowledged bytes, so delayed and split acknowledgements make no difference. Stacks before RFC
+//! 3465, and ns-3's `TcpNewReno`, count acknowledgements: with one acknowledgement per two
+//! segments, the window grows by half a segment per round trip.
+//! Invariants: the counter of congestion avoidance stays below cwnd; after a reduction at least two
+//! segments remain.
 
 use crate::control::{Control, ControlParams};
 use crate::hystart::{self, Count, HyStart};
@@ -17,7 +18,7 @@ use sojourn_units::words::Table;
 use sojourn_units::{Nanos, declare, params};
 
 params! {
-    /// Reno has nothing to set beside slow start.
+    /// Reno has no parameters except those of slow start.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
     pub struct Params {}
 }
@@ -37,18 +38,18 @@ impl ControlParams for Params {
     }
 }
 
-/// What it remembers.
+/// State of Reno.
 #[derive(Clone, Debug)]
 pub struct Reno {
     hystart: HyStart,
-    /// Bytes acknowledged in congestion avoidance since cwnd last grew.
+    /// Bytes acknowledged in congestion avoidance since the last growth of cwnd.
     counted: u64,
-    /// The same in whole segments.
+    /// The same count in whole segments.
     count: whole::Count,
 }
 
 impl Reno {
-    /// A new control.
+    /// Returns the control of a new connection.
     pub fn new(mut slow_start: hystart::Params) -> Self {
         if !slow_start.byte_counting {
             slow_start.limit = 1;
@@ -57,7 +58,7 @@ impl Reno {
     }
 }
 
-/// Additive increase: one segment for each window acknowledged.
+/// Additive increase: one segment for each acknowledged window.
 #[inline]
 pub(super) fn increase(window: &mut Window, counted: &mut u64, acked: u64) {
     *counted += acked.min(window.cwnd);
@@ -67,8 +68,8 @@ pub(super) fn increase(window: &mut Window, counted: &mut u64, acked: u64) {
     }
 }
 
-/// Half of what was outstanding, in whole segments (as stacks that count bytes do: a window a byte
-/// short of a segment would not carry it), at least two.
+/// Returns half of the flight in bytes, at least two segments. It is rounded down to whole
+/// segments, as in stacks that count bytes: a window slightly below a segment could not carry it.
 #[inline]
 pub(super) fn half(window: &Window, flight: u64) -> u64 {
     let half = flight.min(window.cwnd) / 2;

@@ -1,45 +1,46 @@
-//! Windows in whole segments, as Linux counts them.
+//! Windows in whole segments, as in Linux.
 //!
-//! Source: Linux's `tcp_slow_start` and `tcp_cong_avoid_ai`. Idea: congestion avoidance counts the segments
-//! that were delivered, and adds one for each `per` of them; what is left over counts next time.
-//! Invariant: a window that is a multiple of the segment size stays one.
+//! Source: Linux's `tcp_slow_start` and `tcp_cong_avoid_ai`.
+//! Idea: congestion avoidance counts the delivered segments, and adds one segment for each `per` of
+//! them; the rest counts next time.
+//! Invariant: a window that is a multiple of the segment size stays a multiple.
 
 use crate::window::{Ack, Window};
 
-/// Segments that `bytes` occupy.
+/// Returns the number of segments that `bytes` occupy.
 #[inline]
 pub(crate) fn segments(bytes: u64, mss: u64) -> u64 {
     bytes.div_ceil(mss)
 }
 
-/// Segments that an acknowledgement delivered.
+/// Returns the number of segments that an acknowledgement delivered.
 #[inline]
 pub(crate) fn delivered(ack: &Ack, mss: u64) -> u64 {
     segments(ack.delivered, mss)
 }
 
-/// Half of cwnd, at least two segments (`tcp_reno_ssthresh`).
+/// Returns half of cwnd in bytes, at least two segments (`tcp_reno_ssthresh`).
 #[inline]
 pub(crate) fn half(window: &Window) -> u64 {
     (window.segments() / 2).max(2) * window.mss
 }
 
-/// The count of congestion avoidance (`snd_cwnd_cnt`).
+/// Counter of congestion avoidance (`snd_cwnd_cnt`).
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Count(u64);
 
 impl Count {
-    /// The window was reduced.
+    /// Resets the counter after a reduction of the window.
     #[inline]
     pub(crate) fn reset(&mut self) {
         self.0 = 0;
     }
 
-    /// `acked` segments were delivered, and each `per` of them add one.
+    /// Counts `acked` delivered segments; each `per` of them add one segment to the window.
     #[inline]
     pub(crate) fn avoid(&mut self, window: &mut Window, per: u64, acked: u64) {
         let per = per.max(1);
-        // What was counted for a larger `per` is worth one segment, not more.
+        // A count from a larger `per` adds only one segment.
         let mut added = u64::from(self.0 >= per);
         if added > 0 {
             self.0 = 0;

@@ -1,54 +1,54 @@
-//! The congestion window, and what a transport tells its control.
+//! The congestion window, and the information that a transport passes to its control.
 
 use sojourn_units::Nanos;
 
-/// Upper bound of every window: 1 GiB, the greatest window that TCP can announce (RFC 7323).
+/// Upper limit of every window: 1 GiB, the greatest window that TCP can announce (RFC 7323).
 pub const MAX_WINDOW: u64 = 1 << 30;
 
-/// The congestion window, in bytes. The transport owns it; control and loss recovery move it.
+/// The congestion window in bytes. The transport owns it; the control and loss recovery change it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Window {
-    /// Bytes that may be in flight.
+    /// Congestion window: largest number of bytes in flight.
     pub cwnd: u64,
-    /// Below it, slow start.
+    /// Slow start threshold: slow start applies below it.
     pub ssthresh: u64,
-    /// Payload of a full segment.
+    /// Payload of a full segment in bytes.
     pub mss: u64,
 }
 
 impl Window {
-    /// The window of a new connection.
+    /// Returns the window of a new connection; `mss` is in bytes.
     pub fn new(mss: u64, initial_segments: u64) -> Self {
         let mss = mss.clamp(1, MAX_WINDOW / 4);
         let cwnd = mss.saturating_mul(initial_segments.max(1)).min(MAX_WINDOW);
         Self { cwnd, ssthresh: MAX_WINDOW, mss }
     }
 
-    /// Whether cwnd is still below ssthresh.
+    /// Returns whether cwnd is below ssthresh.
     #[inline]
     pub fn in_slow_start(&self) -> bool {
         self.cwnd < self.ssthresh
     }
 
-    /// Sets cwnd, within one segment and [`MAX_WINDOW`].
+    /// Sets cwnd, limited to one segment and [`MAX_WINDOW`].
     #[inline]
     pub fn set_cwnd(&mut self, cwnd: u64) {
         self.cwnd = cwnd.clamp(self.mss, MAX_WINDOW.max(self.mss));
     }
 
-    /// Adds to cwnd.
+    /// Increases cwnd.
     #[inline]
     pub fn grow(&mut self, bytes: u64) {
         self.set_cwnd(self.cwnd.saturating_add(bytes));
     }
 
-    /// cwnd in whole segments.
+    /// Returns cwnd in whole segments.
     #[inline]
     pub fn segments(&self) -> u64 {
         self.cwnd / self.mss
     }
 
-    /// The least ssthresh that RFC 5681 allows.
+    /// Returns the least ssthresh that RFC 5681 permits, in bytes.
     #[inline]
     pub fn floor(&self) -> u64 {
         2 * self.mss
@@ -58,55 +58,57 @@ impl Window {
 /// One delivery-rate sample (draft-cheng-iccrg-delivery-rate-estimation).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RateSample {
-    /// Bytes delivered over `interval`.
+    /// Bytes delivered in `interval`.
     pub delivered: u64,
-    /// The longer of the send and the acknowledgement interval; 0 if there is no sample.
+    /// The longer of the send interval and the acknowledgement interval, in nanoseconds; 0 without
+    /// a sample.
     pub interval: Nanos,
-    /// The delivery count when the newest acknowledged segment left.
+    /// Delivery count when the newest acknowledged segment was sent.
     pub prior_delivered: u64,
-    /// The delivery count now.
+    /// Present delivery count.
     pub total: u64,
-    /// Whether the sender ran out of data while the sample was taken.
+    /// Whether the sender ran out of data during the sample.
     pub app_limited: bool,
-    /// Bytes in flight when the newest acknowledged segment left, with it.
+    /// Bytes in flight when the newest acknowledged segment was sent, including this segment.
     pub in_flight: u64,
-    /// Bytes taken for lost since then.
+    /// Bytes considered lost since then.
     pub lost: u64,
 }
 
-/// A segment that was taken for lost.
+/// A segment that is considered lost.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Lost {
-    /// When that was.
+    /// Time of this decision.
     pub now: Nanos,
-    /// Its first byte.
+    /// First byte of the segment.
     pub seq: u64,
-    /// Its bytes.
+    /// Length of the segment in bytes.
     pub len: u64,
-    /// Bytes in flight when it left, with it.
+    /// Bytes in flight when it was sent, including this segment.
     pub in_flight: u64,
-    /// Bytes taken for lost since it left, with it.
+    /// Bytes considered lost since it was sent, including this segment.
     pub lost: u64,
     /// Bytes delivered so far.
     pub delivered: u64,
-    /// Whether the application limited the sender when it left.
+    /// Whether the application limited the sender when it was sent.
     pub app_limited: bool,
-    /// Whether the peer acknowledges selectively, so that several losses of a round trip are seen.
+    /// Whether the peer sends selective acknowledgements, so that several losses per round trip are
+    /// detected.
     pub selective: bool,
 }
 
-/// What an acknowledgement told the sender.
+/// Information from an acknowledgement.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Ack {
-    /// When it came.
+    /// Time of its arrival.
     pub now: Nanos,
     /// Bytes newly acknowledged cumulatively.
     pub acked: u64,
-    /// Bytes newly known to have arrived, cumulatively or selectively.
+    /// Bytes newly known to have arrived, by cumulative or selective acknowledgement.
     pub delivered: u64,
-    /// Bytes newly taken for lost.
+    /// Bytes newly considered lost.
     pub lost: u64,
-    /// Of the acknowledged bytes, those under an echo of congestion (ECE).
+    /// Acknowledged bytes under an echo of congestion (ECE).
     pub marked: u64,
     /// First byte not acknowledged.
     pub una: u64,
@@ -114,38 +116,39 @@ pub struct Ack {
     pub nxt: u64,
     /// Bytes in flight before the acknowledgement.
     pub prior_in_flight: u64,
-    /// Bytes in flight now.
+    /// Bytes in flight after the acknowledgement.
     pub in_flight: u64,
-    /// The newest round-trip time, 0 if this acknowledgement gives none.
+    /// Latest round-trip time in nanoseconds; 0 if this acknowledgement has no sample.
     pub rtt: Nanos,
-    /// The smoothed round-trip time, 0 if there is none.
+    /// Smoothed round-trip time in nanoseconds; 0 without one.
     pub srtt: Nanos,
-    /// The least round-trip time seen, 0 if there is none.
+    /// Least observed round-trip time in nanoseconds; 0 without one.
     pub min_rtt: Nanos,
-    /// Whether the transport's state lets the window grow (no loss is being repaired).
+    /// Whether the transport's state permits growth of the window (no loss recovery).
     pub may_grow: bool,
     /// Whether the window, not the application or the receiver, limited the sender (RFC 7661).
     pub cwnd_limited: bool,
-    /// Whether the transport is repairing losses it found by acknowledgements.
+    /// Whether the transport is recovering from losses detected by acknowledgements.
     pub in_recovery: bool,
-    /// Whether the sender has nothing left that it could send.
+    /// Whether the sender has no more data to send.
     pub app_limited: bool,
-    /// The earliest departure of the next segment, if segments are paced; else 0.
+    /// Earliest departure of the next segment if segments are paced; otherwise 0.
     pub departure: Nanos,
     /// Whether segments are spread over the round-trip time.
     pub paced: bool,
-    /// The delivery rate, for controls that ask for it.
+    /// Delivery rate, for controls that request it.
     pub rate: RateSample,
 }
 
-/// How much may leave at once, after Linux's `tcp_tso_autosize`.
+/// Size of super-packets, after Linux's `tcp_tso_autosize`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SuperPacket {
-    /// It lasts 2^-shift seconds at the present rate (`sk_pacing_shift`).
+    /// Negative binary logarithm of the duration: a super-packet lasts 2^-shift seconds at the
+    /// present rate (`sk_pacing_shift`).
     pub shift: u32,
-    /// Segments of the smallest (`net.ipv4.tcp_min_tso_segs`).
+    /// Least number of segments (`net.ipv4.tcp_min_tso_segs`).
     pub least: u64,
-    /// Whether it is larger on short paths (`net.ipv4.tcp_tso_rtt_log`).
+    /// Whether super-packets are larger on short paths (`net.ipv4.tcp_tso_rtt_log`).
     pub larger_nearby: bool,
 }
 
@@ -155,13 +158,13 @@ impl Default for SuperPacket {
     }
 }
 
-/// Why the window is to be reduced.
+/// Cause of a reduction of the window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cause {
-    /// A loss found by acknowledgements.
+    /// Loss detected by acknowledgements.
     Loss,
-    /// An echo of congestion experienced.
+    /// Echo of congestion experienced.
     Ecn,
-    /// The retransmission timer.
+    /// Expiry of the retransmission timer.
     Timeout,
 }

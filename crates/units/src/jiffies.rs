@@ -27,7 +27,7 @@ pub fn start(jiffy: u64, hz: u32) -> Nanos {
     }
 }
 
-/// Ticks that last at least `delay`.
+/// Returns the least number of ticks that last at least `delay` nanoseconds.
 #[inline]
 fn ticks(delay: Nanos, hz: u32) -> u64 {
     match tick(hz) {

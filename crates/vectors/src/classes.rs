@@ -1,5 +1,5 @@
-//! Classful disciplines in a recording: their classes as the commands of `tc` that made them, and the kernel's
-//! numbers.
+//! Classful disciplines in a recording: their classes as the commands of `tc` that created them,
+//! and the kernel's numbers.
 
 use crate::read::{self, Json, Object};
 use crate::report::Outcome;
@@ -14,14 +14,15 @@ type Result<T> = std::result::Result<T, Outcome>;
 /// Disciplines with classes.
 pub const NAMES: [&str; 5] = ["prio", "drr", "ets", "htb", "hfsc"];
 
-/// The numbers of a discipline with classes, as a change states them.
+/// Returns the numbers of a discipline with classes as a change states them, without those of
+/// leaves.
 pub fn without_leaves(numbers: &Json) -> Json {
     let mut numbers = numbers.clone();
     _ = numbers.as_object_mut().and_then(|numbers| numbers.remove("leaf_limit"));
     numbers
 }
 
-/// A whole description: the discipline's own words, and what the header says of its classes.
+/// Returns a complete description: the discipline's own words, and the header's classes.
 pub fn description(head: &Object, words: &str) -> Result<String> {
     let params = read::map(1, "params", read::field(1, head, "params")?)?;
     let limit = read::number(1, params, "leaf_limit", u32::MAX.into())?;
@@ -35,7 +36,7 @@ pub fn description(head: &Object, words: &str) -> Result<String> {
     Ok(text)
 }
 
-/// The change that a row's command makes: of a class, or of the discipline itself.
+/// Returns the change of a row's command: of a class, or of the discipline itself.
 pub fn change(name: &str, command: &str) -> String {
     match command.split_whitespace().next() {
         Some("class") => format!("{name} ; {command}"),
@@ -43,7 +44,7 @@ pub fn change(name: &str, command: &str) -> String {
     }
 }
 
-/// The parameters, as the recordings number them.
+/// Returns the parameters as recordings represent them; `None` for disciplines without classes.
 pub fn numbers(params: &Params) -> Option<Json> {
     Some(match params {
         Params::Prio(p) => {
@@ -67,7 +68,7 @@ fn quanta(params: &ets::Params) -> Vec<u32> {
     (0..params.bands).map(|band| params.quantum(band.into())).collect()
 }
 
-/// Compares the header's classes with ours.
+/// Compares the header's classes with the computed ones.
 pub fn compare(head: &Object, params: &Params) -> Result<()> {
     let empty = Json::Object(Object::new());
     let recorded = read::map(1, "classes", head.get("classes").unwrap_or(&empty))?;
@@ -85,7 +86,7 @@ pub fn compare(head: &Object, params: &Params) -> Result<()> {
     Ok(())
 }
 
-/// Compares what a change of a class says of it.
+/// Compares the numbers that a change of a class states.
 pub fn compare_class(line: usize, row: &Object, params: &Params) -> Result<()> {
     let id = read::number(line, row, "class", u16::MAX.into())? as u16;
     let recorded = read::field(line, row, "p")?;
@@ -146,7 +147,7 @@ fn hfsc_class(params: &hfsc::Params, id: u16) -> Option<Json> {
     }))
 }
 
-/// Classes below a class, one in another, at most.
+/// Returns the largest depth of nested classes below a class.
 fn height(params: &hfsc::Params, id: u16) -> usize {
     let below = params.tree.classes.iter().filter(|class| class.parent == id);
     below.map(|class| 1 + height(params, class.id)).max().unwrap_or(0)

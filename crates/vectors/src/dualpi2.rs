@@ -1,11 +1,11 @@
-//! DualPI2 in a recording: options that were made by hand, by the names of the kernel's attributes, and the
+//! DualPI2 in a recording: options set by hand, with the names of the kernel's attributes, and the
 //! kernel's numbers.
 
 use crate::read::Json;
 use serde_json::json;
 use sojourn_queue::dualpi2::{Params, Step};
 
-/// The kernel's attributes in our words. A word that is none is left as it is.
+/// Translates the kernel's attributes into this project's words. Unknown words stay unchanged.
 pub fn words(attributes: &[&str]) -> Vec<String> {
     let mut words = Vec::new();
     let mut rest = attributes.iter();
@@ -36,7 +36,7 @@ pub fn words(attributes: &[&str]) -> Vec<String> {
     words
 }
 
-/// The parameters, as the recordings number them.
+/// Returns the parameters as recordings represent them.
 pub fn numbers(params: &Params) -> Json {
     let law = params.pi.law();
     let (step, in_packets) = match params.step {

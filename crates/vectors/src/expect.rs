@@ -1,4 +1,4 @@
-//! What a recording says of a whole queue after each operation, and whether the queue agrees.
+//! Comparison of a complete queue with a recording after each operation.
 
 use crate::frame::{Frame, Lost};
 use crate::known::{self, Fields, Known};
@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 
 type Result<T> = std::result::Result<T, Outcome>;
 
-/// Counters that `w` leaves out.
+/// Counters that `w` omits.
 const PLAIN: &[&str] = &[
     "qlen",
     "backlog",
@@ -32,7 +32,7 @@ const PLAIN: &[&str] = &[
 /// Counters by name.
 pub type Counts = BTreeMap<&'static str, u64>;
 
-/// The counters as they are.
+/// Returns the present counters.
 pub fn counts(queue: &Queue<Frame>) -> Counts {
     let mut counts = Counts::new();
     queue.counters(&mut |name, value| _ = counts.insert(name, value));
@@ -47,7 +47,7 @@ fn flow_state(queue: &Queue<Frame>, flow: usize) -> Fields<'static> {
     known::fields(|visit| queue.flow_state(flow, visit))
 }
 
-/// The scheduling lists that recordings of a discipline have.
+/// Returns the names of the scheduling lists in recordings of a discipline.
 fn lists(discipline: &str, params: &Params) -> Vec<String> {
     match params {
         Params::Drr(_) | Params::Ets(_) => vec!["active".to_owned()],
@@ -63,17 +63,17 @@ fn lists(discipline: &str, params: &Params) -> Vec<String> {
     }
 }
 
-/// What an operation did, beside what can be read of the queue.
+/// Effects of an operation, apart from the state of the queue.
 pub struct Done<'a> {
-    /// The counters before it.
+    /// Counters before the operation.
     pub before: &'a Counts,
-    /// What it dropped and marked.
+    /// Packets that it dropped and marked.
     pub lost: &'a Lost,
-    /// When it asked to be called again.
+    /// Requested time of the next call, in nanoseconds.
     pub wake: Option<Nanos>,
 }
 
-/// What is recorded so far.
+/// Recorded state so far.
 pub struct Expected {
     counters: Vec<String>,
     state: Known,
@@ -121,7 +121,7 @@ impl Expected {
             None => Vec::new(),
             Some(_) => read::names(1, head, "flow_state")?,
         };
-        // Left out are the first buckets, all of whose fields are 0.
+        // If `f` is omitted, the first buckets are watched, and all their fields are 0.
         let zeros = names.iter().map(|name| (name.clone(), Json::from(0))).collect();
         let flows = match init.get("f") {
             None => (0..watched).map(|flow| Ok((flow, &zeros))).collect::<Result<Vec<_>>>()?,
@@ -154,7 +154,7 @@ impl Expected {
         Ok(())
     }
 
-    /// Watches a deleted class no more, unless the row says what is left of it.
+    /// Stops watching a deleted class, unless the row states its remaining state.
     pub fn forget(&mut self, row: &Object) {
         let Some(class) = row.get("class").and_then(Json::as_u64) else { return };
         if row.get("f").and_then(|flows| flows.get(class.to_string())).is_none() {
@@ -162,7 +162,7 @@ impl Expected {
         }
     }
 
-    /// Compares what every operation may result in.
+    /// Compares the results that every operation can have.
     pub fn row(
         &mut self,
         line: usize,
@@ -286,7 +286,7 @@ impl Expected {
     }
 }
 
-/// Compares what an operation dropped and marked.
+/// Compares the packets that an operation dropped and marked.
 pub fn compare_lost(line: usize, row: &Object, lost: &Lost) -> Result<()> {
     for (key, what, found) in
         [("x", "packets dropped", &lost.dropped), ("m", "packets marked", &lost.marked)]
@@ -317,10 +317,10 @@ pub fn compare_backlog(line: usize, row: &Object, packets: u64, bytes: u64) -> R
     Ok(())
 }
 
-/// The return code for a packet that was dropped, and is reported to the sender's host as sent.
+/// Return code for a packet that was dropped, but is reported to the sender's host as sent.
 const BYPASS: u64 = 0x2_0000;
 
-/// Compares what an operation told its caller.
+/// Compares the return code of an operation.
 pub fn compare_return(line: usize, row: &Object, given: Return, queued: bool) -> Result<()> {
     let recorded = match row.get("ret") {
         None => 0,

@@ -1,4 +1,4 @@
-//! FQ in a recording: options that were made by hand, the kernel's numbers, and the sockets of packets.
+//! FQ in a recording: options set by hand, the kernel's numbers, and the sockets of packets.
 
 use crate::read::Json;
 use crate::report::Outcome;
@@ -6,13 +6,14 @@ use serde_json::json;
 use sojourn_queue::SocketKind;
 use sojourn_queue::fq::{Beyond, Params};
 
-/// What was added by hand after `tc`'s options, in our words: `weights (1, 2, 3)` without its punctuation.
+/// Returns the options added by hand after `tc`'s options, in this project's words: `weights (1, 2,
+/// 3)` without its punctuation.
 pub fn by_hand(text: &str) -> String {
     let (_, added) = text.split_once("# by hand:").unwrap_or_default();
     added.replace(['(', ')', '[', ']', ','], " ")
 }
 
-/// The parameters, as the recordings number them.
+/// Returns the parameters as recordings represent them.
 pub fn numbers(params: &Params) -> Json {
     let law = params.law();
     let maxrate = if law.maxrate == u64::MAX { json!(-1) } else { json!(law.maxrate) };
@@ -27,7 +28,7 @@ pub fn numbers(params: &Params) -> Json {
     })
 }
 
-/// What a socket is.
+/// Returns the kind of a socket.
 pub fn kind(line: usize, number: u64) -> Result<SocketKind, Outcome> {
     match number {
         0 => Ok(SocketKind::Stream),

@@ -1,4 +1,4 @@
-//! Recorded packets, and a sink that keeps their numbers.
+//! Recorded packets, and a sink that records their numbers.
 
 use crate::fq;
 use crate::read::{self, Json, Object};
@@ -15,27 +15,27 @@ type Result<T> = std::result::Result<T, Outcome>;
 /// A recorded packet.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Frame {
-    /// Its number in the recording.
+    /// Number in the recording.
     pub id: u64,
-    /// Bytes.
+    /// Length in bytes.
     pub len: u32,
-    /// Memory charged for it.
+    /// Charged memory in bytes.
     pub truesize: u32,
-    /// The flow's hash.
+    /// Hash of the flow.
     pub hash: u32,
     /// Source and destination host.
     pub hosts: (u32, u32),
-    /// The class that it names itself.
+    /// Class that the packet names itself.
     pub class: Option<u16>,
     /// Priority.
     pub priority: u32,
-    /// Its socket and departure time.
+    /// Socket and departure time.
     pub sender: Sender,
-    /// Code point.
+    /// DSCP.
     pub dscp: u8,
     /// ECN field.
     pub ecn: Ecn,
-    /// Its TCP header.
+    /// TCP header.
     pub tcp: Option<TcpView>,
 }
 
@@ -85,25 +85,25 @@ impl Packet for Frame {
     }
 }
 
-/// What an operation dropped and marked, and the rates of the sockets known so far.
+/// Packets that an operation dropped and marked, and the known rates of sockets.
 #[derive(Debug, Default)]
 pub struct Lost {
-    /// The packets dropped, by number, in their order.
+    /// Numbers of dropped packets, in order.
     pub dropped: Vec<u64>,
-    /// The packets marked.
+    /// Numbers of marked packets, in order.
     pub marked: Vec<u64>,
-    /// The present rate of each socket: that of its latest packet.
+    /// Present rate of each socket: that of its latest packet.
     rates: BTreeMap<u32, Option<u64>>,
 }
 
 impl Lost {
-    /// Forgets what was dropped and marked.
+    /// Clears the lists of dropped and marked packets.
     pub fn clear(&mut self) {
         self.dropped.clear();
         self.marked.clear();
     }
 
-    /// Takes note of a packet that arrives.
+    /// Records the socket of an arriving packet.
     pub fn arrives(&mut self, frame: &Frame) {
         if let Some(socket) = frame.sender.socket {
             self.rates.insert(socket.number, socket.rate);
@@ -142,7 +142,7 @@ impl Sink<Frame> for Lost {
     }
 }
 
-/// The ECN field.
+/// Parses the ECN field.
 pub fn ecn(line: usize, value: &Json) -> Result<Ecn> {
     Ok(match read::unsigned(line, "ecn", value, 3)? {
         0 => Ecn::NotEct,
@@ -152,7 +152,8 @@ pub fn ecn(line: usize, value: &Json) -> Result<Ecn> {
     })
 }
 
-/// The class that a packet names: its minor number, -1 for the discipline itself, 0 for none.
+/// Parses the class that a packet names: its minor number, -1 for the discipline itself, 0 for
+/// none.
 fn class(line: usize, value: &Json) -> Result<Option<u16>> {
     Ok(match read::integer(line, "class", value)? {
         -1 => Some(0),
@@ -164,7 +165,7 @@ fn class(line: usize, value: &Json) -> Result<Option<u16>> {
     })
 }
 
-/// A rate in bytes a second; -1 is none.
+/// Parses a rate in bytes per second; -1 means no rate.
 fn rate(line: usize, value: &Json) -> Result<Option<u64>> {
     if read::integer(line, "rate", value)? == -1 {
         return Ok(None);
@@ -172,7 +173,7 @@ fn rate(line: usize, value: &Json) -> Result<Option<u64>> {
     read::unsigned(line, "rate", value, u64::MAX).map(Some)
 }
 
-/// A TCP header.
+/// Parses a TCP header.
 fn tcp(line: usize, value: &Json) -> Result<TcpView> {
     let header = read::map(line, "tcp", value)?;
     let keys = ["sport", "dport", "ack", "flags", "sack", "ts", "payload"];
@@ -208,10 +209,10 @@ const COLUMNS: &[&str] = &[
     "prio", "sk", "kind", "rate", "skhash", "tstamp",
 ];
 
-/// What the cells of an arrival are.
+/// Columns of an arrival.
 pub struct Columns {
     names: Vec<String>,
-    /// Buckets of a discipline that keeps several queues.
+    /// Number of buckets, for a discipline with several queues.
     buckets: Option<u32>,
     last_id: Option<u64>,
 }
@@ -243,7 +244,7 @@ impl Columns {
         Ok(Self { names, buckets, last_id: None })
     }
 
-    /// Reads an arrival: when, and what.
+    /// Parses an arrival: its time in nanoseconds, and its packet.
     pub fn frame(&mut self, line: usize, value: &Json) -> Result<(Nanos, Frame)> {
         let cells = read::array(line, "e", value)?;
         if cells.len() != self.names.len() {
@@ -301,7 +302,7 @@ impl Columns {
             frame.truesize = frame.len;
         }
         if let Some(buckets) = self.buckets {
-            // `flow` is the bucket itself: a hash that falls into it.
+            // `flow` is the bucket itself: choose a hash that falls into it.
             let flows = u64::from(buckets);
             if flow >= flows {
                 let why = format!("flow {flow} of {flows} buckets");

@@ -1,4 +1,5 @@
-//! The header: whether `tc`'s text gives the recorded parameters, and the queue made of them.
+//! The header: a check that `tc`'s text gives the recorded parameters, and the queue with these
+//! parameters.
 
 use crate::frame::Frame;
 use crate::read::{self, Json, Object};
@@ -12,7 +13,7 @@ use sojourn_units::declare::Choices;
 
 type Result<T> = std::result::Result<T, Outcome>;
 
-/// Checks the unit of time and gives the time of creation.
+/// Checks the unit of time, and returns the time of creation in nanoseconds.
 pub fn clock(head: &Object) -> Result<Nanos> {
     let unit = read::text(1, head, "time_unit")?;
     if unit != "ns" {
@@ -25,7 +26,7 @@ pub fn clock(head: &Object) -> Result<Nanos> {
     Ok(t0)
 }
 
-/// The device that the scenario ran on.
+/// Returns the device of the scenario.
 pub fn device(head: &Object) -> Result<Device> {
     let hz = read::number(1, head, "hz", 1_000_000)? as u32;
     let psched_mtu = read::number(1, head, "psched_mtu", 1 << 24)? as u32;
@@ -35,17 +36,18 @@ pub fn device(head: &Object) -> Result<Device> {
     Ok(Device { psched_mtu, hz, rate: None })
 }
 
-/// The discipline's parameters and the numbers that go with them.
+/// Parameters of the discipline, and its queue.
 pub struct Made {
-    /// What the text says.
+    /// Parameters from the text.
     pub params: Params,
     /// The queue.
     pub queue: Queue<Frame>,
 }
 
-/// Builds the queue. Where `tc` says all, its text must give `params`; where it is missing or was
-/// followed by changes by hand (`#`), `params` alone count, and must be consistent. The words of a
-/// `dualpi2` by hand are the kernel's attributes, and say all, as those of an `fq` do; a `tbf` by hand lacks the attributes of its depths in bytes.
+/// Builds the queue. If `tc` states all parameters, its text must give `params`. If the text is
+/// missing, or was followed by changes by hand (`#`), only `params` count, and must be consistent.
+/// Exceptions: for a `dualpi2` by hand the words are the kernel's attributes, which state all
+/// parameters, as do those of an `fq`; a `tbf` by hand lacks the attributes of its depths in bytes.
 pub fn make(head: &Object, discipline: &str, device: &Device, t0: Nanos) -> Result<Made> {
     let recorded = read::map(1, "params", read::field(1, head, "params")?)?;
     let tc = match head.get("tc") {
@@ -81,7 +83,7 @@ pub fn make(head: &Object, discipline: &str, device: &Device, t0: Nanos) -> Resu
     by_hand(discipline, recorded, stated.as_ref(), linux, device, t0)
 }
 
-/// The version of Linux that was recorded; none where the header names no release.
+/// Returns the recorded version of Linux; `None` if the header has no release.
 pub fn linux(head: &Object) -> Result<Option<Linux>> {
     match head.get("kernel") {
         None => Ok(None),
@@ -90,7 +92,7 @@ pub fn linux(head: &Object) -> Result<Option<Linux>> {
     }
 }
 
-/// A description with the version of Linux that decides so, where that makes a difference.
+/// Adds the version of Linux to a description, if the discipline depends on it.
 fn dated(words: String, linux: Option<Linux>) -> String {
     let name = words.split(' ').next().unwrap_or("");
     let has_versions = || {
@@ -103,11 +105,11 @@ fn dated(words: String, linux: Option<Linux>) -> String {
     }
 }
 
-/// Whether recordings of a queue stand under `discipline`.
+/// Returns whether recordings name the discipline of `params` `discipline`.
 fn is_called(params: &Params, discipline: &str) -> bool {
     match params {
         Params::Fifo(_) => discipline == "fifo",
-        // Of a CAKE with one queue only COBALT is left.
+        // A CAKE with only one queue is equivalent to COBALT.
         Params::Cake(cake) if discipline == "cobalt_queue" => {
             (cake.bandwidth, cake.diffserv, cake.isolation)
                 == (None, Diffserv::Besteffort, Isolation::Flowblind)
@@ -116,14 +118,14 @@ fn is_called(params: &Params, discipline: &str) -> bool {
     }
 }
 
-/// Names without their order.
+/// Returns the names in a fixed order.
 fn set(value: &Json) -> Option<Vec<&str>> {
     let mut names = value.as_array()?.iter().map(Json::as_str).collect::<Option<Vec<_>>>()?;
     names.sort_unstable();
     Some(names)
 }
 
-/// Compares recorded parameters with ours, both ways.
+/// Compares recorded parameters with the computed ones, in both directions.
 pub fn same(line: usize, recorded: &Object, ours: &Json) -> Result<()> {
     let empty = Object::new();
     let ours = ours.as_object().unwrap_or(&empty);
@@ -143,10 +145,10 @@ pub fn same(line: usize, recorded: &Object, ours: &Json) -> Result<()> {
     }
 }
 
-/// Fields that recordings do not have: they say the same elsewhere.
+/// Fields that recordings do not have: they state the same elsewhere.
 const ELSEWHERE: [&str; 4] = ["name", "unit", "hz", "linux"];
 
-/// Parameters as the recordings number them.
+/// Returns the parameters as recordings represent them.
 pub fn numbers(params: &Params) -> Json {
     if let Some(numbers) = classes::numbers(params) {
         return numbers;
@@ -173,7 +175,7 @@ pub fn numbers(params: &Params) -> Json {
     }
 }
 
-/// Parameters by the names of their fields.
+/// Returns the parameters by the names of their fields.
 fn fields(params: &Params) -> Object {
     match serde_json::to_value(params) {
         Ok(Json::Object(fields)) => fields,
@@ -198,7 +200,7 @@ fn cake_numbers(params: &cake::Params) -> Json {
     })
 }
 
-/// A queue from the recorded numbers alone.
+/// Builds a queue only from the recorded numbers.
 fn by_hand(
     discipline: &str,
     recorded: &Object,
@@ -237,7 +239,7 @@ fn by_hand(
         },
     };
     same(1, recorded, &ours)?;
-    // Of a `tbf` the `mtu` is the depth of a bucket.
+    // For a `tbf`, `mtu` is the depth of a bucket.
     let is_tbf = discipline == "tbf";
     if !is_tbf && device.psched_mtu.min(1 << 20) != recorded_mtu(recorded, device) {
         return Err(Outcome::malformed(1, "`mtu` is not the device's"));
@@ -252,7 +254,7 @@ fn recorded_mtu(recorded: &Object, device: &Device) -> u32 {
         .map_or(device.psched_mtu.min(1 << 20), |mtu| mtu.min(1 << 20) as u32)
 }
 
-/// The discipline of `params` with the recorded numbers in its fields.
+/// Returns the discipline of `params` with the recorded numbers in its fields.
 fn from_numbers(params: &Params, recorded: &Object) -> Result<Params> {
     let mut fields = fields(params);
     for (key, value) in &mut fields {

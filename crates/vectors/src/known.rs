@@ -1,4 +1,4 @@
-//! A recorded state: rows tell what changed, and all of it is compared.
+//! A recorded state: rows state changes, and the complete state is compared.
 
 use crate::read::{self, Json, Object};
 use crate::report::Outcome;
@@ -7,19 +7,19 @@ use std::fmt::Display;
 
 type Result<T> = std::result::Result<T, Outcome>;
 
-/// A state as it is, by the kernel's names.
+/// Present state, by the kernel's names.
 pub type Fields<'a> = BTreeMap<&'a str, i128>;
-/// A state as the recording has it.
+/// Recorded state.
 pub type Known = BTreeMap<String, i128>;
 
-/// What `visit` tells of a state.
+/// Returns the state that `visit` reports.
 pub fn fields(visit: impl FnOnce(&mut dyn FnMut(&'static str, i128))) -> Fields<'static> {
     let mut fields = Fields::new();
     visit(&mut |name, value| _ = fields.insert(name, value));
     fields
 }
 
-/// Compares the state after creation; `known` is what is known from then on.
+/// Compares the state after creation; `known` is the recorded state from then on.
 pub fn begin(
     line: usize,
     what: impl Display + Copy,
@@ -47,8 +47,8 @@ fn unknown(line: usize, what: impl Display, name: &str) -> Outcome {
     Outcome::malformed(line, format!("unknown field `{name}` of {what}"))
 }
 
-/// Brings `known` up to date by the fields that changed, and compares all of it. A row that states a
-/// field as it was is not the row of an operation that changed it.
+/// Updates `known` with the changed fields, and compares the complete state. A row that states an
+/// unchanged field is an error.
 pub fn compare(
     line: usize,
     what: impl Display + Copy,

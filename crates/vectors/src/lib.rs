@@ -1,11 +1,12 @@
-//! Replays recorded decisions of queue disciplines.
+//! Replay of recorded decisions of queue disciplines.
 //!
 //! [`replay`] reads one scenario in the format `aqm-vectors/1` (JSON lines: a header, one row per
-//! operation, an `end` row), drives the same [`sojourn_queue::Queue`] that the simulator drives, and compares
-//! everything that a row says: verdicts, drops and marks in their order, draws and their widths, counters, the
-//! backlog, and the whole internal state, whether the row says it changed or says nothing of it.
+//! operation, an `end` row) and applies the operations to the same [`sojourn_queue::Queue`] that
+//! the simulator uses. It compares everything that a row states: verdicts, drops and marks in
+//! order, draws and their widths, counters, and the backlog. It also compares the complete internal
+//! state, both changed and unchanged fields.
 //!
-//! Nothing is read from disk here; a scenario is a text.
+//! This crate reads no files; a scenario is a text.
 
 #![allow(clippy::doc_markdown, reason = "CoDel and its like are names, not code")]
 
@@ -31,14 +32,14 @@ pub use report::{Outcome, Report, Timers};
 
 use read::Json;
 
-/// Replays one scenario. `name` is what the report calls it if the text has no name of its own.
+/// Replays one scenario. `name` is its name in the report if the text has no name.
 ///
-/// It never panics: what cannot be read is [`Outcome::Malformed`].
+/// It never panics: an unreadable text gives [`Outcome::Malformed`].
 pub fn replay(name: &str, text: &str) -> Report {
     replay_any(name, text, None)
 }
 
-/// Replays one scenario through a policy from outside.
+/// Replays one scenario through an external policy.
 pub fn replay_own(name: &str, text: &str, own: &mut dyn Own) -> Report {
     replay_any(name, text, Some(own))
 }
@@ -59,7 +60,7 @@ fn replay_any(name: &str, text: &str, own: Option<&mut dyn Own>) -> Report {
 }
 
 fn run(text: &str, own: Option<&mut dyn Own>, report: &mut Report) -> Result<(), Outcome> {
-    // Empty lines at the end say nothing.
+    // Empty lines at the end are ignored.
     let mut lines = text.trim_end().lines().enumerate().map(|(index, line)| (index + 1, line));
     let (_, first) = lines.next().ok_or_else(|| Outcome::malformed(1, "the text is empty"))?;
     let head = read::object(1, first)?;

@@ -1,5 +1,5 @@
-//! Replaying a scenario through a policy from outside: verdicts, drops, marks, draws and the backlog are
-//! compared, and of the state what the policy tells.
+//! Replay of a scenario through an external policy: compares verdicts, drops, marks, draws, the
+//! backlog, and the part of the state that the policy exposes.
 
 use crate::frame::{Columns, Frame, Lost};
 use crate::header;
@@ -16,19 +16,20 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 type Result<T> = std::result::Result<T, Outcome>;
 
-/// A policy as a recording is replayed through it.
+/// An external policy for a replay.
 pub trait Own {
-    /// The parameters for `tc`'s words without the discipline's name; a second call is a change.
+    /// Returns the parameters for `tc`'s words without the discipline's name; further calls are
+    /// changes.
     ///
     /// # Errors
-    /// What is wrong with them.
+    /// Words that are not valid.
     fn params(&mut self, words: &str, mtu: u32) -> std::result::Result<external::Params, String>;
 
-    /// What the policy's code did wrong since the last call, if anything.
+    /// Returns the fault of the policy's code since the last call, if any.
     fn fault(&mut self) -> Option<String>;
 }
 
-/// Makes policies that draw from the recording.
+/// Factory of policies that draw from the recording.
 struct Recording {
     inner: Arc<dyn external::Factory>,
     draws: Arc<Mutex<Recorded>>,
@@ -80,7 +81,7 @@ pub(crate) fn play<'a>(
     Err(Outcome::malformed(last, "the row `end` is missing"))
 }
 
-/// `tc`'s words without the discipline's name.
+/// Returns `tc`'s words without the discipline's name.
 fn words(text: &str) -> String {
     text.split_whitespace().skip(1).collect::<Vec<_>>().join(" ")
 }
@@ -161,7 +162,7 @@ impl<'a> Player<'a> {
         self.draws.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Compares what the policy tells of its state, where the recording has it.
+    /// Compares the state that the policy exposes with the fields that the recording has.
     fn compare_state(&mut self, line: usize, row: &Object) -> Result<()> {
         if let Some(changed) = row.get("s") {
             for (name, value) in read::map(line, "s", changed)? {

@@ -1,4 +1,4 @@
-//! Replaying a scenario of a whole queue.
+//! Replay of a scenario of a complete queue.
 
 use crate::expect::{self, Done, Expected, compare_return};
 use crate::frame::{Columns, Frame, Lost};
@@ -33,14 +33,14 @@ const HEADER: &[&str] = &[
     "classes",
     "tc_classes",
 ];
-/// What a row may be.
+/// Operations of a row.
 pub(crate) const OPERATIONS: &[&str] = &["e", "d", "u", "c"];
 const ROW: &[&str] = &[
     "e", "d", "u", "c", "tc", "params", "p", "v", "ret", "x", "m", "r", "h", "w", "wd", "q", "s",
     "f", "L", "class", "gc",
 ];
 
-/// What stands in a row of `c` alone.
+/// Members that only a row of `c` may have.
 const CHANGE: &[&str] = &["tc", "params", "p", "class"];
 
 struct Player {
@@ -51,9 +51,9 @@ struct Player {
     columns: Columns,
     expected: Expected,
     now: Nanos,
-    /// Whether each change states the parameters that it results in: older recordings have the command alone.
+    /// Whether each change states the resulting parameters: older recordings have only the command.
     states_changes: bool,
-    /// When the periodic task's timer was set.
+    /// Time at which the periodic task's timer was set.
     armed: Nanos,
 }
 
@@ -184,7 +184,7 @@ impl Player {
             let why = format!("`u`, but this `{}` has no periodic task", self.discipline);
             return Err(Outcome::malformed(line, why));
         };
-        // Recordings fire timers at the tick asked for, the kernel's timer wheel after it.
+        // Recordings fire timers at the requested tick; the kernel's timer wheel fires after it.
         let tick = jiffies::at(self.now, self.device.hz);
         let span = tick.saturating_sub(jiffies::at(self.armed, self.device.hz));
         let fires = jiffies::start(jiffies::fires(tick, span), self.device.hz);

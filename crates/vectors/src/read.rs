@@ -1,4 +1,4 @@
-//! Reading rows: every access says on which line it failed.
+//! Readers of rows: every error states its line.
 
 use crate::report::Outcome;
 pub use serde_json::Value as Json;
@@ -11,19 +11,19 @@ type Result<T> = std::result::Result<T, Outcome>;
 
 /// Parses one line.
 pub fn object(line: usize, text: &str) -> Result<Object> {
-    // An object with the same key twice would hide one of them.
+    // An object with a repeated key would hide one of the values.
     match serde_json::from_str::<Unique>(text) {
         Ok(Unique(object)) => Ok(object),
         Err(_) if text.trim().is_empty() => Err(Outcome::malformed(line, "an empty line")),
         Err(error) => {
-            // The parser sees one line and calls it the first.
+            // The parser receives a single line and calls it line 1.
             let why = error.to_string().replace(" at line 1 column ", ", at column ");
             Err(Outcome::malformed(line, why))
         }
     }
 }
 
-/// An object whose keys are all different, at every depth.
+/// An object without repeated keys at any depth.
 struct Unique(Object);
 
 impl<'de> serde::Deserialize<'de> for Unique {
@@ -97,7 +97,7 @@ impl<'de> serde::Deserialize<'de> for UniqueValue {
     }
 }
 
-/// The value under `key`.
+/// Returns the value of `key`.
 pub fn field<'a>(line: usize, object: &'a Object, key: &str) -> Result<&'a Json> {
     object.get(key).ok_or_else(|| Outcome::malformed(line, format!("`{key}` is missing")))
 }
@@ -108,7 +108,7 @@ fn wrong<T>(line: usize, what: &str, needed: &str, found: &Json) -> Result<T> {
     Err(Outcome::malformed(line, text))
 }
 
-/// `value` as an integer; a decimal string counts as one.
+/// Returns `value` as an integer; a decimal string counts as one.
 pub fn integer(line: usize, what: &str, value: &Json) -> Result<i128> {
     let number = match value {
         Json::Number(n) => n.as_u64().map(i128::from).or_else(|| n.as_i64().map(i128::from)),
@@ -118,7 +118,7 @@ pub fn integer(line: usize, what: &str, value: &Json) -> Result<i128> {
     number.map_or_else(|| wrong(line, what, "a whole number", value), Ok)
 }
 
-/// `value` as an unsigned number of at most `max`.
+/// Returns `value` as an unsigned integer of at most `max`.
 pub fn unsigned(line: usize, what: &str, value: &Json, max: u64) -> Result<u64> {
     match value.as_u64() {
         Some(number) if number <= max => Ok(number),
@@ -126,12 +126,12 @@ pub fn unsigned(line: usize, what: &str, value: &Json, max: u64) -> Result<u64> 
     }
 }
 
-/// The unsigned number under `key`.
+/// Returns the unsigned integer of `key`.
 pub fn number(line: usize, object: &Object, key: &str, max: u64) -> Result<u64> {
     unsigned(line, key, field(line, object, key)?, max)
 }
 
-/// The text under `key`.
+/// Returns the text of `key`.
 pub fn text<'a>(line: usize, object: &'a Object, key: &str) -> Result<&'a str> {
     match field(line, object, key)? {
         Json::String(text) => Ok(text),
@@ -139,7 +139,7 @@ pub fn text<'a>(line: usize, object: &'a Object, key: &str) -> Result<&'a str> {
     }
 }
 
-/// `value` as an array.
+/// Returns `value` as an array.
 pub fn array<'a>(line: usize, what: &str, value: &'a Json) -> Result<&'a [Json]> {
     match value {
         Json::Array(items) => Ok(items),
@@ -147,7 +147,7 @@ pub fn array<'a>(line: usize, what: &str, value: &'a Json) -> Result<&'a [Json]>
     }
 }
 
-/// `value` as an object.
+/// Returns `value` as an object.
 pub fn map<'a>(line: usize, what: &str, value: &'a Json) -> Result<&'a Object> {
     match value {
         Json::Object(object) => Ok(object),
@@ -155,8 +155,8 @@ pub fn map<'a>(line: usize, what: &str, value: &'a Json) -> Result<&'a Object> {
     }
 }
 
-/// The array under `key`, empty if it is not there; one that is there must not be empty, for results
-/// are left out when they are.
+/// Returns the array of `key`; empty without the key. An existing array must not be empty, since
+/// recordings omit empty results.
 pub fn results<'a>(line: usize, row: &'a Object, key: &str) -> Result<&'a [Json]> {
     match row.get(key) {
         None => Ok(&[]),
@@ -170,7 +170,7 @@ pub fn results<'a>(line: usize, row: &'a Object, key: &str) -> Result<&'a [Json]
     }
 }
 
-/// The array of texts under `key`.
+/// Returns the array of distinct texts of `key`.
 pub fn names(line: usize, object: &Object, key: &str) -> Result<Vec<String>> {
     let items = array(line, key, field(line, object, key)?)?;
     let mut names: Vec<String> = Vec::with_capacity(items.len());
@@ -183,7 +183,7 @@ pub fn names(line: usize, object: &Object, key: &str) -> Result<Vec<String>> {
     Ok(names)
 }
 
-/// Refuses keys that are not in `known`.
+/// Rejects keys that are not in `known`.
 pub fn only(line: usize, what: &str, object: &Object, known: &[&str]) -> Result<()> {
     match object.keys().find(|key| !known.contains(&key.as_str())) {
         Some(key) => Err(Outcome::malformed(line, format!("unknown key `{key}` in {what}"))),
@@ -191,7 +191,7 @@ pub fn only(line: usize, what: &str, object: &Object, known: &[&str]) -> Result<
     }
 }
 
-/// The one of `known` that `row` has.
+/// Returns the one operation of `known` that `row` has, with its value.
 pub fn operation<'a, 'k>(
     line: usize,
     row: &'a Object,
@@ -209,7 +209,7 @@ pub fn operation<'a, 'k>(
     }
 }
 
-/// A draw or hash that was not recorded as it was asked for.
+/// The first draw or hash whose request differs from the recording.
 #[derive(Debug)]
 struct Fault {
     what: &'static str,
@@ -217,26 +217,26 @@ struct Fault {
     asked: String,
 }
 
-/// Recorded draws and hashes, handed out in order.
+/// Recorded draws and hashes, returned in order.
 #[derive(Debug, Default)]
 pub struct Recorded {
     draws: Vec<(char, u64)>,
     next: usize,
     hashes: Vec<u32>,
     next_hash: usize,
-    /// Flows to forget, by number.
+    /// Numbers of flows to forget.
     stale: Vec<u64>,
     next_stale: usize,
-    /// Keys drawn so far; the recording does not hold them, so they are numbered.
+    /// Number of keys drawn so far: recordings do not contain keys, so they are numbered.
     keys: u64,
-    /// What each flow was hashed to under each key.
+    /// Hash of each flow under each key.
     hashed: BTreeMap<(u64, u32), u32>,
-    /// The first request that the recording did not meet.
+    /// First request that differs from the recording.
     fault: Option<Fault>,
 }
 
 impl Recorded {
-    /// Reads a row's `r`, `h` and `gc`.
+    /// Reads the members `r`, `h` and `gc` of a row.
     pub fn read(&mut self, line: usize, row: &Object) -> Result<()> {
         self.draws.clear();
         self.next = 0;
@@ -284,7 +284,8 @@ impl Recorded {
             other => {
                 let recorded = other.map_or("no draw".to_owned(), |(w, _)| format!("a draw `{w}`"));
                 self.fail("draw", recorded, format!("a draw `{width}`"));
-                // All ones ends the redrawing of `draw_below`, so a short recording cannot hang.
+                // A value of all ones ends the repetition in `draw_below`, so a short recording
+                // cannot hang.
                 u64::MAX
             }
         }
@@ -294,7 +295,7 @@ impl Recorded {
         self.fault.get_or_insert(Fault { what, recorded, asked });
     }
 
-    /// Whether the draws and hashes asked for were those recorded, no more and no fewer.
+    /// Checks that the requested draws and hashes were exactly the recorded ones.
     pub fn finish(&self, line: usize) -> Result<()> {
         if let Some(Fault { what, recorded, asked }) = &self.fault {
             return Err(Outcome::differs(line, *what, recorded, asked));
@@ -332,7 +333,8 @@ impl sojourn_queue::Draws for Recorded {
         self.keys
     }
 
-    /// The next one recorded; a flow that was hashed under this key before must have the same again.
+    /// Returns the next recorded hash; a flow that was hashed under this key before must have the
+    /// same hash.
     fn keyed_hash(&mut self, key: u64, flow_hash: u32) -> u32 {
         let Some(&hash) = self.hashes.get(self.next_hash) else {
             self.fail("hash", "none".to_owned(), "one".to_owned());

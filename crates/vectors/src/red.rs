@@ -1,5 +1,5 @@
-//! RED's family in a header: what `tc` hands to `red` and `choke`, and queues made of those numbers
-//! alone.
+//! RED's family in a header: the numbers that `tc` passes to `red` and `choke`, and queues built
+//! only from these numbers.
 
 use crate::frame::Frame;
 use crate::read::{self, Json, Object};
@@ -12,7 +12,7 @@ use sojourn_units::Nanos;
 
 type Result<T> = std::result::Result<T, Outcome>;
 
-/// The options, as the recordings number them.
+/// Returns the options as recordings represent them.
 fn given(options: &Options, flags: &[(&str, bool)]) -> Json {
     let flags: Vec<&str> = flags.iter().filter(|(_, on)| *on).map(|(name, _)| *name).collect();
     json!({
@@ -22,7 +22,7 @@ fn given(options: &Options, flags: &[(&str, bool)]) -> Json {
     })
 }
 
-/// RED's: the options, and what the kernel makes of them.
+/// Returns RED's numbers: the options, and the kernel's derived values.
 fn of_red(params: &red::Params, options: &Options) -> Json {
     let width = options.max.saturating_sub(options.min).max(1);
     let max_p = options.max_p_in_force();
@@ -59,17 +59,17 @@ fn of_choke(params: &choke::Params, options: &Options) -> Json {
     given(options, &[("ecn", params.ecn), ("harddrop", params.harddrop)])
 }
 
-/// The numbers of a `red`.
+/// Returns the numbers of a `red`.
 pub fn red_numbers(params: &red::Params) -> Json {
     params.options().map_or(Json::Null, |options| of_red(params, &options))
 }
 
-/// The numbers of a `choke`.
+/// Returns the numbers of a `choke`.
 pub fn choke_numbers(params: &choke::Params) -> Json {
     params.options().map_or(Json::Null, |options| of_choke(params, &options))
 }
 
-/// The options and flags that were recorded.
+/// Returns the recorded options and flags.
 fn recorded_options(recorded: &Object) -> Result<(Options, Vec<String>)> {
     let number = |key: &str| read::number(1, recorded, key, u64::from(u32::MAX)).map(|v| v as u32);
     let log = |key: &str| read::number(1, recorded, key, 31).map(|v| v as u8);
@@ -101,10 +101,10 @@ fn recorded_options(recorded: &Object) -> Result<(Options, Vec<String>)> {
     Ok((options, read::names(1, recorded, "flags")?))
 }
 
-/// A discipline made of the recorded numbers: its parameters, its own numbers, and its queue.
+/// A discipline built from recorded numbers: its parameters, its numbers, and its queue.
 pub type ByHand = (Params, Json, Queue<Frame>);
 
-/// A `red` from the recorded numbers; what they leave open is as `params` say.
+/// Builds a `red` from the recorded numbers; `params` state the others.
 pub fn red_by_hand(recorded: &Object, params: &Params, t0: Nanos) -> Result<ByHand> {
     let Params::Red(mut params) = *params else {
         return Err(Outcome::malformed(1, "`tc` does not describe a `red`"));
@@ -119,7 +119,7 @@ pub fn red_by_hand(recorded: &Object, params: &Params, t0: Nanos) -> Result<ByHa
     Ok((Params::Red(params), of_red(&params, &options), queue))
 }
 
-/// A `choke` from the recorded numbers; what they leave open is as `params` say.
+/// Builds a `choke` from the recorded numbers; `params` state the others.
 pub fn choke_by_hand(recorded: &Object, params: &Params) -> Result<ByHand> {
     let Params::Choke(mut params) = *params else {
         return Err(Outcome::malformed(1, "`tc` does not describe a `choke`"));

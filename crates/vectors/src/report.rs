@@ -1,33 +1,33 @@
-//! What a replay found.
+//! Results of replays.
 
 use serde::Serialize;
 use std::fmt;
 
-/// How a replay ended.
+/// Outcome of a replay.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case", tag = "outcome")]
 pub enum Outcome {
-    /// Everything recorded came out the same.
+    /// All results equal the recorded ones.
     Agrees,
-    /// Something came out otherwise.
+    /// A result differs.
     Differs {
         /// Line of the text, from 1.
         line: usize,
-        /// What was compared.
+        /// Compared quantity.
         what: String,
-        /// What was recorded.
+        /// Recorded value.
         expected: String,
-        /// What came out.
+        /// Value found.
         found: String,
     },
     /// The text is not a complete scenario in the format.
     Malformed {
         /// Line of the text, from 1.
         line: usize,
-        /// What is wrong with it.
+        /// Description of the error.
         why: String,
     },
-    /// The scenario is of a discipline that is not here; it was not replayed.
+    /// The discipline of the scenario does not exist here; the scenario was not replayed.
     UnknownDiscipline,
 }
 
@@ -64,30 +64,30 @@ impl fmt::Display for Outcome {
     }
 }
 
-/// When the recorded timers fired, against when Linux's timer wheel fires what the discipline asked
-/// for. Recordings may fire them at any time, so this is told but not judged.
+/// Times of the recorded timers, compared with the times at which Linux's timer wheel would fire
+/// them. Recordings may fire timers at any time, so this is reported but not judged.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Timers {
-    /// At the very time.
+    /// Number of timers at exactly this time.
     pub on_time: usize,
-    /// After it.
+    /// Number of timers after it.
     pub late: usize,
-    /// Before it.
+    /// Number of timers before it.
     pub early: usize,
 }
 
-/// The result of replaying one scenario.
+/// Result of the replay of one scenario.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Report {
-    /// The scenario's name.
+    /// Name of the scenario.
     pub scenario: String,
-    /// The discipline's name.
+    /// Name of the discipline.
     pub discipline: String,
-    /// Operations that agreed.
+    /// Number of operations that agreed.
     pub operations: usize,
-    /// The periodic task's punctuality.
+    /// Punctuality of the periodic task.
     pub timers: Timers,
-    /// How it ended.
+    /// Outcome.
     #[serde(flatten)]
     pub outcome: Outcome,
 }

@@ -4,7 +4,7 @@ use crate::read::Json;
 use serde_json::json;
 use sojourn_queue::sfq::Params;
 
-/// The parameters, as the recordings number them.
+/// Returns the parameters as recordings represent them.
 pub fn numbers(params: &Params) -> Json {
     let flags = [("ecn", params.ecn), ("harddrop", params.harddrop)];
     let flags: Vec<&str> = flags.iter().filter(|(_, on)| *on).map(|(name, _)| *name).collect();

@@ -1,4 +1,4 @@
-//! TBF in a recording: the kernel's numbers, and depths that were given as times only.
+//! TBF in a recording: the kernel's numbers, and bucket depths that were given only as times.
 
 use crate::frame::{Frame, Lost};
 use crate::read::Json;
@@ -7,7 +7,7 @@ use sojourn_queue::tbf::{Law, LinkLayer, Params, Speed, Tbf};
 use sojourn_queue::{Params as Any, Queue};
 use sojourn_units::Nanos;
 
-/// A rate, as the recordings number it.
+/// Returns a rate as recordings represent it.
 pub fn speed(speed: &Speed) -> Json {
     json!({
         "bps": speed.bytes, "mult": speed.mult, "shift": speed.shift, "overhead": speed.overhead,
@@ -15,7 +15,7 @@ pub fn speed(speed: &Speed) -> Json {
     })
 }
 
-/// The parameters, as the recordings number them.
+/// Returns the parameters as recordings represent them.
 pub fn numbers(params: &Params) -> Json {
     of_law(params, &params.law())
 }
@@ -27,7 +27,8 @@ fn of_law(params: &Params, law: &Law) -> Json {
     })
 }
 
-/// A `tbf` whose depths were given as times only: its own numbers, and its queue.
+/// Returns a `tbf` whose depths were given only as times: its parameters, its numbers, and its
+/// queue.
 pub fn by_times(params: &Params, t0: Nanos) -> (Any, Json, Queue<Frame>) {
     let law = params.law_by_times();
     let numbers = of_law(params, &law);
@@ -35,7 +36,7 @@ pub fn by_times(params: &Params, t0: Nanos) -> (Any, Json, Queue<Frame>) {
     (Any::Tbf(params.clone()), numbers, queue)
 }
 
-/// Changes a `tbf` likewise, and gives its numbers.
+/// Changes a `tbf` whose depths were given only as times; returns its numbers.
 pub fn change_by_times(tbf: &mut Tbf<Frame>, params: &Params, now: Nanos, lost: &mut Lost) -> Json {
     let law = params.law_by_times();
     tbf.change_law(params, law, now, lost);

@@ -1,14 +1,15 @@
-//! `tc`'s own spellings, turned into the words that [`sojourn_queue::Params`] reads.
+//! Translation of `tc`'s spellings into the words that [`sojourn_queue::Params`] parses.
 //!
-//! A recording says what iproute2 was given, and iproute2 takes more than our descriptions do: a bare
-//! number for a time is microseconds, counts may be hexadecimal, a word given twice counts as it
-//! was given last, and 0 leaves most options alone. Numbers are read as reals and cut, as it does.
-//! What it does not take either is left as it is, for [`sojourn_queue::Params`] to refuse.
+//! A recording contains the input of iproute2, which accepts more than this project's descriptions:
+//! a plain number for a time is in microseconds, counts may be hexadecimal, the last of repeated
+//! words counts, and 0 leaves most options unchanged. Numbers are parsed as real numbers and
+//! truncated, as in iproute2. Texts that iproute2 does not accept stay unchanged, and
+//! [`sojourn_queue::Params`] rejects them.
 
 use crate::{classes, dualpi2, fq};
 use sojourn_units::words::{Kind as Follows, Table, Word};
 
-/// How `tc` reads what follows a word.
+/// Kind of the value after a word in `tc`.
 #[derive(Clone, Copy, PartialEq)]
 enum Kind {
     Count,
@@ -20,8 +21,8 @@ enum Kind {
 }
 
 impl Kind {
-    /// `limit` is a size only where it may count bytes, `quantum` where it was written so; `max` and
-    /// `target` may be counts.
+    /// Returns the kind of a word's value. `limit` is a size only for disciplines that can count
+    /// bytes, `quantum` only for some disciplines; `max` and `target` are counts for some.
     fn of(self, name: &str, word: &str) -> Self {
         match (word, name) {
             ("limit", "pfifo" | "bfifo" | "red" | "tbf")
@@ -34,7 +35,8 @@ impl Kind {
     }
 }
 
-/// The words that take a value; whether 0 is a value or leaves the option alone.
+/// Words that take a value, its kind, and whether 0 is a value; otherwise 0 leaves the option
+/// unchanged.
 const VALUES: &[(&str, Kind, bool)] = &[
     ("limit", Kind::Count, false),
     ("target", Kind::Time, false),
@@ -88,7 +90,7 @@ const VALUES: &[(&str, Kind, bool)] = &[
     ("linklayer", Kind::Word, true),
 ];
 
-/// A whole description in our words. A comment (`#`) is left out, and so is the command up to the
+/// Translates a complete description. Omits a comment (`#`), and the part of a command before the
 /// discipline if `text` begins with `tc`.
 pub fn description(text: &str) -> String {
     let tokens = tokens(text);
@@ -98,7 +100,7 @@ pub fn description(text: &str) -> String {
     }
 }
 
-/// A change of a `name` in our words; `text` may leave the name out.
+/// Translates a change of the discipline `name`; `text` may omit the name.
 pub fn change(text: &str, name: &str) -> String {
     let tokens = tokens(text);
     match tokens.split_first() {
@@ -107,7 +109,8 @@ pub fn change(text: &str, name: &str) -> String {
     }
 }
 
-/// The options of `text`. iproute2 6.1 has no `dualpi2`: its options by hand are attributes.
+/// Translates the options of `text`. iproute2 6.1 does not support `dualpi2`: its options by hand
+/// are attributes.
 fn read(text: &str, name: &str, options: &[&str]) -> String {
     if name == "dualpi2" && text.contains('#') {
         let words = dualpi2::words(options);
@@ -164,7 +167,7 @@ fn spell(name: &str, options: &[&str]) -> String {
                 value
             }
         };
-        // Of two words for one thing the later counts.
+        // The later of two words for the same option counts.
         let option = match word.map_or(token, |word| word.name) {
             "rtt by name" => "rtt",
             "unlimited" => "bandwidth",
@@ -229,7 +232,7 @@ fn value(kind: Kind, text: &str) -> String {
     read.unwrap_or_else(|| text.to_owned())
 }
 
-/// A whole number in base 10, 16 after `0x`, or 8 after `0`.
+/// Parses an integer in base 10, in base 16 after `0x`, or in base 8 after `0`.
 fn count(text: &str) -> Option<u32> {
     let text = text.strip_prefix('+').unwrap_or(text);
     if let Some(digits) = text.strip_prefix("0x").or_else(|| text.strip_prefix("0X")) {
@@ -241,10 +244,10 @@ fn count(text: &str) -> Option<u32> {
     }
 }
 
-/// A real number and its unit, cut to a whole number of 32 bits.
+/// Parses a real number with its unit, truncated to a 32-bit integer.
 fn scaled(text: &str, units: &[(&str, f64)]) -> Option<u32> {
     let lower = text.to_ascii_lowercase();
-    // The longest number at the front: an `e` may belong to it.
+    // The longest number at the beginning: an `e` may belong to it.
     let (number, unit) =
         (1..=lower.len()).rev().filter(|&end| lower.is_char_boundary(end)).find_map(|end| {
             let (number, unit) = lower.split_at(end);

@@ -1,11 +1,12 @@
-//! The answer of BBR version 3 to marks.
+//! Reaction of BBR version 3 to marks.
 //!
-//! Source: BBR version 3 as its authors publish it for Linux (branch v3, `tcp_bbr.c`); the draft only
-//! asks that marks be treated as congestion. Idea: an average of the share of marked bytes, once a
-//! round, decides how far a round with marks cuts the short-term bound; a probe or startup ends when
-//! the share exceeds a threshold. A path with a long round-trip time is taken for one whose queue marks
-//! as RFC 3168 says, and its marks are ignored.
-//! Invariants: `alpha` is between 0 and 1; a path that became eligible stays so.
+//! Source: the authors' BBR version 3 for Linux (branch v3, `tcp_bbr.c`); the draft requires only that
+//! marks be treated as congestion.
+//! Idea: an average of the share of marked bytes, updated once per round, determines by how much a
+//! round with marks lowers the short-term bound. A probe or startup ends when the share exceeds a
+//! threshold. On a path with a long round-trip time, the queue is assumed to mark according to RFC 3168,
+//! and marks are ignored.
+//! Invariants: `alpha` is between 0 and 1; an eligible path stays eligible.
 
 use sojourn_units::Nanos;
 
@@ -13,7 +14,7 @@ use sojourn_units::Nanos;
 const GAIN: f64 = 1.0 / 16.0;
 /// Factor of `alpha` by which a round with marks cuts the bound.
 const FACTOR: f64 = 1.0 / 3.0;
-/// Consecutive rounds above the threshold that end startup.
+/// Number of consecutive rounds above the threshold that ends startup.
 const STARTUP_ROUNDS: u32 = 2;
 
 /// Bytes of a round.
@@ -30,14 +31,14 @@ impl Bytes {
     }
 }
 
-/// State of the answer to marks.
+/// State of the reaction to marks.
 #[derive(Clone, Debug)]
 pub(super) struct Marks {
     /// Whether marks count on this path.
     is_eligible: bool,
     /// Moving average of the share of marked bytes.
     alpha: f64,
-    /// This round and the one before.
+    /// Bytes of this round and of the previous round.
     now: Bytes,
     before: Bytes,
     /// Whether there were marks since the bounds were last adapted.
@@ -48,7 +49,8 @@ pub(super) struct Marks {
 }
 
 impl Marks {
-    /// Returns the state before the first acknowledgement: the full cut, should marks come at once.
+    /// Returns the state before the first acknowledgement: `alpha` is 1, so early marks cause the full
+    /// cut.
     pub(super) fn new() -> Self {
         Self {
             is_eligible: false,
@@ -69,8 +71,8 @@ impl Marks {
         self.is_in_cycle |= marked > 0;
     }
 
-    /// A round ends: the average follows. `max_rtt` is the longest round-trip time with which marks
-    /// count, 0 for any.
+    /// Ends a round and updates the average. `max_rtt` is the longest round-trip time in nanoseconds at
+    /// which marks count; 0 for any.
     pub(super) fn end_round(&mut self, min_rtt: Nanos, max_rtt: Nanos, threshold: f64) {
         self.is_eligible |= max_rtt == 0 || min_rtt <= max_rtt;
         if self.is_eligible && self.now.delivered > 0 {
@@ -87,8 +89,8 @@ impl Marks {
         self.startup_rounds >= STARTUP_ROUNDS
     }
 
-    /// Returns whether the share of this round and the one before exceeds the threshold. (Linux has
-    /// the share since the acknowledged segment was sent, which is a round trip as well.)
+    /// Returns whether the share of marked bytes in this round and the previous one exceeds the
+    /// threshold. (Linux uses the share since the acknowledged segment was sent, also a round trip.)
     pub(super) fn is_too_high(&self, threshold: f64) -> bool {
         let both = Bytes {
             delivered: self.now.delivered.saturating_add(self.before.delivered),
@@ -97,22 +99,22 @@ impl Marks {
         self.is_eligible && self.now.marked > 0 && both.share() > threshold
     }
 
-    /// Returns the factor by which marks cut the short-term bound now, if there were any.
+    /// Returns the factor by which marks lower the short-term bound; `None` without marks.
     pub(super) fn cut(&self) -> Option<f64> {
         self.is_in_round.then_some(1.0 - FACTOR * self.alpha)
     }
 
-    /// Returns whether marks have ceased for a round after there were some since the last probe.
+    /// Returns whether there were marks since the last probe, but none in the last round.
     pub(super) fn ceased(&self) -> bool {
         self.is_eligible && self.is_in_cycle && self.now.marked == 0 && self.before.marked == 0
     }
 
-    /// The bounds were adapted.
+    /// Resets the state of the round after the bounds were adapted.
     pub(super) fn forget_round(&mut self) {
         self.is_in_round = false;
     }
 
-    /// A cycle of probes begins.
+    /// Resets the state at the start of a cycle of probes.
     pub(super) fn forget_cycle(&mut self) {
         self.is_in_round = false;
         self.is_in_cycle = false;

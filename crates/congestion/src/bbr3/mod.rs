@@ -1,18 +1,19 @@
-//! BBR version 3: a model of the path that losses bound.
+//! BBR version 3: a model of the path, bounded by losses.
 //!
-//! Source: draft-ietf-ccwg-bbr (its repository in August 2026); names in parentheses are the draft's.
-//! Idea: as in version 1, the greatest delivery rate and the least round-trip time give the rate and
-//! the window. The bandwidth is looked for seldom, every two to three seconds or 63 rounds, in a
-//! cycle of down, cruise, refill and up. What a probe shows to lose more than 2 % in a round trip
-//! bounds the window for good (`inflight_longterm`), until another probe shows that there is more
-//! room; losses at other times bound rate and window until the next probe (`bw_shortterm`,
-//! `inflight_shortterm`), by 30 % a round at most.
-//! Invariants: cwnd is at least four segments after an acknowledgement; the pacing rate does not fall
-//! before the pipe is full; a probe is answered once; samples limited by the application only raise
-//! the bandwidth.
+//! Source: draft-ietf-ccwg-bbr (its repository in August 2026); names in parentheses are the
+//! draft's.
+//! Idea: as in version 1, the greatest delivery rate and the least round-trip time determine the
+//! rate and the window. The control probes for bandwidth only every two to three seconds or 63
+//! rounds, in a cycle of the phases down, cruise, refill and up. If a probe loses more than 2 % in
+//! a round trip, its flight bounds the window (`inflight_longterm`) until another probe shows that
+//! there is more capacity. Losses at other times bound rate and window until the next probe
+//! (`bw_shortterm`, `inflight_shortterm`), by at most 30 % per round.
+//! Invariants: cwnd is at least four segments after an acknowledgement; the pacing rate does not
+//! fall before the pipe is full; the control reacts to a probe once; application-limited samples
+//! only raise the bandwidth.
 //!
-//! The draft asks that marks be treated as congestion and does not say how; `marks` has the answer of
-//! the authors' implementation. Random waits follow from the draw of [`Control::on_start`].
+//! The draft requires that marks be treated as congestion, but does not define how; `marks` follows
+//! the authors' implementation. Random waits are derived from the draw of [`Control::on_start`].
 
 mod marks;
 
@@ -26,60 +27,61 @@ use sojourn_units::declare::{Parameters, probability, real, time};
 use sojourn_units::words::Table;
 use sojourn_units::{Nanos, SECOND, params};
 
-/// Gains are in percent.
+/// The number 1 in the format of gains: gains are in percent.
 const UNIT: u64 = 100;
-/// 4 ln 2 (`StartupPacingGain`).
+/// Pacing gain in startup: 4 ln 2 (`StartupPacingGain`).
 const STARTUP_GAIN: u64 = 277;
 const DRAIN_GAIN: u64 = 50;
 const DOWN_GAIN: u64 = 90;
 const UP_GAIN: u64 = 125;
-/// `DefaultCwndGain`; more while bandwidth is probed, less for the round-trip time
-/// (`ProbeRTTCwndGain`).
+/// Gains of cwnd: default (`DefaultCwndGain`), during a probe for bandwidth, and during a probe of
+/// the round-trip time (`ProbeRTTCwndGain`).
 const CWND_GAIN: u64 = 200;
 const UP_CWND_GAIN: u64 = 225;
 const PROBE_RTT_CWND_GAIN: u64 = 50;
-/// Pacing stays one percent below the bandwidth (`PacingMarginPercent`).
+/// Pacing rate relative to the bandwidth: one percent below it (`PacingMarginPercent`).
 const MARGIN: u64 = 99;
 /// The pipe is full if the rate did not grow by a quarter in three rounds.
 const FULL_GROWTH: u64 = 125;
 const FULL_ROUNDS: u32 = 3;
-/// Separate losses of a round that end startup (`BBRStartupFullLossCnt`).
+/// Separate losses in a round that end startup (`BBRStartupFullLossCnt`).
 const FULL_LOSSES: u32 = 6;
-/// Drain lasts no more rounds than these.
+/// Largest number of rounds of drain.
 const DRAIN_ROUNDS: u64 = 3;
-/// Rounds that the greatest aggregation is remembered (`ExtraAckedFilterLen`).
+/// Rounds for which the greatest aggregation is remembered (`ExtraAckedFilterLen`).
 const AGGREGATION_ROUNDS: usize = 10;
-/// At least so long between two probes for bandwidth, and up to a second more.
+/// Shortest time between two probes for bandwidth, in nanoseconds; up to a second is added at
+/// random.
 const PROBE_WAIT: Nanos = 2 * SECOND;
-/// At most so many rounds between them, so that Reno and CUBIC have their share.
+/// Largest number of rounds between two probes, for coexistence with Reno and CUBIC.
 const PROBE_ROUNDS: u64 = 63;
-/// The slope of `inflight_longterm` doubles so often at most.
+/// Largest number of doublings of the slope of `inflight_longterm`.
 const MAX_SLOPE: u32 = 30;
-/// The largest super-packet, in bytes; its time is 2^-10 s.
+/// Largest super-packet in bytes; its duration is 2^-10 s.
 const SUPER_BYTES: u64 = 64 << 10;
 const SUPER_SHIFT: u32 = 10;
-/// No bound.
+/// Value without a bound.
 const UNBOUNDED: u64 = u64::MAX;
 
 params! {
-    /// What the user sets.
+    /// Parameters of BBR version 3.
     #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
     pub struct Params {
-        /// Loss of a round trip that a probe for bandwidth must not exceed.
+        /// Largest share of a round trip's data that a probe for bandwidth may lose.
         loss_threshold: f64 = probability("2%"), // BBR.LossThresh
-        /// Factor that a round with losses multiplies bounds by, at most.
+        /// Least factor by which a round with losses multiplies the bounds.
         beta: f64 = real(0.1, 0.95, "0.7"), // BBR.Beta
-        /// Share of the long-term bound that is left to others between probes.
+        /// Share of the long-term bound that is left to other flows between probes.
         headroom: f64 = probability("15%"), // BBR.Headroom
-        /// Share of marked bytes of a round trip that a probe for bandwidth must not exceed.
+        /// Largest share of a round trip's data that may be marked in a probe for bandwidth.
         ecn_threshold: f64 = probability("50%"), // bbr_ecn_thresh
-        /// Longest round-trip time with which marks count; 0 for any.
+        /// Longest round-trip time at which marks count; 0 for any.
         ecn_max_rtt: Nanos = time("5ms"), // bbr_ecn_max_rtt_us
-        /// How long the least round-trip time is believed.
+        /// Time for which the least round-trip time is valid.
         min_rtt_window: Nanos = time("10s"), // BBR.MinRTTFilterLen
-        /// How long after the last low round-trip time it is probed.
+        /// Time after the last low round-trip time until the round-trip time is probed.
         probe_rtt_interval: Nanos = time("5s"), // BBR.ProbeRTTInterval
-        /// How long the round-trip time is probed.
+        /// Duration of a probe of the round-trip time.
         probe_rtt: Nanos = time("200ms"), // BBR.ProbeRTTDuration
     }
 }
@@ -99,32 +101,33 @@ impl ControlParams for Params {
     }
 }
 
-/// What BBR is doing.
+/// State of BBR.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
-    /// Doubling the rate each round.
+    /// Doubles the rate each round.
     Startup,
-    /// Draining the queue that startup made.
+    /// Drains the queue that startup built.
     Drain,
-    /// Draining the queue of a probe, and leaving room to others.
+    /// Drains the queue of a probe, and leaves room for other flows.
     Down,
-    /// Sending at the estimated bandwidth.
+    /// Sends at the estimated bandwidth.
     Cruise,
-    /// Filling the pipe for one round before a probe.
+    /// Fills the pipe for one round before a probe.
     Refill,
-    /// Probing for bandwidth.
+    /// Probes for bandwidth.
     Up,
-    /// Measuring the propagation delay with half of the window in flight.
+    /// Measures the propagation delay with half of the window in flight.
     ProbeRtt,
 }
 
 impl Mode {
-    /// One of the four phases of the probe for bandwidth.
+    /// Returns whether this is one of the four phases of the cycle of probes.
     fn is_cycle(self) -> bool {
         matches!(self, Self::Down | Self::Cruise | Self::Refill | Self::Up)
     }
 
-    /// Bandwidth is being looked for, so that losses tell about the probe and not about others.
+    /// Returns whether the control probes for bandwidth, so that losses are attributed to the probe
+    /// and not to other flows.
     fn is_probing(self) -> bool {
         matches!(self, Self::Startup | Self::Refill | Self::Up)
     }
@@ -141,7 +144,7 @@ impl Mode {
     }
 }
 
-/// What acknowledgements tell about a probe for bandwidth (`ack_phase`).
+/// Relation of the present acknowledgements to a probe for bandwidth (`ack_phase`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Feedback {
     None,
@@ -151,10 +154,10 @@ enum Feedback {
     Stopping,
 }
 
-/// The delivery rate of an acknowledgement.
+/// Delivery-rate sample of an acknowledgement.
 #[derive(Clone, Copy, Debug)]
 struct Sample {
-    /// Bytes per second, 0 if it is not known.
+    /// Rate in bytes per second; 0 if unknown.
     rate: u64,
     delivered: u64,
     limited: bool,
@@ -162,26 +165,26 @@ struct Sample {
     lost: u64,
 }
 
-/// The search for the end of growth.
+/// Detection of a full pipe.
 #[derive(Clone, Copy, Debug, Default)]
 struct FullPipe {
-    /// The rate that a quarter is to be added to (`full_bw`).
+    /// Rate from which a growth by a quarter is required (`full_bw`).
     rate: u64,
     rounds: u32,
-    /// Found since the search began (`full_bw_now`).
+    /// Whether the pipe was found full since the search began (`full_bw_now`).
     now: bool,
 }
 
-/// How much more than expected acknowledgements bring at once.
+/// Aggregation: data that acknowledgements deliver beyond the expected amount.
 #[derive(Clone, Copy, Debug, Default)]
 struct Aggregation {
     start: Nanos,
     delivered: u64,
-    /// The greatest excess of each round.
+    /// Greatest excess of each round, in bytes.
     excess: [u64; AGGREGATION_ROUNDS],
 }
 
-/// What a mistaken recovery gives back.
+/// State that is restored after a spurious recovery.
 #[derive(Clone, Copy, Debug)]
 struct Undo {
     mode: Option<Mode>,
@@ -190,43 +193,44 @@ struct Undo {
     long: u64,
 }
 
-/// What it remembers.
+/// State of the control.
 #[derive(Clone, Debug)]
 pub struct Bbr3 {
     params: Params,
     mode: Mode,
-    /// Bytes delivered so far, and when the round ends.
+    /// Bytes delivered so far, and the count at which the round ends.
     delivered: u64,
     next_round: u64,
     round: u64,
     round_start: bool,
-    /// Greatest rate of this cycle and the one before, and of both, bytes per second.
+    /// Greatest rates of the previous cycle and this one, and of both, in bytes per second.
     cycles: [u64; 2],
     max_bandwidth: u64,
-    /// The bandwidth that is used: bounded by the short-term model.
+    /// Bandwidth in use in bytes per second: bounded by the short-term model.
     bandwidth: u64,
     /// Bounds (`bw_shortterm`, `inflight_shortterm`, `inflight_longterm`).
     short_bandwidth: u64,
     short: u64,
     long: u64,
-    /// The round of losses: its end, whether it ended now, whether it had any, its best delivery.
+    /// Round of losses: its end, whether it has just ended, whether it has losses, and its greatest
+    /// delivery rate and volume.
     loss_round: u64,
     loss_round_start: bool,
     is_loss_in_round: bool,
     latest_bandwidth: u64,
     latest_delivered: u64,
-    /// Separate losses of the round, and where the last one ended.
+    /// Number of separate losses in the round, and the end of the last one.
     losses: u32,
     loss_end: u64,
-    /// Losses since the last probe.
+    /// Whether losses occurred since the last probe.
     is_loss_in_cycle: bool,
     marks: Marks,
     selective: bool,
     full: FullPipe,
-    /// The pipe was full at least once (`full_bw_reached`).
+    /// Whether the pipe was full at least once (`full_bw_reached`).
     is_full: bool,
     drain_round: u64,
-    /// The cycle of probes.
+    /// State of the cycle of probes.
     feedback: Feedback,
     cycle_start: Nanos,
     wait: Nanos,
@@ -239,13 +243,13 @@ pub struct Bbr3 {
     up_step: u64,
     min_rtt: Nanos,
     min_rtt_at: Nanos,
-    /// The least of the last `probe_rtt_interval`.
+    /// Least round-trip time in the last `probe_rtt_interval`.
     probe_rtt_min: Nanos,
     probe_rtt_at: Nanos,
     is_probe_due: bool,
     probe_rtt_done: Nanos,
     probe_rtt_round_done: bool,
-    /// Samples of segments sent before this delivery count say nothing about the path.
+    /// Delivery count before which sent segments give no valid bandwidth samples.
     ignore_before: u64,
     restarted: bool,
     aggregation: Aggregation,
@@ -261,7 +265,7 @@ pub struct Bbr3 {
 }
 
 impl Bbr3 {
-    /// A new control.
+    /// Returns the control of a new connection.
     pub fn new(params: Params, window: &Window) -> Self {
         Self {
             params,
@@ -309,7 +313,7 @@ impl Bbr3 {
             ignore_before: 0,
             restarted: false,
             aggregation: Aggregation::default(),
-            // Before there is a round-trip time, the initial window is spread over a millisecond.
+            // Before the first round-trip time, the initial window is spread over a millisecond.
             pacing: path::gained(window.cwnd.saturating_mul(1000), STARTUP_GAIN, UNIT),
             pacing_from_rtt: false,
             initial_cwnd: window.cwnd,
@@ -322,19 +326,19 @@ impl Bbr3 {
         }
     }
 
-    /// What it is doing.
+    /// Returns the present state.
     pub fn mode(&self) -> Mode {
         self.mode
     }
 
-    /// The bandwidth that is used, bytes per second.
+    /// Returns the bandwidth in use, in bytes per second.
     pub fn bandwidth(&self) -> u64 {
         self.bandwidth
     }
 
     // ---------------------------------------------------------------- volumes
 
-    /// `gain` times the bandwidth-delay product (`BDPMultiple`).
+    /// Returns `gain` times the bandwidth-delay product in bytes (`BDPMultiple`).
     fn product(&self, bandwidth: u64, gain: u64) -> u64 {
         if self.min_rtt == Nanos::MAX {
             return self.initial_cwnd;
@@ -342,7 +346,8 @@ impl Bbr3 {
         path::gained(path::bytes(bandwidth, self.min_rtt), gain, UNIT)
     }
 
-    /// Room for super-packets in both hosts, and what pipelining needs (`QuantizationBudget`).
+    /// Adds room for super-packets in both hosts, and the minimum for pipelining
+    /// (`QuantizationBudget`).
     fn with_room(&self, window: &Window, bytes: u64) -> u64 {
         let quantum = (self.pacing >> SUPER_SHIFT).min(SUPER_BYTES).max(2 * window.mss);
         let bytes = bytes.max(3 * quantum).max(MIN_SEGMENTS * window.mss);
@@ -353,12 +358,12 @@ impl Bbr3 {
         self.with_room(window, self.product(bandwidth, UNIT))
     }
 
-    /// `TargetInflight`.
+    /// Returns the draft's `TargetInflight` in bytes.
     fn target(&self, window: &Window) -> u64 {
         self.product(self.bandwidth, UNIT).min(window.cwnd)
     }
 
-    /// The long-term bound without what is left to others.
+    /// Returns the long-term bound minus the share that is left to other flows.
     fn with_headroom(&self, window: &Window) -> u64 {
         if self.long == UNBOUNDED {
             return UNBOUNDED;
@@ -402,7 +407,7 @@ impl Bbr3 {
         }
     }
 
-    /// A cycle is over: the one before it is forgotten (`AdvanceMaxBwFilter`).
+    /// Ends a cycle and discards the rate of the cycle before it (`AdvanceMaxBwFilter`).
     fn advance_cycle(&mut self) {
         if self.cycles[1] > 0 {
             self.cycles = [self.cycles[1], 0];
@@ -410,7 +415,8 @@ impl Bbr3 {
         }
     }
 
-    /// Once a round with losses or marks, outside of probes (`AdaptLowerBoundsFromCongestion`).
+    /// Lowers the short-term bounds, once per round with losses or marks, outside probes
+    /// (`AdaptLowerBoundsFromCongestion`).
     fn adapt_short_term(&mut self, window: &Window) {
         let cut = self.marks.cut();
         if self.mode.is_probing() || !(self.is_loss_in_round || cut.is_some()) {
@@ -463,7 +469,7 @@ impl Bbr3 {
         state.excess[slot] = state.excess[slot].max(extra);
     }
 
-    /// The greatest excess of ten rounds; in startup, of this one.
+    /// Returns the greatest excess of the last ten rounds; in startup, of the present round.
     fn extra(&self) -> u64 {
         let excess = &self.aggregation.excess;
         let most = excess.iter().copied().max().unwrap_or(0);
@@ -485,8 +491,8 @@ impl Bbr3 {
         self.is_loss_in_cycle = true;
     }
 
-    /// What a mistake gives back stands before the first loss of a recovery: later ones, also those
-    /// of other rounds, must not replace it (`SaveStateUponLoss`).
+    /// Saves the state before the first loss of a recovery, for undo: later losses, also in other
+    /// rounds, must not replace it (`SaveStateUponLoss`).
     fn save(&mut self, window: &Window) {
         self.save_cwnd(window);
         if self.is_saved {
@@ -505,7 +511,7 @@ impl Bbr3 {
         };
     }
 
-    /// A probe lost too much (`HandleInflightTooHigh`).
+    /// Reacts to a probe that lost too much (`HandleInflightTooHigh`).
     fn on_too_high(&mut self, window: &Window, now: Nanos, in_flight: u64, limited: bool) {
         self.was_too_high = true;
         self.is_probe_sample = false;
@@ -563,7 +569,7 @@ impl Bbr3 {
         if self.mode == Mode::Startup && self.is_full {
             self.mode = Mode::Drain;
             self.drain_round = self.round;
-            // There is no slow start any more.
+            // Slow start has ended for good.
             window.ssthresh = window.floor();
         }
     }
@@ -615,7 +621,7 @@ impl Bbr3 {
         self.up_step = (window.cwnd / growth).max(window.mss);
     }
 
-    /// The long-term bound grows while it is used up (`ProbeInflightLongtermUpward`).
+    /// Raises the long-term bound while the window uses all of it (`ProbeInflightLongtermUpward`).
     fn raise_bound(&mut self, window: &Window, ack: &Ack) {
         if !ack.cwnd_limited || window.cwnd < self.long {
             return;
@@ -629,7 +635,7 @@ impl Bbr3 {
         }
     }
 
-    /// `AdaptLongTermModel`; whether it began a phase.
+    /// Performs `AdaptLongTermModel`; returns whether it began a phase.
     fn adapt_long_term(&mut self, window: &Window, ack: &Ack, sample: &Sample) -> bool {
         if self.feedback == Feedback::Starting && self.round_start {
             self.feedback = Feedback::Arriving;
@@ -705,7 +711,7 @@ impl Bbr3 {
             return true;
         }
         if ack.cwnd_limited && window.cwnd >= self.long {
-            // The bound, not the path, kept the rate from growing.
+            // The bound, not the path, limited the growth of the rate.
             self.reset_full(sample.rate);
             return false;
         }
@@ -819,7 +825,7 @@ impl Bbr3 {
     }
 }
 
-/// A part of `bytes`.
+/// Returns a fraction of `bytes`.
 fn share(bytes: u64, part: f64) -> u64 {
     (bytes as f64 * part) as u64
 }
@@ -891,7 +897,7 @@ impl Control for Bbr3 {
         if !self.is_probe_sample || !self.is_too_high(lost.lost, lost.in_flight) {
             return;
         }
-        // How much of it fitted: where losses crossed the threshold (`InflightAtLoss`).
+        // The flight at which the losses reached the threshold (`InflightAtLoss`).
         let threshold = self.params.loss_threshold;
         let before = lost.in_flight.saturating_sub(lost.len);
         let lost_before = lost.lost.saturating_sub(lost.len);
