@@ -55,7 +55,7 @@ pub trait PolicyParams: Parameters<On = ()> + Default {
     /// Name and words of the policy.
     const TABLE: Table;
 
-    /// The policy.
+    /// Type of the policy.
     type Policy: Policy;
 
     /// Returns the information that the policy needs from the program that drives it.

@@ -72,7 +72,7 @@ impl PolicyParams for Params {
     }
 }
 
-/// The policy.
+/// The policy of one balancer.
 #[derive(Clone, Debug)]
 pub struct Iqlb {
     params: Params,

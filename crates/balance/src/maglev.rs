@@ -67,7 +67,7 @@ fn prime(n: u64) -> Result<u64, String> {
 /// Entry without a server.
 const FREE: u16 = u16::MAX;
 
-/// The policy.
+/// The policy of one balancer.
 #[derive(Clone, Debug)]
 pub struct Maglev {
     table: Vec<u16>,

@@ -68,7 +68,7 @@ impl Latency {
     }
 }
 
-/// The policy.
+/// The policy of one balancer.
 #[derive(Clone, Debug)]
 pub struct PeakEwma {
     params: Params,

@@ -55,7 +55,7 @@ impl PolicyParams for Params {
     }
 }
 
-/// The policy.
+/// The policy of one balancer.
 #[derive(Clone, Debug)]
 pub struct PowerOfD {
     params: Params,

@@ -46,7 +46,7 @@ impl PolicyParams for Params {
 /// Length of a full Ethernet frame in bytes.
 const FRAME: u64 = 1514;
 
-/// The policy.
+/// The policy of one balancer.
 #[derive(Clone, Debug)]
 pub struct QueueDelay;
 

@@ -37,7 +37,7 @@ impl PolicyParams for Params {
     }
 }
 
-/// The policy.
+/// The policy of one balancer.
 #[derive(Clone, Debug)]
 pub struct Random;
 

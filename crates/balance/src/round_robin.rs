@@ -1,4 +1,4 @@
-//! One server after the other.
+//! Round robin: each server in turn.
 //!
 //! Flows are distributed evenly, regardless of the servers, their links and the sizes of flows.
 
@@ -36,7 +36,7 @@ impl PolicyParams for Params {
     }
 }
 
-/// The policy.
+/// The policy of one balancer.
 #[derive(Clone, Debug, Default)]
 pub struct RoundRobin {
     next: usize,

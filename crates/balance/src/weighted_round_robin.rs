@@ -40,7 +40,7 @@ impl PolicyParams for Params {
     }
 }
 
-/// The policy.
+/// The policy of one balancer.
 #[derive(Clone, Debug)]
 pub struct WeightedRoundRobin {
     credit: Vec<i64>,

@@ -30,7 +30,7 @@ pub const OUTCOME: &str = "/run/wire";
 const MAGIC: &[u8] = b"sojourn wire 1\n";
 /// Longest time for which packets are carried after the run's end, in nanoseconds.
 const LINGER: Nanos = 60 * SECOND;
-/// The same limit for a run with a shell.
+/// Longest time for which packets are carried in a run with a shell, in nanoseconds.
 const FOREVER: Nanos = 1 << 60;
 /// Limit of the bytes of packets in the network: a part of the guest's memory.
 const ROOM: usize = 96 << 20;

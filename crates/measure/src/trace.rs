@@ -13,7 +13,7 @@ pub enum Kind {
     Sent = 1,
     /// The packet arrived at a queue. This also implies that it left the previous link, if any.
     Offered = 2,
-    /// Its transmission began.
+    /// The transmission of the packet began.
     Departed = 3,
     /// A queue dropped it; the verdict is the reason.
     Dropped = 4,
@@ -25,9 +25,9 @@ pub enum Kind {
     Duplicated = 7,
     /// An impairment of the link flipped one of its bits.
     Corrupted = 8,
-    /// Its destination host received it.
+    /// The destination host received the packet.
     Received = 9,
-    /// Its destination host discarded it: it was damaged, or belonged to a closed connection.
+    /// The destination host discarded the packet: it was damaged, or belonged to a closed connection.
     Discarded = 10,
     /// A transmitter gave up sending it: the shared medium was busy at every attempt.
     Abandoned = 11,

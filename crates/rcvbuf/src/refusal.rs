@@ -23,7 +23,7 @@ pub enum Missing {
     Yama,
     /// Permission by a seccomp filter.
     Seccomp,
-    /// Capabilities in the process's user namespace, which differs from ours.
+    /// Capabilities in the user namespace of the inspected process, which is another namespace.
     UserNamespace,
     /// A kernel feature: the kernel is too old, or was built without it.
     Kernel,
