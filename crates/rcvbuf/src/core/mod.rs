@@ -21,7 +21,7 @@ use std::io;
 use std::path::Path;
 use std::time::Instant;
 
-/// Shortest time from a search to the next after a new socket appears, in nanoseconds.
+/// Longest time from the appearance of an unknown socket to the next search, in nanoseconds.
 const SOON: Nanos = 50 * MILLISECOND;
 /// A search takes at most one part in this number of the time.
 const PART: Nanos = 50;
