@@ -1,12 +1,12 @@
-"""The laboratory: a network of real programs on this machine, which leaves nothing behind.
+"""The laboratory: a network of real programs on this machine that leaves nothing behind.
 
-`Sandbox` starts a small process of ours, *init*, in namespaces of its own. Hosts, links and
-programs live inside of it; when init dies, or this process does, the kernel removes all of them.
-`Host` is a network namespace without a name, `Process` a program in it. `Settings` changes what
-exists only once in the machine, with a journal, and puts it back.
+`Sandbox` starts a small process, *init*, in new namespaces. Hosts, links and programs exist inside
+the sandbox. When init or this process ends, the kernel removes all of them. `Host` is a network
+namespace without a name, `Process` is a program in it. `Settings` changes settings that exist only
+once per machine, records the changes in a journal, and restores them.
 
-What stands in `sandbox.inside` runs there and imports nothing but the standard library until a
-network is configured (pyroute2, the extra `sojourn[lab]`).
+The modules in `sandbox.inside` run inside the sandbox. They import only the standard library until
+a network is configured (pyroute2, the extra `sojourn[lab]`).
 """
 
 from sojourn import lazy

@@ -1,4 +1,4 @@
-"""Files from elsewhere: kept in the user's cache, each pinned by its SHA-256."""
+"""Downloads into the user's cache, each pinned by its SHA-256."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ from typing import Any
 from sojourn.lab.errors import LabError, Unavailable
 
 SECONDS = 60.0
-"""What a server may be silent."""
+"""Longest silence of a server, in seconds."""
 TRIES = 5
-"""Times in a row that a transfer may break off without a byte."""
+"""Consecutive transfers without a byte after which a download fails."""
 HALF = ".half"
-"""How files end that are not whole yet."""
+"""Suffix of incomplete files."""
 SCHEMES = ("https://", "http://", "file://")
 _CHUNK = 1 << 18
 
 Progress = Callable[[int, int], None]
-"""Is told how many bytes of how many are there."""
+"""Callback with the number of received bytes and of all bytes."""
 
 
 def cache() -> Path:
-    """Return the folder of what is kept for this user, whether it exists or not."""
+    """Returns the folder of this user's downloads, whether it exists or not."""
     told = os.environ.get("XDG_CACHE_HOME", "")
     try:
         root = Path(told) if Path(told).is_absolute() else Path.home() / ".cache"
@@ -39,7 +39,7 @@ def cache() -> Path:
 
 
 def matches(path: Path, sha256: str) -> bool:
-    """Whether a file is there, and is the pinned one."""
+    """Returns whether the file exists and has the pinned hash."""
     try:
         return digest(path) == sha256
     except OSError:
@@ -47,14 +47,14 @@ def matches(path: Path, sha256: str) -> bool:
 
 
 def digest(path: Path) -> str:
-    """Return the SHA-256 of a file."""
+    """Returns the SHA-256 of a file."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 @contextmanager
 def alone(folder: Path) -> Iterator[None]:
-    """One process at a time in a folder."""
+    """Locks a folder, so that only one process at a time works in it."""
     lock = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
         fcntl.flock(lock, fcntl.LOCK_EX)
@@ -64,18 +64,18 @@ def alone(folder: Path) -> Iterator[None]:
 
 
 def half_of(path: Path) -> Path:
-    """Return where a file stands until it is whole."""
+    """Returns the path of a file while it is incomplete."""
     return path.with_name(f".{path.name}{HALF}")
 
 
 def fetch(
     addresses: Sequence[str], path: Path, sha256: str, progress: Progress | None = None
 ) -> None:
-    """Fetch a file from the first of these addresses that has it.
+    """Downloads a file from the first address that provides it.
 
-    It appears under its name only when its hash is right. What was fetched before a transfer broke
-    off, or before the process was killed, is not fetched again. Raises `LabError` with all
-    addresses and reasons if it cannot be had, and `OSError` if there is no room for it.
+    The file gets its final name only after its hash has been checked. A download continues where a
+    broken transfer or a killed process left it. Raises `LabError` with all addresses and reasons if
+    no address provides the file, and `OSError` if the disk is full.
     """
     half, reasons = half_of(path), []
     try:
@@ -88,13 +88,13 @@ def fetch(
             half.replace(path)
             return
     except OSError as error:
-        error.filename = error.filename or str(path.parent)  # as a full disk says it
+        error.filename = error.filename or str(path.parent)  # a full disk gives no name
         raise
     raise LabError("; ".join(reasons))
 
 
 def _transfer(address: str, half: Path, sha256: str, progress: Progress | None) -> None:
-    """Fetch into `half`, from where it ends; what is not the pinned file is removed."""
+    """Downloads into `half` from its end on; removes a file with the wrong hash."""
     silent, ours = 0, not half.exists()
     while True:
         before = half.stat().st_size if half.exists() else 0
@@ -110,7 +110,7 @@ def _transfer(address: str, half: Path, sha256: str, progress: Progress | None) 
             half.unlink()
             if ours:
                 raise LabError(f"{address} is not the pinned file: SHA-256 {found}, not {sha256}")
-            ours = True  # its beginning was from elsewhere
+            ours = True  # its beginning came from another transfer
             continue
         after = half.stat().st_size if half.exists() else 0
         silent = 0 if after > before else silent + 1
@@ -127,7 +127,7 @@ class _Refused(_Broken):
 
 
 def _read(address: str, half: Path, begin: int, progress: Progress | None) -> bool:
-    """Append to `half` what comes; return whether that was all."""
+    """Appends the response to `half`; returns whether the file is complete."""
     request = urllib.request.Request(address)  # noqa: S310 - our own addresses, or checked
     if begin:
         request.add_header("Range", f"bytes={begin}-")

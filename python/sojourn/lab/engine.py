@@ -1,7 +1,8 @@
-"""An engine of real parts: runs a plan with real programs and real packets.
+"""The engine with real parts: runs a plan with real programs and real packets.
 
 It has the simulator's interface (`sojourn.scenario.engine.Engine`), so studies, comparisons,
-figures and reports are the same for both. One run at a time: two would disturb each other.
+figures and reports work with both. It makes one run at a time, since simultaneous runs would
+disturb each other.
 """
 
 from __future__ import annotations
@@ -26,18 +27,19 @@ from sojourn.scenario.engine import RunProgress
 
 
 class WireEngine:
-    """Runs plans between real hosts whose links are ours.
+    """Runs plans between real hosts that are connected by the wire.
 
-    `options` are what a plan leaves open to its programs. `keep` is a folder for what the programs
-    of each run wrote, by plan and seed; without it that is deleted. With `journals` the
-    bottleneck's arrivals are written down and replayed through a fresh link at the end. `control`
-    is a listening socket for who wants to look or to change links meanwhile. `datapath` is Open
-    vSwitch's, in runs with balanced flows: the kernel's where there is one, unless it is said.
+    `options` are settings of the programs that a plan does not contain. `keep` is a folder for the
+    output of each run's programs, by plan and seed; without it the output is deleted. With
+    `journals`, the bottleneck's arrivals are recorded and replayed through a fresh link at the end.
+    `control` is a listening socket, through which other processes can read counters and change
+    links during a run. `datapath` is Open vSwitch's datapath in runs with balanced flows; by
+    default the kernel's datapath if available.
     """
 
     name: Literal["wire", "kernel"] = "wire"
     slots = 1
-    """Runs at a time."""
+    """Number of simultaneous runs."""
 
     def __init__(
         self,
@@ -56,12 +58,12 @@ class WireEngine:
         self.journals = journals
         self.control = control
         self.made = 0
-        """Runs made so far."""
+        """Number of runs so far."""
         self.doubtful: list[list[str]] = []
-        """What speaks against those of them that are not valid."""
+        """Doubts about those of the runs that are not valid."""
 
     def fingerprint(self) -> str:
-        """Return a hash of what decides results: the engine, the kernel, and that it is real."""
+        """Returns a hash of everything that decides results: versions, engine and kernel."""
         parts = (
             _core.fingerprint(), self.name, platform.release(), platform.version(), CASSANDRA,
             *([] if self.datapath == "auto" else [self.datapath]),
@@ -69,18 +71,18 @@ class WireEngine:
         return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:32]
 
     def version(self) -> str:
-        """Return the version, for people."""
+        """Returns the version for display."""
         return f"{_core.version()} ({self.name})"
 
     def check(self, plan_json: str, seed: int) -> Lineup:
-        """Say what keeps this machine from running a plan, before anything is started."""
+        """Checks whether this machine can run a plan, before anything is started."""
         plan = json.loads(plan_json)
         if store_in(plan):
             require(plan, self.name)
         return prepare(plan_json, seed, self.options)
 
     def simulate(self, plan_json: str, seed: int, progress: RunProgress | None = None) -> LabRecord:
-        """Run a plan with a seed, for real; the name is the interface's.
+        """Runs a plan with a seed on real programs; the interface prescribes the name.
 
         Raises `NotPossible` or `Unavailable` before anything is started, `LabError` if a part
         fails.
@@ -101,14 +103,14 @@ class WireEngine:
     def make(
         self, lineup: Lineup, raw: Path, stack: ExitStack, progress: RunProgress | None
     ) -> LabRecord:
-        """Make one run; `stack` lets go of what it holds."""
+        """Makes one run; `stack` holds its resources."""
         part = None if lineup.balanced is None else Switch(lineup.balanced, self.datapath)
         return Run(self, lineup, raw, stack, part).make(progress)
 
     def make_store(
         self, plan_json: str, seed: int, stack: ExitStack, progress: RunProgress | None
     ) -> LabRecord:
-        """Make one run of a plan with a store."""
+        """Makes one run of a plan with a store."""
         lineup = self.check(plan_json, seed)
         raw = self._raw(stack, plan_json, seed)
         return StoreRun(self, plan_json, seed, lineup, raw, stack).make(progress)

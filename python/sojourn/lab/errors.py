@@ -1,16 +1,16 @@
-"""What can go wrong in a laboratory, in words for whoever asked for it."""
+"""Errors of the laboratory, with messages for users."""
 
 from __future__ import annotations
 
 
 class LabError(RuntimeError):
-    """Base of all errors of the laboratory; its text is fit to be printed."""
+    """Base of all errors of the laboratory; its message can be shown to users."""
 
 
 class Unavailable(LabError):
-    """A laboratory cannot be run on this machine, or by this user. Nothing has been changed.
+    """A laboratory cannot run on this machine or as this user. Nothing has been changed.
 
-    `advice` says what would help.
+    `advice` states a remedy.
     """
 
     def __init__(self, message: str, advice: str = "") -> None:
@@ -20,11 +20,11 @@ class Unavailable(LabError):
 
 
 class SandboxDied(LabError):
-    """Init ended although it was still needed; everything inside is gone with it."""
+    """Init ended while it was still needed; everything inside the sandbox has ended with it."""
 
 
 class RequestFailed(LabError):
-    """Something that was asked of the sandbox could not be done; `errno` is the kernel's, or 0."""
+    """The sandbox could not execute a request; `errno` is the kernel's error number, or 0."""
 
     def __init__(self, message: str, errno: int = 0) -> None:
         super().__init__(message)
@@ -32,4 +32,4 @@ class RequestFailed(LabError):
 
 
 class DeadlinePassed(LabError):
-    """Something did not happen in time."""
+    """A deadline has passed."""

@@ -1,7 +1,7 @@
-"""What programs found, put into a record's tables beside what the wire measured.
+"""Adds the measurements of programs to a record's tables, next to those of the wire.
 
-The wire sees packets; windows of congestion control, pages and calls are known to the programs
-only. Their figures take the places that the wire left empty, by the same names as in simulation.
+The wire sees packets; congestion windows, pages and calls are known to the programs only. Their
+values fill the places that the wire left empty, under the same names as in simulation.
 """
 
 from __future__ import annotations
@@ -29,9 +29,10 @@ Figures = dict[str, float]
 
 
 def figures(result: FlowResult, warmup: int, duration: int, *, writes: bool = False) -> Figures:
-    """Return a flow's metrics that its programs know, over the time measured (nanoseconds).
+    """Returns a flow's metrics that its programs know, over the measured time (nanoseconds).
 
-    `writes` says whether it is a packet source over TCP, whose delays are those of its writes.
+    `writes` states whether the flow is a packet source over TCP, whose delays are those of its
+    writes.
     """
     found: Figures = {}
     if isinstance(result, BulkResult):
@@ -63,7 +64,7 @@ def figures(result: FlowResult, warmup: int, duration: int, *, writes: bool = Fa
 def filled(
     table: Sequence[Column], rows: Sequence[Mapping[str, float]], prefix: str = ""
 ) -> list[Column]:
-    """Return a table in which `rows`, a mapping each, replace the values that they name."""
+    """Returns a table in which each mapping in `rows` replaces the values that it names."""
     out = []
     for name, unit, given, data in table:
         metric = name.removeprefix(prefix) if name.startswith(prefix) else ""
@@ -73,7 +74,7 @@ def filled(
         values = list(struct.unpack(f"<{len(rows)}{_CODES[given]}", data))
         for number, row in enumerate(rows):
             values[number] = row.get(metric, values[number])
-        # A column of whole numbers has no place for what is not known.
+        # An integer column has no value for unknown data.
         dtype = "f8" if any(value != value for value in values) else given
         if dtype != "f8":
             values = [round(value) for value in values]
@@ -91,9 +92,9 @@ def with_findings(
     groups: Mapping[int, GroupStats],
     unseen: Mapping[str, float] = types.MappingProxyType({}),
 ) -> dict[str, Sequence[Column]]:
-    """Return a record's tables with what programs found of flows, in their order, and of groups.
+    """Returns a record's tables with the programs' measurements of flows, in order, and of groups.
 
-    `unseen` takes the places of metrics of TCP flows that the tables have and nobody knows.
+    `unseen` replaces the values of TCP flows' metrics that neither wire nor programs measure.
     """
     groups_of = [group for group in plan["groups"] for _ in range(group["count"])]
     found = [
@@ -132,10 +133,10 @@ def with_findings(
 
 
 def indistinct(plan: Mapping[str, Any]) -> tuple[set[int], list[str]]:
-    """Return the flows whose packets are not known from others', and groups that are so as a whole.
+    """Returns flows whose packets cannot be distinguished, and groups of which all are so.
 
-    They are those of programs of the user's own between the same two hosts none of which is told a
-    port: what is measured of them is measured of all of them together.
+    These are flows of the user's own programs between the same two hosts, none of which receives a
+    port number: each measurement applies to all of them together.
     """
     pairs: dict[frozenset[int], list[tuple[int, str]]] = {}
     number = 0
@@ -153,7 +154,7 @@ def indistinct(plan: Mapping[str, Any]) -> tuple[set[int], list[str]]:
 
 
 def blanked(table: Sequence[Column], rows: Collection[int], prefix: str = "") -> list[Column]:
-    """Return a table that tells nothing of these rows, of what their packets would decide."""
+    """Returns a table without the values of these rows that depend on their packets."""
     out: list[Column] = []
     for name, unit, dtype, data in table:
         mine = name.startswith(prefix) and name.removeprefix(prefix) not in PLANNED
@@ -168,17 +169,17 @@ def blanked(table: Sequence[Column], rows: Collection[int], prefix: str = "") ->
 
 
 PLANNED = ("flow", "flows", "start", "finished", "unfinished")
-"""Columns that packets do not decide."""
+"""Columns that do not depend on packets."""
 
 
 UNSEEN: Figures = {"timeouts": math.nan, "recoveries": math.nan}
-"""Metrics of a TCP sender that its packets do not tell; some kernels tell the first."""
+"""Metrics of a TCP sender that its packets do not show; some kernels report the first."""
 SHOWN = 4
-"""Flows of each group whose windows a time series shows, as in simulation."""
+"""Flows of each group whose windows a time series contains, as in simulation."""
 
 
 def _of_all(flows: Sequence[Figures], groups: Sequence[Mapping[str, Any]]) -> Figures:
-    """Return what is known of all flows, each of its group, together."""
+    """Returns the known metrics of all flows together, each flow with its group."""
     found: Figures = {}
     windows = [flow["cwnd_mean"] for flow in flows if "cwnd_mean" in flow]
     if windows:
@@ -195,7 +196,7 @@ def _of_all(flows: Sequence[Figures], groups: Sequence[Mapping[str, Any]]) -> Fi
 
 
 def _smoothed(plan: Mapping[str, Any], results: Sequence[FlowResult]) -> Figures:
-    """Return the smoothed round-trip times of flows over time, as their samples state them."""
+    """Returns the mean smoothed round-trip times of flows over time, from their samples."""
     times = sorted(
         (s.rtt / 1e9, min(s.end, plan["duration"]) - max(s.start, plan["warmup"]))
         for result in results
@@ -220,7 +221,7 @@ def _smoothed(plan: Mapping[str, Any], results: Sequence[FlowResult]) -> Figures
 def _with_samples(
     series: Sequence[Column], plan: Mapping[str, Any], results: Sequence[FlowResult]
 ) -> Sequence[Column]:
-    """Return time series with the windows and smoothed round-trip times of endless transfers."""
+    """Returns time series with the windows and smoothed round-trip times of endless transfers."""
     step = plan["observe"]["series_interval"]
     rows = next((len(data) // 8 for name, _, _, data in series if name == "time"), 0)
     if not step or not rows:
@@ -251,7 +252,7 @@ def _writes(group: Mapping[str, Any]) -> bool:
 
 
 def _of_packets(table: Sequence[Column], row: int, prefix: str = "") -> Figures:
-    """Return the delays that the wire measured, which are packets', by the names of those."""
+    """Returns the delays of packets that the wire measured, under the names of packet delays."""
     found = {}
     for name, _, dtype, data in table:
         metric = name.removeprefix(prefix) if name.startswith(prefix) else ""
@@ -266,7 +267,7 @@ def _together(name: str, values: Sequence[float]) -> float:
 
 
 def _times(group: Mapping[str, Any], stats: GroupStats) -> Figures:
-    """Completion times, and delays of writes: packets' delays are the wire's."""
+    """Returns completion times and delays of writes; delays of packets come from the wire."""
     found = _named("fct", stats.fct.stats) | _named("page", stats.page.stats)
     found["unfinished"] = stats.unfinished
     if group["app"]["name"] == "web":

@@ -1,9 +1,9 @@
-"""Open vSwitch inside a sandbox: its own database, its own run directory, nothing of the machine's.
+"""Open vSwitch inside a sandbox, with its own database and run directory.
 
-Where the kernel has Open vSwitch's datapath (module `openvswitch`), that is used
-(`datapath_type=system`), else the one of user space (`netdev`), which needs no module. It reads and
-writes its ports through packet sockets, so whoever sends to it must not leave checksums or
-segmentation to hardware that is not there: see `switch_off_offloads`.
+If the kernel has Open vSwitch's datapath (module `openvswitch`), it is used
+(`datapath_type=system`); otherwise the datapath in user space (`netdev`), which needs no module.
+The latter reads and writes its ports through packet sockets. Senders to it must therefore not leave
+checksums or segmentation to hardware: see `switch_off_offloads`.
 """
 
 from __future__ import annotations
@@ -28,19 +28,19 @@ QUIET = ("-vconsole:warn", "-vsyslog:off", "-vfile:off")
 
 Datapath = Literal["auto", "kernel", "user"]
 KINDS = {"kernel": "system", "user": "netdev"}
-"""Open vSwitch's own names of them."""
+"""Open vSwitch's names of the datapaths."""
 FAMILY = "ovs_datapath"
 
 
 def require(datapath: Datapath = "auto") -> None:
-    """Raises `Unavailable` unless Open vSwitch is installed, with this datapath."""
+    """Raises `Unavailable` unless Open vSwitch is installed with this datapath."""
     require_programs(PROGRAMS)
     schema()
     chosen(datapath)
 
 
 def chosen(datapath: Datapath) -> Literal["kernel", "user"]:
-    """The datapath that is meant; raises `Unavailable` if it is the kernel's and there is none."""
+    """Returns the datapath to use; raises `Unavailable` if it is the kernel's and missing."""
     if datapath == "user":
         return "user"
     if in_kernel():
@@ -54,7 +54,7 @@ def chosen(datapath: Datapath) -> Literal["kernel", "user"]:
 
 
 def in_kernel() -> bool:
-    """Whether the kernel has Open vSwitch's datapath, loaded or to be loaded by asking for it."""
+    """Whether the kernel has Open vSwitch's datapath, loaded or loadable on demand."""
     from pyroute2.netlink import genlmsg
     from pyroute2.netlink.exceptions import NetlinkError
     from pyroute2.netlink.generic import GenericNetlinkSocket
@@ -68,7 +68,7 @@ def in_kernel() -> bool:
 
 
 def schema() -> str:
-    """Where its database's schema is."""
+    """Returns the path of the database's schema."""
     for path in SCHEMA:
         if Path(path).is_file():
             return path
@@ -76,7 +76,7 @@ def schema() -> str:
 
 
 def version(host: Host) -> str:
-    """Of the switch, for the record."""
+    """Returns the version of the switch, for the record."""
     process = host.spawn(["ovs-vswitchd", "--version"])
     process.wait(READY_SECONDS)
     words = process.output().decode(errors="replace").split()
@@ -84,9 +84,9 @@ def version(host: Host) -> str:
 
 
 def switch_off_offloads(host: Host, link: str) -> None:
-    """What `link` sends is whole packets with their checksums.
+    """Makes `link` send whole packets with complete checksums.
 
-    Through packet sockets nobody completes them later; TCP would hang.
+    Packets through packet sockets are not completed later, and TCP would hang.
     """
     host.set_offloads(link, tx=False, tso=False, gso=False)
     wrong = [name for name in ("tso", "gso") if host.offloads(link).get(name)]
@@ -95,7 +95,7 @@ def switch_off_offloads(host: Host, link: str) -> None:
 
 
 class OpenVSwitch:
-    """A switch in a host: `start` it, give it ports, `stop` it, `start` it anew.
+    """A switch in a host: `start` it, give it ports, `stop` it, `start` it again.
 
     Its database lasts as long as the sandbox, its rules as long as its process.
     """
@@ -110,7 +110,7 @@ class OpenVSwitch:
 
     @property
     def process(self) -> Process:
-        """The switch's process."""
+        """Process of the switch."""
         if self._switch is None:
             raise LabError("the switch has not been started")
         return self._switch
@@ -120,14 +120,14 @@ class OpenVSwitch:
         return dict.fromkeys(names, self.folder)
 
     def run(self, *argv: str) -> str:
-        """Runs one of its tools to its end; what it says."""
+        """Runs one of the switch's tools to its end; returns its output."""
         process = self.host.spawn(list(argv), env=self._environment())
         if process.wait(READY_SECONDS) != 0:
             raise LabError(f"{argv[0]} failed{process.complaint()}")
         return process.output().decode(errors="replace")
 
     def _daemon(self, socket: str, *argv: str) -> Process:
-        """Starts a program, and waits for its control socket."""
+        """Starts a program and waits for its control socket."""
         process = self.host.spawn([*argv, *QUIET], env=self._environment())
         deadline = time.monotonic() + READY_SECONDS
         while True:
@@ -141,9 +141,9 @@ class OpenVSwitch:
             time.sleep(0.02)
 
     def start(self) -> None:
-        """Starts database, if need be, and switch."""
+        """Starts the database, if necessary, and the switch."""
         if self._database is None:
-            # A program's working directory is as private as the sandbox.
+            # A program's working directory is private to the sandbox.
             holder = self.host.spawn(["mkdir", "ovs"])
             if holder.wait(READY_SECONDS) != 0:
                 raise LabError(f"no folder for Open vSwitch{holder.complaint()}")
@@ -166,7 +166,7 @@ class OpenVSwitch:
         )
 
     def stop(self, *, kill: bool = False) -> None:
-        """Ends the switch; with it go its rules."""
+        """Ends the switch and with it its rules."""
         if kill:
             self.process.signal(signal.SIGKILL)
             self.process.wait(READY_SECONDS)
@@ -175,14 +175,15 @@ class OpenVSwitch:
         self._switch = None
 
     def configure(self, *words: str) -> str:
-        """`ovs-vsctl`, which waits until the switch has done it."""
+        """Runs `ovs-vsctl`, which waits until the switch has applied the change."""
         return self.run("ovs-vsctl", f"--db=unix:{self.folder}/db.sock", *words)
 
     def bridge(self, ports: Sequence[str], controller: str | None) -> None:
-        """A bridge with these links of the host as ports 1, 2, ...
+        """Creates a bridge with these links of the host as ports 1, 2, ...
 
-        It does nothing by itself (fail-mode=secure), and speaks to its controller outside of its
-        own ports (out-of-band), or rules of the controller's could cut that line.
+        The bridge forwards nothing without rules (fail-mode=secure). It connects to its controller
+        outside its own ports (out-of-band); otherwise the controller's rules could cut the
+        connection.
         """
         words = ["add-br", BRIDGE, "--", "set", "bridge", BRIDGE]
         words += [f"datapath_type={KINDS[self.datapath]}"]
@@ -195,13 +196,13 @@ class OpenVSwitch:
             self.control(controller)
 
     def control(self, controller: str) -> None:
-        """Whom the bridge asks, such as `tcp:127.0.0.1:6653`; it looks for him every second."""
+        """Sets the controller, such as `tcp:127.0.0.1:6653`; the bridge retries every second."""
         words = ["set-controller", BRIDGE, controller]
         words += ["--", "set", "controller", BRIDGE, "connection-mode=out-of-band"]
         self.configure(*words, "max_backoff=1000", "inactivity_probe=5000")
 
     def flows(self, *words: str) -> str:
-        """`ovs-ofctl` in OpenFlow 1.3: `flows("dump-flows")`, `flows("add-flow", "...")`."""
+        """Runs `ovs-ofctl` with OpenFlow 1.3: `flows("dump-flows")`, `flows("add-flow", "...")`."""
         command, *rest = words
         where = f"unix:{self.folder}/{BRIDGE}.mgmt"
         return self.run(find_program("ovs-ofctl"), "-O", "OpenFlow13", command, where, *rest)

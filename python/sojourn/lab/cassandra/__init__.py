@@ -1,4 +1,4 @@
-"""Apache Cassandra as the real part of a replicated store: fetched, started, asked."""
+"""Apache Cassandra as the real store of a plan: downloads, starts and queries it."""
 
 VERSION = "5.0.9"
-"""The version whose jars are pinned beside this file."""
+"""Version whose jars are pinned in this folder."""

@@ -1,7 +1,7 @@
-"""Cassandra's jars from Maven Central: fetched once, each pinned by its SHA-256.
+"""Cassandra's jars from Maven Central, each downloaded once and pinned by its SHA-256.
 
-The list of a version stands beside this file, `cassandra-VERSION.sha256`: a hash and a path in a
-Maven repository a line, as `sha256sum` writes them.
+This folder contains a list for the version, `cassandra-VERSION.sha256`: one line per jar with its
+hash and its path in a Maven repository, in the format of `sha256sum`.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ AT_ONCE = 6
 HALF = downloads.HALF
 
 Progress = Callable[[int, int], None]
-"""Is told how many jars of how many are there."""
+"""Callback with the number of complete jars and the number of all jars."""
 
 _PIN = re.compile(r"([0-9a-f]{64})  ([\w.+/-]+\.jar)")
 
@@ -36,12 +36,12 @@ class Jar:
 
     @property
     def name(self) -> str:
-        """Its name without folders."""
+        """File name of the jar."""
         return self.path.rpartition("/")[2]
 
 
 def pinned(version: str = VERSION) -> list[Jar]:
-    """Jars that make a version."""
+    """Returns the jars of a version."""
     text = (resources.files(__package__) / f"cassandra-{version}.sha256").read_text("ascii")
     found = []
     for number, line in enumerate(text.splitlines(), 1):
@@ -53,18 +53,18 @@ def pinned(version: str = VERSION) -> list[Jar]:
 
 
 def folder(version: str = VERSION) -> Path:
-    """Where a version's jars are kept, whether they are there or not."""
+    """Returns the folder of a version's jars, whether it exists or not."""
     return downloads.cache() / f"cassandra-{version}"
 
 
 def missing(version: str = VERSION) -> list[Jar]:
-    """Jars that are not there, or are not what they should be."""
+    """Returns the jars that are missing or have the wrong hash."""
     kept = folder(version)
     return [jar for jar in pinned(version) if not downloads.matches(kept / jar.name, jar.sha256)]
 
 
 def class_path(version: str = VERSION) -> str:
-    """Java's class path of a version; raises `Unavailable` where it has not been fetched."""
+    """Returns Java's class path of a version; raises `Unavailable` if jars are missing."""
     if lacking := missing(version):
         what = f"{len(lacking)} jars of Cassandra {version} are missing in {folder(version)}"
         raise Unavailable(what, "sojourn store fetch")
@@ -74,19 +74,19 @@ def class_path(version: str = VERSION) -> str:
 def fetch(
     version: str = VERSION, repository: str = REPOSITORY, progress: Progress | None = None
 ) -> int:
-    """Fetches what is missing, and says how many jars that were.
+    """Downloads the missing jars; returns their number.
 
-    A jar appears under its name only when its hash is right. Raises `LabError` with the address if
-    one cannot be had or is another, and `OSError` if there is no room for it.
+    A jar gets its final name only after its hash has been checked. Raises `LabError` with the
+    address if a download fails or has the wrong hash, and `OSError` if the disk is full.
     """
     kept = folder(version)
     if not missing(version):
         return 0
     kept.mkdir(parents=True, exist_ok=True)
     with downloads.alone(kept), ThreadPoolExecutor(AT_ONCE) as pool:
-        for half in kept.glob(f".*{HALF}"):  # of a process that was killed
+        for half in kept.glob(f".*{HALF}"):  # left by a process that was killed
             half.unlink(missing_ok=True)
-        lacking = missing(version)  # somebody else may have fetched it meanwhile
+        lacking = missing(version)  # another process may have fetched it meanwhile
         made = pool.map(lambda jar: _fetch(jar, kept, repository.rstrip("/")), lacking)
         for done, _ in enumerate(made, 1):
             if progress is not None:

@@ -1,9 +1,9 @@
-"""A client of a real store: a program in a host of the laboratory, or beside a store that runs.
+"""A client of a real store, as a program in a host of the laboratory or for a running store.
 
-It is told what to do in lines of JSON on its standard input, and answers each with a line on its
-standard output. Requests are asked by a workload's own schedule; what came of each goes to a file.
-The driver neither retries nor speculates, and routes by token only where the plan asks for it, so
-that a request is one request.
+The client reads orders as lines of JSON from its standard input and answers each with a line on its
+standard output. It sends requests by the workload's own schedule and writes the outcome of each to
+a file. The driver does not retry or speculate, and routes by token only if the plan requires it, so
+that one request of the plan is one request to the store.
 """
 
 from __future__ import annotations
@@ -29,40 +29,40 @@ Outcome = Literal["acknowledged", "unavailable", "error", "timed_out"]
 
 TABLE = "records"
 ANSWERED = "== {} =="
-"""What stands behind the answer to an order of this number."""
+"""Line after the answer to the order with this number."""
 WRITE = "INSERT INTO $table (id, value) VALUES (?, ?)"
 READ = "SELECT value FROM $table WHERE id = ?"
 SCAN = "SELECT id FROM $table WHERE token(id) >= token(?) LIMIT ?"
 PEERS = "SELECT data_center, tokens FROM system.peers"
 NODE_LOCAL = 11
-"""The level of a query that a node answers from what it has itself (CASSANDRA-7296)."""
+"""Consistency level of a query that a node answers from its own data (CASSANDRA-7296)."""
 BATCH_SECONDS = 0.1
-"""Where a rate is kept, requests are made in batches of so long."""
+"""Length of the batches in which requests with a limited rate are sent, in seconds."""
 READ_AT_ONCE = 64
-"""Keys that are looked for at a time."""
+"""Keys that are read at the same time."""
 T = TypeVar("T")
 SCHEMA_SECONDS = 60
-"""Nodes have at most this long to agree on a table."""
+"""Time limit for the nodes to agree on a table, in seconds."""
 PROBES = 16
-"""Keys that each node is asked for before it counts as ready."""
+"""Number of keys that each node must answer before it counts as ready."""
 PROBE_SECONDS = 5
-"""... and an answer is waited for so long, since what it went by may have been cut."""
+"""Time limit for each of these answers, in seconds; the path of a request may be interrupted."""
 PAUSE = 0.1
-"""Seconds between two looks whether something is ready."""
+"""Interval between two checks for readiness, in seconds."""
 PATIENT = "patient"
-"""Name of the driver's profile for what is not measured."""
+"""Name of the driver's profile for requests that are not measured."""
 CHECK_SECONDS = 60.0
-"""What a request of that waits at most, whatever the plan's clients do..."""
+"""Time limit of requests of that profile, in seconds, regardless of the plan's clients."""
 CHECK_TIMES = 3
-"""... and how often a key is looked for before it counts as unread."""
+"""Number of reads of a key before it counts as unread."""
 BOOKED = {
     "read": "reads", "modify": "reads", "scan": "scans", "insert": "writes", "update": "writes",
 }  # fmt: skip
-"""What a request is counted as; a `modify` is a read, and then a write."""
+"""Category in which a request is counted; a `modify` is a read followed by a write."""
 
 
 def load_driver() -> None:
-    """Loads the driver, which looks for every event loop that there is, deprecated ones too."""
+    """Loads the driver without its warnings: it tries all event loops, deprecated ones too."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         import cassandra.cluster  # noqa: F401
@@ -70,17 +70,17 @@ def load_driver() -> None:
 
 @dataclass(frozen=True)
 class Request:
-    """One thing that is asked."""
+    """A request of the workload."""
 
     kind: str
-    """One of `BOOKED`."""
+    """A key of `BOOKED`."""
     key: int
     length: int = 1
-    """Records of a scan."""
+    """Number of records in a scan."""
 
 
 def _paced(items: Sequence[T], rate: float | None) -> Iterator[Sequence[T]]:
-    """All items in batches, so that there are at most `rate` a second; in one without a rate."""
+    """Yields the items in batches, at most `rate` items per second; one batch without a rate."""
     size = max(1, round(rate * BATCH_SECONDS)) if rate else max(1, len(items))
     begin = time.monotonic()
     for first in range(0, len(items), size):
@@ -99,8 +99,8 @@ class Client:
 
         self.given = given
         self.log = log
-        # A node in another data centre, of which a client that is aware of them knows nothing, is
-        # asked too when all nodes are to be seen.
+        # A client that is aware of data centres ignores nodes in other data centres. If all nodes
+        # must be seen, the client contacts them too.
         coordinator = given["coordinator"]
         looking = "round-robin" if given.get("sees_all") else coordinator
         profile, patient = (
@@ -132,21 +132,22 @@ class Client:
         self.acknowledged: set[int] = set()
         self.coordinated: Counter[str] = Counter()
         self.asks: Sequence[tuple[str, int, int, int]] = ()
-        """A request's kind, key and length, and the time in ns since the one before, which counts
-        in an open loop only."""
+        """Kind, key and length of each request, and the time since the previous request in
+        nanoseconds, which applies only to an open loop.
+        """
         self.made = False
-        """Whether there may be a keyspace of ours."""
+        """Whether this client may have created its keyspace."""
         self._prepared: dict[str, Any] = {}
 
     def _cql(self, text: str) -> str:
-        """A statement with the names of our keyspace and table in it."""
+        """Returns a statement with the names of this client's keyspace and table."""
         table = f'"{self.keyspace}".{TABLE}'
         return Template(text).substitute(keyspace=f'"{self.keyspace}"', table=table)
 
-    # What it may be told
+    # Orders
 
     def hosts(self, _: Json) -> Json:
-        """Nodes that are known here, and what each knows of the schema."""
+        """Returns the nodes that the driver knows, and whether each is up."""
         known = [
             {"address": host.address, "up": bool(host.is_up), "data_centre": host.datacenter}
             for host in self.cluster.metadata.all_hosts()
@@ -154,9 +155,9 @@ class Client:
         return {"hosts": sorted(known, key=lambda host: str(host["address"]))}
 
     def peers(self, _: Json) -> Json:
-        """How many others each node has a place on the ring for; fewer if it does not answer.
+        """Returns the number of other nodes that each node has a token for; 0 without an answer.
 
-        A node that knows too few refuses a keyspace of data centres that it has not heard of.
+        A node that knows too few nodes refuses a keyspace of data centres that it does not know.
         """
         from cassandra import DriverException
         from cassandra.cluster import NoHostAvailable
@@ -169,16 +170,16 @@ class Client:
         return {"peers": known}
 
     def schema(self, order: Json) -> Json:
-        """A keyspace and a table of our own; an error if there is such a keyspace already.
+        """Creates a keyspace and a table; raises an error if the keyspace exists already.
 
-        Nothing stays behind if the table cannot be made.
+        If the table cannot be created, the keyspace is removed again.
         """
         from cassandra import AlreadyExists
 
         replication = ", ".join(f"'{k}': '{v}'" for k, v in order["replication"].items())
         make = f"CREATE KEYSPACE $keyspace WITH replication = {{{replication}}}"
         try:
-            # An answer that does not come leaves it made all the same.
+            # If the answer is lost, the keyspace may exist nevertheless.
             self.made = True
             self.session.execute(self._cql(make), timeout=order["seconds"])
             table = "CREATE TABLE $table (id bigint PRIMARY KEY, value blob)"
@@ -195,10 +196,10 @@ class Client:
             raise
 
     def ready(self, order: Json) -> Json:
-        """Waits until every node answers reads of our table at a level.
+        """Waits until every node answers reads of the table at a consistency level.
 
-        A node can have another's schema a moment later than it says so, and one that came back can
-        be taken for down by others long after it answers clients.
+        A node can receive another node's schema slightly later than it reports. Other nodes can
+        consider a restarted node down long after it answers clients.
         """
         from cassandra import ConsistencyLevel
         from cassandra.query import SimpleStatement
@@ -222,7 +223,7 @@ class Client:
         return {}
 
     def prepare(self, _: Json) -> Json:
-        """Prepares all statements, for a keyspace that is there."""
+        """Prepares all statements for an existing keyspace."""
         from cassandra import ConsistencyLevel
 
         levels = ConsistencyLevel.name_to_value
@@ -241,7 +242,7 @@ class Client:
         return {}
 
     def drop(self, order: Json) -> Json:
-        """The keyspace goes again, with all in it, if it is there and ours."""
+        """Drops the keyspace and its contents, if this client created it."""
         if self.made:
             text = self._cql("DROP KEYSPACE IF EXISTS $keyspace")
             try:
@@ -255,7 +256,7 @@ class Client:
         return {}
 
     def load(self, order: Json) -> Json:
-        """Records from `first` on, so many, at ALL, so that all replicas have them."""
+        """Writes `count` records from `first` on at ALL, so that all replicas have them."""
         first, count = order["first"], order["count"]
         from cassandra.concurrent import execute_concurrent_with_args
 
@@ -269,14 +270,14 @@ class Client:
         return {}
 
     def script(self, order: Json) -> Json:
-        """What `run` is to ask, see `asks`."""
+        """Stores the script for `run`; see `asks`."""
         self.asks = [(kind, key, length, gap) for kind, key, length, gap in order["script"]]
         return {}
 
     def run(self, order: Json) -> Json:
-        """Asks all of the script from the monotonic time `start` (ns) on; the log tells what came.
+        """Sends the script's requests from the monotonic time `start` (ns) on; logs outcomes.
 
-        Nothing is asked at or after `end`.
+        No request is sent at or after `end`.
         """
         self.coordinated.clear()
         run = _Run(self, order)
@@ -286,15 +287,15 @@ class Client:
         return {"requests": run.made, "coordinated": dict(self.coordinated)}
 
     def verify(self, order: Json) -> Json:
-        """Where every acknowledged key is: on no replica, on too few for its level, not on all.
+        """Checks each acknowledged key: on no replica, on too few for its level, or not on all.
 
-        Each replica is asked for what it has itself, if the store's nodes answer that
-        (`cassandra.enable_nodelocal_queries`), and then all of them together, at ALL.
+        Reads each replica's own data if the store's nodes support it
+        (`cassandra.enable_nodelocal_queries`), and then all replicas together at ALL.
         """
         keys = [self.key_of(record) for record in sorted(self.acknowledged)]
         held: dict[int, tuple[int, int]] = {}
         together: dict[int, bool | None] = {}
-        # First what each has, since reading all of them together mends what differs.
+        # Each replica is read first, since a read at ALL repairs differences.
         for _ in range(CHECK_TIMES if order["replicas"] else 0):
             held |= self._held([key for key in keys if key not in held])
         for _ in range(CHECK_TIMES):
@@ -312,7 +313,7 @@ class Client:
         return {"keys": len(keys), **counts, "some": {n: k[:most] for n, k in named.items() if k}}
 
     def _held(self, keys: Sequence[int]) -> dict[int, tuple[int, int]]:
-        """On how many of its replicas each key is, and how many there are, if all answered."""
+        """Returns each key's number of replicas that have it, and of all, if all answered."""
         from cassandra import DriverException
         from cassandra.cluster import NoHostAvailable
 
@@ -336,7 +337,7 @@ class Client:
         return held
 
     def _at_all(self, keys: Sequence[int], rate: float | None) -> dict[int, bool | None]:
-        """Whether each key is there, read at ALL; `None` if it could not be read."""
+        """Returns whether each key exists, read at ALL; `None` if it could not be read."""
         from cassandra.concurrent import execute_concurrent_with_args
 
         there: dict[int, bool | None] = {}
@@ -350,19 +351,19 @@ class Client:
         return there
 
     def leave(self, _: Json) -> Json:
-        """The session ends."""
+        """Ends the session."""
         self.cluster.shutdown()
         return {}
 
-    # Asking
+    # Requests
 
     def key_of(self, record: int) -> int:
-        """A record's key: a `bigint`, counted from where the plan's ring has it."""
+        """Returns a record's key: a `bigint` that starts at the plan's position on the ring."""
         key: int = self.given["first_key"] + record
         return (key + (1 << 63)) % (1 << 64) - (1 << 63)
 
     def ask(self, request: Request) -> Any:
-        """The driver's future for a request; a `modify` begins with its read."""
+        """Sends a request and returns the driver's future; a `modify` begins with its read."""
         key = self.key_of(request.key)
         if request.kind in ("update", "insert"):
             value = bytes(self.given["value_bytes"])
@@ -374,7 +375,7 @@ class Client:
 
 
 class _Run:
-    """One play of a script, closed or open."""
+    """One execution of a script, as a closed or an open loop."""
 
     def __init__(self, client: Client, order: Json) -> None:
         self.client = client
@@ -389,12 +390,14 @@ class _Run:
         self.closed = self.warm or load["arrivals"]["kind"] == "closed"
         self.think = 0 if self.warm else int(load["arrivals"].get("think", 0))
         self.least_gap = int(order.get("least_gap", 0))
-        """Nanoseconds between two requests at least."""
+        """Shortest interval between two requests, in nanoseconds."""
         self.allowed = 0
         self.made = 0
         self.active = 0
         self.ready: list[tuple[int, int, Request | None]] = []
-        """When what is due, and a number that keeps their order; `None`: the next of the script."""
+        """Heap of due times, with a number that keeps the order; the request `None` means the next
+        one of the script.
+        """
         self.change = threading.Condition()
         if self.closed:
             for number in range(self.outstanding):
@@ -407,7 +410,7 @@ class _Run:
         heapq.heapify(self.ready)
 
     def play(self) -> None:
-        """All of it, until every answer has come."""
+        """Sends the whole script and waits for all answers."""
         with self.change:
             while self.ready or self.active:
                 full = not self.closed and 0 < self.outstanding <= self.active
@@ -434,12 +437,12 @@ class _Run:
         self.active += 1
         begun = time.monotonic_ns()
         self.allowed = begun + self.least_gap
-        # An open loop's latency counts from when it was due.
+        # In an open loop, latency counts from the due time.
         intended = due if scheduled else begun
         asked = _Asked(request, slot, self.made, intended, begun)
         try:
             future = self.client.ask(request)
-        except Exception as error:  # noqa: BLE001 - whatever the driver says is this request's end
+        except Exception as error:  # noqa: BLE001 - any error of the driver ends this request
             self._done(asked, error, None)
             return
         future.add_callbacks(
@@ -477,7 +480,7 @@ class _Run:
 
 @dataclass(frozen=True)
 class _Asked:
-    """A request that is under way."""
+    """A request in progress."""
 
     request: Request
     slot: int
@@ -487,14 +490,14 @@ class _Asked:
 
 
 def outcome_of(error: Exception | None) -> Outcome:
-    """What an error of the driver means for a request."""
+    """Returns the outcome that an error of the driver means for a request."""
     from cassandra import OperationTimedOut, Timeout, Unavailable
 
     if error is None:
         return "acknowledged"
     if isinstance(error, Unavailable):
         return "unavailable"
-    # A connection that breaks says nothing of what became of the question either.
+    # After a broken connection, too, the outcome of the request is unknown.
     if isinstance(error, (Timeout, OperationTimedOut)) or "Shutdown" in type(error).__name__:
         return "timed_out"
     return "error"
@@ -523,7 +526,7 @@ def _reconnection() -> Any:
 
 
 def _secured(given: Mapping[str, Any]) -> dict[str, Any]:
-    """TLS and credentials, where they are given."""
+    """Returns the driver's options for TLS and credentials, as far as they are configured."""
     from cassandra.auth import PlainTextAuthProvider
 
     found: dict[str, Any] = {}
@@ -539,7 +542,7 @@ def _secured(given: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def main(argv: Sequence[str]) -> int:
-    """Be the program; `argv` names the descriptor of the log."""
+    """Runs the client; `argv` contains the file descriptor of the log."""
     client: Client | None = None
     with os.fdopen(int(argv[0]), "w", buffering=1 << 16) as log:
         for number, line in enumerate(sys.stdin, 1):
@@ -552,7 +555,7 @@ def main(argv: Sequence[str]) -> int:
                     assert client is not None
                     answer = getattr(client, order["do"])(order)
                     log.flush()
-            except Exception as error:  # noqa: BLE001 - it is told to who asked
+            except Exception as error:  # noqa: BLE001 - the error is the answer to the order
                 answer = {"error": f"{type(error).__name__}: {error}"}
             sys.stdout.write(f"{json.dumps(answer)}\n{ANSWERED.format(number)}\n")
             sys.stdout.flush()

@@ -1,4 +1,4 @@
-"""A real store in the hosts of a sandbox: its nodes, and the clients that ask it."""
+"""A real store in the hosts of a sandbox: its nodes and its clients."""
 
 from __future__ import annotations
 
@@ -21,26 +21,26 @@ from sojourn.lab.sandbox.process import Process
 from sojourn.temporary import nameless
 
 START_SECONDS = 180.0
-"""A node has at most this long to open its port."""
+"""Time limit for a node to open its port, in seconds."""
 AGREE_SECONDS = 120.0
-"""... and all of them together to know each other."""
+"""Time limit for all nodes to know each other, in seconds."""
 ORDER_SECONDS = 120.0
 
 Json = dict[str, Any]
 
 
 class Node:
-    """A node in its host."""
+    """A node of the store in its host."""
 
     def __init__(self, host: Host, member: node.Member) -> None:
         self.host = host
         self.member = member
         self.process: Process | None = None
         self.down = False
-        """Whether it has been killed on purpose."""
+        """Whether the node has been killed deliberately."""
 
     def start(self, settings: node.Settings, java: str, class_path: str) -> None:
-        """Starts it, again with the files that it left; `wait` says when it answers."""
+        """Starts the node, after a crash with its earlier files; `wait` waits until it answers."""
         home = None if self.process is None else self.process.directory
         with nameless() as file:
             file.write(node.given(self.member, settings, java, class_path).encode())
@@ -53,25 +53,25 @@ class Node:
         self.down = False
 
     def wait(self) -> None:
-        """Waits until clients may connect."""
+        """Waits until clients can connect."""
         self.host.wait_port(node.NATIVE_PORT, START_SECONDS, by=self.running)
 
     @property
     def running(self) -> Process:
-        """Its process; raises `LabError` if it has not been started."""
+        """Process of the node; raises `LabError` before it has been started."""
         if self.process is None:
             raise LabError(f"{self.member.name} has not been started")
         return self.process
 
     def kill(self) -> None:
-        """Ends it at once, as `kill -9` does."""
+        """Ends the node at once, as `kill -9` does."""
         self.down = True
         self.running.signal(signal.SIGKILL)
         self.running.wait(START_SECONDS)
 
 
 class Asker:
-    """A client in its host, which is told what to do."""
+    """A client in its host, which executes orders."""
 
     def __init__(self, host: Host, stack: ExitStack, seconds: float = ORDER_SECONDS) -> None:
         self.host = host
@@ -90,12 +90,12 @@ class Asker:
         self._end = 0
 
     def tell(self, do: str, **order: Any) -> None:
-        """Gives an order, and does not wait for its answer."""
+        """Sends an order without waiting for the answer."""
         self._number += 1
         self._orders.write(json.dumps({"do": do, **order}).encode() + b"\n")
 
     def answered(self, seconds: float) -> bool:
-        """Whether the last order has been answered, or is so within some seconds."""
+        """Returns whether the last order is answered within `seconds`."""
         try:
             self._wait(seconds)
         except DeadlinePassed:
@@ -103,7 +103,7 @@ class Asker:
         return True
 
     def _wait(self, seconds: float) -> int:
-        """Waits for the answer to the last order; where it ends."""
+        """Waits for the answer to the last order; returns the position of its end in the output."""
         try:
             return self.process.wait_output(ANSWERED.format(self._number) + "\n", seconds)
         except (DeadlinePassed, SandboxDied):
@@ -114,7 +114,7 @@ class Asker:
             raise LabError(f"{ended}{': ' if words else ''}{words}") from None
 
     def answer(self, seconds: float | None = None) -> Json:
-        """The answer to the last order; raises `LabError` with what went wrong there."""
+        """Returns the answer to the last order; raises `LabError` with the client's error."""
         mark = ANSWERED.format(self._number) + "\n"
         end = self._wait(seconds or self.seconds)
         text = self.process.output(self._end)[: end - self._end - len(mark)]
@@ -125,12 +125,12 @@ class Asker:
         return answer
 
     def ask(self, do: str, seconds: float | None = None, **order: Any) -> Json:
-        """Gives an order, and waits for its answer."""
+        """Sends an order and waits for the answer."""
         self.tell(do, seconds=seconds or self.seconds, **order)
         return self.answer(seconds)
 
     def outcomes(self) -> list[list[Any]]:
-        """What came of every request that has been answered; see `client`."""
+        """Returns the outcome of every answered request; see `client`."""
         self.log.seek(0)
         return [json.loads(line) for line in self.log.read().splitlines()]
 
@@ -153,18 +153,18 @@ class Cluster:
                 each.process.signal(signal.SIGKILL)
 
     def start(self) -> None:
-        """Starts all nodes, and waits until each answers clients."""
+        """Starts all nodes and waits until each answers clients."""
         for each in self.nodes:
             each.start(self.settings, self.java, self.class_path)
         for each in self.nodes:
             each.wait()
 
     def restart(self, number: int) -> None:
-        """Starts a node again that was killed."""
+        """Restarts a killed node."""
         self.nodes[number].start(self.settings, self.java, self.class_path)
 
     def restore(self) -> None:
-        """Starts all nodes again that were killed, and waits until each answers clients."""
+        """Restarts all killed nodes and waits until each answers clients."""
         for number, each in enumerate(self.nodes):
             if each.down:
                 self.restart(number)
@@ -172,9 +172,9 @@ class Cluster:
             each.wait()
 
     def agree(self, clients: Sequence[Asker]) -> float:
-        """Waits until every client knows every node to be up, and every node all others.
+        """Waits until every client considers all nodes up, and every node knows all others.
 
-        Returns the seconds that took.
+        Returns the duration in seconds.
         """
         begin = time.monotonic()
         wanted = sorted(each.member.address for each in self.nodes)

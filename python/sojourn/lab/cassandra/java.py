@@ -1,4 +1,4 @@
-"""The Java that Cassandra runs on."""
+"""Finds a Java that Cassandra supports."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from sojourn.lab.errors import Unavailable
 from sojourn.lab.machine import packages
 
 MAJOR = (11, 17)
-"""Versions that Cassandra 5.0 runs on."""
+"""Java versions that Cassandra 5.0 supports."""
 
 SECONDS = 20.0
-"""For its version."""
+"""Time limit for Java's output of its version, in seconds."""
 
 _VERSION = re.compile(r'version "(?:1\.)?([0-9]+)')
 
@@ -29,24 +29,24 @@ OPENED = (
     "java.base/jdk.internal.util.jar", "java.base/sun.nio.ch",
     "jdk.management/com.sun.management.internal",
 )  # fmt: skip
-"""Packages that it reaches into by reflection."""
+"""Packages that Cassandra accesses by reflection."""
 EXPORTED = (
     "java.base/java.lang.ref", "java.base/jdk.internal.misc", "java.base/jdk.internal.ref",
     "java.base/sun.nio.ch", "java.management.rmi/com.sun.jmx.remote.internal.rmi",
     "java.rmi/sun.rmi.registry", "java.rmi/sun.rmi.server", "java.sql/java.sql",
 )  # fmt: skip
-"""Packages that it uses."""
+"""Packages that Cassandra uses."""
 
 
 def find_java() -> str:
-    """The `java` that is used; see `found_java`."""
+    """Returns the path of the `java` in use; see `found_java`."""
     return found_java()[0]
 
 
 def found_java() -> tuple[str, int]:
-    """The `java` that is used, and its version: `JAVA_HOME`'s, else the one on the path.
+    """Returns the path and the version of `java`: from `JAVA_HOME`, otherwise from the path.
 
-    Raises `Unavailable` if there is none, or one that Cassandra does not run on.
+    Raises `Unavailable` without Java, or with a version that Cassandra does not support.
     """
     home = os.environ.get("JAVA_HOME", "")
     own = Path(home) / "bin" / "java"
@@ -72,12 +72,12 @@ def found_java() -> tuple[str, int]:
 
 
 def advice() -> str:
-    """The command that adds a Java that Cassandra runs on."""
+    """Returns the command that installs a supported Java."""
     return packages.install(["java"], packages.family() or packages.DEBIAN)
 
 
 def module_options() -> list[str]:
-    """Java's options that let Cassandra reach what modules hide."""
+    """Returns Java's options that give Cassandra access to hidden parts of modules."""
     return [
         *(f"--add-opens={name}=ALL-UNNAMED" for name in OPENED),
         *(f"--add-exports={name}=ALL-UNNAMED" for name in EXPORTED),

@@ -1,7 +1,7 @@
-"""A node of a real store: its configuration, and the program that becomes it.
+"""A node of a real store: its configuration and the program that starts it.
 
-The program writes what Cassandra reads into its working directory, which is the sandbox's own and
-in memory, and then becomes Java.
+The program writes Cassandra's configuration into its working directory, which is in memory and
+belongs to the sandbox, and then executes Java.
 """
 
 from __future__ import annotations
@@ -35,17 +35,18 @@ LOGBACK = """\
 
 @dataclass(frozen=True)
 class Settings:
-    """What is the same for all nodes."""
+    """Settings of all nodes of a store."""
 
     seeds: Sequence[str]
-    """Addresses that a node asks for the cluster; all of them, so that none waits for another."""
+    """Addresses at which a node finds the cluster: all nodes, so that no node waits for another."""
     write_ms: int
-    """Time after which a coordinator gives up a write."""
+    """Timeout of writes at the coordinator, in milliseconds."""
     read_ms: int
     hints: bool = False
     commit_log: Literal["periodic", "batch"] = "periodic"
-    """When writes are flushed to the commit log: every ten seconds, as by default, or before they
-    are acknowledged."""
+    """Time at which writes are flushed to the commit log: every ten seconds (the default), or
+    before they are acknowledged.
+    """
     more: Mapping[str, Any] = field(default_factory=dict)
     """Further keys of `cassandra.yaml`."""
     properties: Mapping[str, str] = field(default_factory=dict)
@@ -54,7 +55,7 @@ class Settings:
 
 @dataclass(frozen=True)
 class Member:
-    """A node's own part."""
+    """Settings of one node."""
 
     name: str
     address: str
@@ -64,7 +65,7 @@ class Member:
 
 
 def configuration(member: Member, settings: Settings, home: Path) -> str:
-    """`cassandra.yaml` of a node whose files are in `home`; JSON, which is YAML too."""
+    """Returns the `cassandra.yaml` of a node with files in `home`; JSON, which is valid YAML."""
     given = {
         "cluster_name": CLUSTER,
         "num_tokens": len(member.tokens),
@@ -112,7 +113,7 @@ def configuration(member: Member, settings: Settings, home: Path) -> str:
 
 
 def write_files(member: Member, settings: Settings, home: Path) -> None:
-    """Writes what a node reads at its start into `home`."""
+    """Writes a node's configuration files into `home`."""
     home.mkdir(parents=True, exist_ok=True)
     (home / "cassandra.yaml").write_text(configuration(member, settings, home), "utf-8")
     (home / "cassandra-rackdc.properties").write_text(
@@ -122,7 +123,7 @@ def write_files(member: Member, settings: Settings, home: Path) -> None:
 
 
 def command(java: str, class_path: str, home: Path, settings: Settings) -> list[str]:
-    """What starts a node: Java with a small heap, and no waiting that a known ring needs not."""
+    """Returns a node's command: Java with a small heap, without waits that a fixed ring avoids."""
     options = {
         "cassandra.config": f"file://{home}/cassandra.yaml",
         "cassandra-rackdc.properties": f"file://{home}/cassandra-rackdc.properties",
@@ -130,19 +131,19 @@ def command(java: str, class_path: str, home: Path, settings: Settings) -> list[
         "cassandra.logdir": str(home),
         "logback.configurationFile": f"file://{home}/logback.xml",
         "cassandra-foreground": "yes",
-        # All know all tokens from the start, so there is nothing to settle.
+        # All nodes know all tokens from the start, so gossip need not settle.
         "cassandra.skip_wait_for_gossip_to_settle": "0",
         "cassandra.ring_delay_ms": "5000",
-        # Measured at the start otherwise, for seconds.
+        # Otherwise measured at the start, which takes seconds.
         "cassandra.memtable.row_overhead_size": "180",
-        # What each replica has is checked at the end.
+        # The check at the end reads each replica separately.
         "cassandra.enable_nodelocal_queries": "true",
         "java.io.tmpdir": str(home),
         "jdk.attach.allowAttachSelf": "true",
         "file.encoding": "UTF-8",
         **settings.properties,
     }
-    # All its memory would be pinned otherwise, where it may do that.
+    # Otherwise Java pins all its memory if it has the permission.
     unpinned = ["setpriv", "--bounding-set", "-ipc_lock", "--inh-caps", "-ipc_lock", "--"]
     return [
         *(unpinned if shutil.which("setpriv") else []),
@@ -162,7 +163,7 @@ def command(java: str, class_path: str, home: Path, settings: Settings) -> list[
 
 
 def given(member: Member, settings: Settings, java: str, class_path: str) -> str:
-    """What the program is told, as JSON."""
+    """Returns the node's input as JSON."""
     return json.dumps(
         {
             "member": asdict(member),
@@ -174,14 +175,14 @@ def given(member: Member, settings: Settings, java: str, class_path: str) -> str
 
 
 def main(argv: Sequence[str]) -> int:
-    """Be a node; `argv` names the descriptor of what it is told."""
+    """Runs a node; `argv` contains the file descriptor of its input."""
     with os.fdopen(int(argv[0]), "r") as file:
         told = json.load(file)
     home = Path.cwd()
     member, settings = Member(**told["member"]), Settings(**told["settings"])
     write_files(member, settings, home)
     words = command(told["java"], told["class_path"], home, settings)
-    os.execvp(words[0], words)  # noqa: S606 - no shell is the point
+    os.execvp(words[0], words)  # noqa: S606 - must replace this process without a shell
 
 
 if __name__ == "__main__":

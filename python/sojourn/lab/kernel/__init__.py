@@ -1,1 +1,1 @@
-"""Links of the kernel's own: its queue disciplines and `netem`, as an engine."""
+"""The engine whose links are the kernel's queue disciplines and `netem`."""

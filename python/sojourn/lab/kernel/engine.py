@@ -1,7 +1,7 @@
-"""An engine whose links are the kernel's own: `htb`, its queue disciplines, and `netem`.
+"""The engine whose links are the kernel's own: `htb`, its queue disciplines, and `netem`.
 
-It runs the same programs as `WireEngine`, for whom asks how the kernel's code behaves. What the
-kernel does not tell stays not a number; see `tables`.
+It runs the same programs as `WireEngine` and shows how the kernel's code behaves. Values that the
+kernel does not report are not a number (NaN); see `tables`.
 """
 
 from __future__ import annotations
@@ -28,19 +28,19 @@ from sojourn.lab.wire.wiring import Outcome
 from sojourn.scenario.engine import RunProgress
 
 SAMPLES = 0.1
-"""Seconds between looks at the queues' counters."""
+"""Interval between readings of the queues' counters, in seconds."""
 RATE_ERROR = 0.02
-"""Share by which a link may send more than its rate, over the time measured."""
+"""Share by which a link may exceed its rate, over the measured time."""
 
 
 class KernelEngine(WireEngine):
-    """Runs plans between real hosts whose links are the kernel's."""
+    """Runs plans between real hosts that are connected by the kernel's links."""
 
     name: Literal["wire", "kernel"] = "kernel"
     limits = "the kernel tells neither sojourn times nor why a packet was dropped"
-    """What its results cannot say."""
+    """Limits of the results of this engine."""
     untold = ("sojourn",)
-    """Metrics that it does not measure, by the beginnings of their names."""
+    """Metrics that this engine does not measure, by the beginnings of their names."""
 
     def __init__(
         self,
@@ -53,7 +53,7 @@ class KernelEngine(WireEngine):
         self._known: set[str] = set()
 
     def check(self, plan_json: str, seed: int) -> Lineup:
-        """Say what keeps this machine from running a plan: its kernel is asked for its qdiscs."""
+        """Checks whether this machine can run a plan, with a trial of the kernel's disciplines."""
         lineup = super().check(plan_json, seed)
         if lineup.balanced is not None:
             has = "a switch's ports are the wire's: use that engine"
@@ -70,12 +70,12 @@ class KernelEngine(WireEngine):
     def make(
         self, lineup: Lineup, raw: Path, stack: ExitStack, progress: RunProgress | None
     ) -> LabRecord:
-        """Make one run."""
+        """Makes one run."""
         return _Run(self, lineup, raw, stack).make(progress)
 
 
 class _Run:
-    """One run being made."""
+    """One run in progress."""
 
     def __init__(self, engine: KernelEngine, lineup: Lineup, raw: Path, stack: ExitStack) -> None:
         self.engine = engine
@@ -128,7 +128,7 @@ class _Run:
         return {link.number: qdiscs.marks(self.middle, link) for link in queued}
 
     def _address(self) -> None:
-        """Gives hosts their addresses, and each a route to every other that flows go to."""
+        """Sets the hosts' addresses, and routes to every host that receives flows."""
         for node, host in self.hosts.items():
             host.add_address("lo", f"{address(node)}/32")
         for goal in sorted(ends_of(self.lineup)):
@@ -197,10 +197,10 @@ SYSCTLS = {
     "net.ipv6.conf.all.disable_ipv6": 1,
     "net.ipv6.conf.default.disable_ipv6": 1,
     "net.ipv4.ip_forward": 1,
-    # Both directions of a link are devices of their own: what is answered leaves by another.
+    # The two directions of a link are separate devices, so answers leave by another device.
     "net.ipv4.conf.all.rp_filter": 0,
     "net.ipv4.conf.default.rp_filter": 0,
     "net.ipv4.conf.all.send_redirects": 0,
     "net.ipv4.conf.default.send_redirects": 0,
 }
-"""Set on every host."""
+"""Sysctls of every host."""

@@ -1,10 +1,10 @@
-"""A plan's links as the kernel's own: veth pairs, `htb` for the rate, the real discipline, `netem`.
+"""A plan's links as the kernel's own: veth pairs, `htb` for the rate, the discipline, `netem`.
 
-Each direction of a link is a chain of its own: veth pairs with bridges between them, which lie in
-one namespace. At the first bridge `htb` sends at the link's rate, and the discipline is its child,
-so that its backlog is the queue and nothing else; at the second one `netem` delays, and packets in
-flight wait there. Queues do not lie at the senders' own devices: there the kernel holds TCP back
-as soon as a few of a connection's packets wait (TCP small queues), and the queue would never fill.
+Each direction of a link is a separate chain of veth pairs with bridges between them, in one
+namespace. At the first bridge `htb` sends at the link's rate. The discipline is the child of `htb`,
+so its backlog is exactly the queue. At the second bridge `netem` delays packets, and packets in
+flight wait there. Queues are not at the senders' own devices: there, the kernel holds TCP back as
+soon as a few packets of a connection wait (TCP small queues), and the queue would never fill.
 """
 
 from __future__ import annotations
@@ -28,40 +28,40 @@ CHILD = QUEUE
 """Handle of the discipline below the shaper."""
 _DISCIPLINE = re.compile(r"tc qdisc replace dev \S+ parent \S+ handle \S+ (.+)")
 IN_FLIGHT = 100_000
-"""Packets that a delay may hold: `netem`'s own limit of 1000 would drop them."""
+"""Packets that a delay may hold: `netem`'s default limit of 1000 would drop packets."""
 TC_SECONDS = 30.0
 NO_OFFLOADS = {"tso": False, "gso": False, "gro": False}
-"""Packets merged by offloads would count as one."""
+"""Packets merged by offloads would count as one packet."""
 
 
 @dataclass(frozen=True)
 class Link:
-    """One direction, as the kernel is told."""
+    """One direction of a link in the kernel's terms."""
 
     number: int
     name: str
     sender: int
     receiver: int
     rate: int | None
-    """In bit/s; without one there is neither shaper nor queue."""
+    """Rate in bits per second; without a rate there is neither shaper nor queue."""
     queue: tuple[str, ...] | None
-    """The commands of `tc` that put the discipline into its shaper's class."""
+    """Commands of `tc` that install the discipline in its shaper's class."""
     overhead: int
     delay: str | None
-    """The delay line's discipline in `tc`'s words."""
+    """Discipline of the delay line, in the words of `tc`."""
 
     @property
     def device(self) -> str:
-        """Its device, at both ends."""
+        """Name of its device, at both ends."""
         return f"l{self.number}"
 
     def mac(self, end: int) -> str:
-        """Its address at the sender's end (0) or the receiver's (1)."""
+        """Returns the MAC address at the sender's end (0) or the receiver's end (1)."""
         high, low = divmod(self.number, 256)
         return f"02:00:00:{end:02x}:{high:02x}:{low:02x}"
 
     def stages(self) -> list[list[str]]:
-        """What each bridge's far port is told, on the way to the receiver."""
+        """Returns the commands for each bridge's far port, on the way to the receiver."""
         made = []
         if self.rate is not None and self.queue is not None:
             made.append([*shaper(self.far(0), self.rate, self.overhead), *self.queue])
@@ -71,38 +71,38 @@ class Link:
 
     @property
     def disciplines(self) -> list[str]:
-        """All disciplines of the queue, each in `tc`'s words."""
+        """All disciplines of the queue, in the words of `tc`."""
         found = (_DISCIPLINE.fullmatch(command) for command in self.queue or ())
         return [match[1] for match in found if match]
 
     @property
     def queued(self) -> bool:
-        """Whether there is a queue, at the far port of its first bridge."""
+        """Whether there is a queue, at the far port of the first bridge."""
         return self.rate is not None and self.queue is not None
 
     def near(self, stage: int) -> str:
-        """The port of a bridge towards the sender."""
+        """Returns the name of a bridge's port towards the sender."""
         return f"i{self.number}.{stage}"
 
     def far(self, stage: int) -> str:
-        """Its port towards the receiver."""
+        """Returns the name of a bridge's port towards the receiver."""
         return far_port(self.number, stage)
 
 
 def far_port(number: int, stage: int) -> str:
-    """The port towards the receiver of the bridge that a link has at a stage."""
+    """Returns the name of the port towards the receiver of a link's bridge at a stage."""
     return f"o{number}.{stage}"
 
 
 def delay_line(nanoseconds: int) -> str:
-    """A propagation delay in `tc`'s words."""
+    """Returns a propagation delay in the words of `tc`."""
     return f"netem limit {IN_FLIGHT} delay {nanoseconds / 1000:g}us"
 
 
 def links(plan: Mapping[str, Any], *, captures: bool = False) -> list[Link]:
-    """All links of a plan; raises `NotPossible` with everything that this way cannot have.
+    """Returns all links of a plan; raises `NotPossible` with everything that the kernel lacks.
 
-    `captures` says whether packets before and behind queues can be written to files.
+    `captures` states whether packets before and behind queues can be written to files.
     """
     made: list[Link] = []
     problems: list[Problem] = []
@@ -162,7 +162,7 @@ def _asks_for_labels(queue: object) -> bool:
 
 
 def _beyond(link: Mapping[str, Any]) -> list[str]:
-    """What a link has besides rate, delay and queue."""
+    """Returns the features of a link in addition to rate, delay and queue."""
     impairments = link["params"]["impairments"]
     found = {
         "a shared medium": link["medium"] is not None or link["to"] is None,
@@ -184,7 +184,7 @@ def _beyond(link: Mapping[str, Any]) -> list[str]:
 
 
 def require(sandbox: Sandbox, wanted: list[Link]) -> None:
-    """Try every discipline on a link that leads nowhere; raises `Unavailable` if one is missing."""
+    """Tries every discipline on an unconnected link; raises `Unavailable` if one is missing."""
     tried: dict[str, str] = {}
     for link in wanted:
         if link.queue is not None:
@@ -205,7 +205,7 @@ def require(sandbox: Sandbox, wanted: list[Link]) -> None:
 
 
 def refusals(sandbox: Sandbox, tried: Mapping[str, str]) -> dict[str, str]:
-    """Of disciplines in `tc`'s words, by kind, those that cannot be had, and what `tc` says."""
+    """Tries disciplines in the words of `tc`, by kind; returns the refused ones with the error."""
     host = sandbox.host("probe")
     sandbox.veth(host, "probe0", host, "probe1")
     said = {kind: tc(host, f"tc qdisc replace dev probe0 root {tried[kind]}") for kind in tried}
@@ -213,12 +213,12 @@ def refusals(sandbox: Sandbox, tried: Mapping[str, str]) -> dict[str, str]:
 
 
 def unknown(said: str) -> bool:
-    """Whether what `tc` says means that there is no such discipline."""
+    """Whether the error of `tc` means that the discipline does not exist."""
     return "unknown" in said.lower()
 
 
 def tc(host: Host, command: str) -> str | None:
-    """Give one of our own commands to `tc`; what it complains of, if it does."""
+    """Executes a command of `tc`; returns its error message, or `None`."""
     process = host.spawn(command.split())
     try:
         status = process.wait(TC_SECONDS)
@@ -228,7 +228,7 @@ def tc(host: Host, command: str) -> str | None:
 
 
 def build(sandbox: Sandbox, hosts: Mapping[int, Host], wanted: list[Link], mtu: int = MTU) -> Host:
-    """Makes all links between hosts, up and with their queues; where their queues are."""
+    """Creates all links between hosts, up and with queues; returns the host of the queues."""
     middle = sandbox.host("the links")
     for link in wanted:
         sender, receiver = hosts[link.sender], hosts[link.receiver]
@@ -263,7 +263,7 @@ def _must(host: Host, command: str) -> None:
 
 
 def next_links(wanted: list[Link], goal: int) -> dict[int, Link]:
-    """The link by which each node sends to `goal`: on a shortest path, the lowest of them."""
+    """Returns each node's link towards `goal`: on a shortest path, with the lowest number."""
     distance = {goal: 0}
     reached = [goal]
     for node in reached:
@@ -281,22 +281,22 @@ def next_links(wanted: list[Link], goal: int) -> dict[int, Link]:
 
 @dataclass(frozen=True)
 class Sample:
-    """What a queue's counters stood at."""
+    """Counters of a queue at one moment."""
 
     time: int
-    """Nanoseconds since the run's start."""
+    """Time since the run's start, in nanoseconds."""
     bytes: int
-    """Sent, with Ethernet headers."""
+    """Bytes sent, with Ethernet headers."""
     packets: int
     drops: int
     length: int
-    """Packets waiting."""
+    """Packets in the queue."""
     backlog: int
-    """The same in bytes."""
+    """Bytes in the queue."""
 
 
 def sample(middle: Host, link: Link, now: int) -> Sample:
-    """Read a queue's counters."""
+    """Reads a queue's counters."""
     for found in middle.qdiscs(link.far(0)):
         if found["handle"] == CHILD:
             return Sample(
@@ -307,7 +307,7 @@ def sample(middle: Host, link: Link, now: int) -> Sample:
 
 
 def marks(middle: Host, link: Link) -> int | None:
-    """Packets that a queue has marked, if its discipline counts them."""
+    """Returns the packets that a queue has marked; `None` if its discipline does not count them."""
     process = middle.spawn(["tc", "-s", "-j", "qdisc", "show", "dev", link.far(0)])
     if process.wait(TC_SECONDS) != 0:
         return None

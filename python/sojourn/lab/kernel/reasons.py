@@ -1,8 +1,8 @@
-"""Why the kernel's disciplines drop packets, by their counters.
+"""Reasons for drops by the kernel's disciplines, from their counters.
 
 The reasons are the simulator's: `early` by the policy's probability or schedule, `forced` above its
-upper threshold, `overflow` for lack of room, `ack_filter` acknowledgements that a later one makes
-redundant.
+upper threshold, `overflow` because the queue is full, `ack_filter` for acknowledgements that a
+later one makes redundant.
 """
 
 from __future__ import annotations
@@ -19,11 +19,15 @@ class Counted:
     """How a discipline counts its drops."""
 
     rest: tuple[str, ...]
-    """The reasons of what no counter tells: known if it is one, or if nothing is left."""
+    """Reasons of drops without a counter: the split is known if it is one reason, or if no drops
+    remain.
+    """
     told: Mapping[str, tuple[str, ...]]
-    """The counters of a reason, as `tc -s -j` calls them."""
+    """Counters of each reason, under the names of `tc -s -j`."""
     room: tuple[str, str] | None = None
-    """The most memory ever used, and its limit: nothing overflowed if that was never exceeded."""
+    """Counters of the highest memory use and of its limit: unless it was exceeded, no packet
+    overflowed.
+    """
 
 
 _LIMIT = ("drop_overlimit",)
@@ -40,12 +44,12 @@ DISCIPLINES = {
     "ets": _REFUSED,
     "htb": _REFUSED,
     "hfsc": _REFUSED,
-    # What exceeds the memory is counted among what exceeds the limit.
+    # The counter of drops at the limit includes drops for lack of memory.
     "codel": Counted(("early",), {"overflow": _LIMIT}),
     "fq_codel": Counted(("early",), {"overflow": _LIMIT}),
     "pie": Counted(("early",), {"overflow": ("overlimit",)}),
     "fq_pie": Counted(("early",), {"overflow": ("overlimit",)}),
-    # `early` of both has the drops above the threshold too.
+    # `early` of both includes drops above the threshold.
     "red": Counted(("early", "forced"), {"overflow": ("pdrop",)}),
     "choke": Counted(("early", "forced"), {"overflow": ("pdrop",)}),
     "sfb": Counted(
@@ -57,26 +61,26 @@ DISCIPLINES = {
     ),
     "dualpi2": Counted(("early", "forced", "overflow"), {}),
 }
-"""By the name of the discipline; reasons that stand nowhere are none of its own."""
+"""Counting by the name of the discipline; a discipline has no other reasons than those listed."""
 
 TREES = ("prio", "drr", "ets", "htb", "hfsc")
 """Disciplines with classes."""
 MARKS = ("ecn_mark", "ecn-mark", "marked", "ecn_mark_l4s")
-"""What `tc` calls packets marked instead of dropped."""
+"""Names in `tc` for packets that were marked instead of dropped."""
 
 
 @dataclass(frozen=True)
 class Counters:
-    """The counters of a discipline and of what it holds."""
+    """The counters of a discipline and of its inner disciplines."""
 
     kind: str
-    """The discipline that decides: the one inside, if it is one."""
+    """The discipline that decides: the inner one if there is exactly one."""
     values: Mapping[str, int]
     leaves: Mapping[str, Counters] = field(default_factory=dict)
-    """Of a tree the disciplines that decide, by handle; FIFOs that Linux makes are not listed."""
+    """The deciding disciplines of a tree, by handle; Linux does not list its default FIFOs."""
 
     def since(self, before: Counters) -> Counters:
-        """Return what was counted since `before`; limits and peaks stay."""
+        """Returns the counts since `before`; limits and peaks are unchanged."""
         counted = DISCIPLINES.get(self.kind)
         stay = (counted and counted.room) or ()
         values = {
@@ -106,7 +110,7 @@ class Counters:
 
 
 def read(listed: Sequence[Mapping[str, Any]], handle: str, device: str) -> Counters | None:
-    """Return the counters of a device's discipline, of what `tc -s -j qdisc show` lists."""
+    """Returns the counters of a device's discipline from the output of `tc -s -j qdisc show`."""
     here = [one for one in listed if one.get("dev") == device]
     found = next((one for one in here if one.get("handle") == handle), None)
     if found is None:
@@ -121,7 +125,7 @@ def read(listed: Sequence[Mapping[str, Any]], handle: str, device: str) -> Count
 
 
 def _inside(here: Sequence[Mapping[str, Any]], handle: str) -> list[Mapping[str, Any]]:
-    """The disciplines in one, and in those."""
+    """Returns the disciplines inside one, at all depths."""
     direct = [one for one in here if str(one.get("parent", "")).startswith(handle)]
     return [*direct, *(inner for one in direct for inner in _inside(here, one["handle"]))]
 
@@ -139,11 +143,11 @@ def _numbers(one: Mapping[str, Any]) -> dict[str, int]:
 
 
 def split(counters: Counters) -> dict[str, int]:
-    """Return drops by reason as the metrics of a link, as far as they are known."""
+    """Returns drops by reason as metrics of a link, as far as they are known."""
     if not counters.leaves:
         return _split(counters)
     parts = [_split(leaf) for leaf in counters.leaves.values()]
-    # The rest are those of classes that have a FIFO by default.
+    # The remaining drops are those of classes with a default FIFO.
     rest = counters.drops - sum(leaf.drops for leaf in counters.leaves.values())
     parts.append({f"drops_{reason}": 0 for reason in REASONS} | {"drops_overflow": rest})
     known = [name for name in parts[-1] if all(name in part for part in parts)]

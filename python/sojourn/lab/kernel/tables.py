@@ -1,7 +1,7 @@
-"""The tables of a run over the kernel's links: what its counters and the programs tell.
+"""The tables of a run over the kernel's links, from its counters and the programs' output.
 
-The columns are those of every run. What neither the kernel nor packets tell, such as how many were
-lost in a row, is not a number.
+The columns are those of every run. A value that neither the kernel nor packets show, such as the
+number of consecutive losses, is not a number (NaN).
 """
 
 from __future__ import annotations
@@ -23,19 +23,19 @@ from sojourn.scenario.engine import Column
 Row = dict[str, float]
 NAN = math.nan
 UNIMPAIRED = {"abandoned": 0.0, "line_losses": 0.0, "duplicates": 0.0}
-"""Metrics of what the kernel's links have not: impairments, and a shared medium."""
+"""Metrics of features that the kernel's links do not have: impairments and a shared medium."""
 KEPT = ("flow", "start", "finished")
 """Columns that a plan decides, or that programs always fill."""
 
 
 @dataclass(frozen=True)
 class Observed:
-    """What packets tell, where they are seen."""
+    """Measurements from observed packets."""
 
     queues: Mapping[int, Row] = field(default_factory=dict)
     """Metrics of queues, by the numbers of their links."""
     flows: Sequence[Row] = ()
-    """Metrics of the plan's flows, by what their hosts sent and took; none if that was not seen."""
+    """Metrics of the plan's flows, from packets at their hosts; empty if they were not observed."""
     groups: Sequence[Row] = ()
     total: Row = field(default_factory=dict)
     """Metrics of all flows together."""
@@ -47,10 +47,10 @@ NOTHING = Observed()
 
 
 def blank(plan_json: str, seed: int) -> dict[str, list[Column]]:
-    """The tables of a run in which nothing is known: the simulator's, and it stops at once."""
+    """Returns the tables of a run without values: the simulator's, stopped at once."""
     plan = json.loads(plan_json)
     for group in plan["groups"]:
-        if group["app"]["name"] == "command":  # the simulator has none; the columns are the same
+        if group["app"]["name"] == "command":  # not simulated; the same columns
             group["app"] = {"name": "bulk"}
     record = _core.simulate(json.dumps(plan), seed, lambda _fraction, _events: False)
     names = ("summary", "flows", "queues", "series", "distributions", "flow_series")
@@ -58,9 +58,9 @@ def blank(plan_json: str, seed: int) -> dict[str, list[Column]]:
 
 
 def put(table: Sequence[Column], rows: Sequence[Mapping[str, float]]) -> list[Column]:
-    """A table with these rows' values, whole numbers only where all are known, else not numbers.
+    """Returns a table with these rows' values; integers only if all values are known, else floats.
 
-    Texts, and what a plan decides, stay.
+    Texts and values that a plan decides are unchanged.
     """
     made: list[Column] = []
     for name, unit, dtype, data in table:
@@ -77,12 +77,12 @@ def put(table: Sequence[Column], rows: Sequence[Mapping[str, float]]) -> list[Co
 
 
 def at(samples: Sequence[Sample], time: int) -> Sample:
-    """The last sample at or before a time; the first one if there is none."""
+    """Returns the last sample at or before a time; the first sample if all are later."""
     return samples[max(bisect_right(samples, time, key=lambda s: s.time) - 1, 0)]
 
 
 def queue(link: Link, samples: Sequence[Sample], marks: int | None, warmup: int, end: int) -> Row:
-    """A link's metrics from its counters, between the samples next to the time measured."""
+    """Returns a link's metrics from its counters, between the samples next to the measured time."""
     first, last = at(samples, warmup), at(samples, end)
     seconds = (last.time - first.time) / 1e9
     if seconds <= 0:
@@ -109,14 +109,14 @@ def queue(link: Link, samples: Sequence[Sample], marks: int | None, warmup: int,
 
 
 def spread(name: str, values: Sequence[float]) -> Row:
-    """Mean, deviation and maximum of samples."""
+    """Returns mean, standard deviation and maximum of samples."""
     mean = sum(values) / len(values)
     deviation = math.sqrt(sum((x - mean) ** 2 for x in values) / len(values))
     return {f"{name}_mean": mean, f"{name}_sd": deviation, f"{name}_max": max(values)}
 
 
 def flow(result: FlowResult, warmup: int, end: int) -> Row:
-    """A flow's metrics by its programs, over the time measured."""
+    """Returns a flow's metrics from its programs, over the measured time."""
     seconds = (end - warmup) / 1e9
     if isinstance(result, BulkResult):
         goodput = result.goodput(warmup, end)
@@ -133,7 +133,7 @@ def flow(result: FlowResult, warmup: int, end: int) -> Row:
 
 
 def datagrams(result: FlowResult, seconds: float) -> Row:
-    """What is known of a flow of datagrams besides."""
+    """Returns the additional metrics of a flow of datagrams."""
     if not isinstance(result, EndpointResult):
         return {}
     decided = result.received + result.lost
@@ -146,7 +146,7 @@ def datagrams(result: FlowResult, seconds: float) -> Row:
 
 
 def together(rows: Sequence[Row]) -> Row:
-    """Sums over flows, of what is known of all of them, and their fairness."""
+    """Returns sums over flows of the metrics that all flows have, and their fairness."""
     sums = [metric.name for metric in registry().values() if metric.sum]
     found = {name: sum(r[name] for r in rows) for name in sums if all(name in r for r in rows)}
     if found.get("goodput"):
@@ -165,7 +165,7 @@ def tables(
     end: int,
     observed: Observed = NOTHING,
 ) -> dict[str, Sequence[Column]]:
-    """All tables of a run that ended after `end` nanoseconds."""
+    """Returns all tables of a run that ended after `end` nanoseconds."""
     plan, warmup = run.plan, run.warmup
     made = blank(run.plan_json, run.seed)
     seconds = max(end - warmup, 1) / 1e9
@@ -185,7 +185,7 @@ def tables(
             row["goodput"] = row["bytes"] * 8 / seconds
         flows.append(row | (observed.flows[asked.flow] if observed.flows else {}))
     tcp = [row for asked, row in zip(run.flows, flows, strict=True) if asked.tcp is not None]
-    # Programs of the user's own may send both.
+    # The user's own programs may send both TCP and UDP.
     udp = [
         row
         for asked, row in zip(run.flows, flows, strict=True)
@@ -242,7 +242,7 @@ def series(
     end: int,
     observed: Observed = NOTHING,
 ) -> list[Column]:
-    """Queues and throughputs over time, at the plan's interval, from the samples next to it."""
+    """Returns queues and throughputs over time, at the plan's interval, from near samples."""
     step = plan["observe"]["series_interval"]
     if not table or not step:
         return [(n, u, d, [] if isinstance(x, list) else b"") for n, u, d, x in table]

@@ -1,1 +1,1 @@
-"""The machine that a laboratory runs on: what it has and lacks, what is changed and put back."""
+"""The machine of a laboratory: its programs and limits, and changes that are undone."""

@@ -1,8 +1,8 @@
-"""A share of a processor: a control group whose quota bounds what threads of others get.
+"""A share of a processor: a control group whose quota limits the time of its threads.
 
 Control groups of version 1 (`cpu.cfs_quota_us`) and of version 2 (`cpu.max`, a threaded group) are
-used as they are found. A group is named after this process; those of processes that were killed are
-taken away by the next that makes one, and by `sojourn lab clean`.
+supported. A group's name contains the number of this process. Groups of killed processes are
+removed when the next group is created, and by `sojourn lab clean`.
 """
 
 from __future__ import annotations
@@ -19,18 +19,19 @@ from sojourn.lab.errors import Unavailable
 from sojourn.lab.machine.journal import started
 
 PERIOD = 100_000
-"""Microseconds of a period, in which a group gets its quota; the kernel's default."""
+"""Period of the quota in microseconds; the kernel's default."""
 _NAME = re.compile(r"sojourn-(\d+)-(\d+)-\d+")
 _WEIGHT = {1: 262_144, 2: 10_000}
-"""The most there is, by version: a group, whatever is in it, is weighed as one thread among those
-beside it, and the quota bounds it already."""
+"""Highest weight, by version: the kernel weighs a group as one thread among its neighbours, and the
+quota limits the group already.
+"""
 _EMPTYING = 2.0
-"""Seconds that the kernel may take to let go of threads that have ended."""
+"""Time limit for the kernel to release threads that have ended, in seconds."""
 
 
 @dataclass(frozen=True)
 class Hierarchy:
-    """Where this process may make groups for the processor."""
+    """The place at which this process may create groups for the processor."""
 
     version: Literal[1, 2]
     parent: Path
@@ -38,20 +39,20 @@ class Hierarchy:
 
 @dataclass(frozen=True)
 class Throttled:
-    """What a quota has done."""
+    """Effect of a quota."""
 
     periods: int
-    """Periods in which the group wanted to run."""
+    """Periods in which the group had work."""
     throttled: int
-    """Of these, periods in which it had to wait for the next."""
+    """Periods in which the group had to wait for the next one."""
     seconds: float
-    """Time of its threads spent waiting for that."""
+    """Time for which its threads waited because of the quota, in seconds."""
 
 
 def find(
     mounts: Path = Path("/proc/self/mounts"), own: Path = Path("/proc/self/cgroup")
 ) -> Hierarchy:
-    """The hierarchy with the processor's controller; raises `Unavailable` if there is none."""
+    """Returns the hierarchy with the processor's controller; raises `Unavailable` without one."""
     groups = {}
     for line in own.read_text(encoding="utf-8").splitlines():
         _, controllers, path = line.split(":", 2)
@@ -72,7 +73,7 @@ def find(
 class CpuGroup:
     """A context manager: a group whose threads get at most `share` of one processor, together.
 
-    Raises `Unavailable` where it cannot be made.
+    Raises `Unavailable` if the group cannot be created.
     """
 
     _made = 0
@@ -112,7 +113,7 @@ class CpuGroup:
         return self
 
     def __exit__(self, *_: object) -> None:
-        # Threads that have not ended go back to where they came from.
+        # Threads that have not ended return to their original group.
         files = {1: "tasks", 2: "cgroup.threads"}
         with suppress(OSError):
             for thread in (self.path / files[self.hierarchy.version]).read_text().split():
@@ -131,7 +132,7 @@ class CpuGroup:
         (self.path / file).write_text(text, encoding="ascii")
 
     def add(self, thread: int) -> None:
-        """Puts a thread into it, by its number as this process sees it."""
+        """Moves a thread into the group, by its number in this process's namespace."""
         try:
             self._write({1: "tasks", 2: "cgroup.threads"}[self.hierarchy.version], str(thread))
         except OSError as error:
@@ -140,7 +141,7 @@ class CpuGroup:
             ) from error
 
     def throttled(self) -> Throttled:
-        """What the quota has done so far."""
+        """Returns the effect of the quota so far."""
         told = {}
         for line in (self.path / "cpu.stat").read_text(encoding="ascii").splitlines():
             name, value = line.split()
@@ -150,7 +151,7 @@ class CpuGroup:
 
 
 def sweep(hierarchy: Hierarchy) -> list[str]:
-    """Takes away groups of processes that were killed; their names."""
+    """Removes groups of killed processes; returns their names."""
     gone = []
     with suppress(OSError):
         for path in hierarchy.parent.iterdir():
@@ -163,9 +164,9 @@ def sweep(hierarchy: Hierarchy) -> list[str]:
 
 
 def thread(pid: int, name: str, timeout: float = 5.0) -> int:
-    """The number of a process's thread of this name, once there is one.
+    """Waits for a process's thread of this name; returns its number.
 
-    Raises `Unavailable` if there is none in `timeout` seconds.
+    Raises `Unavailable` if it does not appear within `timeout` seconds.
     """
     until = time.monotonic() + timeout
     while True:

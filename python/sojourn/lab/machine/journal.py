@@ -1,8 +1,8 @@
-"""The journal of settings changed for the whole machine: what they were, what we made them.
+"""The journal of settings changed for the whole machine: original values and written values.
 
-One JSON file in a private folder, written whole (temporary file, fsync, rename, fsync of the
-folder) before the machine is touched, under a lock of the folder. It exists only while something is
-changed; with its last entry it goes, and the folder with it.
+The journal is one JSON file in a private folder. It is rewritten atomically (temporary file, fsync,
+rename, fsync of the folder) before the machine is changed, under a lock of the folder. The file
+exists only while a setting is changed; file and folder are removed with the last entry.
 """
 
 from __future__ import annotations
@@ -23,27 +23,29 @@ FILE = "settings.json"
 ROOT_FOLDER = Path("/run/sojourn")
 VERSION = 1
 SIZE = 1 << 20
-"""Bytes of a journal; a hundred settings of a hundred laboratories are a tenth of it."""
+"""Largest size of a journal in bytes; a hundred settings of a hundred laboratories take a tenth of
+it.
+"""
 
 
 class NoJournal(Unavailable):
-    """There is no place for a journal."""
+    """There is no folder for a journal."""
 
 
 @dataclass(frozen=True)
 class Owner:
-    """A use of a setting by a process: it ends when the process does, whatever becomes of us."""
+    """The use of a setting by a process; it ends with the process, however that ends."""
 
     pid: int
     start: int
-    """When the process started, in clock ticks after boot: numbers of processes are used again."""
+    """Start time of the process, in clock ticks after boot, since process numbers are reused."""
     namespace: int
-    """The PID namespace in which `pid` counts."""
+    """The PID namespace of `pid`."""
     use: str
-    """Tells the uses of one process apart."""
+    """Name that distinguishes several uses by one process."""
 
     def gone(self) -> bool:
-        """Whether the process has ended; what cannot be known counts as no."""
+        """Returns whether the process is known to have ended."""
         if self.namespace != pid_namespace():
             return False
         return started(self.pid) != self.start
@@ -51,16 +53,18 @@ class Owner:
 
 @dataclass
 class Entry:
-    """A setting that we changed."""
+    """A changed setting."""
 
     before: str
     ours: list[str]
-    """What we have written, in order; the last is what holds, unless somebody else changed it."""
+    """Values written by laboratories, in order; the last one is current unless another program
+    changed it.
+    """
     owners: list[Owner] = field(default_factory=list)
 
 
 def me(use: str) -> Owner:
-    """The process that we are, using something."""
+    """Returns this process as an owner, for a use."""
     pid = os.getpid()
     start = started(pid)
     assert start is not None
@@ -68,28 +72,28 @@ def me(use: str) -> Owner:
 
 
 def started(pid: int) -> int | None:
-    """When a process started, in clock ticks after boot; `None` if there is none, or it is dead."""
+    """Returns a process's start in clock ticks after boot; `None` if it is missing or dead."""
     try:
         text = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
     except OSError:
         return None
-    # The name, in parentheses, may contain anything.
+    # The name, in parentheses, may contain any characters.
     fields = text.rpartition(")")[2].split()
     return None if fields[0] in "ZX" else int(fields[19])
 
 
 def pid_namespace() -> int:
-    """Number of this process's PID namespace."""
+    """Returns the number of this process's PID namespace."""
     return Path("/proc/self/ns/pid").stat().st_ino
 
 
 def boot() -> str:
-    """Tells this boot of the machine from all others."""
+    """Returns the identifier of this boot of the machine."""
     return Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
 
 
 def default_folder() -> Path:
-    """/run/sojourn for root; for anybody else `sojourn` in $XDG_RUNTIME_DIR."""
+    """Returns /run/sojourn for root, `sojourn` in $XDG_RUNTIME_DIR for other users."""
     if os.geteuid() == 0:
         return ROOT_FOLDER
     runtime = os.environ.get("XDG_RUNTIME_DIR", "")
@@ -107,9 +111,9 @@ class Journal:
 
     @contextmanager
     def locked(self, *, create: bool) -> Iterator[dict[str, Entry] | None]:
-        """The entries by setting, with nobody else at them; `None` if there is no journal.
+        """Locks the journal and gives its entries by setting; `None` without a journal.
 
-        `create` makes one. What the caller changes in the entries is written by `write`.
+        `create` creates a journal. `write` saves the caller's changes of the entries.
         """
         folder = self._lock(create)
         if folder is None:
@@ -119,12 +123,13 @@ class Journal:
             yield self._read(folder)
         finally:
             with suppress(OSError):
-                # Only an empty folder goes, and whoever waits for its lock makes a new one.
+                # Only an empty folder is removed; a process that waits for its lock creates a new
+                # one.
                 self.folder.rmdir()
             os.close(folder)
 
     def write(self, entries: dict[str, Entry]) -> None:
-        """Makes the file say what `entries` do, or go if they are none, and be on disk."""
+        """Writes `entries` durably to the file; removes the file if there are no entries."""
         if not entries:
             self.path.unlink(missing_ok=True)
             return
@@ -154,7 +159,7 @@ class Journal:
             os.close(folder)
 
     def left(self) -> list[str]:
-        """Settings that killed laboratories left changed; it only reads, and waits for nobody."""
+        """Returns settings that killed laboratories left changed; only reads, and takes no lock."""
         try:
             content = json.loads(self.path.read_bytes()[:SIZE])
             if content["boot"] != boot():
@@ -165,7 +170,7 @@ class Journal:
         return [name for name, e in entries.items() if all(owner.gone() for owner in e.owners)]
 
     def _lock(self, create: bool) -> int | None:
-        """Locks the folder, and makes sure that it is ours alone."""
+        """Locks the folder and checks that it is private to this user."""
         while True:
             if create:
                 try:
@@ -188,7 +193,7 @@ class Journal:
                 fcntl.flock(fd, fcntl.LOCK_EX)
                 found = os.fstat(fd)
                 with suppress(FileNotFoundError):
-                    # Whoever had the lock before may have taken the folder away.
+                    # The previous holder of the lock may have removed the folder.
                     if os.path.samestat(found, self.folder.lstat()):
                         if found.st_uid != os.geteuid() or stat.S_IMODE(found.st_mode) & 0o022:
                             raise Unavailable(
@@ -202,8 +207,8 @@ class Journal:
             os.close(fd)
 
     def _read(self, folder: int) -> dict[str, Entry]:
-        """What the file says; nothing if it is of an earlier boot, which undid every change."""
-        self.path.with_suffix(".new").unlink(missing_ok=True)  # of a run that was killed
+        """Returns the entries; empty after a restart of the machine, which undoes every change."""
+        self.path.with_suffix(".new").unlink(missing_ok=True)  # left by a run that was killed
         try:
             fd = os.open(FILE, os.O_RDONLY | os.O_NOFOLLOW, dir_fd=folder)
         except FileNotFoundError:

@@ -1,4 +1,4 @@
-"""What a laboratory needs of the machine, and what to say when it is not there."""
+"""Requirements of a laboratory on the machine, with advice for missing ones."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from sojourn.lab.errors import Unavailable
 from sojourn.lab.machine import packages
 
 _SBIN = "/usr/local/sbin:/usr/sbin:/sbin"
-"""Where programs are that Debian leaves out of an ordinary user's PATH."""
+"""Folders of programs that Debian leaves out of an ordinary user's PATH."""
 
 _USERNS = (
     (
@@ -32,11 +32,11 @@ _USERNS = (
         "sudo sysctl kernel.apparmor_restrict_unprivileged_userns=0",
     ),
 )
-"""Settings that forbid user namespaces, the value that does, and how to allow them."""
+"""Settings that forbid user namespaces, the value that forbids them, and the remedy."""
 
 
 def find_program(name: str) -> str:
-    """Path of a program."""
+    """Returns the path of a program; raises `Unavailable` if it is not installed."""
     found = shutil.which(name, path=f"{os.environ.get('PATH', os.defpath)}:{_SBIN}")
     if found is None:
         raise missing([name])
@@ -44,7 +44,7 @@ def find_program(name: str) -> str:
 
 
 def require_programs(names: Iterable[str]) -> None:
-    """Raises `Unavailable`, naming all that are missing, unless every program is there."""
+    """Raises `Unavailable` with the names of all missing programs, if any."""
     lacking = []
     for name in names:
         try:
@@ -56,7 +56,7 @@ def require_programs(names: Iterable[str]) -> None:
 
 
 def missing(names: list[str]) -> Unavailable:
-    """The error for programs that are not installed."""
+    """Returns the error for programs that are not installed."""
     of = packages.family() or packages.DEBIAN
     command = packages.install(names, of)
     return Unavailable(
@@ -73,7 +73,7 @@ def require_pyroute2() -> None:
 
 
 def ability_advice(ability: str) -> str:
-    """What would give a sandbox an ability that it lacks."""
+    """Returns advice on how to give a sandbox a missing ability."""
     if ability == "tun":
         if not Path("/dev/net/tun").exists():
             return "there is no /dev/net/tun: sudo modprobe tun"
@@ -84,7 +84,7 @@ def ability_advice(ability: str) -> str:
 
 
 def user_namespace_advice(step: str, number: int, message: str) -> Unavailable:
-    """Why there is no user namespace to be had, as well as the machine's settings tell."""
+    """Returns the error for missing user namespaces, with the setting that forbids them."""
     for path, forbidding, remedy in _USERNS:
         try:
             value = Path(path).read_text(encoding="ascii").strip()

@@ -1,4 +1,4 @@
-"""What adds a program to this machine: its package, by distribution, and the command."""
+"""Packages of programs by distribution, and the command that installs them."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Family:
-    """Distributions that name their packages alike."""
+    """Distributions with the same package names."""
 
     name: str
-    """Of its packages in `PACKAGES`."""
+    """Key of its packages in `PACKAGES`."""
     called: str
-    """For people."""
+    """Name for display."""
     install: str
-    """The command before the packages' names."""
+    """Install command, before the package names."""
     members: frozenset[str]
-    """`ID` or `ID_LIKE` of /etc/os-release."""
+    """Values of `ID` or `ID_LIKE` in /etc/os-release."""
 
 
 DEBIAN = Family(
@@ -89,11 +89,11 @@ PACKAGES: Mapping[str, Mapping[str, str]] = {
     },
     "zstd": {"": "zstd"},
 }
-"""By program and family, the package that has it; under the empty name, that of all others."""
+"""Package by program and family; the empty name applies to all other families."""
 
 
 def release() -> Mapping[str, str]:
-    """What /etc/os-release says; nothing where there is none."""
+    """Returns the fields of /etc/os-release; empty if the file does not exist."""
     try:
         return platform.freedesktop_os_release()
     except OSError:
@@ -101,19 +101,19 @@ def release() -> Mapping[str, str]:
 
 
 def family(of: Mapping[str, str] | None = None) -> Family | None:
-    """The family of a distribution, by default this machine's; none if it is not known."""
+    """Returns the family of a distribution, by default this machine's; `None` if unknown."""
     told = release() if of is None else of
     ids = [told.get("ID", ""), *told.get("ID_LIKE", "").split()]
     return next((f for name in ids for f in FAMILIES if name in f.members), None)
 
 
 def packages(programs: Iterable[str], of: Family) -> list[str]:
-    """The packages of programs, as far as they are known, each once."""
+    """Returns the packages of programs, as far as known, without duplicates."""
     known = [PACKAGES[program] for program in programs if program in PACKAGES]
     return sorted({names.get(of.name, names[""]) for names in known})
 
 
 def install(programs: Iterable[str], of: Family) -> str:
-    """The command that adds programs; empty if none of them is known."""
+    """Returns the command that installs programs; empty if no package is known."""
     wanted = packages(programs, of)
     return f"{of.install} {' '.join(wanted)}" if wanted else ""

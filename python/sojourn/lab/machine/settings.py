@@ -1,9 +1,10 @@
-"""Settings of the whole machine that a laboratory needs: changed with a journal, and put back.
+"""Settings of the whole machine that a laboratory needs: changed with a journal, then restored.
 
-Most of what a laboratory sets is a namespace's own and dies with it (`Host.sysctl`). A few sysctls
-exist once: `net.core.rmem_max`, `net.ipv4.tcp_allowed_congestion_control`. They are journalled,
-changed while somebody uses them, and restored by the last user; by the next laboratory, or `sojourn
-lab clean`, if users were killed. What somebody else changed meanwhile is left as it is, and said.
+Most settings of a laboratory belong to a namespace and end with it (`Host.sysctl`). A few sysctls
+exist once per machine: `net.core.rmem_max`, `net.ipv4.tcp_allowed_congestion_control`. Laboratories
+record them in the journal and change them while in use. The last user restores them. If users were
+killed, the next laboratory or `sojourn lab clean` restores them. A value that another program has
+changed meanwhile is not restored, and this is reported.
 """
 
 from __future__ import annotations
@@ -23,94 +24,94 @@ _NAME = re.compile(r"net(\.[A-Za-z0-9_-]+)+")
 
 
 class Demand(Protocol):
-    """What a setting must be like."""
+    """A requirement on a setting's value."""
 
     def met(self, value: str) -> bool:
-        """Whether `value` is like that."""
+        """Returns whether `value` satisfies the requirement."""
         ...
 
     def change(self, value: str) -> str:
-        """The value nearest to `value` that is."""
+        """Returns the value nearest to `value` that satisfies the requirement."""
         ...
 
 
 @dataclass(frozen=True)
 class AtLeast:
-    """A number that must not be less; `AtLeast(4 << 20)`."""
+    """A minimum, such as `AtLeast(4 << 20)`."""
 
     number: int
 
     def met(self, value: str) -> bool:
-        """Whether `value` is enough."""
+        """Returns whether `value` is large enough."""
         return int(value) >= self.number
 
     def change(self, value: str) -> str:
-        """The least that is enough."""
+        """Returns the smallest sufficient value."""
         return str(max(int(value), self.number))
 
 
 @dataclass(frozen=True)
 class Includes:
-    """A list of words in which some must stand; `Includes(("cubic",))`."""
+    """Words that a list must contain, such as `Includes(("cubic",))`."""
 
     words: tuple[str, ...]
 
     def met(self, value: str) -> bool:
-        """Whether `value` has them all."""
+        """Returns whether `value` contains all words."""
         return set(self.words) <= set(value.split())
 
     def change(self, value: str) -> str:
-        """The words that are there, and those that lack."""
+        """Returns the existing words and the missing words."""
         return " ".join(dict.fromkeys([*value.split(), *self.words]))
 
 
 @dataclass(frozen=True)
 class Exactly:
-    """One value and no other; two laboratories that want different ones cannot run at once."""
+    """An exact value; two laboratories with different values cannot run at the same time."""
 
     value: str
 
     def met(self, value: str) -> bool:
-        """Whether it is that."""
+        """Returns whether `value` is the required one."""
         return same(value, self.value)
 
     def change(self, value: str) -> str:
-        """That."""
+        """Returns the required value."""
         del value
         return self.value
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of a setting that we had changed."""
+    """Result for a setting that a laboratory had changed."""
 
     name: str
     action: Literal["restored", "left", "in use", "removed"]
     text: str
-    """The same for people."""
+    """Description of the result."""
 
 
 class Sysctls:
-    """The sysctls of the machine, under `root`."""
+    """The sysctls of the machine, below `root`."""
 
     def __init__(self, root: Path = Path("/proc/sys")) -> None:
         self.root = root
 
     def path(self, name: str) -> Path:
-        """The file of a sysctl; only those of networks can be named."""
+        """Returns the file of a sysctl; raises `LabError` for sysctls outside the network."""
         if not _NAME.fullmatch(name):
             raise LabError(f"{name!r} is no sysctl of the network")
         return self.root / name.replace(".", "/")
 
     def read(self, name: str) -> str:
-        """Its value, with single spaces."""
+        """Returns the value, with single spaces."""
         try:
             return " ".join(self.path(name).read_text(encoding="ascii").split())
         except OSError as error:
             raise Unavailable(f"the sysctl {name} cannot be read ({error.strerror})") from error
 
     def write(self, name: str, value: str) -> None:
-        """Sets it."""
+        """Sets the value."""
         try:
             fd = os.open(self.path(name), os.O_WRONLY | os.O_TRUNC | os.O_CLOEXEC)
             try:
@@ -124,16 +125,17 @@ class Sysctls:
             ) from error
 
     def writable(self, name: str) -> bool:
-        """Whether this process may set it."""
+        """Returns whether this process may set the sysctl."""
         return os.access(self.path(name), os.W_OK)
 
 
 class Settings:
-    """A context manager that makes the machine's settings as a laboratory needs them.
+    """A context manager that adapts the machine's settings to a laboratory's demands.
 
-    `demands` are by name of the sysctl. What is so already is not touched. All is checked before
-    anything is changed. `changed` says what was changed, `before` and after; `notes` what is worth
-    saying of the past: what a killed run had left, and what was left alone.
+    `demands` has the requirements by sysctl. Settings that satisfy them are not touched. All
+    demands are checked before any setting is changed. `changed` lists changed settings with the
+    values before and after. `notes` reports what killed runs had left changed, and settings that
+    were not restored.
     """
 
     def __init__(
@@ -158,7 +160,7 @@ class Settings:
         self.release()
 
     def take(self) -> None:
-        """Changes what must change."""
+        """Changes the settings that do not satisfy their demands."""
         try:
             journal = self._open()
             with journal.locked(create=True) as entries:
@@ -194,7 +196,7 @@ class Settings:
         for name, value in wanted.items():
             entry = entries.setdefault(name, Entry(now[name], [], [owner]))
             if not any(same(now[name], ours) for ours in [entry.before, *entry.ours]):
-                entry.before = now[name]  # somebody else's, to be put back like any other
+                entry.before = now[name]  # set by another program; restored like any other value
             entry.ours.append(value)
         self._held = any(owner in entry.owners for entry in entries.values())
         if not self._held:
@@ -212,7 +214,7 @@ class Settings:
             raise
 
     def release(self) -> None:
-        """Puts back what nobody uses any more; harmless if that has been done."""
+        """Restores the settings without further users; has no effect a second time."""
         if not self._held:
             return
         journal = self._open()
@@ -234,7 +236,7 @@ class Settings:
 
 
 def same(first: str, second: str) -> bool:
-    """Whether two values of a sysctl are the same: numbers in their order, words in any."""
+    """Returns whether two values of a sysctl are equal; the order matters for numbers only."""
     one, other = first.split(), second.split()
     if all(re.fullmatch(r"-?\d+", word) for word in one + other):
         return [int(word) for word in one] == [int(word) for word in other]
@@ -244,12 +246,12 @@ def same(first: str, second: str) -> bool:
 def recover(
     journal: Journal | None = None, sysctls: Sysctls | None = None, *, force: bool = False
 ) -> list[Outcome]:
-    """Puts back what killed runs left; what is used by a run that lives stays, unless `force`."""
+    """Restores settings of killed runs; settings of living runs stay, unless `force`."""
     if journal is None:
         try:
             journal = Journal()
         except NoJournal:
-            return []  # who has no place for a journal has left none
+            return []  # without a place for a journal there are no entries
     with journal.locked(create=False) as entries:
         if entries is None:
             return []
@@ -262,7 +264,7 @@ def recover(
 def _sweep(
     journal: Journal, entries: dict[str, Entry], sysctls: Sysctls, *, told: bool = False
 ) -> list[Outcome]:
-    """Restores and forgets settings without a living user; `told`: tells of the others too."""
+    """Restores and removes settings without a living user; `told` also reports the others."""
     outcomes: list[Outcome] = []
     for name, entry in list(entries.items()):
         entry.owners = [owner for owner in entry.owners if not owner.gone()]

@@ -1,6 +1,7 @@
-"""How long programs were ready to run and waited for a processor, by the kernel's own account.
+"""Times for which programs were ready but waited for a processor, from the kernel's statistics.
 
-`/proc/PID/task/TID/schedstat` has it for each thread (Documentation/scheduler/sched-stats.rst).
+`/proc/PID/task/TID/schedstat` contains the time of each thread
+(Documentation/scheduler/sched-stats.rst).
 """
 
 from __future__ import annotations
@@ -10,11 +11,11 @@ from contextlib import suppress
 from pathlib import Path
 
 LEAST = 1.0
-"""Seconds for which a program must have been watched: a shorter share says nothing."""
+"""Shortest observation of a program in seconds; shares over shorter times are not meaningful."""
 
 
 def waited(pid: int, thread: int, processes: Path = Path("/proc")) -> float | None:
-    """Return the seconds for which a thread has waited for a processor; None if it has ended."""
+    """Returns a thread's total wait for a processor in seconds; `None` if it has ended."""
     with suppress(OSError, ValueError, IndexError):
         path = processes / str(pid) / "task" / str(thread) / "schedstat"
         return int(path.read_text(encoding="ascii").split()[1]) / 1e9
@@ -22,7 +23,7 @@ def waited(pid: int, thread: int, processes: Path = Path("/proc")) -> float | No
 
 
 class Waits:
-    """The waits of programs, with their threads and children, from looks at them."""
+    """Waits of programs, with their threads and children, from repeated readings."""
 
     def __init__(self, processes: Path = Path("/proc")) -> None:
         self._processes = processes
@@ -30,10 +31,10 @@ class Waits:
         self._threads: dict[str, dict[tuple[int, int], tuple[float, float]]] = {}
 
     def look(self, pids: Mapping[str, int], now: float) -> None:
-        """Take note of the programs that run, by name; `now` are seconds of any one clock.
+        """Records the waits of running programs, by name; `now` is in seconds of any one clock.
 
-        A thread that is there at the first look at its program counts from then on; one that is
-        new later counts from its own start.
+        A thread that exists at the first reading of its program counts from then on; a later thread
+        counts from its own start.
         """
         for name, pid in pids.items():
             first, _ = self._spans.setdefault(name, (now, now))
@@ -46,9 +47,9 @@ class Waits:
                     seen[thread] = (begun, total)
 
     def shares(self) -> dict[str, float]:
-        """Return the share of its time for which each program's threads waited, by name.
+        """Returns each program's time of waiting threads as a share of the observed time, by name.
 
-        Threads that wait at the same time each count.
+        Threads that wait at the same time count separately.
         """
         return {
             name: sum(total - begun for begun, total in self._threads[name].values())
@@ -58,7 +59,7 @@ class Waits:
         }
 
     def _tree(self, pid: int) -> list[tuple[int, int]]:
-        """Return the threads of a process and of its children."""
+        """Returns the threads of a process and of its children."""
         found, processes = [], [pid]
         while processes:
             one = processes.pop()
