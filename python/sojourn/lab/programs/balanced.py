@@ -1,8 +1,8 @@
-"""Flows whose server somebody else chooses, as programs know them.
+"""Flows whose server a balancer chooses, in the terms of their programs.
 
-Clients speak to a virtual address, all servers listen for every flow. The virtual address is that
-of a host beyond the plan's last one, so programs need no words for it: a client plays a plan in
-which that host receives, each server one in which it does so itself.
+Clients send to a virtual address; all servers listen for every flow. The virtual address is that of
+a host beyond the plan's last one, so programs need no special case: a client executes a plan in
+which that host is the receiver, and each server one in which it is the receiver itself.
 """
 
 from __future__ import annotations
@@ -18,73 +18,73 @@ from sojourn.lab.programs.plan import Flow
 
 APPS = ("bulk", "cbr", "packets", "voip", "replay", "external", "transfer", "web")
 APART = ("transfer", "web")
-"""Those whose connections may each have a server of their own."""
+"""Applications whose connections may each have a different server."""
 
 
 @dataclass(frozen=True)
 class Balanced:
-    """The balancer of a plan, and who is balanced."""
+    """The balancer of a plan, and its flows."""
 
     plan: Mapping[str, Any]
     balancer: Mapping[str, Any]
 
     @property
     def name(self) -> str:
-        """What it is called."""
+        """Name of the balancer."""
         return str(self.balancer["name"])
 
     @property
     def virtual(self) -> int:
-        """Number of the host that stands for the virtual address."""
+        """Number of the host that represents the virtual address."""
         return len(self.plan["nodes"])
 
     @property
     def servers(self) -> tuple[int, ...]:
-        """The hosts behind it."""
+        """The hosts behind the balancer."""
         return tuple(server["node"] for server in self.balancer["servers"])
 
     @cached_property
     def switch(self) -> int:
-        """The node that all servers' links begin at."""
+        """The node from which all servers' links start."""
         links = self.plan["links"]
         return int(links[self.balancer["servers"][0]["port"]]["from"])
 
     @cached_property
     def groups(self) -> frozenset[int]:
-        """Groups whose flows it gives servers."""
+        """Groups whose flows the balancer assigns to servers."""
         found = enumerate(self.plan["groups"])
         return frozenset(n for n, group in found if group.get("balancer") is not None)
 
     @property
     def affinity(self) -> str:
-        """What of a client's goes to one server: iperf3's connections, to a port of their own."""
+        """Scope of affinity: iperf3's connections to one port go to the same server."""
         apps = {self.plan["groups"][n]["app"]["name"] for n in self.groups}
         return "client-port" if "bulk" in apps else "none"
 
     def receivers(self, flow: Flow) -> tuple[int, ...]:
-        """Who may receive a flow that is no Web session's."""
+        """Returns the possible receivers of a flow that is not a Web session."""
         return self.servers if flow.group in self.groups else (flow.receiver,)
 
     def serving(self, flow: Flow) -> tuple[int, ...]:
-        """Who may serve a Web session."""
+        """Returns the possible servers of a Web session."""
         return self.servers if flow.group in self.groups else flow.servers
 
     def meetings(self, flow: Flow) -> list[tuple[int, int]]:
-        """Which hosts a flow's packets may join."""
+        """Returns the pairs of hosts between which a flow's packets may go."""
         if flow.app == "web":
             return [(node, flow.receiver) for node in self.serving(flow)]
         return [(flow.sender, node) for node in self.receivers(flow)]
 
     def measured_outside(self, flow: Flow) -> bool:
-        """Whether only the wire can tell what became of a flow's transfers."""
+        """Whether only the wire can measure a flow's transfers."""
         return flow.group in self.groups and flow.app == "transfer"
 
     def sent(self, flow: Flow) -> Flow:
-        """A flow as its sender knows it."""
+        """Returns the flow with the receiver that its sender knows."""
         return replace(flow, receiver=self.virtual) if flow.group in self.groups else flow
 
     def ways(self, flow: Flow) -> list[tuple[int, int]]:
-        """From whom to whom its data may go, by anybody's knowledge."""
+        """Returns the directions of a flow's data as pairs of hosts, with the virtual address."""
         if flow.group not in self.groups:
             return self.meetings(flow)
         goals = (*self.servers, self.virtual)
@@ -93,7 +93,7 @@ class Balanced:
         return [(flow.sender, goal) for goal in goals]
 
     def plan_of(self, node: int) -> str:
-        """The plan that a host plays."""
+        """Returns the plan that a host executes."""
         plan = {key: value for key, value in self.plan.items() if key != "balancers"}
         server = node in self.servers
         goal = node if server else self.virtual
@@ -115,14 +115,14 @@ class Balanced:
 
 
 def _with(goal: int, group: Mapping[str, Any]) -> list[list[int]]:
-    """A balanced group's pairs, with this host for a server."""
+    """Returns a balanced group's pairs with `goal` as the server."""
     if group["app"]["name"] == "web":
         return [[goal, client] for _, client in group["pairs"]]
     return [[client, goal] for client, _ in group["pairs"]]
 
 
 def find(plan: Mapping[str, Any]) -> Balanced | None:
-    """The balancer of a plan, if it has one; raises `NotPossible` if it cannot be a real one."""
+    """Returns a plan's balancer, if any; raises `NotPossible` if it cannot be a real one."""
     balancers = plan.get("balancers") or []
     if not balancers:
         return None

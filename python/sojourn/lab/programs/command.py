@@ -1,4 +1,4 @@
-"""`command`: programs of the user's own at both ends of a flow, in real or virtual time."""
+"""`command`: the user's own programs at both ends of a flow, in real or virtual time."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ from sojourn.scenario.commands import filled
 
 APP = "command"
 KEPT = 64 << 10
-"""Bytes of each standard stream that are kept, the last ones."""
+"""Bytes of each standard stream that are kept, from its end."""
 ENVIRONMENT = {"PYTHONHASHSEED": "0"}
-"""What programs find in their environment besides the usual, on hosts of either kind."""
+"""Additional environment variables of programs, on hosts of either kind."""
 LINE = 300
-"""Characters of a program's last line that are told."""
+"""Characters of a program's last line in messages."""
 
 Find = Callable[[str, Path], str | None]
-"""Gives the path of a program by its word and its folder, if it is there."""
+"""Returns the path of a program from its word and its folder, or `None`."""
 
 
 @dataclass(frozen=True)
 class Command:
-    """One end of a flow: a program and its arguments, ready to be started."""
+    """The program at one end of a flow with its arguments."""
 
     flow: Flow
     role: str
@@ -41,31 +41,31 @@ class Command:
     words: tuple[str, ...]
     folder: Path
     listens: bool
-    """Whether others wait until it listens on the flow's port."""
+    """Whether other programs wait until it listens on the flow's port."""
 
     @property
     def name(self) -> str:
-        """A name for files and programs."""
+        """Name of the program in files and among programs."""
         return f"command-{self.role}-{self.flow.label}"
 
     @property
     def told(self) -> str:
-        """What it is called in messages."""
+        """Name of the program in messages."""
         return f"{self.role} of `{self.flow.label}`: `{shlex.join(self.words)}`"
 
     @property
     def node(self) -> int:
-        """The host that runs it."""
+        """Number of the host that runs it."""
         return self.flow.sender if self.role == "client" else self.flow.receiver
 
     @property
     def start(self) -> int | None:
-        """When it is started, in nanoseconds of the run; a server is started before."""
+        """Start time in nanoseconds of the run; `None` for a server, which starts earlier."""
         return self.flow.start if self.role == "client" else None
 
 
 def commands(run: Run) -> list[Command]:
-    """Return the programs of all flows that ever start, servers first."""
+    """Returns the programs of all flows that ever start, servers first."""
     found = []
     for role in ("server", "client"):
         for flow in run.flows:
@@ -79,7 +79,7 @@ def commands(run: Run) -> list[Command]:
 
 
 def values(flow: Flow, seed: int) -> dict[str, str]:
-    """Return what stands for the placeholders of a flow's command lines."""
+    """Returns the values of the placeholders in a flow's command lines."""
     seconds = (flow.stop - (flow.start or 0)) / SECOND
     return {
         "from": address(flow.sender),
@@ -92,7 +92,7 @@ def values(flow: Flow, seed: int) -> dict[str, str]:
 
 
 def here(word: str, folder: Path) -> str | None:
-    """Return the path of a program of this machine."""
+    """Returns the path of a program of this machine; `None` if it is not executable."""
     if "/" not in word:
         return shutil.which(word)
     path = folder / word
@@ -100,11 +100,11 @@ def here(word: str, folder: Path) -> str | None:
 
 
 ALLOWED = "an absolute path, a path beside the scenario such as ./server, or a program in PATH"
-"""What the first word of a command line may be."""
+"""Allowed first words of a command line."""
 
 
 def problems(run: Run, find: Find, allowed: str = ALLOWED) -> list[Problem]:
-    """Return what keeps programs from being started, each once for a group."""
+    """Returns the reasons why programs cannot be started, each once per group."""
     found: dict[Problem, None] = {}
     groups: set[tuple[int, str]] = set()
     for command in commands(run):
@@ -133,7 +133,7 @@ def _digest(path: Path) -> str:
 
 
 def demand(flow: Flow, settings: stack.Settings) -> None:
-    """Ask the hosts for what a flow's transport says: programs choose nothing of it themselves."""
+    """Adds the settings of a flow's transport to the hosts; the programs choose none themselves."""
     tcp = flow.tcp
     if tcp is None:
         return
@@ -154,7 +154,7 @@ def demand(flow: Flow, settings: stack.Settings) -> None:
 
 
 def programs(run: Run) -> list[Program]:
-    """Return the programs of all flows for hosts of this machine, servers first."""
+    """Returns the programs of all flows for hosts of this machine, servers first."""
     return [
         Program(
             name=command.name,
@@ -175,11 +175,11 @@ def programs(run: Run) -> list[Program]:
 
 
 KEPT_HERE = 16 << 20
-"""Bytes of which the last are kept, of a program of this machine."""
+"""Bytes of the output of a program of this machine that are kept, from its end."""
 
 
 def collect(run: Run, ended: Mapping[str, Ended]) -> dict[int, CommandResult]:
-    """Return what became of the programs of each flow, by the flow's number."""
+    """Returns the outcome of each flow's programs, by the flow's number."""
     ends = []
     for command in commands(run):
         one = ended[command.name]
@@ -209,7 +209,7 @@ def end_of(
     *,
     killed: bool,
 ) -> ProgramEnd:
-    """Return how a program ended; `stopped` is when it was told to, if it still ran then."""
+    """Returns a program's end; `stopped` is the time of the stop signal, if it still ran then."""
     said = (stderr.strip() or stdout.strip()).decode("utf-8", "replace").splitlines()
     return ProgramEnd(
         role=command.role,
@@ -224,7 +224,7 @@ def end_of(
 
 
 def results(run: Run, ends: Iterable[tuple[Command, ProgramEnd]]) -> dict[int, CommandResult]:
-    """Return the results of flows of how their programs ended."""
+    """Returns the results of flows from the ends of their programs."""
     by_flow: dict[int, list[ProgramEnd]] = {}
     for command, end in ends:
         by_flow.setdefault(command.flow.flow, []).append(end)
@@ -242,7 +242,7 @@ def results(run: Run, ends: Iterable[tuple[Command, ProgramEnd]]) -> dict[int, C
 
 
 def told(results: Sequence[Any]) -> list[dict[str, Any]]:
-    """Return how the programs of flows ended, for a run's record."""
+    """Returns the ends of the flows' programs, for a run's record."""
     return [
         {"flow": f"{result.name}.{result.number}", **end.as_dict()}
         for result in results

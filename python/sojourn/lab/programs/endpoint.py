@@ -1,7 +1,7 @@
-"""Packet sources and transfers by endpoints of ours: one process a host for all of its flows.
+"""Packet sources and transfers by Sojourn's endpoints: one process per host for all its flows.
 
-They send real packets over real sockets, driven by the same machines and draws as the simulator
-(`crates/endpoint`); what their logs tell is worked out when the run is over.
+They send real packets over real sockets, with the same code and random draws as the simulator
+(`crates/endpoint`). Their logs are evaluated after the run.
 """
 
 from __future__ import annotations
@@ -32,21 +32,21 @@ PACKETS = ("cbr", "packets", "replay", "voip", "external")
 """Applications that send packets on their own schedule."""
 APPS = (*PACKETS, "transfer")
 FAULT = 3
-"""Status of an endpoint that ended at the fault of a user's source."""
+"""Exit status of an endpoint that ended at an error of a user's source."""
 
 
 def python(module: str, *words: str) -> tuple[str, ...]:
-    """Return the command of a program of ours."""
+    """Returns the command of one of Sojourn's programs."""
     return (sys.executable, "-P", "-m", f"sojourn.lab.programs.inside.{module}", *words)
 
 
 def environment() -> dict[str, str]:
-    """Return what makes it find the same modules as this process."""
+    """Returns the environment in which a program finds the same modules as this process."""
     return {"PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
 
 
 def programs(run: Run, flows: Iterable[Flow], balanced: Balanced | None = None) -> list[Program]:
-    """Return the endpoints of all hosts that send or receive one of these flows."""
+    """Returns the endpoints of all hosts that send or receive one of these flows."""
     flows = list(flows)
     nodes = {flow.sender for flow in flows} | {
         node
@@ -72,10 +72,10 @@ def programs(run: Run, flows: Iterable[Flow], balanced: Balanced | None = None) 
 def collect(
     run: Run, ended: Sequence[Ended], end: int
 ) -> tuple[dict[int, FlowResult], dict[int, GroupStats], list[str]]:
-    """Return the results of flows and groups by their numbers, and what went wrong.
+    """Returns the results of flows and groups by their numbers, and errors.
 
-    `end` is when the run ended, in nanoseconds since its start. Raises `PolicyError` at
-    the fault of a user's source.
+    `end` is the end of the run in nanoseconds since its start. Raises `PolicyError` at an error of
+    a user's source.
     """
     for one in ended:
         if one.status == FAULT:
@@ -87,7 +87,7 @@ def collect(
     except ValueError as error:
         return {}, {}, [*errors, f"an endpoint's log: {error}"]
     flows, groups = read_report(run, report)
-    # Endless transfers are those of other programs here.
+    # Other programs measure endless transfers.
     ours = {flow.flow for flow in (*run.flows, *run.probes) if flow.app in APPS}
     return {number: flow for number, flow in flows.items() if number in ours}, groups, errors
 
@@ -95,7 +95,7 @@ def collect(
 def read_report(
     run: Run, report: dict[str, Any]
 ) -> tuple[dict[int, FlowResult], dict[int, GroupStats]]:
-    """Return the results of flows and groups by their numbers (`_core.endpoint_report`)."""
+    """Returns the results of flows and groups by their numbers (`_core.endpoint_report`)."""
     flows = {item["flow"]: _result(run, item) for item in report["flows"]}
     members: dict[int, set[int]] = {}
     for flow in (*run.flows, *run.probes):
@@ -172,7 +172,7 @@ def _flow(run: Run, item: dict[str, Any]) -> EndpointResult:
 
 
 def _error(number: int | None) -> str | None:
-    """The words of an error's number."""
+    """Returns the name and the text of an error number."""
     if number is None:
         return None
     return f"{errno.errorcode.get(number, number)}: {os.strerror(number)}"

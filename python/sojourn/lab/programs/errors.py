@@ -1,4 +1,4 @@
-"""What real programs cannot do, before any is started."""
+"""Requirements that real programs cannot meet, found before any program is started."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from sojourn.lab.errors import LabError
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """One thing that was asked and that this machine does not have."""
+    """A requirement of a plan that this machine does not meet."""
 
     place: str
-    """The flow, such as `bulk.3`; empty if it is no flow's."""
+    """The flow, such as `bulk.3`; empty if the problem concerns no flow."""
     asked: str
-    """What was asked, as one would write it: `tcp prague`."""
+    """The requirement in the words of a plan: `tcp prague`."""
     has: str
-    """What there is instead."""
+    """The available alternative."""
 
     def __str__(self) -> str:
         head = f"{self.place}: " if self.place else ""
@@ -27,7 +27,7 @@ class Problem:
 class NotPossible(LabError):
     """A plan that real programs cannot run here. Nothing was started.
 
-    `problems` has all of them, each once.
+    `problems` lists all reasons without duplicates.
     """
 
     SHOWN = 20
@@ -41,4 +41,4 @@ class NotPossible(LabError):
 
 
 class MissingProgram(NotPossible):
-    """Programs that are not installed."""
+    """Required programs are not installed."""

@@ -1,4 +1,4 @@
-"""Which programs are installed, and in which version."""
+"""Installed programs and their versions."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ class Kind:
     """A program that the laboratory uses."""
 
     asked: tuple[str, ...]
-    """How it is asked for its version."""
+    """Arguments with which the program prints its version."""
     version: str
-    """What the answer looks like."""
+    """Pattern of the version in the output."""
     least: tuple[int, ...] = ()
-    """The first version that will do."""
+    """Lowest supported version."""
 
 
 PROGRAMS = {
@@ -33,7 +33,7 @@ PROGRAMS = {
 
 
 def require(names: Iterable[str]) -> dict[str, str]:
-    """Return the paths of programs.
+    """Returns the paths of programs.
 
     Raises `MissingProgram` if any is not installed or too old.
     """
@@ -59,14 +59,14 @@ def require(names: Iterable[str]) -> dict[str, str]:
 
 
 def versions(paths: dict[str, str]) -> dict[str, str]:
-    """Return the versions of programs, for a run's record."""
+    """Returns the versions of programs, for a run's record."""
     return {name: version(path, PROGRAMS[name]) or "?" for name, path in sorted(paths.items())}
 
 
 def version(path: str, kind: Kind) -> str | None:
-    """Return what a program says of itself, if it can be read."""
+    """Returns a program's version; `None` if it cannot be read."""
     try:
-        answer = subprocess.run(  # noqa: S603 - a program that was found, with words of ours
+        answer = subprocess.run(  # noqa: S603 - a program that was found, with fixed arguments
             [Path(path), *kind.asked],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
@@ -81,7 +81,7 @@ def version(path: str, kind: Kind) -> str | None:
 
 
 def recent(found: str | None, kind: Kind) -> bool:
-    """Whether a version will do; one that is not told will not."""
+    """Returns whether a version is supported; an unknown version is not."""
     return found is not None and _numbers(found) >= kind.least
 
 

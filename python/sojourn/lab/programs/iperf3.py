@@ -1,7 +1,7 @@
 """`bulk` by iperf3: a server at the flow's receiver, a client at its sender, one stream.
 
-The client is told to stop by SIGINT, to the nanosecond rather than to iperf3's whole seconds, and
-then writes all it has measured; that moment is also what its clock is read against.
+SIGINT stops the client at an exact time, not at iperf3's whole seconds. The client then writes all
+its measurements; the time of the signal also aligns its clock with that of the run.
 """
 
 from __future__ import annotations
@@ -20,24 +20,24 @@ from sojourn.lab.programs.stack import PACED, Socket
 INTERRUPTED = re.compile(
     r"(interrupt - )?the client has terminated( by signal .*)?|getsockopt - Bad file descriptor"
 )
-"""What both ends say of a client that was told to stop; later versions name the signal.
+"""Messages of both ends after the client was stopped; later versions name the signal.
 
-The last is a server's whose report falls due when it has closed its sockets for that reason.
+The last one comes from a server whose report is due after it has closed its sockets.
 """
 
 LEAST_INTERVAL, MOST_INTERVAL = 0.1, 60.0
-"""Seconds between reports that iperf3 takes."""
+"""Intervals between reports that iperf3 accepts, in seconds."""
 
 
 def names(flow: Flow) -> tuple[str, str]:
-    """Return the names of a flow's client and server."""
+    """Returns the names of a flow's client and server."""
     return f"iperf3-client-{flow.label}", f"iperf3-server-{flow.label}"
 
 
 def server(path: str, flow: Flow, interval: float, one_of: str = "") -> Program:
-    """Return the receiving end, which ends with its client.
+    """Returns the receiving end, which ends with its client.
 
-    `one_of` distinguishes servers of the same flow, one of which the balancer will choose.
+    `one_of` distinguishes servers of the same flow, of which the balancer chooses one.
     """
     argv = [path, "--server", "--one-off", "--json", "--forceflush"]
     argv += ["--bind", address(flow.receiver), "--port", str(flow.port)]
@@ -54,7 +54,7 @@ def server(path: str, flow: Flow, interval: float, one_of: str = "") -> Program:
 
 
 def client(path: str, flow: Flow, socket: Socket, interval: float) -> Program:
-    """Return the sending end."""
+    """Returns the sending end."""
     argv = [path, "--client", address(flow.receiver), "--port", str(flow.port), "--json"]
     argv += ["--bind", address(flow.sender), "--time", "0", "--interval", f"{interval:g}"]
     argv += ["--congestion", socket.congestion, "--set-mss", str(socket.mss)]
@@ -75,7 +75,7 @@ def client(path: str, flow: Flow, socket: Socket, interval: float) -> Program:
 
 
 class _Model(BaseModel):
-    """Of iperf3's JSON what is used; numbers must be numbers, other keys may come and go."""
+    """The parts of iperf3's JSON in use; numbers must be numbers, other keys are ignored."""
 
     model_config = ConfigDict(extra="ignore", strict=True)
 
@@ -92,7 +92,7 @@ class _Stream(_Model):
     retransmits: Count | None = None
     snd_cwnd: Count | None = None
     rtt: Count | None = None
-    """Smoothed, in microseconds."""
+    """Smoothed round-trip time in microseconds."""
 
 
 class _Interval(_Model):
@@ -115,7 +115,7 @@ class _End(_Model):
 
 
 class Report(_Model):
-    """One end's output."""
+    """The output of one end."""
 
     start: _Start
     intervals: list[_Interval]
@@ -123,7 +123,7 @@ class Report(_Model):
     error: str | None = None
 
     def samples(self, shift: int) -> tuple[Sample, ...]:
-        """Its intervals, `shift` nanoseconds from its clock to the run's."""
+        """Returns its intervals; `shift` nanoseconds convert its clock to the run's."""
         found: list[Sample] = []
         for stream in (stream for interval in self.intervals for stream in interval.streams):
             sample = Sample(
@@ -134,18 +134,18 @@ class Report(_Model):
                 cwnd=stream.snd_cwnd,
                 rtt=None if stream.rtt is None else stream.rtt * 1_000,
             )
-            # A server whose client was told to stop reports its last interval twice.
+            # A server whose client was stopped reports its last interval twice.
             if not found or sample.start >= found[-1].end:
                 found.append(sample)
         return tuple(found)
 
     @property
     def last(self) -> float:
-        """When its last interval ended, in seconds of its clock."""
+        """End of its last interval, in seconds of its clock."""
         return max((s.end for interval in self.intervals for s in interval.streams), default=0.0)
 
     def received(self, start: int, stop: int) -> tuple[Sample, ...]:
-        """A server's intervals, and what came after the last one; its clock begins at `start`."""
+        """Returns a server's intervals and the data after the last; its clock begins at `start`."""
         samples = self.samples(start)
         total = sum(stream.receiver.bytes for stream in self.end.streams)
         rest = total - sum(sample.bytes for sample in samples)
@@ -156,9 +156,9 @@ class Report(_Model):
 
 
 def parse(text: bytes) -> Report:
-    """Read iperf3's JSON.
+    """Parses iperf3's JSON.
 
-    Raises `ValueError` that says what is wrong with it.
+    Raises `ValueError` with the reason if it is invalid.
     """
     try:
         report = Report.model_validate_json(text)
@@ -172,14 +172,14 @@ def parse(text: bytes) -> Report:
 
 
 def collect(flow: Flow, sent: Ended, received: Ended) -> BulkResult:
-    """Return what both ends saw of a flow."""
+    """Returns the measurements of both ends of a flow."""
     errors: list[str] = []
     client = _report(sent, errors)
     server = _report(received, errors)
     values: dict[str, Any] = {}
-    # Told to stop, the client ends its last interval, at once or a little later, but it did not
-    # begin before it was started; the server's clock begins with the client's, but for the way from
-    # one to the other.
+    # A stopped client ends its last interval at once or a little later. The interval did not begin
+    # before the client was started. The server's clock begins with the client's, plus the delay
+    # from client to server.
     stopped = sent.signalled if sent.signalled is not None else flow.stop
     begun = flow.start or 0
     if client is not None and client.intervals:
@@ -202,7 +202,7 @@ def collect(flow: Flow, sent: Ended, received: Ended) -> BulkResult:
 
 
 def _report(ended: Ended, errors: list[str]) -> Report | None:
-    """What an end wrote; what is wrong with it is added to `errors`."""
+    """Parses the output of one end; adds its faults to `errors`."""
     name = ended.program.name
     if ended.status is None:
         errors.append(f"{name} was not started")

@@ -1,4 +1,4 @@
-"""All programs of a run: which, where, when; and what they found."""
+"""All programs of a run with their hosts and times, and the collection of their results."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ from sojourn.plans import store_in
 
 @dataclass(frozen=True)
 class Options:
-    """What a plan leaves open."""
+    """Settings of the programs that a plan does not contain."""
 
     interval: float = 0.5
-    """Seconds between samples of TCP programs."""
+    """Interval between samples of TCP programs, in seconds."""
     pings: tuple[Ping, ...] = ()
-    """Round trips measured beside the flows."""
+    """Pings that measure round-trip times during the flows."""
     probes: tuple[Probe, ...] = ()
-    """One-way delays measured beside the flows."""
+    """Probes that measure one-way delays during the flows."""
 
     def __post_init__(self) -> None:
         if not iperf3.LEAST_INTERVAL <= self.interval <= iperf3.MOST_INTERVAL:
@@ -46,56 +46,56 @@ class Options:
 
 @dataclass(frozen=True)
 class Collected:
-    """What all programs of a run found."""
+    """Results of all programs of a run."""
 
     flows: tuple[FlowResult, ...]
-    """In the plan's order."""
+    """Results in the plan's order."""
     groups: Mapping[int, GroupStats]
-    """By index in the plan, those that endpoints made."""
+    """Statistics of groups with endpoints, by index in the plan."""
     pings: tuple[PingResult, ...]
     probes: tuple[FlowResult, ...]
-    """Those of `Options.probes`, in their order."""
+    """Results of `Options.probes`, in their order."""
     errors: tuple[str, ...]
-    """What went wrong, all flows together."""
+    """Errors of all flows."""
     waits: Mapping[str, float] = field(default_factory=dict)
-    """Share of its time for which each program was ready and waited for a processor, by name."""
+    """Share of its time for which each program waited for a processor, by name."""
 
 
 @dataclass(frozen=True)
 class Lineup:
-    """The programs of a run, ready to be started; see `play.play`."""
+    """The programs of a run, ready to be started; see `play.Stage`."""
 
     run: Run
     options: Options
     settings: Mapping[int, stack.HostSettings]
-    """By host: what its namespace must be told before."""
+    """Settings of each host's namespace, applied before the run."""
     mtu: int
-    """What every host's interface must have, so that no packet is cut in pieces."""
+    """MTU of every host's interface, such that no packet is fragmented."""
     programs: tuple[Program, ...]
-    """In the order in which they are started."""
+    """Programs in the order in which they are started."""
     paths: Mapping[str, str]
-    """The programs' files."""
+    """Paths of the programs."""
     versions: Mapping[str, str]
-    """The programs' versions, for the record."""
+    """Versions of the programs, for the record."""
     balanced: Balanced | None = None
-    """Who gives flows their servers, if anybody does."""
+    """The balancer of the flows, if any."""
     _endpoints: tuple[str, ...] = field(repr=False, default=())
     _browsers: tuple[str, ...] = field(repr=False, default=())
     _pings: tuple[str, ...] = field(repr=False, default=())
 
     def collect(self, ended: Mapping[str, Ended], wall: int, end: int) -> Collected:
-        """Read what the programs wrote.
+        """Parses the programs' output.
 
-        `ended` has each program by its name, those that never started with no status; `wall` is
-        `CLOCK_REALTIME` at the run's start in nanoseconds, `end` when it ended, in nanoseconds
-        since then. What cannot be read becomes its flow's `error`; the fault of a user's source is
+        `ended` has each program by name; programs that never started have no status. `wall` is
+        `CLOCK_REALTIME` at the run's start in nanoseconds, `end` the end of the run in nanoseconds
+        since then. Unreadable output becomes its flow's `error`. An error of a user's source is
         raised as `PolicyError`.
         """
         played = [ended[name] for name in self._endpoints]
         made, groups, errors = endpoint.collect(self.run, played, end) if played else ({}, {}, [])
         if self.balanced is not None:
-            # A server counts the connections that it accepts, and nobody else knows which those
-            # are: transfers are measured by the wire, which sees both ends.
+            # A server counts the connections that it accepts, but no program knows the flow of a
+            # connection. The wire sees both ends and measures the transfers.
             away = {flow.flow for flow in self.run.flows if self.balanced.measured_outside(flow)}
             made = {n: result for n, result in made.items() if n not in away}
             apart = {flow.group for flow in self.run.flows if flow.flow in away}
@@ -150,7 +150,7 @@ NEEDED: dict[str, tuple[str, ...]] = {
     command.APP: (),
     **dict.fromkeys(endpoint.APPS, ()),
 }
-"""The applications that there are, and the programs that they need."""
+"""Applications with the programs that they need."""
 
 
 def prepare(
@@ -159,10 +159,10 @@ def prepare(
     options: Options | None = None,
     kernel: stack.Kernel | None = None,
 ) -> Lineup:
-    """Turn a plan's flows into programs. Nothing is started, nothing changed.
+    """Converts a plan's flows into programs. Nothing is started or changed.
 
     Raises `MissingProgram`, `NotPossible` with everything that this machine cannot do, or
-    `_core.PlanError` if the plan is none.
+    `_core.PlanError` if the plan is invalid.
     """
     options = options or Options()
     nodes = len(json.loads(plan_json).get("nodes", ()))
@@ -238,7 +238,7 @@ def prepare(
 
 
 def _demand(flow: Flow, settings: stack.Settings, balanced: Balanced | None) -> None:
-    """Ask the hosts for what a flow's transport says."""
+    """Adds the settings of a flow's transport to its hosts."""
     if flow.app == command.APP:
         command.demand(flow, settings)
     elif flow.app == "web":

@@ -1,4 +1,4 @@
-"""Delay under load by ping: small echoes at a fixed interval, beside the flows of a plan."""
+"""Delay under load by ping: small echo requests at a fixed interval during a plan's flows."""
 
 from __future__ import annotations
 
@@ -16,23 +16,23 @@ _ECHO = re.compile(
 )
 _TOTAL = re.compile(rb"^(\d+) packets transmitted, (\d+) received,")
 _WRAP = 1 << 16
-"""Ping's numbers have 16 bits."""
+"""Ping's sequence numbers have 16 bits."""
 
 
 @dataclass(frozen=True)
 class Ping:
-    """Whom to ping, and how."""
+    """A ping between two hosts."""
 
     sender: int
     receiver: int
     interval: float = 0.1
-    """Seconds."""
+    """Interval between requests, in seconds."""
     payload: int = 56
     dscp: int = 0
 
 
 def program(path: str, ping: Ping, number: int, duration: int) -> Program:
-    """Return the pinging program, for the whole run."""
+    """Returns the ping program for the whole run."""
     argv = [path, "-D", "-n", "-i", f"{ping.interval:g}", "-s", str(ping.payload)]
     if ping.dscp:
         argv += ["-Q", str(ping.dscp << 2)]
@@ -48,7 +48,7 @@ def program(path: str, ping: Ping, number: int, duration: int) -> Program:
 
 
 def collect(ping: Ping, ended: Ended, wall: int) -> PingResult:
-    """Return the echoes; `wall` is `CLOCK_REALTIME` at the run's start, in nanoseconds."""
+    """Returns the echoes; `wall` is `CLOCK_REALTIME` at the run's start, in nanoseconds."""
     if ended.status is None:
         return PingResult(ping.sender, ping.receiver, error="ping was not started")
     try:
@@ -60,9 +60,9 @@ def collect(ping: Ping, ended: Ended, wall: int) -> PingResult:
 
 
 def parse(text: bytes, wall: int) -> tuple[int, tuple[Echo, ...], int]:
-    """Read what `ping -D -n` writes: how many were sent, the echoes, and how many came twice.
+    """Parses the output of `ping -D -n`; returns the number sent, the echoes, and duplicates.
 
-    Raises `ValueError` if it ends without its totals, or they differ from its lines.
+    Raises `ValueError` if the totals are missing or differ from the lines.
     """
     sent = received = None
     echoes: list[Echo] = []

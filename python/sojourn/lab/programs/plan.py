@@ -1,4 +1,4 @@
-"""A plan's flows as programs need them."""
+"""A plan's flows in the form that programs need."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ from sojourn import _core
 from sojourn.lab.programs.errors import NotPossible, Problem
 
 FIRST_PORT = 20_000
-"""Flow `f` of a plan, counted over all its groups, has this port plus `f`."""
+"""Port of flow 0; flow `f`, counted over all groups, has this port plus `f`."""
 MOST_FLOWS = 12_768
-"""Above their ports begin those that a Linux host gives to its own connections."""
+"""Highest number of flows; above their ports begin the ephemeral ports of Linux."""
 TCP_HEADERS = 40
 """Bytes of IPv4 and TCP headers without options."""
 UDP_HEADERS = 28
 """Bytes of IPv4 and UDP headers."""
 MTU, LONGEST_MTU = 1500, 9000
-"""Ethernet's, and that of its jumbo frames: no packet of a plan is longer."""
+"""MTU of Ethernet and of its jumbo frames, in bytes; no packet of a plan is longer."""
 SECOND = 1_000_000_000
 
 
 @dataclass(frozen=True)
 class Flow:
-    """One flow of a run; times in nanoseconds since its start."""
+    """One flow of a run; times are in nanoseconds since its start."""
 
     flow: int
     group: int
@@ -40,51 +40,51 @@ class Flow:
     dscp: int
     app: str
     payload: int
-    """The longest that its application sends as a packet, or writes; 0 if it sends streams."""
+    """Longest packet or write of the application, in bytes; 0 for streams."""
     tcp: dict[str, Any] | None
     command: dict[str, Any] | None = None
-    """Words, folder and files of programs of the user's own."""
+    """Words, folder and files of the user's own programs."""
 
     @property
     def port(self) -> int:
-        """Where its server listens."""
+        """Port on which the flow's server listens."""
         return FIRST_PORT + self.flow
 
     @property
     def label(self) -> str:
-        """What it is called in messages and file names."""
+        """Name of the flow in messages and file names."""
         return f"{self.name}.{self.number}"
 
 
 @dataclass(frozen=True)
 class Run:
-    """A plan and what a seed makes of it."""
+    """A plan with the flow starts that a seed draws."""
 
     plan: dict[str, Any]
     plan_json: str
     seed: int
     flows: tuple[Flow, ...]
     probes: tuple[Flow, ...] = ()
-    """Flows of ours beside the plan's, numbered on."""
+    """Flows of probes in addition to the plan's, with the following numbers."""
     probed_json: str = ""
-    """The plan with them."""
+    """The plan with the probes."""
 
     @property
     def duration(self) -> int:
-        """Length in nanoseconds."""
+        """Length of the run in nanoseconds."""
         return int(self.plan["duration"])
 
     @property
     def warmup(self) -> int:
-        """What is not measured, in nanoseconds from the start."""
+        """Length of the warm-up, which is not measured, in nanoseconds."""
         return int(self.plan["warmup"])
 
 
 def read(plan_json: str, seed: int, probed_json: str | None = None) -> Run:
-    """Reads a plan and draws its flows' starts; `probed_json` is the plan with our probes.
+    """Parses a plan and draws its flows' starts; `probed_json` is the plan with the probes.
 
-    Raises `_core.PlanError` if it cannot be run at all, `NotPossible` if it has too many flows for
-    real ports.
+    Raises `_core.PlanError` if the plan is invalid, `NotPossible` if it has too many flows for real
+    ports.
     """
     own = len(json.loads(_core.plan_flows(plan_json, seed)))
     probed_json = probed_json or plan_json
@@ -115,7 +115,7 @@ def read(plan_json: str, seed: int, probed_json: str | None = None) -> Run:
 
 
 def mtu(flows: Iterable[Flow]) -> int:
-    """Return the MTU that no packet of these flows exceeds, at least Ethernet's."""
+    """Returns the MTU that no packet of these flows exceeds, at least Ethernet's."""
     longest = MTU
     for flow in flows:
         if flow.tcp is not None:
@@ -126,5 +126,5 @@ def mtu(flows: Iterable[Flow]) -> int:
 
 
 def address(node: int) -> str:
-    """Return the IPv4 address of a node, the one it has in the simulator's captures."""
+    """Returns the IPv4 address of a node, the same as in the simulator's captures."""
     return str(IPv4Address("10.0.0.0") + node + 1)

@@ -1,7 +1,7 @@
-"""Plays a line-up: starts its programs, each at its time, and ends them.
+"""Executes a line-up: starts and stops its programs at their times.
 
-Servers come first; the run begins when all that others rely on is ready. Everything happens in the
-thread that calls, which sleeps until the next time.
+Servers start first; the run begins when all programs that others depend on are ready. Everything
+happens in the calling thread, which sleeps between events.
 """
 
 from __future__ import annotations
@@ -26,23 +26,26 @@ from sojourn.lab.sandbox.host import Host
 from sojourn.lab.sandbox.process import Process
 
 READY_TIMEOUT = 30.0
-"""Seconds that programs may take until they can be relied upon."""
+"""Time limit for programs to become ready, in seconds."""
 LEAD = SECOND // 5
-"""From the moment when all is ready to the run's start: whoever waits for it is told before."""
+"""Time from readiness of all programs to the run's start, in nanoseconds; waiting programs receive
+the start time before.
+"""
 GRACE = 10.0
-"""Seconds that a program may take to write its results when it was told to stop, or when its
-client has ended. A loaded machine needs several."""
+"""Time limit for a program to write its results after the stop signal or after the end of its
+client, in seconds. A loaded machine needs several seconds.
+"""
 POLL = 0.01
-"""Seconds between looks at programs of which one will end."""
+"""Interval between checks of a set of programs of which one will end, in seconds."""
 NICE = -15
-"""Priority of programs: they only answer packets, and are not to wait for what else runs."""
+"""Priority (nice) of programs: they only answer packets, and must not wait for other work."""
 
 
 class Stage:
-    """A line-up's programs as they are started and ended.
+    """A line-up's programs from start to end.
 
-    `configure`, `ready`, `play` and `collect` are called in this order; as a context manager it
-    kills whatever still runs when it is left. What programs wrote stays in the folder `raw`.
+    `configure`, `ready`, `play` and `collect` are called in this order. The context manager kills
+    programs that still run at its end. The programs' output stays in the folder `raw`.
     """
 
     def __init__(self, lineup: Lineup, hosts: Mapping[int, Host], raw: Path) -> None:
@@ -50,11 +53,11 @@ class Stage:
         self.hosts = hosts
         self.raw = raw
         self.start = 0
-        """The run's start: `CLOCK_MONOTONIC` in nanoseconds, 0 before it is known."""
+        """Start of the run by `CLOCK_MONOTONIC` in nanoseconds; 0 before it is known."""
         self.wall = 0
-        """The same by `CLOCK_REALTIME`."""
+        """Start of the run by `CLOCK_REALTIME` in nanoseconds."""
         self.ended = lineup.run.duration
-        """When the run ended, in nanoseconds since its start."""
+        """End of the run, in nanoseconds since its start."""
         self._running: dict[str, Process] = {}
         self._started: dict[str, int] = {}
         self._signalled: dict[str, int] = {}
@@ -73,7 +76,7 @@ class Stage:
         self._waiting.clear()
 
     def configure(self, link: str = "eth0") -> None:
-        """Tell all hosts the sysctls and routes that the flows ask for; they leave by `link`."""
+        """Sets the sysctls and routes of the flows on all hosts; routes use `link`."""
         for node, settings in self.lineup.settings.items():
             host = self.hosts[node]
             host.sysctl(settings.sysctls)
@@ -82,9 +85,9 @@ class Stage:
                 host.add_route(f"{address(to)}/32", link=link, **metrics)
 
     def ready(self) -> None:
-        """Start all programs that others rely on, and wait until they are ready.
+        """Starts all programs that others depend on, and waits until they are ready.
 
-        Raises `NotPossible` with what they complained of if they do not become it.
+        Raises `NotPossible` with their error output if they do not become ready.
         """
         self.raw.mkdir(parents=True, exist_ok=True)
         before = [program for program in self.lineup.programs if program.start_at is None]
@@ -114,20 +117,20 @@ class Stage:
             raise NotPossible(problems)
 
     def begin(self, start: int | None = None) -> int:
-        """Set the run's start, `CLOCK_MONOTONIC` in nanoseconds, by default shortly from now."""
+        """Sets the run's start by `CLOCK_MONOTONIC` in nanoseconds, by default `LEAD` from now."""
         now = time.monotonic_ns()
         self.start = now + LEAD if start is None else start
         self.wall = time.time_ns() - now + self.start
         for fd in self._waiting:
-            with suppress(BrokenPipeError):  # one that has ended is found out at the end
+            with suppress(BrokenPipeError):  # a program that has ended is noticed at the end
                 os.write(fd, b"%d\n" % self.start)
         return self.start
 
     def play(self, tick: Callable[[int], bool] | None = None, every: float = 0.5) -> bool:
-        """Start and stop programs at their times, until the run's end.
+        """Starts and stops programs at their times, until the run's end.
 
-        `tick(now)` is called about every `every` seconds with the nanoseconds since the start; if
-        it returns `False` the run is cut short, all programs are told to stop, and so does `play`.
+        `tick(now)` is called about every `every` seconds with the nanoseconds since the start. If
+        it returns `False`, all programs are stopped and `play` returns `False`.
         """
         if not self.start:
             self.begin()
@@ -149,7 +152,7 @@ class Stage:
         return True
 
     def _watch(self, *names: str) -> None:
-        """Take note of how long these programs waited for a processor, or all that run."""
+        """Records the waits of these programs, or of all running ones, for a processor."""
         pids = {
             name: running.pid
             for name, running in self._running.items()
@@ -158,7 +161,7 @@ class Stage:
         self._waits.look(pids, time.monotonic())
 
     def _acts(self) -> list[tuple[int, Callable[[Program], None], Program]]:
-        """Starts and stops in the order of their times; a stop before a start at the same time."""
+        """Returns starts and stops in order of time; a stop precedes a start at the same time."""
         duration = self.lineup.run.duration
         acts: list[tuple[int, Callable[[Program], None], Program]] = []
         for program in self.lineup.programs:
@@ -168,12 +171,12 @@ class Stage:
                 acts.append((stop, self._stop, program))
             elif program.stop_at is not None:
                 acts.append((min(program.stop_at, duration), self._stop, program))
-            # Programs may all end earlier than the run.
+            # Programs may all end before the run does.
             acts.append((duration, _nothing, program))
         return sorted(acts, key=lambda act: (act[0], act[1] == self._start))
 
     def collect(self) -> Collected:
-        """End all programs, keep what they wrote, and read it."""
+        """Ends all programs, saves their output, and parses it."""
         for program in self.lineup.programs:
             if program.start_at is not None or program.ends:
                 self._wait(program, GRACE)
@@ -211,7 +214,7 @@ class Stage:
                 fds=fds,
                 limit=program.kept,
             )
-        # What else this machine does would show as late acknowledgements.
+        # Waiting for other work of this machine would appear as late acknowledgements.
         self._running[program.name].prefer(NICE)
 
     def _log(self, program: Program) -> Path:
@@ -230,7 +233,7 @@ class Stage:
                 self._stop(program)
 
     def _wait(self, program: Program, timeout: float) -> int | None:
-        """Wait for a program's end, if it was started; `None` if it runs on."""
+        """Waits for the end of a started program; returns `None` if it continues to run."""
         running = self._running.get(program.name)
         if running is None:
             return 0
@@ -239,7 +242,7 @@ class Stage:
         return None
 
     def _wait_for_chosen(self) -> None:
-        """Wait until one of each set `Program.one_of` has ended, at most `GRACE` seconds."""
+        """Waits until one of each set `Program.one_of` has ended, at most `GRACE` seconds."""
         sets: dict[str, list[Program]] = {}
         for program in self.lineup.programs:
             if program.one_of:
@@ -273,7 +276,7 @@ class Stage:
 
 
 def _json_error(text: bytes) -> str | None:
-    """What a program that writes JSON says of its end there."""
+    """Returns the error in the JSON output of a program."""
     with suppress(ValueError):
         said = json.loads(text)
         if isinstance(said, dict) and isinstance(said.get("error"), str):
@@ -282,12 +285,12 @@ def _json_error(text: bytes) -> str | None:
 
 
 def _nothing(program: Program) -> None:
-    """The run's end is waited for."""
+    """Does nothing; marks the run's end."""
 
 
 @contextmanager
 def _contents(item: bytes | int) -> Iterator[int]:
-    """A file in memory with these contents, or as many zeros, which take no memory."""
+    """A file in memory with these contents, or with this number of zeros, which take no memory."""
     fd = os.memfd_create("sojourn", os.MFD_CLOEXEC)
     try:
         if isinstance(item, int):

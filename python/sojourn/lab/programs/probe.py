@@ -1,7 +1,7 @@
-"""Delay under load by datagrams: small ones at a fixed interval, beside the flows of a plan.
+"""Delay under load by datagrams: small ones at a fixed interval during a plan's flows.
 
-They are sent and taken by the endpoints, so their delay is one-way, host to host, and exact to
-microseconds; what ping tells is there and back, and above 10 ms exact to a tenth.
+The endpoints send and receive them, so their delay is one-way between hosts and precise to
+microseconds. Ping measures round trips, above 10 ms with a precision of a tenth of a millisecond.
 """
 
 from __future__ import annotations
@@ -17,19 +17,19 @@ from sojourn.lab.programs.errors import Problem
 
 @dataclass(frozen=True)
 class Probe:
-    """From whom to whom datagrams are sent, and how."""
+    """A stream of datagrams between two hosts."""
 
     sender: int
     receiver: int
     interval: float = 0.02
-    """Seconds."""
+    """Interval between datagrams, in seconds."""
     payload: int = 32
-    """Bytes."""
+    """Payload in bytes."""
     dscp: int = 0
 
 
 def problems(probe: Probe, nodes: int) -> list[Problem]:
-    """What is wrong with a probe."""
+    """Returns the faults of a probe."""
 
     def problem(asked: str, has: str) -> list[Problem]:
         return [Problem("probe", asked, has)]
@@ -48,7 +48,7 @@ def problems(probe: Probe, nodes: int) -> list[Problem]:
 
 
 def with_probes(plan_json: str, probes: Sequence[Probe]) -> str:
-    """Return a plan with a group of its own for each probe, behind all others."""
+    """Returns a plan with a separate group for each probe, after all other groups."""
     if not probes:
         return plan_json
     plan = json.loads(plan_json)

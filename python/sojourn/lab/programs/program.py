@@ -1,4 +1,4 @@
-"""A program as it is to be started, and as it ended."""
+"""A program before its start and after its end."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from signal import Signals
 
 
 class Ready(Enum):
-    """When a program that others rely on may be relied upon."""
+    """The condition under which a program counts as ready."""
 
     AT_ONCE = "at once"
     LISTENING = "listening"
@@ -27,40 +27,43 @@ READY = "ready\n"
 class Program:
     """One process.
 
-    Those without `start_at` are started before the run and waited for; the others at that time.
+    Programs without `start_at` are started before the run, which waits for them; the others start
+    at that time.
     """
 
     name: str
-    """Unique in a run, and fit for a file: `iperf3-client-bulk.0`."""
+    """Name, unique in a run and valid as a file name: `iperf3-client-bulk.0`."""
     node: int
-    """The host that it runs on."""
+    """Number of the host that runs it."""
     argv: tuple[str, ...]
     start_at: int | None = None
-    """Nanoseconds after the run's start."""
+    """Start in nanoseconds after the run's start."""
     stop_at: int | None = None
-    """When it gets `stop_signal`; at the run's end if `None`."""
+    """Time of `stop_signal` in nanoseconds after the run's start; at the run's end if `None`."""
     stop_signal: Signals = Signals.SIGTERM
     ends: bool = False
-    """Whether it ends by itself, with its client or at the run's end, and is given time to."""
+    """Whether it ends by itself, with its client or at the run's end, and has time to do so."""
     one_of: str = ""
-    """The name of a set of programs, exactly one of which ends by itself: the server that the
-    balancer chose. All of the set are given time until that one has ended."""
+    """Name of a set of programs of which exactly one ends by itself: the server that the balancer
+    chose. The others are stopped only after it has ended.
+    """
     ready: Ready = Ready.AT_ONCE
     port: int = 0
     inputs: tuple[bytes | int, ...] = ()
-    """What it reads at its descriptors from 3 on: contents, or the length of a file of zeros."""
+    """Files at its descriptors from 3 on: the contents, or the length of a file of zeros."""
     log: bool = False
     """Whether it writes a log, at the descriptor after the `inputs`."""
     waits: bool = False
-    """Whether it reads the run's start, a line of `CLOCK_MONOTONIC` nanoseconds, on its standard
-    input."""
+    """Whether it reads the run's start, a line of `CLOCK_MONOTONIC` nanoseconds, from its standard
+    input.
+    """
     environment: dict[str, str] = field(default_factory=dict)
     folder: str | None = None
-    """Its working folder; an empty one of its own if `None`."""
+    """Working folder; an empty folder of its own if `None`."""
     group: bool = False
-    """Whether what it started gets its signals too."""
+    """Whether processes that it started receive its signals too."""
     written: int | None = None
-    """Last bytes of each of its standard streams that are written down; all if `None`."""
+    """Bytes of each standard stream that are saved, from its end; all if `None`."""
     kept: int = 64 << 20
     """Bytes of each of its standard streams that are kept."""
 
@@ -71,20 +74,20 @@ class Ended:
 
     program: Program
     status: int | None
-    """Exit status, minus a signal's number; `None` if it never started."""
+    """Exit status, or minus the number of a signal; `None` if it never started."""
     stdout: bytes = b""
     stderr: bytes = b""
     log: Path | None = None
-    """The file with its log."""
+    """File with its log."""
     started: int | None = None
-    """When it was started, in nanoseconds after the run's start (before it, if negative)."""
+    """Start time in nanoseconds after the run's start; negative before it."""
     signalled: int | None = None
-    """When it was told to stop."""
+    """Time of the stop signal, in nanoseconds after the run's start."""
     ended: int | None = None
-    """When it ended."""
+    """End time in nanoseconds after the run's start."""
 
     @property
     def trouble(self) -> str:
-        """What it complained of, in a line."""
+        """Its error message in one line."""
         lines = self.stderr.decode("utf-8", "replace").strip().splitlines()
         return lines[-1][:500] if lines else f"exit status {self.status}"

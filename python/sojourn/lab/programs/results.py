@@ -1,4 +1,4 @@
-"""What programs measured of a plan's flows. Times are nanoseconds since the run's start."""
+"""Measurements of a plan's flows by their programs. Times are nanoseconds since the run's start."""
 
 from __future__ import annotations
 
@@ -8,31 +8,31 @@ from typing import Any
 
 @dataclass(frozen=True)
 class FlowResult:
-    """What is known of a flow, by the programs that made it."""
+    """Result of a flow, as measured by its programs."""
 
     flow: int
-    """Its number in the plan."""
+    """Number of the flow in the plan."""
     name: str
-    """Its group's name."""
+    """Name of its group."""
     number: int
-    """Its number there."""
+    """Number of the flow in its group."""
     error: str | None = None
-    """What went wrong, if anything did; what was measured until then stands nevertheless."""
+    """Error, if any; measurements until then remain valid."""
 
 
 @dataclass(frozen=True)
 class Sample:
-    """What a TCP program saw in an interval."""
+    """Measurement of a TCP program over one interval."""
 
     start: int
     end: int
     bytes: int
-    """Payload written by the sender, or read by the receiver."""
+    """Payload written by the sender or read by the receiver, in bytes."""
     retransmissions: int | None = None
     cwnd: int | None = None
-    """At the interval's end, in bytes."""
+    """Congestion window at the interval's end, in bytes."""
     rtt: int | None = None
-    """Smoothed, at the interval's end."""
+    """Smoothed round-trip time at the interval's end, in nanoseconds."""
     timeouts: int | None = None
     """Expiries of the retransmission timer, if the kernel counts them."""
 
@@ -44,23 +44,23 @@ class BulkResult(FlowResult):
     sent: tuple[Sample, ...] = ()
     received: tuple[Sample, ...] = ()
     congestion: str | None = None
-    """The congestion control that the kernel really used."""
+    """Congestion control that the kernel actually used."""
     mss: int | None = None
-    """Payload of a full segment, as the kernel told."""
+    """Payload of a full segment in bytes, as the kernel reports it."""
     version: str | None = None
 
     @property
     def bytes(self) -> int:
-        """Payload received."""
+        """Payload received, in bytes."""
         return sum(sample.bytes for sample in self.received)
 
     @property
     def retransmissions(self) -> int:
-        """Segments sent again."""
+        """Number of retransmitted segments."""
         return sum(sample.retransmissions or 0 for sample in self.sent)
 
     def goodput(self, start: int, end: int) -> float:
-        """Bits per second received in a span; intervals that lie across its ends count in part."""
+        """Returns the goodput in bit/s over a span; partly covered intervals count in part."""
         total = 0.0
         for sample in self.received:
             inside = min(sample.end, end) - max(sample.start, start)
@@ -71,7 +71,7 @@ class BulkResult(FlowResult):
 
 @dataclass(frozen=True)
 class ProgramEnd:
-    """How a program of the user's own ended."""
+    """End of one of the user's own programs."""
 
     role: str
     """`client` or `server`."""
@@ -79,18 +79,18 @@ class ProgramEnd:
     status: int | None
     """Exit status, or minus the number of the signal that ended it; `None` if it never started."""
     started: int | None
-    """Before the run's start, if negative."""
+    """Start time; negative before the run's start."""
     ended: int | None
     stopped: bool
-    """Whether it was told to end, at its stop or at the run's end."""
+    """Whether it received a stop signal, at its stop time or at the run's end."""
     killed: bool
-    """Whether it did not do so."""
+    """Whether it was killed because it did not end after the stop signal."""
     last: str
-    """The last line that it wrote, on standard error if there is any."""
+    """Last line of its standard error, or of its standard output if that is empty."""
 
     @property
     def failure(self) -> str:
-        """What went wrong, in a line; empty if nothing did."""
+        """Error in one line; empty after a success."""
         if self.stopped or self.status == 0:
             return ""
         said = f": {self.last}" if self.last else ""
@@ -110,7 +110,7 @@ class ProgramEnd:
         )
 
     def as_dict(self) -> dict[str, Any]:
-        """It as plain data."""
+        """Returns the fields as a dictionary."""
         return asdict(self)
 
 
@@ -120,13 +120,13 @@ class Echo:
 
     number: int
     received: int
-    """When the answer came."""
+    """Arrival time of the answer."""
     rtt: int
 
 
 @dataclass(frozen=True)
 class PingResult:
-    """Round trips of small packets between two hosts, beside the plan's flows."""
+    """Round trips of small packets between two hosts during the plan's flows."""
 
     sender: int
     receiver: int
@@ -137,13 +137,13 @@ class PingResult:
 
     @property
     def lost(self) -> int:
-        """Pings without an answer."""
+        """Number of pings without an answer."""
         return self.sent - len(self.echoes)
 
 
 @dataclass(frozen=True)
 class Stats:
-    """Values in seconds; all but `count` are `None` if there are none."""
+    """Statistics in seconds; all but `count` are `None` without values."""
 
     count: int
     mean: float | None
@@ -158,11 +158,11 @@ class Stats:
 
 @dataclass(frozen=True)
 class Summary:
-    """What a histogram tells."""
+    """Statistics and histogram."""
 
     stats: Stats
     bins: tuple[tuple[int, int, int], ...] = ()
-    """Those that are not empty: least and greatest value in nanoseconds, and count."""
+    """Non-empty bins: lowest and highest value in nanoseconds, and count."""
 
 
 @dataclass(frozen=True)
@@ -170,48 +170,48 @@ class Transfer:
     """A transfer, or a stream of writes."""
 
     start: int
-    """When it was due."""
+    """Due time of the start."""
     end: int | None
-    """When its last byte came."""
+    """Arrival of the last byte."""
     bytes: int
     error: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
 class EndpointResult(FlowResult):
-    """A packet source's or a flow of transfers'. Counts are of what happened after the warm-up."""
+    """Result of a packet source or a flow of transfers. Counts begin after the warm-up."""
 
     bytes: int
-    """Application bytes received, each once; over TCP in order."""
+    """Application bytes received, without duplicates; over TCP in order."""
     sent: int
-    """Datagrams, or writes."""
+    """Datagrams or writes sent."""
     not_sent: int
     """Datagrams that the sender's own machine refused."""
     received: int
     lost: int
     """Datagrams lost on the way."""
     pending: int
-    """On their way at the run's end."""
+    """Datagrams in flight at the run's end."""
     duplicates: int
     reordered: int
     overflowed: int
-    """Datagrams that the receiver's own machine threw away; they count as lost."""
+    """Datagrams that the receiver's own machine dropped; they count as lost."""
     strange: int
-    """What nobody is known to have sent."""
+    """Received datagrams that no known sender sent."""
     refused: int
-    """Writes that found no room in the send buffer."""
+    """Writes refused because the send buffer was full."""
     finished: int
-    """Transfers that ended."""
+    """Completed transfers."""
     unfinished: int
-    """Transfers begun and not ended."""
+    """Transfers begun and not completed."""
     end: int | None
-    """When the flow ended, if it did."""
+    """End of the flow, if it ended."""
     delay: Stats
-    """From sending to arrival; of writes, from when they were due to their delivery."""
+    """Delay from sending to arrival; for writes, from the due time to delivery."""
     lateness: Stats
-    """How late datagrams or writes left."""
+    """Delay between the due time and the sending of datagrams or writes."""
     jitter: float | None
-    """RFC 3550, in seconds."""
+    """Jitter after RFC 3550, in seconds."""
     mos: float | None
     """Mean opinion score of a call."""
     transfers: tuple[Transfer, ...]
@@ -219,67 +219,67 @@ class EndpointResult(FlowResult):
 
 @dataclass(frozen=True)
 class GroupStats:
-    """A group's flows together."""
+    """Statistics of all flows of a group."""
 
     delay: Summary
-    """Of datagrams, or writes."""
+    """Delays of datagrams or writes."""
     fct: Summary
-    """Completion times of transfers, or a page's objects."""
+    """Completion times of transfers, or of a page's objects."""
     page: Summary
     """Load times of pages."""
     unfinished: int = 0
-    """Transfers, or objects, that were going on at the run's end."""
+    """Transfers or objects in progress at the run's end."""
 
 
 @dataclass(frozen=True)
 class WebObject:
-    """An object that a user asked for."""
+    """An object that a user requested."""
 
     page: int
     number: int
-    """In its page."""
+    """Number of the object in its page."""
     server: int
-    """Node."""
+    """Node of the server."""
     due: int
-    """When the user asked for it; a completion time counts from here."""
+    """Time of the user's request, from which a completion time counts."""
     started: int
-    """When the browser began."""
+    """Time at which the browser began."""
     connected: int | None
-    """Nanoseconds from `started` until its connection was open."""
+    """Nanoseconds from `started` until the connection was open."""
     first_byte: int | None
-    """... until the first byte of the answer came."""
+    """Nanoseconds from `started` until the first byte of the answer arrived."""
     ended: int | None
-    """When it had come, or failed; `None` if it had not at the run's end."""
+    """Time of completion or failure; `None` if in progress at the run's end."""
     asked: int
-    """Bytes of the answer that were asked for."""
+    """Requested bytes of the answer."""
     bytes: int
-    """... that came, header and body."""
+    """Received bytes of the answer, header and body."""
     error: str | None = None
 
 
 @dataclass(frozen=True)
 class Page:
-    """A page whose objects have come, or failed."""
+    """A page whose objects have all completed or failed."""
 
     number: int
     started: int
     ended: int
     objects: int
     whole: bool
-    """Whether the last of its objects came."""
+    """Whether the last of its objects arrived."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class WebResult(FlowResult):
-    """A user's session: all of it, the warm-up too."""
+    """Result of a user's session, including the warm-up."""
 
     objects: tuple[WebObject, ...] = ()
-    """As they ended."""
+    """Objects in the order of their ends."""
     pages: tuple[Page, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
 class CommandResult(FlowResult):
-    """A flow of programs of the user's own."""
+    """Result of a flow of the user's own programs."""
 
     programs: tuple[ProgramEnd, ...] = ()

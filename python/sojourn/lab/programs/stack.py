@@ -1,8 +1,8 @@
-"""What a flow asks of TCP, and how this kernel can be told: per socket, host, route, or not at all.
+"""A flow's requirements on TCP, and the kernel's settings for them: per socket, host or route.
 
-A plan's transport says everything about a TCP. Linux has a knob for some of it: socket options,
-sysctls of a network namespace, attributes of a route. For the rest it behaves in one way; a plan
-that asks for that way is content, any other is refused.
+A plan's transport specifies TCP completely. Linux has settings for some of it: socket options,
+sysctls of a network namespace, attributes of a route. The rest of Linux's behaviour is fixed. A
+plan that requires the fixed behaviour is accepted, any other is refused.
 """
 
 from __future__ import annotations
@@ -24,36 +24,37 @@ PROC = Path("/proc/sys/net/ipv4")
 CUBIC = Path("/sys/module/tcp_cubic/parameters")
 
 ALWAYS_RACK = (6, 17)
-"""Since when the kernel has no other way (its commit "tcp: remove obsolete and unused
-RFC3517/RFC6675 loss recovery code")."""
+"""Version since which the kernel always uses RACK (its commit "tcp: remove obsolete and unused
+RFC3517/RFC6675 loss recovery code").
+"""
 
 _MS = 1_000_000
 _UNLIMITED = 1_000_000
-"""Segments that one ACK may add in slow start, when nothing limits it (`tcp::profile`)."""
+"""Segments that one ACK may add in slow start without a limit (`tcp::profile`)."""
 
 
 PACED = 4_000_000_000
-"""Bytes per second that never bind: that a rate is set makes the kernel pace."""
+"""Bytes per second that never limit a flow; a set rate makes the kernel pace."""
 _RTAX_RTO_MIN = 13
-"""Of <linux/rtnetlink.h>."""
+"""Constant from <linux/rtnetlink.h>."""
 
 
 @dataclass(frozen=True)
 class Kernel:
-    """What this kernel has."""
+    """Features of the kernel."""
 
     controls: tuple[str, ...]
-    """Congestion controls that are loaded."""
+    """Loaded congestion controls."""
     cubic: dict[str, int]
-    """Parameters of the module `tcp_cubic`, which count for the whole machine."""
+    """Parameters of the module `tcp_cubic`, which apply to the whole machine."""
     sysctls: frozenset[str]
     """Names below net.ipv4 that a host may set."""
     version: tuple[int, int]
-    """Such as (6, 1)."""
+    """Version, such as (6, 1)."""
 
     @classmethod
     def here(cls) -> Kernel:
-        """Return what the running kernel has."""
+        """Returns the features of the running kernel."""
         controls = (PROC / "tcp_available_congestion_control").read_text(encoding="ascii").split()
         cubic = {}
         if CUBIC.is_dir():
@@ -71,35 +72,35 @@ class Socket:
     congestion: str
     mss: int
     paced: bool
-    """Whether the kernel paces although the congestion control does not ask for it."""
+    """Whether the kernel paces although the congestion control does not require it."""
     nodelay: bool
     send_buffer: int
-    """Bytes written and not yet acknowledged, at most."""
+    """Limit of bytes written and not yet acknowledged."""
     blocking: bool
 
 
 @dataclass
 class Route:
-    """Attributes of a host's route to another (`ip route`); `None` is the kernel's own."""
+    """Attributes of a host's route to another (`ip route`); `None` is the kernel's default."""
 
     initcwnd: int | None = None
     rto_min: int | None = None
-    """In nanoseconds."""
+    """Minimum RTO in nanoseconds."""
     quickack: bool | None = None
     ecn: bool | None = None
-    """The feature `ecn`: connections to there ask for it."""
+    """Feature `ecn` of the route: connections over it request ECN."""
     congestion: str | None = None
-    """The congestion control of connections whose programs choose none."""
+    """Congestion control of connections whose programs choose none."""
 
     def metrics(self) -> dict[str, int | str]:
-        """Return them in netlink's terms: names, milliseconds, and bits of features."""
+        """Returns the attributes in netlink's terms: names, milliseconds, and feature bits."""
         found: dict[str, int | str] = {}
         if self.congestion is not None:
             found["congctl"] = self.congestion
         if self.initcwnd is not None:
             found["initcwnd"] = self.initcwnd
         if self.rto_min is not None:
-            # The kernel heeds it only if it is locked.
+            # The kernel applies this value only if it is locked.
             found |= {"rto_min": self.rto_min // _MS, "lock": 1 << _RTAX_RTO_MIN}
         if self.quickack:
             found["quickack"] = 1
@@ -108,7 +109,7 @@ class Route:
         return found
 
     def words(self) -> list[str]:
-        """Return them in the words of `ip route`."""
+        """Returns the attributes in the words of `ip route`."""
         found = []
         if self.congestion is not None:
             found += ["congctl", self.congestion]
@@ -125,22 +126,22 @@ class Route:
 
 @dataclass
 class HostSettings:
-    """What a host's namespace must be told before its programs start."""
+    """Settings of a host's namespace, applied before its programs start."""
 
     sysctls: dict[str, str] = field(default_factory=dict)
-    """Full names, such as net.ipv4.tcp_sack."""
+    """Sysctls by full name, such as net.ipv4.tcp_sack."""
     routes: dict[int, Route] = field(default_factory=dict)
-    """By the node that the route leads to."""
+    """Routes by the node to which they lead."""
 
 
 def default() -> dict[str, Any]:
-    """Return the transport of a flow that says nothing of it."""
+    """Returns the default transport of a flow."""
     tcp: dict[str, Any] = json.loads(_core.parse_tcp("cubic"))
     return tcp
 
 
 def socket(tcp: dict[str, Any]) -> Socket:
-    """Return the options of a flow's sending socket."""
+    """Returns the options of a flow's sending socket."""
     return Socket(
         congestion=tcp["congestion"]["name"],
         mss=tcp["mss"],
@@ -152,7 +153,7 @@ def socket(tcp: dict[str, Any]) -> Socket:
 
 
 class Settings:
-    """Collects what all flows ask of their hosts, and notes where they contradict."""
+    """Collects the requirements of all flows on their hosts, and records contradictions."""
 
     def __init__(self, names: list[str], kernel: Kernel) -> None:
         self.names = names
@@ -164,13 +165,14 @@ class Settings:
         self._ways: set[tuple[int, int, int]] = set()
 
     def host(self, node: int) -> HostSettings:
-        """Return a host's settings."""
+        """Returns a host's settings."""
         return self.hosts.setdefault(node, HostSettings(sysctls=dict(QUIET)))
 
     def add(self, flow: Flow, opener: int, ways: Iterable[tuple[int, int]]) -> None:
-        """Adds a TCP flow: who opens its connections, and which way its data go.
+        """Adds a TCP flow with the host that opens its connections and the directions of its data.
 
-        Flows of a group that go the same way ask for the same; only the first is looked at.
+        Flows of a group in the same direction have the same requirements; only the first is
+        evaluated.
         """
         tcp = flow.tcp
         if tcp is None:
@@ -201,7 +203,7 @@ class Settings:
         self._route(flow, opener, other, "ecn", tcp["ecn"] == "classic" or None)
 
     def control(self, flow: Flow, node: int, to: int, name: str) -> None:
-        """Asks for a congestion control where the flow's programs do not choose theirs."""
+        """Requires a congestion control for flows whose programs do not choose one."""
         self._route(flow, node, to, "congestion", name)
 
     def _route(self, flow: Flow, node: int, to: int, name: str, value: Any) -> None:
@@ -221,15 +223,16 @@ class Settings:
 
 
 QUIET = {
-    # Every run begins without what earlier connections learnt.
+    # Each run begins without metrics of earlier connections.
     "net.ipv4.tcp_no_metrics_save": "1",
-    # A machine's default may pace (bbr), and a socket that has begun so paces on with any other
-    # control; programs that set theirs once they are connected, as iperf3, would never tell.
+    # A machine's default may pace (bbr), and a socket that starts with pacing continues to pace
+    # with any other congestion control. Programs that set their control after connecting, such as
+    # iperf3, would not show this.
     "net.ipv4.tcp_congestion_control": "reno",
-    # A SYN queue is not what is measured.
+    # SYN cookies are not part of the measurement.
     "net.ipv4.tcp_syncookies": "0",
 }
-"""Set on every host with TCP."""
+"""Sysctls of every host with TCP."""
 
 _ROLE = {
     "tcp_sack": "b",
@@ -247,15 +250,14 @@ _ROLE = {
     "tcp_rmem": "r",
     "tcp_wmem": "s",
 }
-"""Whose sysctl it is: the sender's, the receiver's, or both."""
+"""Host to which each sysctl applies: the sender, the receiver, or both."""
 
 
 def sysctls(tcp: dict[str, Any]) -> dict[str, str]:
-    """Return the sysctls below net.ipv4 that a transport asks for.
+    """Returns the sysctls below net.ipv4 that a transport requires.
 
-    Half of a socket's receive buffer is window, or what the kernel takes for half (it counts what
-    packets occupy), if the window is payload; a window that does not grow has its size from the
-    start.
+    Half of a socket's receive buffer is window if the window counts payload; the kernel counts the
+    memory of packets. A window that does not grow has its final size from the start.
     """
     window, autotune = tcp["receive_window"], tcp["autotune"]
     memory = window if tcp["memory"] == "truesize" else 2 * window
@@ -267,7 +269,7 @@ def sysctls(tcp: dict[str, Any]) -> dict[str, str]:
         "tcp_dsack": _flag(tcp["dsack"]),
         "tcp_timestamps": _flag(tcp["timestamps"]),
         "tcp_window_scaling": _flag(tcp["window_scaling"]),
-        # Accepted where asked for; the route says who asks.
+        # ECN is accepted if requested; the route decides whether it is requested.
         "tcp_ecn": "2",
         "tcp_frto": "2" if tcp["frto"] else "0",
         "tcp_recovery": _flag(tcp["rack"]),
@@ -286,7 +288,7 @@ def _flag(on: bool) -> str:
 
 
 def refusals(tcp: dict[str, Any], settings: Settings) -> Iterator[tuple[str, str]]:
-    """What no knob of this kernel gives: what was asked, and what there is."""
+    """Yields requirements that this kernel cannot satisfy, with the available alternative."""
     yield from _congestion(tcp, settings.kernel)
     yield from _slow_start(tcp, settings.kernel)
     yield from _recovery(tcp, settings.kernel)
@@ -340,7 +342,7 @@ _FIXED: tuple[tuple[str, str, Any], ...] = (
     ("quick_ack", "quick_ack", True),
     ("tso", "tso", True),
 )
-"""What Linux does in one way only: key of the plan, word, the way."""
+"""Fixed behaviour of Linux: key of the plan, word, required value."""
 
 
 def _congestion(tcp: dict[str, Any], kernel: Kernel) -> Iterator[tuple[str, str]]:
@@ -365,13 +367,13 @@ def _congestion(tcp: dict[str, Any], kernel: Kernel) -> Iterator[tuple[str, str]
 
 
 def _core_control(name: str) -> dict[str, Any]:
-    """Return a control's parameters as the kernel's code has them: the profile linux-7.3's."""
+    """Returns a control's parameters in the kernel's code: the profile linux-7.3's."""
     control: dict[str, Any] = json.loads(_core.parse_tcp(name))["congestion"]
     return control
 
 
 def _cubic(kernel: Kernel) -> dict[str, Any]:
-    """Return this kernel's CUBIC in a plan's terms (`net/ipv4/tcp_cubic.c`)."""
+    """Returns this kernel's CUBIC in a plan's terms (`net/ipv4/tcp_cubic.c`)."""
     have = kernel.cubic
     return {
         "variant": "linux",
@@ -383,7 +385,7 @@ def _cubic(kernel: Kernel) -> dict[str, Any]:
 
 
 def _same(asked: Any, have: Any) -> bool:
-    """Whether two parameters are one; fractions are multiples of 1/1024 in the kernel."""
+    """Returns whether two parameters are equal; the kernel's fractions are multiples of 1/1024."""
     if isinstance(asked, float) and isinstance(have, int | float):
         return abs(asked - have) <= 1 / 1024
     return bool(asked == have)

@@ -1,4 +1,4 @@
-"""What a plan's store asks of TCP: its programs do not choose, so that their hosts' routes must."""
+"""TCP settings of a plan's store: its programs choose none, so its hosts' routes set them."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from sojourn.lab.programs.stack import Settings
 
 
 def ask(settings: Settings, store: Mapping[str, Any]) -> Flow:
-    """Ask for the store's TCP at all its hosts, between any two that speak to each other.
+    """Requires the store's TCP at all its hosts, between any two that communicate.
 
-    Return a flow that stands for what they say.
+    Returns a flow that represents these requirements.
     """
     tcp = store["tcp"]
     nodes, clients = ([host["node"] for host in store[key]] for key in ("nodes", "clients"))
@@ -25,7 +25,7 @@ def ask(settings: Settings, store: Mapping[str, Any]) -> Flow:
     if tcp["mss"] + TCP_HEADERS < MTU:
         has = "its programs have what the device has"
         settings.problems.append(Problem(flow.label, f"mss {tcp['mss']}", has))
-    # Between nodes each opens what it sends on; clients open their own.
+    # Each node opens the connections on which it sends to other nodes; clients open their own.
     for one, other in permutations(nodes, 2):
         settings.add(flow, one, [(one, other)])
     for client, node in product(clients, nodes):

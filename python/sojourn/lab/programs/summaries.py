@@ -1,4 +1,4 @@
-"""The engine's statistics, for what programs measured."""
+"""The engine's statistics, for measurements of programs."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from sojourn.lab.programs.results import Stats, Summary
 
 
 def summary(item: dict[str, Any]) -> Summary:
-    """Return a summary as the engine gives it."""
+    """Returns a summary from the engine's output."""
     bins = tuple((low, high, count) for low, high, count in item["bins"])
     return Summary(Stats(**item["stats"]), bins)
 
 
 def summarize(nanos: Iterable[int]) -> Summary:
-    """Sum up values in nanoseconds, as the engine does."""
+    """Summarises values in nanoseconds, as the engine does."""
     return summary(json.loads(_core.summarize(list(nanos))))

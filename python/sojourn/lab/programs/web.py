@@ -1,9 +1,9 @@
 """`web`: nginx at the servers, libcurl at the clients, users by the engine's model.
 
-An object of the model is a request of so many bytes, answered by so many packets. Here the request
-is padded to that length, and header and body of the answer together have the packets' bytes. One
-thing differs: the model (as ns-2's) answers on a new connection, HTTP on the request's own, so an
-object takes a round trip less.
+An object of the model is a request of a number of bytes, answered by a number of packets. Here the
+request is padded to its length, and header and body of the answer together have the bytes of the
+packets. One difference remains: the model (as in ns-2) answers on a new connection, HTTP on the
+request's own, so an object takes one round trip less.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from sojourn.lab.programs.stack import PACED, socket
 from sojourn.lab.programs.summaries import summarize
 
 LARGEST = 1 << 40
-"""Bytes of the file that objects are cut from; it is all zeros, and takes no memory."""
+"""Size of the file from which objects are cut, in bytes; it contains zeros and takes no memory."""
 OBJECT = "/o"
 _HEADER = (
     "HTTP/1.1 206 Partial Content\r\n"
@@ -33,30 +33,30 @@ _HEADER = (
     "Content-Range: bytes 0-{last}/{largest}\r\n"
     "\r\n"
 )
-"""What nginx answers, with our configuration."""
+"""Header of nginx's answer with this module's configuration."""
 
 
 def url(server: int, port: int) -> str:
-    """Where objects are."""
+    """Returns the URL of objects."""
     return f"http://{address(server)}:{port}{OBJECT}"
 
 
 def header(length: int) -> int:
-    """Bytes of the header before a body of this length."""
+    """Returns the bytes of the header before a body of this length."""
     return len(_HEADER.format(length=length, last=length - 1, largest=LARGEST))
 
 
 def body(answer: int) -> int:
-    """The length of a body that makes an answer of this length, at least one byte."""
+    """Returns the length of a body for an answer of this length, at least one byte."""
     length = max(1, min(answer, LARGEST) - header(max(1, answer)))
-    # A shorter number makes a shorter header.
+    # A number with fewer digits makes the header shorter.
     while length + header(length) < answer:
         length += 1
     return length
 
 
 def request_padding(target: str, bounds: str, request: int) -> list[str]:
-    """The header field that makes a request have its length, if it is not longer anyhow."""
+    """Returns the header field that pads a request to its length; empty if it is long enough."""
     host, _, path = target.removeprefix("http://").partition("/")
     lines = [f"GET /{path} HTTP/1.0", f"Host: {host}", f"Range: bytes={bounds}", "X: ", ""]
     missing = request - sum(len(line) + 2 for line in lines)
@@ -64,7 +64,7 @@ def request_padding(target: str, bounds: str, request: int) -> list[str]:
 
 
 def configuration(listening: Iterable[tuple[str, int]]) -> str:
-    """Nginx for these addresses and ports: one file, no logs, nothing outside its own folder."""
+    """Returns nginx's configuration for these sockets: one file, no logs, only its own folder."""
     listen = "".join(f"    listen {host}:{port};\n" for host, port in sorted(listening))
     return f"""\
 daemon off;
@@ -105,12 +105,12 @@ http {{
 
 
 def available() -> bool:
-    """Whether libcurl can be used from Python."""
+    """Returns whether libcurl is available in Python."""
     return find_spec("pycurl") is not None
 
 
 def version() -> dict[str, str]:
-    """Return libcurl's version, for a run's record."""
+    """Returns libcurl's version, for a run's record."""
     import pycurl
 
     return {"libcurl": str(pycurl.version_info()[1])}
@@ -119,10 +119,9 @@ def version() -> dict[str, str]:
 def programs(
     path: str, run: Run, flows: Iterable[Flow], balanced: Balanced | None = None
 ) -> list[Program]:
-    """Return the servers and browsers of these flows.
+    """Returns the servers and browsers of these flows.
 
-    Where a balancer stands before its servers, all of them serve a session, and its browser knows
-    the virtual address alone.
+    With a balancer, all servers serve a session, and its browser knows only the virtual address.
     """
     served: dict[int, list[Flow]] = {}
     clients: dict[int, dict[str, Any]] = {}
@@ -171,7 +170,7 @@ def programs(
 
 
 def browser_name(host: str) -> str:
-    """Return the name of a client's browser."""
+    """Returns the name of a client's browser."""
     return f"browser-{host}"
 
 
@@ -189,7 +188,7 @@ def _options(flow: Flow) -> dict[str, Any]:
 def collect(
     run: Run, flows: Iterable[Flow], ended: Iterable[Ended]
 ) -> tuple[dict[int, WebResult], dict[int, GroupStats], list[str]]:
-    """Return the results of sessions and groups by their numbers, and what went wrong."""
+    """Returns the results of sessions and groups by their numbers, and errors."""
     objects: dict[int, list[WebObject]] = {}
     pages: dict[int, list[Page]] = {}
     errors = []

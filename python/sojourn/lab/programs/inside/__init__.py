@@ -1,1 +1,1 @@
-"""Programs of ours that run in the laboratory's hosts. They import little: many are started."""
+"""Programs that run in the laboratory's hosts. They import little because many are started."""

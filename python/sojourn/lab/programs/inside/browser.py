@@ -1,11 +1,11 @@
 """A Web client and its users: `python -m ... SEED NODE`.
 
-The plan is at descriptor 3, the flows' socket options at 4, as JSON; the log goes to 5. Users
-behave as the engine's model says (`_core.web_sessions`); libcurl fetches what they ask for, each
-object on a connection of its own. It says that it is ready, reads when the run starts, and goes on
-until the run's end, or SIGTERM.
+The plan is at descriptor 3, the flows' socket options are at 4 as JSON, and the log goes to 5.
+Users behave by the engine's model (`_core.web_sessions`); libcurl fetches the objects that they
+request, each on a separate connection. The program reports that it is ready, reads the start time
+of the run, and continues until the run's end or SIGTERM.
 
-The log has a line of JSON for each object, when it has come or failed, and for each page.
+The log contains a line of JSON for each completed or failed object and for each page.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ MILLISECOND = 1_000_000
 
 
 class Fetch:
-    """An object on its way."""
+    """A request for an object in progress."""
 
     def __init__(
         self, session: _core.WebSession, asked: tuple[int, int, int, int, int, int]
@@ -43,7 +43,7 @@ class Fetch:
         self.bytes = 0
 
     def entry(self) -> dict[str, Any]:
-        """Return what the log says of it, as long as it has not ended."""
+        """Returns the log entry of an unfinished object."""
         return {
             "flow": self.session.flow,
             "page": self.page,
@@ -59,7 +59,7 @@ class Fetch:
         }
 
     def take(self, data: bytes) -> None:
-        """Some of it came."""
+        """Counts received bytes."""
         self.bytes += len(data)
 
 
@@ -73,27 +73,27 @@ class Browser:
         self.multi = pycurl.CurlMulti()
         self.multi.setopt(pycurl.M_SOCKETFUNCTION, self.watch)
         self.multi.setopt(pycurl.M_TIMERFUNCTION, self.set_timer)
-        # Nothing is kept for later: every object has a connection of its own.
+        # No connection is kept for later use: every object has its own connection.
         self.multi.setopt(pycurl.M_MAXCONNECTS, 1)
         self.epoll = select.epoll()
         self.watched: set[int] = set()
         self.timer: int | None = None
-        # Made before they are needed, which takes a while.
+        # Created in advance, because this takes time.
         self.idle = [pycurl.Curl() for _ in self.sessions]
         self.going: dict[int, Fetch] = {}
         self.alarms: list[tuple[int, int]] = []
         self.numbers = {id(session): n for n, session in enumerate(self.sessions)}
         self.start = 0
-        self.log: IO[str] = open(LOG, "w", encoding="utf-8")  # noqa: SIM115 - as long as we live
+        self.log: IO[str] = open(LOG, "w", encoding="utf-8")  # noqa: SIM115 - open to the end
 
     def now(self) -> int:
-        """Nanoseconds since the run's start."""
+        """Returns the time since the run's start in nanoseconds."""
         return time.monotonic_ns() - self.start
 
-    # What libcurl wants
+    # Callbacks of libcurl
 
     def watch(self, what: int, fd: int, multi: object, data: object) -> None:
-        """Waits for one of libcurl's sockets, or no more."""
+        """Starts or stops waiting for one of libcurl's sockets."""
         del multi, data
         if what == pycurl.POLL_REMOVE:
             if fd in self.watched:
@@ -112,19 +112,19 @@ class Browser:
             self.epoll.register(fd, events)
 
     def set_timer(self, milliseconds: int) -> None:
-        """Has libcurl called again after some time."""
+        """Schedules the next call of libcurl."""
         self.timer = None if milliseconds < 0 else self.now() + milliseconds * MILLISECOND
 
-    # What users want
+    # Requests of users
 
     def ask(self, session: _core.WebSession) -> None:
-        """Asks for all that a user wants now, and notes when he wants more."""
+        """Requests all objects that a user wants now, and notes the time of the next request."""
         while (asked := session.poll(max(0, self.now()))) is not None:
             self.fetch(Fetch(session, asked))
         self.note(session)
 
     def note(self, session: _core.WebSession) -> None:
-        """Notes when a user wants something, unless that depends on what he gets."""
+        """Notes the time of a user's next request, unless it depends on objects in progress."""
         at = session.next_event()
         if at is not None:
             heapq.heappush(self.alarms, (at, self.numbers[id(session)]))
@@ -166,7 +166,7 @@ class Browser:
         self.multi.add_handle(curl)
 
     def done(self, curl: pycurl.Curl, error: str | None) -> None:
-        """An object has come, or will not."""
+        """Ends the fetch of an object, with or without an error."""
         wanted = self.going.pop(id(curl))
         now = self.now()
         entry = wanted.entry() | {
@@ -180,7 +180,7 @@ class Browser:
         self.write(entry)
         self.multi.remove_handle(curl)
         self.idle.append(curl)
-        # The user goes on, also past an object that could not be had.
+        # The user continues, even after a failed object.
         page = wanted.session.complete(now, wanted.page, wanted.object)
         if page is not None:
             number, started, objects = page
@@ -197,11 +197,11 @@ class Browser:
         self.ask(wanted.session)
 
     def write(self, entry: dict[str, Any]) -> None:
-        """Logs something."""
+        """Writes an entry to the log."""
         self.log.write(json.dumps(entry, separators=(",", ":")) + "\n")
 
     def run(self, start: int, stop: int) -> None:
-        """Plays until the run's end, or until `stop` can be read."""
+        """Runs until the run's end, or until `stop` becomes readable."""
         self.start = start
         self.epoll.register(stop, select.EPOLLIN)
         for session in self.sessions:
@@ -210,7 +210,7 @@ class Browser:
             until = min(self.alarms[0][0] if self.alarms else self.duration, self.duration)
             if self.timer is not None:
                 until = min(until, self.timer)
-            # epoll waits for whole milliseconds; what is left is slept.
+            # epoll waits for whole milliseconds; the rest is slept.
             events = self.epoll.poll(max(0, until - now) // MILLISECOND / 1_000)
             left = until - self.now()
             if not events and 0 < left < MILLISECOND:
@@ -223,7 +223,7 @@ class Browser:
                 self.timer = None
                 self.multi.socket_action(pycurl.SOCKET_TIMEOUT, 0)
             self.gather()
-            # One that was noted again since has nothing to ask for, and is only noted anew.
+            # A user who was noted again in the meantime has no request yet and is only noted anew.
             due = []
             now = self.now()
             while self.alarms and self.alarms[0][0] <= now:
@@ -232,7 +232,7 @@ class Browser:
                 self.ask(self.sessions[number])
 
     def tell(self, fd: int, mask: int) -> None:
-        """Tells libcurl what became of a socket."""
+        """Informs libcurl of events at a socket."""
         bits = 0
         if mask & (select.EPOLLIN | select.EPOLLHUP):
             bits |= pycurl.CSELECT_IN
@@ -243,7 +243,7 @@ class Browser:
         self.multi.socket_action(fd, bits)
 
     def gather(self) -> None:
-        """Takes what libcurl has finished."""
+        """Ends the fetches that libcurl has completed."""
         left = 1
         while left:
             left, good, bad = self.multi.info_read()
@@ -253,14 +253,14 @@ class Browser:
                 self.done(curl, message)
 
     def close(self) -> None:
-        """Logs what has not come, and ends the log."""
+        """Logs unfinished objects and closes the log."""
         for wanted in self.going.values():
             self.write(wanted.entry())
         self.log.close()
 
 
 def main(seed: int, node: int) -> int:
-    """Be the users of a client."""
+    """Runs the users of a client."""
     with open(PLAN, encoding="utf-8") as file:
         plan = file.read()
     with open(OPTIONS, encoding="utf-8") as file:

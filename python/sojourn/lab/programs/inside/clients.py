@@ -1,4 +1,4 @@
-"""Clients that send messages to a UDP server, as a line of JSON on standard input says."""
+"""Clients that send messages to a UDP server, as a line of JSON on standard input specifies."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from sojourn import _core
 
 
 def main() -> int:
-    """Send for as long as it is said, and tell what came of it."""
+    """Sends for the specified time and prints the outcome."""
     params = sys.stdin.readline()
     begin = time.monotonic()
     try:

@@ -1,7 +1,7 @@
 """One host's packet sources and transfers: `python -m ... SEED NODE`.
 
-The plan is at descriptor 3, its log goes to 4. It says that it listens, reads when the run starts,
-and plays its part until the end, or until SIGTERM.
+The plan is at descriptor 3; the log goes to 4. The program reports that it listens, reads the start
+time of the run, and executes its part until the end or SIGTERM.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ PLAN, LOG = 3, 4
 
 
 def main(seed: int, node: int) -> int:
-    """Play the part of a host."""
+    """Executes the part of a host."""
     with open(PLAN, encoding="utf-8") as file:
         plan = file.read()
     try:
@@ -25,7 +25,7 @@ def main(seed: int, node: int) -> int:
     except OSError as error:
         print(error, file=sys.stderr)
         return 1
-    # What a signal writes here ends the run, and the log is complete.
+    # A signal writes to this pipe; this ends the run, and the log is complete.
     stop, stopped = os.pipe()
     os.set_blocking(stopped, False)
     signal.signal(signal.SIGTERM, lambda *_: None)

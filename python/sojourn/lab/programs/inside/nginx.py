@@ -1,8 +1,9 @@
-"""Opens a Web server's sockets as its flows ask for them, and becomes nginx: `python -m ... PATH`.
+"""Opens a Web server's sockets with the options of its flows, then executes nginx.
 
-At descriptor 3 is nginx's configuration, at 4 the file that is served, at 5 the sockets, as JSON.
-nginx takes open sockets over by the variable NGINX, as it does when it is replaced while it runs;
-its own configuration could not say a socket's congestion control, MSS or type of service.
+Usage: `python -m ... PATH`. Descriptor 3 contains nginx's configuration, 4 the served file, 5 the
+sockets as JSON. nginx takes over open sockets through the variable NGINX, as in an upgrade of a
+running nginx; its own configuration cannot set a socket's congestion control, MSS or type of
+service.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ BACKLOG = 511
 
 
 def main(path: str) -> NoReturn:
-    """Open the sockets, and become nginx."""
+    """Opens the sockets and executes nginx."""
     with open(SOCKETS, encoding="utf-8") as file:
         wanted = json.load(file)
     most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
@@ -46,7 +47,7 @@ def main(path: str) -> NoReturn:
 
 
 def listener(where: tuple[str, int], item: dict[str, int | str | None]) -> int:
-    """A listening socket; connections that it accepts have its options."""
+    """Returns a listening socket; the connections that it accepts inherit its options."""
     made = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
     made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     set_options(made, item)
@@ -57,7 +58,7 @@ def listener(where: tuple[str, int], item: dict[str, int | str | None]) -> int:
 
 
 def set_options(made: socket.socket, item: dict[str, int | str | None]) -> None:
-    """Set a flow's options: `congestion`, `mss`, `tos` and the rate up to which it is `paced`."""
+    """Sets a flow's options: `congestion`, `mss`, `tos`, and the rate limit `paced`."""
     made.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, str(item["congestion"]).encode())
     made.setsockopt(socket.IPPROTO_TCP, socket.TCP_MAXSEG, int(item["mss"] or 0))
     made.setsockopt(socket.IPPROTO_IP, socket.IP_TOS, int(item["tos"] or 0))
@@ -66,7 +67,7 @@ def set_options(made: socket.socket, item: dict[str, int | str | None]) -> None:
 
 
 def unprivileged() -> str:
-    """Who nobody is here, and in which group, if anybody."""
+    """Returns the user `nobody` with its group; empty if this user does not exist."""
     with suppress(KeyError):
         nobody = pwd.getpwnam("nobody")
         return f"nobody {grp.getgrgid(nobody.pw_gid).gr_name}"

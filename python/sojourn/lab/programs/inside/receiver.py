@@ -1,7 +1,8 @@
-"""A UDP server whose handler has a given speed: what its buffer does, told at the end.
+"""A UDP server whose handler has a given speed; reports the behaviour of its buffer at the end.
 
-A line of JSON on standard input says what it is (`bind`, `buffer`, `handler`, `seed`, `sample` in
-seconds); it answers with its address, samples its counters, and writes them when its input ends.
+A line of JSON on standard input contains the settings (`bind`, `buffer`, `handler`, `seed`,
+`sample` in seconds). The program answers with its address, samples its counters, and writes them
+when its input ends.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from sojourn import _core
 
 
 def main() -> int:
-    """Serve until standard input ends."""
+    """Serves until standard input ends."""
     given = json.loads(sys.stdin.readline())
     try:
         server = _core.UdpServer.working(
