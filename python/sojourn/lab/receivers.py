@@ -1,8 +1,9 @@
-"""A UDP server with a receive buffer and its clients, for real: our transport between two hosts.
+"""A real UDP server with a receive buffer and its clients, on two hosts.
 
-What is run is described as to the simulator (`sojourn._core.simulate_server`), so that both worlds
-run the same. The handler's share of a processor is a control group's quota; where none can be made,
-the handler pauses by itself for the rest of each period, and that is said.
+The input is the same as for the simulator (`sojourn._core.simulate_server`), so both execute the
+same scenario. A control group's quota limits the handler to its share of a processor. If no control
+group can be created, the handler itself pauses for the rest of each period, and a note reports
+this.
 """
 
 from __future__ import annotations
@@ -29,27 +30,31 @@ SECOND = 1_000_000_000
 ADDRESSES = ("10.0.0.1", "10.0.0.2")
 PORT = 9440
 KERNEL_BUFFER = 4 << 20
-"""Bytes of the server's socket: what the transport asks for, before its own buffer."""
+"""Size of the server's socket buffer in bytes: requested by the transport, in front of its own
+buffer.
+"""
 START_SECONDS = 20.0
 END_SECONDS = 30.0
 CHARGE = 256
-"""Bytes that the server's buffer charges a message besides its own."""
+"""Bytes that the server's buffer charges per message in addition to its payload."""
 CLIENTS_NICE = -5
-"""Clients go before other work, too, but not before the server: theirs are other machines."""
+"""Priority (nice) of clients: before other work, but after the server, since clients represent
+other machines.
+"""
 
 Quota = Literal["control group", "handler"]
 
 
 @dataclass(frozen=True)
 class Wanted:
-    """What the description of a simulated server leaves open to a real one."""
+    """Settings of a real server that the description of a simulated one does not contain."""
 
     share: float = 0.4
-    """Part of the handler's time for which it needs a processor; it waits for the rest."""
+    """Share of the handler's time for which it needs a processor; it waits for the rest."""
     cpu: float = 1.0
-    """Part of that processor time that it gets in each period, the rest of which it has to wait."""
+    """Share of this processor time that it gets in each period; it waits for the rest."""
     sample: float = 0.1
-    """Seconds between samples."""
+    """Interval between samples, in seconds."""
 
 
 class Receivers:
@@ -59,7 +64,7 @@ class Receivers:
         self._stack = ExitStack()
         self.privilege: Privilege = privilege
         self.notes: list[str] = []
-        """What had to be done otherwise, and why."""
+        """Deviations from the settings, with their reasons."""
         self.quota: Quota = quota or "control group"
         self._hierarchy: cpu.Hierarchy | None = None
 
@@ -93,7 +98,7 @@ class Receivers:
 
     @property
     def about(self) -> dict[str, Any]:
-        """How runs are made."""
+        """Returns a description of how runs are made."""
         version = self._hierarchy.version if self._hierarchy is not None else None
         return {
             "kernel": os.uname().release,
@@ -104,9 +109,10 @@ class Receivers:
         }
 
     def run(self, told: Mapping[str, Any], wanted: Wanted, seed: int) -> dict[str, Any]:
-        """Runs what a simulator is told, with a seed; the same figures, and a few more.
+        """Runs a simulator's input with a seed; returns the same figures and a few more.
 
-        `told` has no pauses for the quota: that is `wanted.cpu`. Raises `LabError` if a part fails.
+        `told` contains no pauses for the quota, which is `wanted.cpu`. Raises `LabError` if a part
+        fails.
         """
         handler = {
             "rate": told["handler"]["rate"],
@@ -134,7 +140,7 @@ class Receivers:
                 share = wanted.share * wanted.cpu
                 group = stack.enter_context(cpu.CpuGroup(share, self._hierarchy))
                 group.add(threads["udp-handle"])
-                # Its threads end before the group does.
+                # Its threads must end before the group is removed.
                 stack.callback(server.stop)
             before = _lost(server.pid)
             asking = _clients(told, seed)
@@ -149,7 +155,7 @@ class Receivers:
             }
             lost = _lost(server.pid) - before
             throttled = group.throttled().seconds if group is not None else 0.0
-            # The kernel counts that as waiting for a processor, too.
+            # The kernel counts this as waiting for a processor, too.
             waited["udp-handle"] = max(0.0, waited["udp-handle"] - throttled)
             tell.close()
             if server.wait(END_SECONDS) != 0:
@@ -166,12 +172,12 @@ class Receivers:
     def _spawn(
         self, stack: ExitStack, host: Any, module: str, given: Mapping[str, Any], nice: int
     ) -> tuple[Process, Any]:
-        """Starts a program of ours that reads a line, and keeps its input open."""
+        """Starts one of Sojourn's programs that reads a line, and keeps its input open."""
         reading, writing = os.pipe()
         tell = stack.enter_context(os.fdopen(writing, "wb", buffering=0))
         try:
             process = host.spawn(python(module), env=environment(), stdin=reading)
-            process.prefer(nice)  # its threads, which it starts when it is told, inherit that
+            process.prefer(nice)  # inherited by the threads that it starts later
         finally:
             os.close(reading)
         stack.callback(process.stop)
@@ -180,7 +186,7 @@ class Receivers:
 
 
 def _clients(told: Mapping[str, Any], seed: int) -> dict[str, Any]:
-    """What our clients are told of a simulated server's."""
+    """Returns the settings of real clients from those of simulated clients."""
     load = told["load"]
     each = {
         "to": f"{ADDRESSES[0]}:{PORT}",
@@ -190,11 +196,11 @@ def _clients(told: Mapping[str, Any], seed: int) -> dict[str, Any]:
         "seed": seed,
     }
     if load["kind"] == "open":
-        # Its link is no limit that a client could tell from its rate.
+        # The clients' link does not limit them below their rate.
         rates = [[at, rate] for at, rate in load["rates"]]
         least = {"rate": None, "timeout": 25_000_000, "jitter": 0.0}
         return {**each, **least, "load": {"kind": "open", "rates": rates}}
-    # Its own link, or its part of the server's port.
+    # The client's own link, or its share of the server's port.
     link = load["link"]
     rate = min(link, told["port"] / told["clients"]) if told["port"] else link
     return {
@@ -207,7 +213,7 @@ def _clients(told: Mapping[str, Any], seed: int) -> dict[str, Any]:
 
 
 def _outcome(samples: list[dict[str, Any]], sent: Mapping[str, Any]) -> dict[str, Any]:
-    """What the samples tell, in the words of a simulated run."""
+    """Returns the figures of a run from its samples, under the names of a simulated run."""
 
     def payload(sample: Mapping[str, Any], what: str) -> int:
         count = sample[what]
@@ -251,7 +257,7 @@ def _outcome(samples: list[dict[str, Any]], sent: Mapping[str, Any]) -> dict[str
 
 
 def _lost(pid: int) -> int:
-    """Datagrams that the kernel dropped before the server, in the server's namespace."""
+    """Returns the datagrams that the kernel dropped in the server's namespace."""
     with suppress(OSError, ValueError):
         lines = Path(f"/proc/{pid}/net/snmp").read_text(encoding="ascii").splitlines()
         names, values = (line.split() for line in lines if line.startswith("Udp:"))
@@ -262,7 +268,7 @@ def _lost(pid: int) -> int:
 def _doubts(
     sent: Mapping[str, Any], waited: Mapping[str, float], lost: int, seconds: float
 ) -> list[str]:
-    """What speaks against a run."""
+    """Returns the doubts about a run's validity."""
     doubts = []
     for name, time in waited.items():
         if time > WAITING * seconds:

@@ -1,6 +1,6 @@
-"""One real run: programs on hosts whose links are the wire's, and its record.
+"""One real run: programs on hosts that the wire connects, and the record of the run.
 
-What else a run may have is a `Part`: it adds hosts, devices and findings to it.
+A `Part` adds further hosts, devices and results to a run.
 """
 
 from __future__ import annotations
@@ -32,21 +32,21 @@ if TYPE_CHECKING:
     from sojourn.scenario.engine import Column, RunProgress
 
 END_SECONDS = 30.0
-"""How long the wire may take to write its outcome."""
+"""Time limit for the wire to write its outcome, in seconds."""
 
 
 @dataclass(frozen=True)
 class LabRecord:
-    """What a real run leaves behind: the tables of a simulated one, and how it came about."""
+    """Record of a real run: the tables of a simulated run, and how the run was made."""
 
     outcome: Outcome = field(repr=False)
     real: dict[str, Any]
-    """How it was run, whether it is valid, what the programs said; is kept with the run."""
+    """How the run was made, its validity, and the programs' output; saved with the run."""
     tables: dict[str, Sequence[Column]]
     files: dict[str, bytes] = field(default_factory=dict, repr=False)
-    """Files to be kept with it: what the programs wrote."""
+    """Files that are saved with the run: the programs' output."""
     trace_hash: str = ""
-    """No trace is hashed: no two real runs are the same."""
+    """Always empty: no two real runs are the same."""
     captures: Sequence[bytes] = ()
 
     @property
@@ -61,71 +61,71 @@ class LabRecord:
 
     @property
     def reached(self) -> int:
-        """Nanoseconds of the run."""
+        """Duration of the run in nanoseconds."""
         return self.outcome.reached
 
     def table(self, name: str) -> Sequence[Column]:
-        """Return one of the record's tables."""
+        """Returns one of the record's tables."""
         return self.tables[name]
 
     @property
     def doubts(self) -> list[str]:
-        """What speaks against it; nothing if it is valid."""
+        """Doubts about the run; empty if it is valid."""
         return [str(Doubt(**doubt)) for doubt in self.real["doubts"]]
 
 
 class Part:
-    """What a run has besides its programs and its wire: nothing, unless a subclass says what."""
+    """Additions to a run's programs and wire; this base class adds nothing."""
 
     def nodes(self) -> set[int]:
-        """Hosts besides those that send or receive."""
+        """Returns hosts in addition to senders and receivers."""
         return set()
 
     def names(self) -> Mapping[int, str]:
-        """Names of what programs speak to that is no host."""
+        """Returns names of programs' destinations that are not hosts."""
         return {}
 
     def devices(self, run: Run, sandbox: Sandbox) -> list[dict[str, Any]]:
-        """The wire's devices: one in each host."""
+        """Returns the wire's devices: one in each host."""
         del sandbox
         return devices_of(run.hosts)
 
     def control(self, run: Run) -> int | None:
-        """A listening socket for who asks the wire."""
+        """Returns the listening socket for requests to the wire."""
         return run.engine.control
 
     def settle(self, run: Run) -> None:
-        """Bring all hosts' devices up, with their addresses."""
+        """Brings up all hosts' devices with their addresses."""
         settle(run.hosts, run.lineup.mtu)
 
     def begin(self, stage: Stage, tell: IO[bytes]) -> None:
-        """Set the run's start, and tell the wire."""
+        """Sets the run's start and sends it to the wire."""
         tell.write(b"%d\n" % stage.begin())
 
     def check(self) -> None:
-        """Raise what has ended the part's programs, if anything has."""
+        """Raises the error that has ended the part's programs, if any."""
 
     def end(self, run: Run) -> None:
-        """End the part."""
+        """Ends the part."""
 
     def against(self) -> list[Doubt]:
-        """What else speaks against the run."""
+        """Returns further doubts about the run."""
         return []
 
     def tables(
         self, run: Run, tables: Mapping[str, Sequence[Column]]
     ) -> dict[str, Sequence[Column]]:
-        """Put into a record's tables what else is known."""
+        """Adds the part's results to a record's tables."""
         del run
         return dict(tables)
 
     def more(self) -> dict[str, Any]:
-        """What else is told of the run."""
+        """Returns further data for the run's record."""
         return {}
 
 
 class Run:
-    """One run being made, for an engine whose settings it takes."""
+    """One run in progress, with the settings of an engine."""
 
     def __init__(
         self,
@@ -144,7 +144,7 @@ class Run:
         self.hosts: dict[int, Host] = {}
 
     def make(self, progress: RunProgress | None) -> LabRecord:
-        """Make it; the record's tables are those of a simulated run."""
+        """Makes the run; the record's tables are those of a simulated run."""
         sandbox = self.stack.enter_context(Sandbox(self.engine.privilege, needs=("tun",)))
         nodes = self.nodes()
         for node in nodes:
@@ -177,16 +177,16 @@ class Run:
         stolen = ProcessorTime.now().stolen_since(before)
         collected = stage.collect()
         self.part.end(self)
-        # With the wire go its devices.
+        # The devices disappear with the wire.
         lost = {host.name: n for host in self.hosts.values() if (n := lost_before(host)) > 0}
         offloads = {host.name: switched_on(host, DEVICE) for host in self.hosts.values()}
-        tell.close()  # programs have taken leave of each other
+        tell.close()  # the programs have completed their connections
         if wire.process.wait(END_SECONDS) != 0:
             raise wire.failure("the wire failed")
         return self._record(sandbox, collected, wire, lost, offloads, stolen)
 
     def nodes(self) -> list[int]:
-        """Hosts that send or receive, and those of the part."""
+        """Returns senders, receivers, and the hosts of the part."""
         return sorted(ends_of(self.lineup) | self.part.nodes())
 
     def _record(
@@ -231,7 +231,7 @@ class Run:
 
 
 def busy() -> float:
-    """Programs that ran or wanted to run on this machine, mean of the last minute."""
+    """Returns the mean number of running or ready programs on this machine in the last minute."""
     return round(os.getloadavg()[0], 2)
 
 
@@ -244,7 +244,7 @@ def about_run(
     names: Mapping[int, str] | None = None,
     own_programs: Sequence[Mapping[str, Any]] = (),
 ) -> dict[str, Any]:
-    """What every real run tells of itself; `names` are those of what is no host."""
+    """Returns the common description of a real run; `names` are names of non-hosts."""
     nodes = lineup.run.plan["nodes"]
     named = names or {}
     return {
@@ -271,7 +271,7 @@ def about_run(
 
 
 def ends_of(lineup: Lineup) -> set[int]:
-    """Nodes of a line-up that send or receive."""
+    """Returns the nodes of a line-up that send or receive."""
     flows = {n for f in lineup.run.flows for n in (f.sender, f.receiver, *f.servers)}
     pings = {n for p in lineup.options.pings for n in (p.sender, p.receiver)}
     probes = {n for p in lineup.run.probes for n in (p.sender, p.receiver)}
@@ -279,23 +279,23 @@ def ends_of(lineup: Lineup) -> set[int]:
 
 
 def switched_on(host: Host, device: str) -> list[str]:
-    """Offloads of a host's device that are on, in ethtool's short words."""
+    """Returns the active offloads of a host's device, in ethtool's short words."""
     return sorted(word for word, on in host.offloads(device).items() if on)
 
 
 def lost_before(host: Host) -> int:
-    """Packets that a host's device dropped because the wire did not read fast enough."""
+    """Returns the packets that a host's device dropped because the wire did not read in time."""
     process = host.spawn(["cat", "/proc/net/dev"])
     process.wait(END_SECONDS)
     for line in process.output().decode("ascii").splitlines():
         name, _, counts = line.partition(":")
         if name.strip() == DEVICE:
-            return int(counts.split()[11])  # dropped, of the half that is sent
+            return int(counts.split()[11])  # dropped packets, in the transmit half
     return 0
 
 
 def packed(folder: Path) -> bytes:
-    """Return what the programs wrote, as one archive."""
+    """Returns the programs' output as one archive."""
     memory = io.BytesIO()
     with zipfile.ZipFile(memory, "w", zipfile.ZIP_DEFLATED) as archive:
         for path in sorted(folder.iterdir()):

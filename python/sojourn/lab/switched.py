@@ -1,9 +1,9 @@
-"""Runs whose flows pass a switch that asks a controller for a server: Open vSwitch and our own.
+"""Runs with a switch that asks a controller for a server: Open vSwitch and Sojourn's controller.
 
-The links are still the wire's. Each host has a cable to the switch, an Ethernet device at both
-ends, and the wire carries what goes over it along the plan's links; so the queue of a server's
-port is the wire's, whose backlog the controller reads over the wire's socket. Nothing queues in
-the switch: what it sends the wire takes at once.
+The links are the wire's. Each host has a cable to the switch, with an Ethernet device at both ends,
+and the wire carries its packets along the plan's links. The queue of a server's port is therefore
+the wire's, and the controller reads its backlog through the wire's socket. The switch has no queue:
+the wire accepts its packets at once.
 """
 
 from __future__ import annotations
@@ -37,19 +37,23 @@ from sojourn.scenario.engine import Column
 from sojourn.temporary import folder, nameless
 
 LEAD = 4 * SECOND
-"""From the wire's start to the run's: the controller reads the wire, and the switch finds it."""
+"""Time from the wire's start to the run's, in nanoseconds: the controller connects to the wire, and
+the switch to the controller.
+"""
 PORT = 6653
 LOADED_SECONDS = 60.0
 STALE_SECONDS = 1.0
 AFFINITY_SECONDS = 60.0
 LEAST_PROBES = 0.1
-"""Seconds between probes that the controller can keep."""
+"""Shortest interval between probes that the controller supports, in seconds."""
 IDLE_SECONDS = 5
-"""After which a flow has ended for the controller; one that goes on is known again."""
+"""Idle time after which a flow has ended for the controller, in seconds; it recognises a flow that
+continues.
+"""
 
 
 def mac(node: int) -> str:
-    """MAC of a host."""
+    """Returns the MAC address of a host."""
     return f"02:00:00:00:{node >> 8:02x}:{node & 255:02x}"
 
 
@@ -65,20 +69,20 @@ class Switch(Part):
         self.version = ""
         self.look: dict[str, Any] = {}
         self.went: dict[int, str] = {}
-        """The server that each flow was given last."""
+        """The latest server of each flow."""
         self._listener: socket.socket | None = None
         self._begin: IO[bytes]
 
     def nodes(self) -> set[int]:
-        """All servers."""
+        """Returns all servers."""
         return set(self.balanced.servers)
 
     def names(self) -> dict[int, str]:
-        """The virtual address is the balancer's."""
+        """Returns the balancer's name for the virtual address."""
         return {self.balanced.virtual: self.balanced.name}
 
     def devices(self, run: Run, sandbox: Sandbox) -> list[dict[str, Any]]:
-        """A cable for each host: the device in it, and the switch's."""
+        """Returns a cable for each host: the host's device and the switch's."""
         self.bench: Host = sandbox.host(run.plan["nodes"][self.balanced.switch]["name"])
         made = []
         for number, (node, host) in enumerate(run.hosts.items()):
@@ -97,7 +101,7 @@ class Switch(Part):
         return made
 
     def control(self, run: Run) -> int:
-        """The socket by which the controller reads backlogs, and others if they want."""
+        """Returns the socket through which the controller and other processes read backlogs."""
         if run.engine.control is not None:
             self._listener = socket.socket(fileno=os.dup(run.engine.control))
         else:
@@ -109,7 +113,7 @@ class Switch(Part):
         return self._listener.fileno()
 
     def settle(self, run: Run) -> None:
-        """Bring hosts and switch up."""
+        """Brings hosts and switch up."""
         for node, host in run.hosts.items():
             host.set_link(DEVICE, mac=mac(node))
             switch_off_offloads(host, DEVICE)
@@ -143,7 +147,7 @@ class Switch(Part):
         self.controller.wait_output("loaded", LOADED_SECONDS)
 
     def _neighbours(self, run: Run) -> None:
-        """Hosts know each other, so that only the virtual address is asked for."""
+        """Adds neighbour entries, so that only the virtual address needs ARP."""
         known = set()
         for flow in run.lineup.run.flows:
             for one, other in self.balanced.meetings(flow):
@@ -152,7 +156,7 @@ class Switch(Part):
             run.hosts[host].add_neighbour(DEVICE, address(other), mac(other))
 
     def _service(self, run: Run) -> dict[str, Any]:
-        """What the controller is to do."""
+        """Returns the controller's settings."""
         balancer, links = self.balanced.balancer, run.plan["links"]
         assert self._listener is not None
         where = self._listener.getsockname()
@@ -188,9 +192,9 @@ class Switch(Part):
         }
 
     def _health(self) -> dict[str, Any]:
-        """How servers are probed: not at all, unless some of them are to be gone for a while.
+        """Returns the probe settings: no probes unless some servers fail during the run.
 
-        Probes stand in the very queues that are measured, and may be dropped there.
+        Probes wait in the measured queues and may be dropped there.
         """
         probes = self.balanced.balancer.get("probes")
         if not self.balanced.balancer.get("faults") or probes is None:
@@ -199,7 +203,7 @@ class Switch(Part):
         return {"health": "arp", "health_seconds": every, "misses": probes["misses"]}
 
     def begin(self, stage: Stage, tell: IO[bytes]) -> None:
-        """The wire begins, then the controller, who reads it; then the run."""
+        """Starts the wire, then the controller, which reads it, then the run."""
         start = stage.begin(time.monotonic_ns() + LEAD)
         tell.write(b"%d\n" % start)
         self._begin.write(b"%d\n" % start)
@@ -222,12 +226,12 @@ class Switch(Part):
         return [line for line in lines if line.startswith(b'{"address"')]
 
     def _look(self) -> dict[str, Any]:
-        """What the controller said last."""
+        """Returns the controller's latest status."""
         looks = self._looks()
         return json.loads(looks[-1]) if looks else {}
 
     def check(self) -> None:
-        """Raise what has ended the controller: a fault of the user's own policy, or another."""
+        """Raises the error that ended the controller: of the user's own policy, or another."""
         if self.controller.running:
             return
         complaint = self.controller.complaint()
@@ -236,7 +240,7 @@ class Switch(Part):
         raise LabError(f"the controller ended{complaint}")
 
     def end(self, run: Run) -> None:
-        """End controller and switch."""
+        """Ends controller and switch."""
         self.check()
         self.controller.stop()
         self.look = self._look()
@@ -251,7 +255,7 @@ class Switch(Part):
         del self._begin
 
     def against(self) -> list[Doubt]:
-        """What the switch or the controller did that no scenario asked for."""
+        """Returns doubts: events at switch or controller that no scenario requires."""
         counts, made = self.look["counts"], self.look["decisions"]
         advice = "leave the machine to the run, or lower the rates"
         lost = sum(server["port_dropped"] or 0 for server in self.look["servers"])
@@ -267,14 +271,14 @@ class Switch(Part):
         ]
 
     def more(self) -> dict[str, Any]:
-        """What became of flows."""
+        """Returns a description of the switch and its flows."""
         about = {"name": "openvswitch", "version": self.version, "datapath": self.switch.datapath}
         return {"switch": about | self.look}
 
     def tables(
         self, run: Run, tables: Mapping[str, Sequence[Column]]
     ) -> dict[str, Sequence[Column]]:
-        """A record's tables with what the controller has chosen, by the names of simulated runs."""
+        """Returns a record's tables with the controller's choices, named as in simulated runs."""
         name, look = self.balanced.name, self.look
         counts = [server["chosen"] for server in look["servers"]]
         squares = len(counts) * sum(n * n for n in counts)
@@ -284,7 +288,7 @@ class Switch(Part):
             (f"{name}.choices_refused", "1", "i8", struct.pack("<q", look["counts"]["refused"])),
             (f"{name}.choices_jain", "1", "f8", struct.pack("<d", jain)),
         ]
-        # Web pages come from servers, all else goes to them.
+        # Servers send Web pages and receive everything else.
         pages = {flow.flow for flow in run.lineup.run.flows if flow.app == "web"}
         flows: list[Column] = []
         for column, unit, kind, data in tables["flows"]:

@@ -1,6 +1,7 @@
-"""System calls that Python 3.11 does not have: namespaces, mounts, prctl, capabilities.
+"""System calls that Python 3.11 lacks: namespaces, mounts, prctl, capabilities.
 
-Numbers are those of <linux/sched.h>, <linux/mount.h>, <linux/prctl.h> and <linux/capability.h>.
+The constants are those of <linux/sched.h>, <linux/mount.h>, <linux/prctl.h> and
+<linux/capability.h>.
 """
 
 from __future__ import annotations
@@ -72,9 +73,9 @@ def mount(source: str | None, target: str, kind: str | None, flags: int, data: s
 
 
 def die_with_parent(signal_number: int) -> None:
-    """Has the kernel send `signal_number` when the thread that made this process ends.
+    """Makes the kernel send `signal_number` when the thread that created this process ends.
 
-    The parent may be dead already: the caller must look afterwards (`prctl(2)`).
+    The parent may have ended already; the caller must check afterwards (`prctl(2)`).
     """
     _check(
         _libc.prctl(
@@ -101,9 +102,9 @@ class _CapData(ctypes.Structure):
 
 
 def keep_capabilities() -> None:
-    """Lets programs that this process executes keep its capabilities, though it is not uid 0.
+    """Lets programs that this process executes keep its capabilities, although it is not uid 0.
 
-    All that is permitted becomes inheritable and ambient (`capabilities(7)`).
+    All permitted capabilities become inheritable and ambient (`capabilities(7)`).
     """
     header = _CapHeader(_CAPABILITY_VERSION_3, 0)
     data = (_CapData * 2)()
@@ -126,7 +127,7 @@ def keep_capabilities() -> None:
 
 
 def capable(capability: int) -> bool:
-    """Whether this process has a capability in its own user namespace."""
+    """Returns whether this process has a capability in its own user namespace."""
     for line in Path("/proc/self/status").read_text(encoding="ascii").splitlines():
         if line.startswith("CapEff:"):
             return bool(int(line.split()[1], 16) >> capability & 1)
@@ -134,7 +135,7 @@ def capable(capability: int) -> bool:
 
 
 def writer_is_gone(fd: int) -> bool:
-    """Whether nobody holds the other end of the pipe `fd` any more."""
+    """Returns whether no process holds the other end of the pipe `fd`."""
     poll = select.poll()
     poll.register(fd, 0)
     return bool(poll.poll(0))

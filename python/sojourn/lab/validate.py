@@ -1,9 +1,9 @@
-"""Whether simulated and real runs agree: reference scenarios made both ways, side by side.
+"""Compares simulated and real runs of reference scenarios.
 
-The same plans run in the simulator and, with real programs and this kernel's TCP, across the wire.
-Queues, links and what is measured are the same code in both; what differs are TCP, programs and the
-machine. A metric agrees if the ratio of its means lies within its tolerance; it differs if even its
-interval does not reach that far; between the two it takes more seeds to tell.
+The same plans run in the simulator and, with real programs and this kernel's TCP, over the wire.
+Queues, links and measurements use the same code in both; TCP, programs and the machine differ. A
+metric agrees if the ratio of its means is within its tolerance. It differs if even its confidence
+interval does not reach the tolerance. In between, more seeds are necessary.
 """
 
 from __future__ import annotations
@@ -24,45 +24,46 @@ from sojourn.scenario.engine import Engine, Record, untold_by
 from sojourn.stats import welch_difference
 
 TOLERANCES = {"goodput": 0.03, "sojourn_mean": 0.15, "sojourn_p95": 0.15}
-"""By how much the real mean of a metric may differ from the simulated one, as a share of it."""
+"""Allowed difference between the real and the simulated mean of a metric, as a share."""
 GRAIN = {"sojourn_mean": 1.0, "sojourn_p95": 1.0}
-"""Times a full packet takes on the link by which a delay may differ in any case: hosts hand over
-whole packets, and a delay of two packets cannot be told to a seventh."""
+"""Allowed difference of a delay in any case, in transmission times of a full packet: hosts pass on
+whole packets, and a delay of two packets has no finer resolution.
+"""
 WITHOUT_SOJOURN = {"goodput": 0.03, "backlog_mean": 0.15}
-"""The same for engines that do not measure sojourn times."""
+"""Tolerances for engines that do not measure sojourn times."""
 FULL_PACKET = 1514
-"""Bytes by which a mean backlog may differ in any case."""
+"""Allowed difference of a mean backlog in any case, in bytes."""
 SIMULATED = 10
-"""Seeds of a scenario that are simulated; they cost little."""
+"""Number of simulated seeds per scenario; simulation is cheap."""
 
 Verdict = Literal["agrees", "differs", "unsure"]
 
 
 @dataclass(frozen=True)
 class Case:
-    """One reference scenario: bulk flows across one bottleneck."""
+    """A reference scenario: bulk flows across one bottleneck."""
 
     control: str
     flows: int
     rate: int
-    """Mbit/s."""
+    """Rate in Mbit/s."""
     rtt: int
-    """Milliseconds, without the queue."""
+    """Base RTT in milliseconds."""
     queue: str
-    """A discipline's name."""
+    """Name of a discipline."""
 
     @property
     def name(self) -> str:
-        """What it is called in tables."""
+        """Name of the case in tables."""
         return f"{self.flows} {self.control}, {self.rate} Mbit/s, {self.rtt} ms, {self.queue}"
 
     @property
     def packet(self) -> float:
-        """Seconds a full packet takes on the link."""
+        """Transmission time of a full packet in seconds."""
         return 1514 * 8 / (self.rate * 1e6)
 
     def words(self) -> str:
-        """The queue, with room for a tenth of a second where it has to be told."""
+        """Returns the queue, with 100 ms of capacity if it must be specified."""
         room = self.rate * 1_000_000 // 80
         if self.queue == "pfifo":
             return f"pfifo limit {room // 1514}"
@@ -74,7 +75,7 @@ class Case:
         return self.queue
 
     def scenario(self, duration: float, warmup: float) -> Scenario:
-        """The scenario; `warmup` seconds, which begin with programs meeting, are not measured."""
+        """Returns the scenario; the first `warmup` seconds are not measured."""
         return Scenario.from_dict(
             {
                 "name": self.name,
@@ -121,7 +122,7 @@ QUICK = (
 
 @dataclass(frozen=True)
 class Extent:
-    """How much is run."""
+    """Extent of a validation."""
 
     cases: Sequence[Case]
     duration: float
@@ -134,7 +135,7 @@ EXTENTS = {"quick": Extent(QUICK, 10.0, 3.0, 1), "full": Extent(FULL, 25.0, 5.0,
 
 @dataclass(frozen=True)
 class Measured:
-    """One metric of one scenario, both ways."""
+    """One metric of one scenario, real and simulated."""
 
     metric: str
     real: float
@@ -143,27 +144,27 @@ class Measured:
     """Real mean over simulated mean."""
     low: float
     high: float
-    """Confidence limits of the ratio (95 %); not numbers with a single real run."""
+    """Confidence limits of the ratio (95 %); NaN with a single real run."""
     tolerance: float
     verdict: Verdict
 
 
 @dataclass(frozen=True)
 class Result:
-    """One scenario, both ways."""
+    """Results of one scenario, real and simulated."""
 
     case: Case
     measured: list[Measured]
     lateness: float
-    """The worst run's 99th percentile of how late packets left, in seconds."""
+    """99th percentile of the lateness of packets in the worst run, in seconds."""
     doubts: list[str] = field(default_factory=list)
-    """What speaks against its real runs: then it says nothing."""
+    """Doubts about its real runs; with doubts the result does not count."""
     agreements: list[bool] = field(default_factory=list)
-    """Of each real run whether the replay of its arrivals made the same decisions."""
+    """Whether the replay of arrivals made the same decisions, for each real run."""
 
     @property
     def verdict(self) -> Verdict | Literal["not valid"]:
-        """Of all its metrics together."""
+        """Verdict on all metrics together."""
         if self.doubts:
             return "not valid"
         if not all(self.agreements):
@@ -174,7 +175,7 @@ class Result:
         return "unsure" if "unsure" in verdicts else "agrees"
 
     def as_dict(self) -> dict[str, Any]:
-        """It as plain data; what is not a number is null."""
+        """Returns the fields as a dictionary, with null for NaN."""
         data = asdict(self) | {"verdict": self.verdict}
         for row in data["measured"]:
             row |= {k: None for k, v in row.items() if isinstance(v, float) and math.isnan(v)}
@@ -182,7 +183,7 @@ class Result:
 
 
 def metrics(record: Record | LabRecord) -> dict[str, float]:
-    """Return the summary's metrics that are compared."""
+    """Returns the compared metrics of a summary."""
     found = {}
     for name, _, dtype, data in record.table("summary"):
         if name in {**TOLERANCES, **WITHOUT_SOJOURN} and isinstance(data, bytes):
@@ -196,7 +197,7 @@ def compare(
     simulated: Sequence[Mapping[str, float]],
     tolerances: Mapping[str, float] = TOLERANCES,
 ) -> list[Measured]:
-    """Return what came of a scenario's runs, metric by metric."""
+    """Returns the comparison of a scenario's runs by metric."""
     return [
         _compare(
             case, metric, tolerance, [run[metric] for run in real], [r[metric] for r in simulated]
@@ -232,10 +233,10 @@ def validate(
     at_once: int = 1,
     done: Callable[[int, int], None] | None = None,
 ) -> Iterator[Result]:
-    """Make all runs, `at_once` real ones at a time, and say of each scenario what came of it.
+    """Makes all runs, `at_once` real ones at a time; yields the result of each scenario.
 
-    `done` is told how many of the real runs are made, and of how many. Raises what
-    the engine's `simulate` raises.
+    `done` receives the number of completed real runs and of all real runs. Raises the errors of the
+    engine's `simulate`.
     """
     told = not any(untold_by(engine, metric) for metric in TOLERANCES)
     tolerances = TOLERANCES if told else WITHOUT_SOJOURN

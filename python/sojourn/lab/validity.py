@@ -1,7 +1,7 @@
-"""Whether a real run is to be believed: what was asked, and what the machine did.
+"""Validity of a real run: limits of lateness, load and losses on the machine.
 
-A wire that is late, starved or out of room measures the machine and not the scenario. Past the
-limits here a run is marked as not valid, with the reason and what would help.
+A wire that is late, starved or out of memory measures the machine and not the scenario. Beyond the
+limits here, a run is marked as not valid, with the reason and advice.
 """
 
 from __future__ import annotations
@@ -14,20 +14,22 @@ from sojourn.lab.programs.lineup import Collected
 from sojourn.lab.programs.results import EndpointResult
 
 LATENESS = 1e-3
-"""Seconds by which a hundredth of all packets may be late, at least."""
+"""Lowest limit of the lateness of 1 % of all packets, in seconds."""
 LATENESS_SHARE = 0.05
-"""Share of the shortest round trip that they may be late if that is more."""
+"""Limit of this lateness as a share of the shortest round trip, if that is more."""
 STOLEN = 0.02
-"""Share of the processors' time taken by a virtual machine's host that is told as a reason."""
+"""Share of the processors' time taken by a virtual machine's host from which it is reported as a
+reason.
+"""
 WAITING = 0.05
 """Share of its time for which a program may be ready and wait for a processor."""
 PROCESSOR = 0.8
-"""Share of the time for which the wire may be on a processor: it has one thread."""
+"""Share of the time for which the wire, which has one thread, may use a processor."""
 
 
 @dataclass(frozen=True)
 class Doubt:
-    """Why a run is not to be believed."""
+    """A reason to doubt a run's validity."""
 
     what: str
     found: str
@@ -38,7 +40,7 @@ class Doubt:
         return f"{self.what}: {self.found} ({self.limit}); {self.advice}"
 
     def as_dict(self) -> dict[str, str]:
-        """It as plain data."""
+        """Returns the fields as a dictionary."""
         return asdict(self)
 
 
@@ -50,12 +52,12 @@ def doubts(
     *,
     preferred: bool,
 ) -> list[Doubt]:
-    """Return everything that speaks against a run; nothing if it is valid.
+    """Returns all doubts about a run; empty if it is valid.
 
-    `health` is what the wire says of itself, and the `stolen_share` of the processors' time that
-    a virtual machine's host took, if it is known; `lost_at_hosts` are packets that hosts' devices
-    dropped before the wire saw them, `collected` is what programs found. `preferred` says whether
-    wire and programs ran before others, as root's do: then this is no advice.
+    `health` is the wire's report on itself, with the `stolen_share` of the processors' time that a
+    virtual machine's host took, if known. `lost_at_hosts` counts packets that hosts' devices
+    dropped before the wire saw them. `collected` contains the programs' results. `preferred` states
+    whether wire and programs had priority, as for root; then the advice omits it.
     """
     advice = _leave(health.get("stolen_share", 0.0), preferred=preferred)
     what = "one packet in a hundred leaves late by"
@@ -75,9 +77,10 @@ def doubts(
 def programs_doubts(
     plan: Mapping[str, Any], collected: Collected, stolen: float = 0.0, *, preferred: bool
 ) -> list[Doubt]:
-    """Return what speaks against a run at its ends.
+    """Returns the doubts about a run from its end hosts.
 
-    Programs that were late, failed, or waited for a processor; packets that were lost there.
+    They concern programs that were late, failed, or waited for a processor, and packets that were
+    lost there.
     """
     leave = _leave(stolen, preferred=preferred)
     output = "programs.zip has its output"
@@ -97,7 +100,7 @@ def programs_doubts(
 
 
 def _datagrams(plan: Mapping[str, Any], collected: Collected) -> Iterator[EndpointResult]:
-    """Yield what endpoints found whose packets go by their own schedule, not by TCP's."""
+    """Yields the results of endpoints that send on their own schedule, without TCP."""
     transports = {group["name"]: group["transport"]["protocol"] for group in plan["groups"]}
     for flow in collected.flows:
         if isinstance(flow, EndpointResult) and transports.get(flow.name) == "udp":
@@ -105,7 +108,7 @@ def _datagrams(plan: Mapping[str, Any], collected: Collected) -> Iterator[Endpoi
 
 
 def _starved(waits: Mapping[str, float], advice: str) -> list[Doubt]:
-    """Doubt a run in which a program waited for a processor; the one that waited most is named."""
+    """Returns a doubt if a program waited for a processor; it names the longest wait."""
     starved = sorted((share, name) for name, share in waits.items() if share > WAITING)
     if not starved:
         return []
@@ -117,7 +120,7 @@ def _starved(waits: Mapping[str, float], advice: str) -> list[Doubt]:
 
 
 def _leave(stolen: float, *, preferred: bool) -> str:
-    """Advise what gives a run the processors that it needs."""
+    """Returns advice on how to give a run the processors that it needs."""
     ways = ["leave the machine to the run", "lower the rates"]
     if not preferred:
         ways.append("run as root (real-time priority)")
@@ -134,7 +137,7 @@ def _leave(stolen: float, *, preferred: bool) -> str:
 
 def _too_late(plan: Mapping[str, Any], late: float | None, what: str, advice: str) -> list[Doubt]:
     limit = max(LATENESS, LATENESS_SHARE * shortest_round_trip(plan))
-    if late is None or not late > limit:  # nothing if nothing was written
+    if late is None or not late > limit:  # none if nothing was written
         return []
     good = f"at most {limit * 1e3:.2f} ms is good"
     return [Doubt(what, f"{late * 1e3:.2f} ms", good, advice)]
@@ -152,6 +155,6 @@ def _lost(health: Mapping[str, Any], lost_at_hosts: Mapping[str, int]) -> list[D
 
 
 def shortest_round_trip(plan: Mapping[str, Any]) -> float:
-    """Return twice the least delay of a link that has one, in seconds; 0 if none has."""
+    """Returns twice the least positive delay of all links, in seconds; 0 without delays."""
     delays = [link["params"].get("delay", 0) for link in plan["links"]]
     return float(2 * min((delay for delay in delays if delay > 0), default=0) / 1e9)

@@ -1,1 +1,1 @@
-"""The sandbox: namespaces of our own, the hosts in them, and the programs that run there."""
+"""The sandbox: its namespaces, the hosts in them, and the programs that run there."""

@@ -17,11 +17,11 @@ Value = str | int | bool
 
 
 class Host:
-    """A host, made by `Sandbox.host`.
+    """A host, created by `Sandbox.host`.
 
-    `fd` is its network namespace, open in this process, to be handed to a program (`fds` of
-    `spawn`); `path` is the same for programs inside the sandbox. Names of links are at most 15
-    bytes long. What fails raises `RequestFailed` with the kernel's `errno`.
+    `fd` is its network namespace, open in this process, and can be passed to a program (`fds` of
+    `spawn`). `path` is the same namespace for programs inside the sandbox. Names of links have at
+    most 15 bytes. Failing calls raise `RequestFailed` with the kernel's `errno`.
     """
 
     def __init__(
@@ -31,7 +31,7 @@ class Host:
         self.name = name
         self.number = number
         self.inode = inode
-        """Number of the namespace, as /proc/PID/ns/net shows it."""
+        """Number of the namespace, as in /proc/PID/ns/net."""
         self.path = path
         self.fd = fd
 
@@ -43,7 +43,7 @@ class Host:
             self.close()
 
     def close(self) -> None:
-        """Lets go of the namespace, which the sandbox may still hold."""
+        """Closes this process's descriptor of the namespace; the sandbox may still hold it."""
         fd, self.fd = self.fd, -1
         if fd >= 0:
             os.close(fd)
@@ -56,7 +56,7 @@ class Host:
     # Links
 
     def add_link(self, name: str, kind: str, *, mtu: int | None = None, **options: Any) -> None:
-        """A new link of a kind such as `bridge` or `dummy`, down; `options` are pyroute2's."""
+        """Adds a link of a kind such as `bridge` or `dummy`, down; `options` are pyroute2's."""
         self._call("link_add", name=name, kind=kind, mtu=mtu, options=options or None)
 
     def set_link(
@@ -69,25 +69,25 @@ class Host:
         mac: str | None = None,
         queue: int | None = None,
     ) -> None:
-        """Changes a link: up or down, MTU, the bridge it is to join, MAC, transmit queue length."""
+        """Changes a link: up or down, MTU, its bridge, MAC address, transmit queue length."""
         self._call("link_set", name=name, up=up, mtu=mtu, master=bridge, mac=mac, queue=queue)
 
     def delete_link(self, name: str) -> None:
-        """Takes a link away."""
+        """Removes a link."""
         self._call("link_delete", name=name)
 
     def links(self) -> dict[str, dict[str, Any]]:
-        """All links by name: index, mtu, mac, up, kind, state."""
+        """Returns all links by name: index, mtu, mac, up, kind, state."""
         return {link["name"]: link for link in self._call("links")["links"]}
 
     # Addresses and routes
 
     def add_address(self, name: str, address: str, *, peer: str | None = None) -> None:
-        """An address with its prefix length, `10.0.0.1/24` or `fd00::1/64`, usable at once."""
+        """Adds an address with its prefix length, `10.0.0.1/24` or `fd00::1/64`, usable at once."""
         self._call("address_add", name=name, address=address, peer=peer)
 
     def addresses(self) -> list[dict[str, Any]]:
-        """All addresses: index of the link, address, prefix."""
+        """Returns all addresses: index of the link, address, prefix."""
         found: list[dict[str, Any]] = self._call("addresses")["addresses"]
         return found
 
@@ -101,11 +101,11 @@ class Host:
         replace: bool = False,
         **metrics: int | str,
     ) -> None:
-        """A route to a network or `default`, by a gateway, a link or both.
+        """Adds a route to a network or `default`, through a gateway, a link or both.
 
-        `metrics` are the options of `ip route`: `congctl="cubic"` (for connections over this
-        route, also one that ordinary users are not allowed), `initcwnd`, `initrwnd`, `mtu`,
-        `advmss`, `hoplimit`, `rto_min` (ms), `quickack`, ...
+        `metrics` are the options of `ip route`: `congctl="cubic"` (for connections over this route;
+        may be one that ordinary users cannot choose), `initcwnd`, `initrwnd`, `mtu`, `advmss`,
+        `hoplimit`, `rto_min` (ms), `quickack`, ...
         """
         self._call(
             "route_add",
@@ -118,32 +118,32 @@ class Host:
         )
 
     def routes(self) -> list[dict[str, Any]]:
-        """Routes of the main table: family, destination, prefix, via, index, metrics."""
+        """Returns the main table's routes: family, destination, prefix, via, index, metrics."""
         found: list[dict[str, Any]] = self._call("routes")["routes"]
         return found
 
     def add_neighbour(self, link: str, address: str, mac: str) -> None:
-        """A permanent neighbour, so that nobody has to ask for it."""
+        """Adds a permanent neighbour, so that its MAC address need not be requested."""
         self._call("neighbour_add", name=link, address=address, mac=mac)
 
     def tc(self, command: str, link: str, kind: str | None = None, **options: Any) -> None:
-        """Traffic control, in the words of pyroute2's `IPRoute.tc`."""
+        """Executes a command of traffic control, in the words of pyroute2's `IPRoute.tc`."""
         self._call("tc", command=command, name=link, kind=kind, **options)
 
     def qdiscs(self, link: str) -> list[dict[str, Any]]:
-        """A link's disciplines: kind, handle, bytes, packets, drops, qlen, backlog."""
+        """Returns a link's disciplines: kind, handle, bytes, packets, drops, qlen, backlog."""
         found: list[dict[str, Any]] = self._call("qdiscs", name=link)["qdiscs"]
         return found
 
     # Settings
 
     def sysctl(self, settings: Mapping[str, Value]) -> dict[str, str]:
-        """Sets sysctls of this namespace (`net.ipv4.tcp_ecn`: 1); their values as read back."""
+        """Sets sysctls of this namespace (`net.ipv4.tcp_ecn`: 1); returns the values read back."""
         values = {name: _text(value) for name, value in settings.items()}
         return self._sysctl(values)
 
     def sysctls(self, names: Sequence[str]) -> dict[str, str]:
-        """Sysctls of this namespace."""
+        """Returns sysctls of this namespace."""
         return self._sysctl(dict.fromkeys(names))
 
     def _sysctl(self, values: Mapping[str, str | None]) -> dict[str, str]:
@@ -152,12 +152,12 @@ class Host:
         return found
 
     def offloads(self, link: str) -> dict[str, bool]:
-        """Which offloads of a link are on, by ethtool's short words (`tso`, `gso`, `gro`, ...)."""
+        """Returns a link's offloads, by ethtool's short words (`tso`, `gso`, `gro`, ...)."""
         found: dict[str, bool] = self._call("offloads", name=link)["offloads"]
         return found
 
     def set_offloads(self, link: str, **wanted: bool) -> None:
-        """Switches offloads, `tso=False`; raises if the kernel leaves one as it was."""
+        """Sets offloads (`tso=False`); raises `LabError` if the kernel leaves one unchanged."""
         answer = self._call(
             "offloads_set",
             name=link,
@@ -182,13 +182,13 @@ class Host:
         cpus: Sequence[int] | None = None,
         rlimits: Mapping[str, int] | None = None,
     ) -> Process:
-        """Starts a program here; `argv` is a list of words, and no shell ever sees it.
+        """Starts a program in the host; `argv` is a list of words, without a shell.
 
-        The environment has PATH, HOME, TMPDIR, PWD, LANG, and `env`. The working directory is an
-        empty one in memory, private to the sandbox, unless `cwd` names one. `stdin` is a
-        descriptor, by default /dev/null; `fds` are the program's descriptors 3, 4, ... . Of each
-        output stream `limit` bytes are kept. `nice` (-20 to 19), `fifo` (SCHED_FIFO, 1 to
-        99) and `cpus` say how it is scheduled, `rlimits` its limits by name (`nofile`).
+        The environment contains PATH, HOME, TMPDIR, PWD, LANG, and `env`. The working directory is
+        an empty one in memory, private to the sandbox, unless `cwd` names one. `stdin` is a
+        descriptor, by default /dev/null; `fds` are the program's descriptors 3, 4, ... . `limit`
+        bytes of each output stream are kept. `nice` (-20 to 19), `fifo` (SCHED_FIFO, 1 to 99) and
+        `cpus` determine its scheduling, `rlimits` its limits by name (`nofile`).
         """
         return self.sandbox.spawn(
             argv, host=self, env=env, cwd=cwd, stdin=stdin, fds=fds, limit=limit, nice=nice,
@@ -203,9 +203,9 @@ class Host:
         protocol: Literal["tcp", "udp", "any"] = "tcp",
         by: Process | None = None,
     ) -> None:
-        """Waits until somebody listens on a TCP port here, or has bound a UDP port, or either.
+        """Waits until a program listens on a TCP port of the host, has bound a UDP port, or either.
 
-        If `by`, the program that is to do so (in the foreground), ends first, `LabError` says how.
+        If `by`, the program that should do so in the foreground, ends first, raises `LabError`.
         """
         answer, _ = self.sandbox.request(
             "await_port",

@@ -1,7 +1,7 @@
-"""The keeper: the thread that starts a sandbox's init, takes what it says, and sees it end.
+"""The keeper: the thread that starts a sandbox's init, receives its messages, and awaits its end.
 
-The kernel ends a process with the *thread* that made it (PR_SET_PDEATHSIG), so it must be a thread
-that lives as long as the sandbox, whoever asked for that.
+The kernel ends a process with the *thread* that created it (PR_SET_PDEATHSIG). This thread must
+therefore live as long as the sandbox, independently of the caller's thread.
 """
 
 from __future__ import annotations
@@ -26,9 +26,11 @@ from sojourn.lab.sandbox import messages
 from sojourn.lab.sandbox.process import Process
 
 START_SECONDS = 60.0
-"""Init starts in a tenth of a second; a machine that is stuck gets so long."""
+"""Time limit for the start of init in seconds; it takes a tenth of a second on a responsive
+machine.
+"""
 END_SECONDS = 10.0
-"""Init ends when its socket closes; if it has not by then, it is killed."""
+"""Time limit for init to end after its socket has been closed, in seconds; then it is killed."""
 
 _START = (
     "import json,sys;c=json.loads(sys.argv[1]);sys.path[:]=c['path'];"
@@ -46,7 +48,7 @@ class CannotStart(Exception):
 
 
 class Keeper:
-    """The keeper's thread, and what is known of init."""
+    """The keeper's thread, and the state of init."""
 
     def __init__(self, user: bool, memory: int) -> None:
         self.control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
@@ -92,7 +94,7 @@ class Keeper:
             raise
 
     def _keep(self, arguments: list[str], theirs: socket.socket) -> None:
-        """The keeper: starts init, takes what it says, and sees it end."""
+        """Starts init, receives its messages, and awaits its end."""
         try:
             with theirs:
                 popen = subprocess.Popen(  # noqa: S603 - our own program
@@ -127,7 +129,7 @@ class Keeper:
         self._end(status)
 
     def _take(self, message: messages.Message, fds: list[int]) -> None:
-        """Hands on one message."""
+        """Forwards one message."""
         event = message.get("event")
         if event == "ready":
             self.started.set_result(frozenset(message["can"]))
@@ -162,7 +164,7 @@ class Keeper:
                 )
 
     def _end(self, status: int) -> None:
-        """All that wait are told that nothing will come any more."""
+        """Informs all waiting callers that init has ended."""
         how = f"signal {signal.Signals(-status).name}" if status < 0 else f"status {status}"
         if status == 128 + signal.SIGKILL:
             how = "signal SIGKILL"
@@ -185,7 +187,7 @@ class Keeper:
             self.ending.notify_all()
 
     def follow(self, process: Process) -> None:
-        """Has `process` told of its end, which may have come already."""
+        """Registers `process` for the message of its end, which may have arrived already."""
         with self.lock:
             message = self.unclaimed.pop(process.number, None)
             ended = self.ended
@@ -199,7 +201,7 @@ class Keeper:
     def request(
         self, op: str, fds: Sequence[int], seconds: float, arguments: Mapping[str, Any]
     ) -> tuple[messages.Message, list[int]]:
-        """Asks init, and waits at most `seconds` for its answer."""
+        """Sends a request to init and waits at most `seconds` for the answer."""
         future: Future[tuple[messages.Message, list[int]]] = Future()
         with self.lock:
             if self.ended is not None:
@@ -213,7 +215,7 @@ class Keeper:
                 del self.pending[number]
                 raise RequestFailed(str(error)) from None
             except OSError:
-                pass  # it is ending: the keeper answers
+                pass  # init is ending: the keeper answers
         try:
             return future.result(seconds)
         except FutureTimeout:
@@ -222,7 +224,7 @@ class Keeper:
             raise DeadlinePassed(f"no answer to {op} in {seconds:.0f} s") from None
 
     def wait_any(self, processes: Collection[Process], timeout: float) -> list[Process]:
-        """Waits until one of `processes` has ended; all that have."""
+        """Waits until one of `processes` has ended; returns all that have."""
         deadline = time.monotonic() + timeout
         with self.lock:
             while True:
@@ -233,7 +235,7 @@ class Keeper:
                 self.ending.wait(left)
 
     def end(self) -> None:
-        """Lets init end, and waits until it has."""
+        """Ends init and waits for its end."""
         self.wanted = False
         with suppress(OSError):
             self.control.shutdown(socket.SHUT_RDWR)

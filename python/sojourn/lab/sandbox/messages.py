@@ -1,8 +1,8 @@
-"""Messages between a sandbox and its init: one line of JSON each, with file descriptors attached.
+"""Messages between a sandbox and its init: one line of JSON each, with file descriptors.
 
-The socket keeps messages apart (`SOCK_SEQPACKET`). Requests carry an `id`, which the reply repeats;
-what init says unasked carries an `event`. A message longer than `LIMIT`, or with more than `FDS`
-descriptors, is refused before it is sent.
+The socket keeps messages separate (`SOCK_SEQPACKET`). Requests have an `id`, which the reply
+repeats; init's own messages have an `event`. A message that is longer than `LIMIT` or has more than
+`FDS` descriptors is refused before it is sent.
 """
 
 from __future__ import annotations
@@ -15,15 +15,15 @@ from collections.abc import Sequence
 from typing import Any
 
 LIMIT = 128 * 1024
-"""Bytes in a message; below what a socket's buffer takes by default."""
+"""Bytes of a message; below the default capacity of a socket's buffer."""
 FDS = 64
-"""Descriptors that may come with a message."""
+"""Descriptors per message."""
 
 Message = dict[str, Any]
 
 
 class TooLong(ValueError):
-    """A message that may not be sent."""
+    """A message that is too long or has too many descriptors."""
 
 
 def send(control: socket.socket, message: Message, fds: Sequence[int] = ()) -> None:
@@ -38,13 +38,13 @@ def send(control: socket.socket, message: Message, fds: Sequence[int] = ()) -> N
 
 
 def receive(control: socket.socket) -> tuple[Message, list[int]] | None:
-    """The next message and its descriptors, which are the caller's to close; `None` at the end."""
+    """Returns the next message with descriptors for the caller to close; `None` at the end."""
     descriptors = array.array("i")
     try:
         line, ancillary, flags, _ = control.recvmsg(
             LIMIT, socket.CMSG_SPACE(FDS * descriptors.itemsize), socket.MSG_CMSG_CLOEXEC
         )
-    except ConnectionResetError:  # it ended with messages unread
+    except ConnectionResetError:  # the peer ended with unread messages
         return None
     for level, kind, data in ancillary:
         if level == socket.SOL_SOCKET and kind == socket.SCM_RIGHTS:

@@ -1,4 +1,4 @@
-"""A program in a sandbox, as this process sees it."""
+"""A program in a sandbox, from outside."""
 
 from __future__ import annotations
 
@@ -18,38 +18,38 @@ if TYPE_CHECKING:
     from sojourn.lab.sandbox.sandbox import Sandbox
 
 DEFAULT_LIMIT = 16 << 20
-"""Bytes of each of a program's two streams that are kept; the rest is counted only."""
+"""Bytes of each of a program's two streams that are kept; the rest is only counted."""
 GRACE = 5.0
-"""Seconds that a program has to end after SIGTERM."""
+"""Time limit for a program to end after SIGTERM, in seconds."""
 SLACK = 30.0
-"""Seconds that init's answer may be late on a busy machine."""
+"""Additional time for init's answer on a busy machine, in seconds."""
 
 
 @dataclass(frozen=True)
 class Usage:
-    """What a program, with the children it waited for, took of the machine."""
+    """Resource usage of a program and of the children that it waited for."""
 
     user: float
-    """CPU seconds in user mode."""
+    """CPU time in user mode, in seconds."""
     system: float
-    """CPU seconds in the kernel."""
+    """CPU time in the kernel, in seconds."""
     memory: int
-    """Largest resident set, bytes."""
+    """Largest resident set, in bytes."""
     voluntary: int
-    """Times that it waited."""
+    """Voluntary context switches."""
     involuntary: int
-    """Times that it was preempted."""
+    """Involuntary context switches."""
 
     @property
     def cpu(self) -> float:
-        """CPU seconds."""
+        """CPU time in seconds."""
         return self.user + self.system
 
 
 class Process:
-    """A program that was started by `Host.spawn`.
+    """A program started by `Host.spawn`.
 
-    Its output is kept where this process can read it at any time, even after the sandbox's end.
+    This process can read its output at any time, even after the end of the sandbox.
     """
 
     def __init__(
@@ -59,17 +59,17 @@ class Process:
         self.argv = argv
         self.number: int = answer["program"]
         self.inner_pid: int = answer["pid"]
-        """Process id inside the sandbox."""
+        """Process number inside the sandbox."""
         self.directory: str = answer["directory"]
-        """Working directory, inside the sandbox."""
+        """Working directory inside the sandbox."""
         self._stdout, self._stderr, handle = fds
         self._done = threading.Event()
         self._result: Message | None = None
         self._lost: str | None = None
         self.ended_at: int | None = None
-        """When its end was told: `CLOCK_MONOTONIC` in nanoseconds."""
+        """Time at which its end was reported: `CLOCK_MONOTONIC` in nanoseconds."""
         self.pid = _pid_of(handle)
-        """Process id as seen from here; 0 if it ended at once."""
+        """Process number outside the sandbox; 0 if it ended at once."""
         os.close(handle)
 
     def __repr__(self) -> str:
@@ -81,13 +81,13 @@ class Process:
                 os.close(getattr(self, name))
 
     def end(self, message: Message) -> None:
-        """Notes how it ended (the keeper calls this)."""
+        """Records its result; called by the keeper."""
         self._result = message
         self.ended_at = time.monotonic_ns()
         self._done.set()
 
     def lost(self, why: str) -> None:
-        """Notes that the sandbox ended first (the keeper calls this)."""
+        """Records that the sandbox ended first; called by the keeper."""
         if self._result is None:
             self._lost = why
             self._done.set()
@@ -106,25 +106,25 @@ class Process:
 
     @property
     def usage(self) -> Usage:
-        """What it took, once it has ended."""
+        """Resource usage, once it has ended."""
         if self._result is None:
             raise LabError(f"{self.argv[0]} has not ended")
         names = ("user", "system", "memory", "voluntary", "involuntary")
         return Usage(**{name: self._result[name] for name in names})
 
     def cpu(self) -> float:
-        """CPU seconds so far, all of its threads."""
+        """Returns the CPU time so far of all threads, in seconds."""
         if self._result is not None:
             return self.usage.cpu
         try:
-            # The clock of another process, as clock_getcpuclockid(3) makes it.
+            # The CPU clock of another process, after clock_getcpuclockid(3).
             return time.clock_gettime((~self.pid << 3) | 2)
         except OSError:
             self.wait(SLACK)
             return self.usage.cpu
 
     def wait(self, timeout: float) -> int:
-        """Waits for the end, at most `timeout` seconds; the exit status as `code` gives it."""
+        """Waits at most `timeout` seconds for the end; returns the exit status as in `code`."""
         if not self._done.wait(timeout):
             raise DeadlinePassed(f"{self.argv[0]} has not ended in {timeout:g} s")
         code = self.code
@@ -132,14 +132,14 @@ class Process:
         return code
 
     def signal(self, number: int, *, group: bool = True) -> bool:
-        """Signals the program and what it started (or it alone); `False` if it had ended."""
+        """Signals the program and its children (or it alone); returns `False` if it had ended."""
         answer, _ = self.sandbox.request(
             "signal", program=self.number, signal=int(number), group=group
         )
         return bool(answer["sent"])
 
     def stop(self, grace: float = GRACE) -> int:
-        """Ends it: SIGTERM, and SIGKILL after `grace` seconds; the exit status."""
+        """Ends it with SIGTERM, after `grace` seconds with SIGKILL; returns the exit status."""
         if self.running and self.signal(signal.SIGTERM):
             with suppress(DeadlinePassed):
                 return self.wait(grace)
@@ -151,34 +151,34 @@ class Process:
         self.sandbox.request("schedule", program=self.number, nice=nice, fifo=fifo)
 
     def prefer(self, nice: int) -> None:
-        """Lets it run before others, where we may: it itself, in its user namespace, may not."""
-        # Number 0, of a program that ended at once, would be ourselves.
+        """Raises its priority if permitted; in its user namespace the program itself may not."""
+        # Number 0, of a program that ended at once, would mean this process.
         if self.pid:
             with suppress(PermissionError, ProcessLookupError):
                 os.setpriority(os.PRIO_PROCESS, self.pid, nice)
             _prefer_session(self.pid, nice)
 
     def output(self, start: int = 0) -> bytes:
-        """What it has written on standard output, from byte `start` on."""
+        """Returns its standard output from byte `start` on."""
         return _read(self._stdout, start)
 
     def errors(self, start: int = 0) -> bytes:
-        """What it has written on standard error, from byte `start` on."""
+        """Returns its standard error from byte `start` on."""
         return _read(self._stderr, start)
 
     @property
     def truncated(self) -> bool:
-        """Whether it wrote more than was kept, known once it has ended."""
+        """Whether it wrote more than was kept; known only after its end."""
         if self._result is None:
             return False
         kept = (os.fstat(self._stdout).st_size, os.fstat(self._stderr).st_size)
         return any(total > size for total, size in zip(self._result["written"], kept, strict=True))
 
     def wait_output(self, text: str, timeout: float, *, stream: int = 0) -> int:
-        """Waits until it has written `text` on standard output (or error, 1); where the text ends.
+        """Waits for `text` on standard output (or error, 1); returns where the text ends.
 
-        Raises `LabError` with what it said if it ends first, and nobody whom it left behind can
-        write there.
+        Raises `LabError` with its output if the program ends first and no other process can write
+        to the stream.
         """
         answer, _ = self.sandbox.request(
             "await_output",
@@ -190,7 +190,7 @@ class Process:
         )
         if answer["found"]:
             return int(answer["end"])
-        # Init forgets what a program wrote when nobody can write there any more.
+        # Init drops a stream once no process can write to it.
         words = text.encode()
         found = (self.errors() if stream else self.output()).find(words)
         if found < 0:
@@ -198,18 +198,18 @@ class Process:
         return found + len(words)
 
     def complaint(self) -> str:
-        """How it ended and its last words, to be put behind a message."""
+        """Returns its exit status and last output, as a suffix of an error message."""
         self._done.wait(SLACK)
         words = (self.errors() or self.output())[-2000:].decode(errors="replace").strip()
         return f" (status {self.code})" + (f": {words}" if words else "")
 
 
 def _prefer_session(pid: int, nice: int, processes: Path = Path("/proc")) -> None:
-    """Lets a program's session run before others, where the kernel weighs sessions as groups.
+    """Raises the priority of a program's session, where the kernel schedules sessions as groups.
 
-    With `kernel.sched_autogroup_enabled`, as in most distributions, `nice` counts within a session
-    only (`sched(7)`); each of our programs has one of its own. The session of a machine's first
-    process is no group: there the file is empty.
+    With `kernel.sched_autogroup_enabled`, as in most distributions, `nice` applies only within a
+    session (`sched(7)`), and each program in a sandbox has its own session. The session of a
+    machine's first process is not a group; its file is empty.
     """
     with suppress(OSError):
         files = [processes / str(whose) / "autogroup" for whose in (pid, "self")]
@@ -227,7 +227,7 @@ def _read(fd: int, start: int) -> bytes:
 
 
 def _pid_of(pidfd: int) -> int:
-    """The process id, in our own PID namespace, of the process that `pidfd` stands for."""
+    """Returns the process number of a `pidfd` in this process's PID namespace."""
     for line in Path(f"/proc/self/fdinfo/{pidfd}").read_text(encoding="ascii").splitlines():
         if line.startswith("Pid:"):
             return max(0, int(line.split()[1]))

@@ -1,8 +1,8 @@
-"""The sandbox: namespaces of our own in which hosts and programs live, held by a process, *init*.
+"""The sandbox: namespaces with hosts and programs, held by a process, *init*.
 
-Nothing inside has a name outside, and nothing is cleaned up by us: when init dies, or the process
-that started it does (`kill -9` at any moment), the kernel kills every program and forgets every
-namespace, link, mount and file. Init is asked over a socket, by way of the keeper (`keeper.py`).
+Nothing inside has a name outside, and no clean-up is necessary: when init or the process that
+started it ends (even by `kill -9`), the kernel kills every program and removes every namespace,
+link, mount and file. Requests to init go over a socket, through the keeper (`keeper.py`).
 """
 
 from __future__ import annotations
@@ -32,19 +32,19 @@ REQUEST_SECONDS = 60.0
 
 
 class Sandbox:
-    """A sandbox: a context manager, and the maker of hosts and links.
+    """A context manager that creates the sandbox, its hosts and links.
 
-    `privilege` is how it is allowed to be: `user` puts it into a user namespace, for which nobody
-    has to be root, and in which root has no power over the machine; `root` goes without one, so
-    that its programs may do all that root may. `auto` tries a user namespace first, and takes root
-    only if there is none to be had or it cannot give what `needs` names. `needs` are things that
-    user namespaces do not always have: `tun` (/dev/net/tun may be opened), `realtime`
-    (SCHED_FIFO), `force-buffers` (SO_RCVBUFFORCE past net.core.rmem_max). Afterwards `privilege`
-    says which was used, `reason` why, and `can` what it has of those.
+    `privilege` selects its permissions. `user` uses a user namespace, which does not require root,
+    and in which root has no power over the machine. `root` uses none, so that programs have all
+    rights of root. `auto` tries a user namespace first, and uses root only if none is available or
+    it lacks an ability in `needs`. `needs` lists abilities that user namespaces do not always have:
+    `tun` (/dev/net/tun can be opened), `realtime` (SCHED_FIFO), `force-buffers` (SO_RCVBUFFORCE
+    above net.core.rmem_max). After the start, `privilege` is the selected one, `reason` the reason,
+    and `can` the available abilities.
 
-    `memory` bounds the files that programs write in their working directories (bytes). Settings of
-    the machine that killed runs left changed are put back first, unless `put_back` is false. It
-    raises `Unavailable`, with nothing changed, where this user or machine cannot have a sandbox.
+    `memory` limits the files in the programs' working directories, in bytes. Settings of the
+    machine that killed runs left changed are restored first, unless `put_back` is false. Raises
+    `Unavailable`, with nothing changed, if a sandbox is impossible for this user or machine.
     """
 
     def __init__(
@@ -65,7 +65,7 @@ class Sandbox:
         self.reason = ""
         self.can: frozenset[str] = frozenset()
         self.recovered: list[Outcome] = []
-        """What became of settings of the machine that killed runs had left changed."""
+        """Results for settings of the machine that killed runs had left changed."""
         self.hosts: dict[str, Host] = {}
         self._keeper: Keeper | None = None
 
@@ -77,7 +77,7 @@ class Sandbox:
         self.close()
 
     def start(self) -> None:
-        """Starts init; `with` does it."""
+        """Starts init; `with` calls it."""
         if self._keeper is not None:
             raise LabError("the sandbox has been started already")
         require_pyroute2()
@@ -98,7 +98,7 @@ class Sandbox:
             raise trouble
 
     def _try(self, privilege: Literal["user", "root"]) -> Unavailable | None:
-        """Starts init with `privilege`, or says why not."""
+        """Starts init with `privilege`; returns the error if it fails."""
         try:
             keeper = Keeper(privilege == "user", self.memory)
         except CannotStart as failure:
@@ -120,7 +120,7 @@ class Sandbox:
         return None
 
     def close(self) -> None:
-        """Ends init, and all inside with it; harmless if it has ended already."""
+        """Ends init and everything inside; has no effect if it has ended already."""
         if self._keeper is not None:
             self._keeper.end()
             for host in self.hosts.values():
@@ -128,7 +128,7 @@ class Sandbox:
 
     @property
     def pid(self) -> int:
-        """Process id of the one whom the kernel ends with us, and who ends init."""
+        """Number of the outer process, which ends with this one and ends init."""
         return self._alive().popen_pid
 
     @property
@@ -137,7 +137,7 @@ class Sandbox:
         return self._keeper is not None and self._keeper.ended is None
 
     def host(self, name: str) -> Host:
-        """A new host: a network namespace with nothing in it but `lo`, which is up."""
+        """Creates a host: a network namespace with only `lo`, which is up."""
         if name in self.hosts:
             raise LabError(f"there is a host {name!r} already")
         answer, fds = self.request("host")
@@ -156,7 +156,7 @@ class Sandbox:
         second_name: str,
         mtu: int | None = None,
     ) -> None:
-        """A veth pair between two hosts (or one and itself), both ends down."""
+        """Creates a veth pair between two hosts, or within one, with both ends down."""
         self.request(
             "network",
             host=first.number,
@@ -205,11 +205,11 @@ class Sandbox:
         return process
 
     def wait_any(self, processes: Collection[Process], timeout: float) -> list[Process]:
-        """Waits until one of `processes` has ended, at most `timeout` seconds; all that have."""
+        """Waits at most `timeout` seconds until a process has ended; returns all ended ones."""
         return self._alive().wait_any(processes, timeout)
 
     def open(self, path: str, mode: Literal["r", "w", "a"] = "r") -> IO[bytes]:
-        """Opens a file as the sandbox sees it, for reading, writing anew, or appending."""
+        """Opens a file in the sandbox's view, for reading, writing or appending."""
         _, fds = self.request("open", path=path, mode=mode)
         return os.fdopen(fds[0], mode + "b")
 
@@ -220,7 +220,7 @@ class Sandbox:
         seconds: float = REQUEST_SECONDS,
         **arguments: Any,
     ) -> tuple[messages.Message, list[int]]:
-        """Asks init for something; the descriptors that come back are the caller's."""
+        """Sends a request to init; the caller owns the returned descriptors."""
         return self._alive().request(op, fds, seconds, arguments)
 
     def _alive(self) -> Keeper:

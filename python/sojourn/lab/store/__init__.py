@@ -1,1 +1,1 @@
-"""Replicated stores made real: a plan's store run, one that runs already measured."""
+"""Real replicated stores: runs a plan's store, or measures a running store."""

@@ -1,4 +1,4 @@
-"""A plan's store in a real one's words, and what real clients found by the simulator's metrics."""
+"""A plan's store in the terms of a real one, and real clients' results as simulated metrics."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ OUTCOMES = {
     "error": "errors",
     "timed_out": "timed_out",
 }
-"""What a client says of a request, and what that is counted as."""
+"""Counters by the outcome of a request."""
 
 
 def with_store(
@@ -28,7 +28,7 @@ def with_store(
     rows: Sequence[Sequence[Any]],
     about: Mapping[str, Any],
 ) -> dict[str, Sequence[Column]]:
-    """Return a record's tables with the store's metrics and distributions, as in simulation."""
+    """Returns a record's tables with the store's metrics and distributions, as in simulation."""
     summary = [*tables["summary"], *summary_of(plan, rows, about)]
     spread = _joined(tables["distributions"], distributions_of(plan, rows))
     return {**tables, "summary": summary, "distributions": spread}
@@ -41,7 +41,7 @@ def _measured(plan: Mapping[str, Any], rows: Sequence[Sequence[Any]]) -> list[Se
 
 
 def distributions_of(plan: Mapping[str, Any], rows: Sequence[Sequence[Any]]) -> list[Column]:
-    """Return the distribution of each kind of request's latency, as simulated runs have it.
+    """Returns the latency distribution of each kind of request, as in simulated runs.
 
     `rows` are those of clients' logs (`cassandra.client`).
     """
@@ -64,7 +64,7 @@ def distributions_of(plan: Mapping[str, Any], rows: Sequence[Sequence[Any]]) -> 
 
 
 def _joined(table: Sequence[Column], more: Sequence[Column]) -> list[Column]:
-    """Return a table with another's rows behind its own."""
+    """Returns a table with the rows of another one appended."""
     added = {name: data for name, _, _, data in more}
     joined: list[Column] = []
     for name, unit, dtype, data in table:
@@ -81,7 +81,7 @@ def _joined(table: Sequence[Column], more: Sequence[Column]) -> list[Column]:
 def summary_of(
     plan: Mapping[str, Any], rows: Sequence[Sequence[Any]], about: Mapping[str, Any]
 ) -> list[Column]:
-    """Return the store's part of the summary: its metrics by the names they have in simulation."""
+    """Returns the store's part of the summary, with metrics named as in simulation."""
     store = the_store(plan)
     name = store["name"]
     measured = _measured(plan, rows)
@@ -103,7 +103,7 @@ def _requests(prefix: str, rows: Sequence[Sequence[Any]]) -> list[Column]:
     counts = Counter(OUTCOMES[row[6]] for row in rows)
     columns = [_whole(f"{prefix}.requests", len(rows))]
     columns += [_whole(f"{prefix}.{name}", counts[name]) for name in OUTCOMES.values()]
-    # Every request has been waited for.
+    # All requests have ended, so none is pending unless an outcome is missing.
     columns.append(_whole(f"{prefix}.pending", len(rows) - sum(counts.values())))
     stats = summarize(_times(rows)).stats
     named = {
@@ -115,7 +115,7 @@ def _requests(prefix: str, rows: Sequence[Sequence[Any]]) -> list[Column]:
 
 
 def _times(rows: Iterable[Sequence[Any]]) -> list[int]:
-    """Return the latencies of what was acknowledged, in nanoseconds."""
+    """Returns the latencies of acknowledged requests, in nanoseconds."""
     return [row[5] - row[3] for row in rows if row[6] == "acknowledged"]
 
 
@@ -128,7 +128,7 @@ def _real(name: str, unit: str, value: float | None) -> Column:
 
 
 def values(columns: Sequence[Column]) -> dict[str, float]:
-    """The values of a summary of one row, by name."""
+    """Returns the values of a summary of one row, by name."""
     return {
         name: struct.unpack("<q" if dtype == "i8" else "<d", data)[0]
         for name, _, dtype, data in columns
@@ -137,12 +137,12 @@ def values(columns: Sequence[Column]) -> dict[str, float]:
 
 
 def level(word: str) -> str:
-    """A consistency level as the driver calls it."""
+    """Returns the driver's name of a consistency level."""
     return word.upper()
 
 
 def replication(store: Mapping[str, Any]) -> dict[str, str]:
-    """A keyspace's replication, in CQL's words."""
+    """Returns a keyspace's replication in the words of CQL."""
     placement = store["placement"]
     if placement["strategy"] == "simple":
         return {"class": "SimpleStrategy", "replication_factor": str(placement["factor"])}
@@ -152,9 +152,9 @@ def replication(store: Mapping[str, Any]) -> dict[str, str]:
 
 
 def table_options(store: Mapping[str, Any]) -> dict[str, str]:
-    """A table's options, in CQL's words: Cassandra's own defaults are others than a plan's.
+    """Returns a table's options in the words of CQL; Cassandra's defaults differ from a plan's.
 
-    Stores of other versions know no `read_repair`, so that it is left out where it is as always.
+    Some versions of stores do not know `read_repair`, so it is omitted if it has its default.
     """
     patience = store["patience"]
     wait = patience["speculate"]
@@ -163,5 +163,5 @@ def table_options(store: Mapping[str, Any]) -> dict[str, str]:
 
 
 def keyspace() -> str:
-    """A name that nobody else's keyspace has."""
+    """Returns a unique name for a keyspace."""
     return f"sojourn_{secrets.token_hex(6)}"

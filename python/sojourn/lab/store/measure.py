@@ -1,4 +1,4 @@
-"""Measures a store that runs already: its links are its own, and only its keyspace is ours."""
+"""Measures a running store over its own links; changes only a keyspace that it creates."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from sojourn.plans import store_in
 from sojourn.scenario.engine import Column
 
 FASTEST = 100.0
-"""Requests a second at most, if nothing else is said."""
+"""Default limit of requests per second."""
 LONGEST = 3600 * 10**9
 SCRIPT = 200_000
 CONNECT_SECONDS = 10
@@ -28,29 +28,29 @@ Json = dict[str, Any]
 
 @dataclass(frozen=True)
 class Running:
-    """A store that runs, and how to reach it."""
+    """A running store and its access data."""
 
     contact_points: Sequence[str]
     port: int = 9042
     user: str | None = None
     password: str = field(default="", repr=False)
     authority: str | None = None
-    """File of the certificates that sign its nodes'; TLS is used if it is given."""
+    """File with the certificates that sign the nodes' certificates; enables TLS."""
     certificate: str | None = None
-    """File of our own certificate and its key, for nodes that ask for one."""
+    """File with the client's certificate and key, for nodes that require one."""
     rate: float = FASTEST
-    """Requests a second at most."""
+    """Limit of requests per second."""
 
 
 def measure(
     plan_json: str, seed: int, running: Running, tell: Callable[[str], None] = lambda _: None
 ) -> tuple[Sequence[Column], Json]:
-    """The summary of a plan's store, as a simulated run has it, and what else was found.
+    """Returns the summary of a plan's store, as a simulated run has it, and further results.
 
-    One client asks what the plan's first client does. The keyspace that is made goes at the end,
-    whatever happens to the client but `kill -9`; nothing else there is touched. `tell` hears the
-    keyspace's name before it is made, and what takes long. Raises `Unavailable` if the store
-    cannot be reached, `LabError` if it refuses.
+    One client sends the requests of the plan's first client. The keyspace that it creates is
+    removed at the end, except after `kill -9`; nothing else in the store is changed. `tell`
+    receives the keyspace's name before it is created, and reports on long steps. Raises
+    `Unavailable` if the store cannot be reached, `LabError` if it refuses.
     """
     plan: Json = json.loads(plan_json)
     store = store_in(plan)

@@ -1,8 +1,8 @@
-"""A plan's store made real: Cassandra's nodes and clients in a network whose links are the wire's.
+"""A plan's store on real nodes: Cassandra's nodes and clients in a network of the wire's links.
 
-The store comes up over links that do nothing to packets; when every client knows every node, the
-plan's links take their place, the clients ask, and other flows go beside them; afterwards the links
-do nothing again, so that what was acknowledged can be looked for.
+The store starts over links without impairments. When every client knows every node, the plan's
+links replace them, the clients send requests, and other flows run at the same time. Afterwards the
+links are without impairments again, for the check of acknowledged writes.
 """
 
 from __future__ import annotations
@@ -41,23 +41,23 @@ if TYPE_CHECKING:
     from sojourn.scenario.engine import RunProgress
 
 LONGEST = 72 * 3600 * 10**9
-"""Nanoseconds that the links before and behind the run may last: they go when all is done."""
+"""Longest duration of the links before and after the run, in nanoseconds."""
 MEMORY = 2 << 30
-"""Bytes that a node's files may take; they are in memory."""
+"""Limit of a node's files in bytes; they are in memory."""
 WARM_WRITES = 500
-"""Writes that nobody measures: the first thousand of a cold Java are several times as slow."""
+"""Writes before the measurement: the first thousand of a cold JVM take several times as long."""
 SCRIPT = 200_000
-"""Requests of a client at most."""
+"""Limit of a client's requests."""
 TICK = 0.1
-"""Seconds between two looks at everything."""
+"""Interval between two checks of all parts, in seconds."""
 SHOWN = 20
-"""Keys that are named of those that something is wrong with."""
+"""Number of faulty keys that are named."""
 
 Json = dict[str, Any]
 
 
 def require(plan: Json, engine: str) -> None:
-    """Say what keeps this machine, or Cassandra, from running a plan with a store."""
+    """Raises the reasons why this machine or Cassandra cannot run a plan with a store."""
     problems = []
     if engine != "wire":
         problems.append(Problem("", f"--engine {engine}", "a store's links are the wire's"))
@@ -74,9 +74,9 @@ def require(plan: Json, engine: str) -> None:
 
 
 class StoreRun:
-    """One run being made, for an engine whose settings it takes.
+    """One run in progress, with the settings of an engine.
 
-    `lineup` are the programs of the plan's flows, none mostly.
+    `lineup` contains the programs of the plan's flows; usually there are none.
     """
 
     def __init__(
@@ -106,7 +106,7 @@ class StoreRun:
         self._progress: RunProgress | None = None
 
     def make(self, progress: RunProgress | None) -> LabRecord:
-        """Make it; the record's tables are those of a simulated run."""
+        """Makes the run; the record's tables are those of a simulated run."""
         nodes = len(self.store["nodes"])
         sandbox = self.stack.enter_context(
             Sandbox(self.engine.privilege, needs=("tun",), memory=nodes * MEMORY)
@@ -166,11 +166,11 @@ class StoreRun:
         return self.record(sandbox, collected, rows, about, lost)
 
     def turn(self, start: int) -> None:
-        """It is the turn of the wire's next links, whose clock shows 0 at `start`."""
+        """Switches to the wire's next links, whose clock is 0 at `start`."""
         self._tell.write(b"%d\n" % start)
 
     def around(self) -> Json:
-        """The links while the store comes up, and while it is looked at: clean, without traffic."""
+        """Returns the links before and after the run: without impairments and traffic."""
         clean = json.loads(_core.parse_netem(""))
         links = [
             {**link, "params": {**link["params"], **clean}, "changes": []}
@@ -183,7 +183,7 @@ class StoreRun:
         }  # fmt: skip
 
     def members(self) -> list[Node]:
-        """The nodes, with the tokens of the plan's ring."""
+        """Returns the nodes, with the tokens of the plan's ring."""
         return [
             Node(
                 self.hosts[host["node"]],
@@ -199,19 +199,19 @@ class StoreRun:
         ]
 
     def settings(self) -> node.Settings:
-        """What the plan says of all nodes."""
+        """Returns the settings of all nodes in the plan."""
         patience = self.store["patience"]
         return node.Settings(
             seeds=[address(host["node"]) for host in self.store["nodes"]],
             write_ms=max(10, patience["write"] // 1_000_000),
             read_ms=max(10, patience["read"] // 1_000_000),
             hints=patience["hints"],
-            # What a node that crashes has acknowledged must be on its disk.
+            # Acknowledged writes of a node that crashes must be on its disk.
             commit_log="batch" if self.faults(0) else "periodic",
         )
 
     def client(self, number: int) -> Asker:
-        """A client that is connected."""
+        """Returns a connected client."""
         own = self.store["clients"][number]
         made = Asker(self.hosts[own["node"]], self.stack)
         made.ask(
@@ -233,7 +233,7 @@ class StoreRun:
         return made
 
     def prepare(self, clients: Sequence[Asker]) -> None:
-        """Makes the table and its first records, and warms the nodes; clients learn what to ask."""
+        """Creates the table and its records, warms the nodes, and sends the clients' scripts."""
         first = clients[0]
         options = table_options(self.store)
         first.ask("schema", replication=replication(self.store), options=options, seconds=120)
@@ -241,7 +241,7 @@ class StoreRun:
         for other in clients[1:]:
             other.ask("prepare")
         first.ask("load", first=0, count=self.store["workload"]["records"], seconds=3600)
-        # Far from the keys that are measured.
+        # These keys are far from the measured ones.
         warm = [["insert", -1 - i, 1, 0] for i in range(WARM_WRITES)]
         total, of = self.store["load"]["requests"], len(clients)
         for number, each in enumerate(clients):
@@ -252,7 +252,7 @@ class StoreRun:
             each.ask("script", script=self.parts.script(number, min(share, SCRIPT)))
 
     def measure(self, clients: Sequence[Asker]) -> list[Json]:
-        """Lets the plan's links take their place, and clients and flows begin."""
+        """Switches to the plan's links and starts clients and flows."""
         begin = self.stage.begin()
         self.turn(begin)
         start = begin + self.store["load"]["start"]
@@ -273,7 +273,7 @@ class StoreRun:
         return [each.answer() for each in clients]
 
     def check(self, clients: Sequence[Asker]) -> list[Json]:
-        """Brings all nodes back, and looks for what was acknowledged; an error if it is lost."""
+        """Restarts all nodes and checks acknowledged writes; raises `LabError` if one is lost."""
         self.cluster.restore()
         self.cluster.agree(clients)
         clients[0].ask("ready", level="ALL", seconds=120)
@@ -285,9 +285,9 @@ class StoreRun:
         return checks
 
     def faults(self, start: int) -> list[tuple[int, bool, int]]:
-        """When (monotonic ns) which node dies or comes back, in order: time, whether up, number.
+        """Returns crashes and restarts in order: time (monotonic ns), whether up, node number.
 
-        Partitions are the wire's.
+        Partitions are faults of the wire.
         """
         found = []
         for fault in self.store["faults"]:
@@ -301,13 +301,13 @@ class StoreRun:
 
     @staticmethod
     def pause(faults: deque[tuple[int, bool, int]]) -> float:
-        """Seconds to the next look."""
+        """Returns the seconds to the next check."""
         if not faults:
             return TICK
         return min(TICK, max(0.001, (faults[0][0] - time.monotonic_ns()) / SECOND))
 
     def tick(self, faults: deque[tuple[int, bool, int]], now: int) -> None:
-        """Looks after all parts, and lets happen what is due; `now` counts from the run's start."""
+        """Checks all parts and executes due faults; `now` counts from the run's start."""
         if not self.wire.process.running:
             raise self.wire.failure("the wire ended too early")
         while faults and faults[0][0] <= time.monotonic_ns():
@@ -320,12 +320,12 @@ class StoreRun:
         self.look(min(1.0, max(0, now) / self.plan["duration"]))
 
     def look(self, share: float) -> None:
-        """Tells how far it is; whoever wants it to stop is obeyed, and nothing of it stays."""
+        """Reports the progress; raises `KeyboardInterrupt` if the receiver stops the run."""
         if self._progress is not None and self._progress(share, 0) is False:
             raise KeyboardInterrupt
 
     def write(self, clients: Sequence[Asker]) -> None:
-        """Keeps what programs wrote."""
+        """Saves the programs' output."""
         for each in clients:
             rows = "\n".join(json.dumps(row) for row in each.outcomes())
             (self.raw / f"{each.host.name}.jsonl").write_text(rows, "utf-8")
@@ -341,9 +341,9 @@ class StoreRun:
         about: Json,
         lost: dict[str, int],
     ) -> LabRecord:
-        """The record of it all."""
+        """Returns the record of the run."""
         self.wire.output.seek(0)
-        # The last request's answer may come before the plan's end, and the links go then.
+        # The last answer may arrive before the plan's end, at which the links are replaced.
         outcome = replace(read_outcome(self.wire.output), complete=True)
         health = {**outcome.health, "stolen_share": self.stolen}
         against = [
@@ -368,7 +368,7 @@ class StoreRun:
 
 
 def doubts_of(about: Json) -> list[Doubt]:
-    """What was found of acknowledged writes that speaks against a run."""
+    """Returns the doubts about a run from the check of acknowledged writes."""
     promise = "the store does not keep what it promises"
     return [
         Doubt(what, str(number), "none may", advice)

@@ -1,1 +1,1 @@
-"""The wire as a process: in a sandbox or between what exists already, asked and watched."""
+"""The wire as a process: in a sandbox or between existing ends, controlled and observed."""

@@ -1,9 +1,8 @@
-"""Wires that run: their control sockets, found by name, and how to ask them.
+"""Running wires: their control sockets, found by name, and the client for them.
 
-A wire listens on `wire-NAME.sock` in a folder that is its user's alone: /run/sojourn for root,
-`sojourn` in $XDG_RUNTIME_DIR for anybody else. What is said there is JSON lines, see
-`control_server`. A socket that a killed wire left behind answers nobody; the next to look takes it
-away.
+A wire listens on `wire-NAME.sock` in a private folder of its user: /run/sojourn for root, `sojourn`
+in $XDG_RUNTIME_DIR for other users. The protocol is JSON lines, see `control_server`. A socket of a
+killed wire does not answer and is removed at the next listing.
 """
 
 from __future__ import annotations
@@ -32,12 +31,12 @@ PREFIX, SUFFIX = "wire-", ".sock"
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,47}")
 ANSWER_SECONDS = 10.0
 ANSWER_BYTES = 64 << 20
-"""The longest line that is read: the counters of a hundred thousand links."""
+"""Longest line in bytes: the counters of a hundred thousand links."""
 BACKLOG = 100
 
 
 def check_name(name: str) -> None:
-    """Raises `LabError` if no wire can be called so."""
+    """Raises `LabError` if the name is invalid for a wire."""
     if not NAME.fullmatch(name):
         raise LabError(
             f"a wire cannot be called {name!r}: letters, digits, - and _, 48 at most, "
@@ -46,12 +45,12 @@ def check_name(name: str) -> None:
 
 
 def folder() -> Path:
-    """Where this user's wires listen."""
+    """Returns the folder in which this user's wires listen."""
     return default_folder()
 
 
 def path_of(name: str) -> Path:
-    """The socket of the wire with this name."""
+    """Returns the socket's path of the wire with this name."""
     check_name(name)
     return folder() / f"{PREFIX}{name}{SUFFIX}"
 
@@ -61,9 +60,9 @@ NONE = "no wire is running: `sojourn wire run`, or `lab run --control NAME`, sta
 
 @contextmanager
 def listening(name: str) -> Iterator[socket.socket]:
-    """A listening socket for the wire with this name; its path goes at the end.
+    """A listening socket for the wire with this name; its path is removed at the end.
 
-    Raises `LabError` if there is a wire of this name, `Unavailable` if there is no private folder.
+    Raises `LabError` if a wire of this name exists, `Unavailable` without a private folder.
     """
     path = path_of(name)
     listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM | socket.SOCK_CLOEXEC)
@@ -88,7 +87,7 @@ def listening(name: str) -> Iterator[socket.socket]:
 
 @contextmanager
 def _locked(home: Path) -> Iterator[None]:
-    """The private folder, made if need be, with nobody else at it; it goes when it is empty."""
+    """Creates the private folder if necessary and locks it; removes it when it is empty."""
     while True:
         with suppress(FileExistsError):
             try:
@@ -122,14 +121,14 @@ def _locked(home: Path) -> Iterator[None]:
 
 
 def _stale(path: Path) -> bool:
-    """Whether nobody listens there; the path is gone then. The folder is locked."""
+    """Returns whether no process listens there, and removes the path then; needs the lock."""
     if not stat.S_ISSOCK(path.lstat().st_mode):
         raise LabError(f"{path} is in the way: it is no socket; remove it, or choose another name")
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM | socket.SOCK_NONBLOCK) as probe:
         try:
             probe.connect(str(path))
         except BlockingIOError:
-            return False  # its queue of callers is full
+            return False  # its queue of connections is full
         except OSError as error:
             if error.errno not in (errno.ECONNREFUSED, errno.ENOENT):
                 raise
@@ -139,7 +138,7 @@ def _stale(path: Path) -> bool:
 
 
 def names() -> list[str]:
-    """The wires of this user that run, by name; what killed ones left is taken away."""
+    """Returns the names of this user's running wires; removes the sockets of killed ones."""
     home = folder()
     if not home.is_dir():
         return []
@@ -149,11 +148,11 @@ def names() -> list[str]:
 
 
 class Refused(LabError):
-    """A wire refused what it was asked; the text is the wire's."""
+    """A wire refused a request; the text is the wire's."""
 
 
 class Ended(LabError):
-    """A wire has ended."""
+    """The wire has ended."""
 
     def __init__(self) -> None:
         super().__init__("the wire has ended")
@@ -165,12 +164,13 @@ class Client:
     def __init__(self, where: str | Path, patience: float = ANSWER_SECONDS) -> None:
         """Connects to the wire with this name, or with its socket at this path.
 
-        An answer that takes longer than `patience` seconds is none.
+        Waits at most `patience` seconds for an answer.
         """
         self.patience = patience
         path = self._path = where if isinstance(where, Path) else path_of(where)
         self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM | socket.SOCK_CLOEXEC)
-        # Blocking, since one that is not gives up at once if others are about to be accepted.
+        # A blocking socket, since a non-blocking one fails at once if the queue of connections is
+        # full.
         longest = struct.pack("@ll", math.ceil(patience), 0)
         self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, longest)
         try:
@@ -198,12 +198,12 @@ class Client:
         self._socket.close()
 
     def interrupt(self) -> None:
-        """Lets whoever waits for an answer, in another thread, find that the wire has ended."""
+        """Ends the wait for an answer in another thread, as if the wire had ended."""
         with suppress(OSError):
             self._socket.shutdown(socket.SHUT_RDWR)
 
     def ask(self, do: str, **more: Any) -> dict[str, Any]:
-        """Asks one thing, and returns the answer; raises `Refused` or `Ended`."""
+        """Sends a request and returns the answer; raises `Refused` or `Ended`."""
         try:
             self._socket.sendall(json.dumps({"do": do, **more}).encode() + b"\n")
         except (BrokenPipeError, ConnectionResetError) as error:
@@ -211,7 +211,7 @@ class Client:
         return self.next()
 
     def next(self) -> dict[str, Any]:
-        """The next line that the wire says."""
+        """Returns the wire's next line."""
         try:
             line = self._lines.readline(ANSWER_BYTES)
         except TimeoutError as error:
@@ -229,16 +229,16 @@ class Client:
         return answer
 
     def about(self) -> dict[str, Any]:
-        """What the wire says of itself."""
+        """Returns the wire's description of itself."""
         return self.ask("about")
 
     def counters(self) -> dict[str, Any]:
-        """All counters now."""
+        """Returns the current values of all counters."""
         counters: dict[str, Any] = self.ask("counters")["counters"]
         return counters
 
     def watch(self, every: float) -> Iterator[dict[str, Any]]:
-        """The counters now and every so many seconds, until the wire ends."""
+        """Yields the counters now and every `every` seconds, until the wire ends."""
         with suppress(Ended):
             answer = self.ask("watch", every=every)
             self._socket.settimeout(self.patience + every)
@@ -247,7 +247,7 @@ class Client:
                 answer = self.next()
 
     def set(self, link: str, **changes: Any) -> None:
-        """Changes a link; a queue of the user's own is read here, where its file is."""
+        """Changes a link; the file of a user's own queue is read on this side."""
         if is_own(str(changes.get("queue", ""))):
             changes["params"] = queue_params(own("queue", changes.pop("queue")))
         self.ask("set", link=link, **changes)
@@ -258,7 +258,7 @@ class Client:
 
 
 def holding(name: str) -> str:
-    """The one wire that is called `name`, or has a link of this name; raises `LabError`."""
+    """Returns the wire `name`, or the one wire with a link of this name; raises `LabError`."""
     running = names()
     if name in running:
         return name

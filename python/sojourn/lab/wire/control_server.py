@@ -1,12 +1,13 @@
-"""The control socket's side of a wire: others read its counters, and change its links.
+"""The server of a wire's control socket: clients read counters and change links.
 
-Requests and answers are JSON objects, one a line. Every answer has `ok`; with `"ok": false` comes
-`error`. A request may have an `id`, which its answers repeat.
+Requests and answers are JSON objects, one per line. Every answer has `ok`; with `"ok": false` it
+also has `error`. A request may have an `id`, which its answers repeat.
 
-`about`, `counters`, `watch`, `set` and `stop` can be done; the guide of `sojourn wire` shows each
-with its answer.
+The requests are `about`, `counters`, `watch`, `set` and `stop`; the guide of `sojourn wire` shows
+each with its answer.
 
-A thread of the wire's process answers; the loop that carries packets is asked between two turns.
+A thread of the wire's process answers; the loop that carries packets handles requests between two
+iterations.
 """
 
 from __future__ import annotations
@@ -24,28 +25,28 @@ from typing import Any, Protocol, Self
 from sojourn import _core
 
 LINE = 1 << 16
-"""Bytes of a request."""
+"""Longest request in bytes."""
 CLIENTS = 32
-"""Connections at once; who comes then is told and let go."""
+"""Simultaneous connections; a further client receives an error."""
 RATE, BURST = 200.0, 400.0
-"""Requests a second of one connection; what comes faster waits."""
+"""Requests per second of one connection; further requests wait."""
 KEYS = ("rate", "netem", "queue", "params")
-"""Of a link that can be set; `params` are a queue's as a plan has them."""
+"""Settable keys of a link; `params` are a queue's parameters as in a plan."""
 EVERY = (0.05, 3600.0)
-"""Seconds between the lines of a watch."""
+"""Allowed intervals of a watch, in seconds."""
 BEHIND = 10.0
-"""Seconds that a client may leave its answers unread before it is let go."""
+"""Time for which a client may leave answers unread before it is disconnected, in seconds."""
 JOIN_SECONDS = 5.0
 
 Json = dict[str, Any]
 
 
 class Bad(ValueError):
-    """A request that cannot be done; its text is the answer."""
+    """An invalid request; its text is the answer."""
 
 
 def describe(plan: Mapping[str, Any], name: str) -> Json:
-    """What a wire says of itself."""
+    """Returns the wire's description of itself."""
     nodes = [node["name"] for node in plan["nodes"]]
     return {
         "wire": name,
@@ -63,22 +64,22 @@ def describe(plan: Mapping[str, Any], name: str) -> Json:
 
 
 class Answering(Protocol):
-    """What a wire is asked: `_core.Wire`, or one that has its place."""
+    """The interface of a wire for requests: `_core.Wire` or a replacement."""
 
     def counters(self) -> str | None:
-        """All counters as JSON; `None` if the run has ended."""
+        """Returns all counters as JSON; `None` after the run's end."""
 
     def set(self, change_json: str, /) -> None:
-        """Change a link, told as JSON; raises `ValueError` with the reason if that cannot be."""
+        """Changes a link, given as JSON; raises `ValueError` with the reason if it cannot."""
 
     def stop(self) -> bool:
-        """End the run; false if it has ended."""
+        """Ends the run; returns false if it has ended already."""
 
 
 class ControlServer:
-    """Answers for `wire` on `listener` from a thread of its own, while the context lasts.
+    """Answers for `wire` on `listener` from a separate thread, while the context lasts.
 
-    The wire must be running, or about to: what is asked before waits for it.
+    The wire must be running or about to run; earlier requests wait for it.
     """
 
     def __init__(self, wire: Answering, listener: socket.socket, about: Json) -> None:
@@ -95,7 +96,7 @@ class ControlServer:
         return self
 
     def __exit__(self, *_: object) -> None:
-        with suppress(RuntimeError):  # its thread has failed, and said so
+        with suppress(RuntimeError):  # its thread has failed and reported the error
             self._loop.call_soon_threadsafe(self._over.set)
         self._thread.join(JOIN_SECONDS)
 
@@ -110,25 +111,25 @@ class ControlServer:
         self.listener.setblocking(False)
         server = await asyncio.start_unix_server(self._serve, sock=self.listener, limit=LINE)
         await self._over.wait()
-        # A closed server would lose, unclosed, a connection that is just being accepted: first no
-        # more are, then those get a turn.
+        # A closed server would leave a connection open that is just being accepted: first the
+        # server stops accepting, then pending connections get a turn.
         self._loop.remove_reader(self.listener)
         await asyncio.sleep(0)
         server.close()
-        # Who is not yet served finds that all is over, and closes its connection; cancelled before
-        # it begins, it would leave it open.
+        # A client that is not yet served sees the end and closes its connection. If its task were
+        # cancelled before the start, the connection would stay open.
         for task in self._serving:
             task.cancel()
         while tasks := asyncio.all_tasks() - {asyncio.current_task()}:
             await asyncio.wait(tasks)
-        for _ in range(2):  # connections that were closed just now are done with in the next turn
+        for _ in range(2):  # closed connections complete in the next iteration
             await asyncio.sleep(0)
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         task = asyncio.current_task()
         assert task is not None
         self._serving.add(task)
-        writer.transport.set_write_buffer_limits(0)  # what was said is gone before it is closed
+        writer.transport.set_write_buffer_limits(0)  # sent before the connection is closed
         connection = _Connection(self, reader, writer)
         try:
             if self._over.is_set():
@@ -138,7 +139,7 @@ class ControlServer:
             else:
                 await connection.serve()
         except (ConnectionError, TimeoutError):
-            pass  # it has gone, or does not read
+            pass  # the client has gone or does not read
         except asyncio.CancelledError:
             with suppress(ConnectionError, TimeoutError, asyncio.CancelledError):
                 await connection.say({"ok": True, "ended": True})
@@ -255,7 +256,7 @@ class _Connection:
                 due = max(due + every, time.monotonic())
                 done, _ = await asyncio.wait({gone}, timeout=max(due - time.monotonic(), 0.001))
                 if done:
-                    # A watch lasts until its client closes, or says anything more.
+                    # A watch lasts until its client closes the connection or sends anything.
                     raise ConnectionResetError
         finally:
             gone.cancel()

@@ -1,7 +1,7 @@
-"""What a wire of its own may join: network namespaces and interfaces that exist already.
+"""Ends of a separate wire: existing network namespaces and interfaces.
 
-An end is named as `ip netns` names it, by a path, or by a process that lives there; an interface by
-its name, `@` and a namespace behind it if it lies in another one.
+A namespace is given by its name in `ip netns`, by a path, or by a process in it. An interface is
+given by its name, followed by `@` and a namespace if it is in another one.
 """
 
 from __future__ import annotations
@@ -26,38 +26,38 @@ HERE = Path("/proc/self/ns/net")
 NSFS_GET_NSTYPE = 0xB703
 CLONE_NEWNET = 0x40000000
 POOL = ipaddress.IPv4Network("10.64.0.0/10")
-"""Where addresses are taken from if nobody gives any: four of them a wire."""
+"""Network of default addresses; each wire uses a block of four."""
 NAME = re.compile(r"[^\s/:@]{1,15}")
-"""Names that the kernel takes for interfaces, and we do."""
+"""Names of interfaces that both the kernel and this module accept."""
 OFFERED = "wire"
-"""Devices are called so, with a number."""
+"""Prefix of device names, followed by a number."""
 
 Address = ipaddress.IPv4Interface | ipaddress.IPv6Interface
 
 
 @dataclass(frozen=True)
 class End:
-    """One end, found: its namespace is held open."""
+    """An end of a wire, with an open descriptor of its namespace."""
 
     text: str
-    """As it was asked for."""
+    """Text of the user."""
     fd: int
     interface: str | None
-    """An interface that is there already; `None` if the wire is to make one."""
+    """Name of an existing interface; `None` if the wire creates one."""
 
     @property
     def path(self) -> str:
-        """The namespace, for whoever opens it within this process."""
+        """Path of the namespace, valid within this process."""
         return f"/proc/self/fd/{self.fd}"
 
     @property
     def inode(self) -> int:
-        """Tells namespaces apart."""
+        """Inode of the namespace, which identifies it."""
         return os.fstat(self.fd).st_ino
 
 
 def find(text: str, stack: ExitStack) -> End:
-    """The end that is called `text`; held until `stack` closes. Raises `LabError`."""
+    """Returns the end named `text`, held until `stack` closes; raises `LabError`."""
     kind, colon, rest = text.partition(":")
     if colon and kind in ("netns", "pid", "path", "dev"):
         return _find(text, kind, rest, stack)
@@ -126,13 +126,13 @@ def _is_network(fd: int) -> bool:
 
 
 class Configurator:
-    """Looks into namespaces, and configures what is ours in them."""
+    """Reads namespaces and configures the wire's devices in them."""
 
     def __init__(self, home: int) -> None:
         self._network = Network(home)
 
     def call(self, end: End, what: str, /, **arguments: Any) -> dict[str, Any]:
-        """One of the calls of `sojourn.lab.sandbox.inside.network`; raises `LabError`."""
+        """Executes a call of `sojourn.lab.sandbox.inside.network`; raises `LabError`."""
         try:
             return self._network.call(end.fd, what, arguments)
         except PermissionError as error:
@@ -142,16 +142,16 @@ class Configurator:
             raise LabError(f"{end.text}: {what.replace('_', ' ')}: {words}") from error
 
     def close(self) -> None:
-        """Ends the conversations with the kernel."""
+        """Closes the sockets to the kernel."""
         for socket in self._network.sockets.values():
             socket.close()
 
     def interfaces(self, end: End) -> set[str]:
-        """Names of all interfaces."""
+        """Returns the names of all interfaces."""
         return {link["name"] for link in self.call(end, "links")["links"]}
 
     def networks(self, end: End) -> list[ipaddress.IPv4Network | ipaddress.IPv6Network]:
-        """All networks that addresses and routes speak of, but the default one."""
+        """Returns all networks in addresses and routes, except the default route."""
         found = [
             ipaddress.ip_interface(f"{entry['address']}/{entry['prefix']}").network
             for entry in self.call(end, "addresses")["addresses"]
@@ -167,7 +167,7 @@ class Configurator:
 
 @contextmanager
 def configurator() -> Iterator[Configurator]:
-    """A `Configurator`, whose home is this thread's namespace."""
+    """A `Configurator` whose home is this thread's namespace."""
     require_pyroute2()
     home = os.open("/proc/thread-self/ns/net", os.O_RDONLY | os.O_CLOEXEC)
     try:
@@ -181,14 +181,14 @@ def configurator() -> Iterator[Configurator]:
 
 
 def free_name(taken: set[str]) -> str:
-    """A name for a device that nobody has."""
+    """Returns an unused name for a device."""
     return next(name for number in range(1 << 16) if (name := f"{OFFERED}{number}") not in taken)
 
 
 def free_addresses(
     taken: Iterable[ipaddress.IPv4Network | ipaddress.IPv6Network],
 ) -> tuple[Address, Address]:
-    """Two addresses of a network of four that meets none of `taken`."""
+    """Returns two addresses of a network of four that does not overlap `taken`."""
     theirs = [network for network in taken if isinstance(network, ipaddress.IPv4Network)]
     for network in POOL.subnets(new_prefix=30):
         if not any(network.overlaps(other) for other in theirs):
@@ -198,7 +198,7 @@ def free_addresses(
 
 
 def addresses(text: str) -> tuple[Address, Address]:
-    """The two addresses in `A/LENGTH,B/LENGTH`; raises `LabError`."""
+    """Returns the two addresses in `A/LENGTH,B/LENGTH`; raises `LabError`."""
     parts = text.split(",")
     try:
         one, two = (ipaddress.ip_interface(part.strip()) for part in parts)

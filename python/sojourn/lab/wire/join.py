@@ -1,7 +1,7 @@
-"""A wire of its own between two namespaces or interfaces: `sojourn wire run`.
+"""A separate wire between two namespaces or interfaces: `sojourn wire run`.
 
-Everything is looked at before anything is made. What is made are the two devices, which belong to
-this process: with it they go, and their addresses and routes with them, whatever ends it.
+Everything is checked before anything is created. The wire creates two devices, which belong to this
+process. When it ends for any reason, they disappear with their addresses and routes.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ from sojourn.scenario.source import Source
 from sojourn.scenario.trace import TraceProblem
 
 LONGEST = 72 * 3600
-"""Seconds that a wire may run: its sums must stay exact."""
+"""Longest duration of a wire in seconds, within which its sums remain exact."""
 QUEUE = 20_000
-"""Packets that a device may hold for the wire: the queues that matter are the wire's."""
+"""Packets that a device may hold for the wire; the relevant queues are the wire's."""
 MTU = (68, 9000)
 STOPPING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
@@ -41,10 +41,10 @@ Json = dict[str, Any]
 
 @dataclass(frozen=True)
 class Direction:
-    """One direction of the wire, in the words of a scenario."""
+    """Parameters of one direction of the wire, in the words of a scenario."""
 
     rate: str | None = None
-    """`None`: no limit."""
+    """Rate; `None` for no limit."""
     netem: str | None = None
     queue: str | None = None
     overhead: int = 0
@@ -52,45 +52,46 @@ class Direction:
 
 @dataclass(frozen=True)
 class Wanted:
-    """What is to be joined, and how."""
+    """The ends of a wire and its parameters."""
 
     between: tuple[str, str]
     forward: Direction
     reverse: Direction
     name: str = "link"
     duration: float | None = None
-    """Seconds; `None`: until it is stopped."""
+    """Duration in seconds; `None`: until it is stopped."""
     seed: int = 1
     mtu: int = 1500
     tap: bool = False
     device: str | None = None
     addresses: str | None = None
     capture: Path | None = None
-    """A folder for a pcapng file of each direction."""
+    """Folder for a pcapng file of each direction."""
     snaplen: int = 65_535
     """Bytes kept of each captured packet."""
     capture_size: int = 1 << 30
-    """Bytes of a capture's file at most."""
+    """Largest size of a capture's file, in bytes."""
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a wire has measured."""
+    """Measurements of a wire."""
 
     links: list[Json]
-    """A row a link: the columns of the table `queues`."""
+    """One row per link, with the columns of the table `queues`."""
     health: Json
     seconds: float
     units: dict[str, str]
     captures: list[Json]
-    """What came of captures: `link`, packets written and `missed`, before and after the queue and
-    dropped, and an `error` if a file is not whole."""
+    """Result of each capture: `link`, packets written and `missed`, before and after the queue and
+    dropped, and an `error` if a file is incomplete.
+    """
 
 
 def direction(link: str, wanted: Direction, mtu: int, sources: dict[str, Json]) -> Json:
-    """Parameters of a link; raises `LabError` that names the part that cannot be read.
+    """Returns the parameters of a link; raises `LabError` that names the invalid part.
 
-    Sources of a queue of the user's own are added to `sources`.
+    Sources of a user's own queue are added to `sources`.
     """
     try:
         part = "rate"
@@ -115,7 +116,7 @@ def _queue(text: str, mtu: int, rate: int | None, sources: dict[str, Json]) -> J
 
 
 def _capacity(text: str | None) -> tuple[Json, int | None]:
-    """A link's rate or trace, and the rate that its queue may reckon with."""
+    """Returns a link's rate or trace, and the rate for the parameters of its queue."""
     if text is None:
         return {"rate": None}, None
     if trace.is_trace(text):
@@ -126,7 +127,7 @@ def _capacity(text: str | None) -> tuple[Json, int | None]:
 
 
 def plan_of(wanted: Wanted) -> Json:
-    """The plan of two nodes and a link between them."""
+    """Returns the plan of two nodes and a link between them."""
     control.check_name(wanted.name)
     low, high = MTU
     if not low <= wanted.mtu <= high:
@@ -181,24 +182,23 @@ class Joined:
     wire: _core.Wire
     devices: list[str]
     addresses: list[str]
-    """Of the devices that were made; none of interfaces that were there already."""
+    """Addresses of the created devices; empty for existing interfaces."""
     realtime: bool = False
 
     def run(self) -> Outcome:
-        """Carries packets until the time is over, a signal to stop comes, or somebody says so."""
+        """Carries packets until the duration ends, a stop signal arrives, or a client stops it."""
         result: list[_core.WireOutcome | BaseException] = []
         over = threading.Event()
 
         def carry() -> None:
-            # This thread alone carries packets, and they are to leave in time.
-            # Threads that it starts are not.
+            # Only this thread carries packets and needs priority; threads that it starts do not.
             with suppress(PermissionError):
                 policy = os.SCHED_FIFO | os.SCHED_RESET_ON_FORK
                 os.sched_setscheduler(0, policy, os.sched_param(1))
                 self.realtime = True
             try:
                 result.append(self.wire.run(_monotonic()))
-            except BaseException as error:  # noqa: BLE001 - raised where it can be told
+            except BaseException as error:  # noqa: BLE001 - raised in the calling thread
                 result.append(error)
             finally:
                 over.set()
@@ -239,7 +239,7 @@ def _outcome(end: _core.WireOutcome) -> Outcome:
 
 
 def _plain(value: Any) -> Any:
-    """Not measured is `None`, which JSON has."""
+    """Returns `None` for values that were not measured, as required by JSON."""
     return (
         None
         if isinstance(value, float) and (value != value or abs(value) == float("inf"))
@@ -253,7 +253,7 @@ def _stopped_by_signals(stop: Callable[[], object]) -> Iterator[None]:
     try:
         for number in STOPPING:
             signal.signal(number, lambda *_: stop())
-    except ValueError:  # not the main thread: whoever runs us handles signals
+    except ValueError:  # not the main thread: the caller handles signals
         yield
         return
     try:
@@ -265,9 +265,9 @@ def _stopped_by_signals(stop: Callable[[], object]) -> Iterator[None]:
 
 @contextmanager
 def joined(wanted: Wanted) -> Iterator[Joined]:
-    """Makes what is wanted; it listens under its name, and nothing of it is left afterwards.
+    """Creates a wire that listens under its name; removes everything at the end.
 
-    Raises `LabError` before anything is made, if it can be known.
+    Raises `LabError` before anything is created, if possible.
     """
     plan = plan_of(wanted)
     with ExitStack() as stack:
@@ -282,7 +282,7 @@ def joined(wanted: Wanted) -> Iterator[Joined]:
 
 
 class _Maker:
-    """Makes the devices of a wire."""
+    """Creates the devices of a wire."""
 
     def __init__(
         self, wanted: Wanted, found: Sequence[ends.End], configurator: ends.Configurator
@@ -294,7 +294,7 @@ class _Maker:
         self.addresses: tuple[ends.Address, ...] = ()
 
     def check(self) -> None:
-        """Looks at both ends, and chooses names and addresses."""
+        """Checks both ends and chooses names and addresses."""
         one, two = self.ends
         if {one.interface is None, two.interface is None} == {True, False}:
             raise LabError(
@@ -319,7 +319,7 @@ class _Maker:
                     raise LabError(f"{address} is in {network}, which is in use there already")
 
     def _check_interfaces(self) -> None:
-        """Looks at two interfaces that are there already; nothing about them is changed."""
+        """Checks two existing interfaces; they are not changed."""
         for given, option in (
             (self.wanted.addresses, "--addresses"),
             (self.wanted.device, "--device"),
@@ -355,7 +355,7 @@ class _Maker:
         return name
 
     def make(self, plan: Json) -> _core.Wire:
-        """Opens the devices and brings them up; what was made goes if anything fails."""
+        """Opens the devices and brings them up; removes them if anything fails."""
         kind = "tap" if self.wanted.tap else "tun"
         devices = [
             {
@@ -391,7 +391,7 @@ class _Maker:
         return wire
 
     def _files(self, undo: ExitStack, links: list[str]) -> list[str]:
-        """New files for captures, and their folder; `undo` takes them away again."""
+        """Creates files for captures and their folder; `undo` removes them again."""
         folder = self.wanted.capture
         if folder is None:
             return []
@@ -412,7 +412,7 @@ class _Maker:
         return made
 
     def _configure(self) -> None:
-        """Devices that we made come up with their addresses; interfaces have none of ours."""
+        """Brings up created devices with their addresses; existing interfaces get none."""
         if not self.addresses:
             return
         for end, name, address in zip(self.ends, self.names, self.addresses, strict=True):

@@ -1,8 +1,8 @@
-"""What this machine's wire holds, and up to which rate its runs are to be believed.
+"""Measures the wire's capacity on this machine, and the highest rate with valid runs.
 
-Real runs, as `sojourn lab run` makes them, with the traffic programs beside: TCP as fast as it
-goes, small packets as many as go, then one rate after the other until a run is not valid any more.
-Nothing is kept: what a machine holds depends on what else it does.
+The trials are real runs as with `sojourn lab run`, with the traffic programs on the same machine:
+TCP without a limit, small packets without a limit, then increasing rates until a run is not valid.
+The results are not saved, since they depend on the other load of the machine.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ from sojourn.scenario import Scenario
 
 RATES = ("10mbit", "50mbit", "100mbit", "200mbit", "500mbit", "1gbit", "2gbit", "5gbit", "10gbit")
 REFERENCE = "100mbit"
-"""Where lateness is measured."""
+"""Rate at which lateness is measured."""
 UNLIMITED = "100gbit"
 FILLED = 0.97
 """Share of a rate that TCP must use for the rate to count as held."""
 WARMUP = 1.0
 AROUND = 3.0
-"""Seconds that a run takes beside those measured, about."""
+"""Approximate duration of a run in addition to the measured time, in seconds."""
 SMALL = "cbr rate 400mbit size 106"
-"""Small packets, more than one sender sends: what is measured is the sender, too."""
+"""Small packets, faster than one sender sends; the sender is part of the measurement."""
 QUEUE = "fq_codel limit 10000p"
 
 
@@ -38,7 +38,7 @@ class Trial:
 
     what: str
     rate: int | None
-    """The link's, if that was the question."""
+    """Rate of the link, if it is the subject of the trial."""
     throughput: float
     packets_per_second: float
     lateness_p50: float
@@ -46,29 +46,29 @@ class Trial:
     lateness_max: float
     cpu_share: float
     doubts: list[str]
-    """Why it is not to be believed; nothing if it is."""
+    """Doubts about its validity; empty for a valid run."""
 
     @property
     def held(self) -> bool:
-        """Whether it is to be believed, and the link was used."""
+        """Whether the run is valid and used the link."""
         return not self.doubts and (self.rate is None or self.throughput >= FILLED * self.rate)
 
 
 @dataclass(frozen=True)
 class Report:
-    """What a machine holds."""
+    """Capacity of a machine."""
 
     trials: list[Trial]
     tcp: float
-    """Throughput of TCP in Ethernet frames of 1514 bytes, bit/s."""
+    """Throughput of TCP in Ethernet frames of 1514 bytes, in bit/s."""
     packets_per_second: float
     lateness: tuple[float, float, float]
-    """At 100 Mbit/s: median, 99th percentile, greatest."""
+    """Lateness at 100 Mbit/s in seconds: median, 99th percentile, maximum."""
     believed: int | None
-    """The highest rate that was held, with all below it; `None` if none was."""
+    """The highest rate that was held, with all lower ones; `None` if none was held."""
 
     def words(self) -> str:
-        """It in plain words."""
+        """Returns the report in plain words."""
         if self.believed is None:
             first = next(trial for trial in self.trials if trial.rate is not None)
             why = "; ".join(first.doubts) or "TCP did not fill the link"
@@ -115,7 +115,7 @@ def _try(engine: WireEngine, what: str, wanted: Scenario, rate: str | None) -> T
 
 
 def trials(seconds: float, privilege: Privilege) -> Iterator[tuple[str, Callable[[], Trial]]]:
-    """What is tried, each with how to do it."""
+    """Yields the trials, each with its name and its function."""
     engine = WireEngine(privilege=privilege)
 
     def tcp(what: str, rate: str, asked: str | None, netem: str) -> Callable[[], Trial]:
@@ -135,20 +135,20 @@ def selftest(
     privilege: Privilege = "auto",
     tell: Callable[[str], object] = lambda _: None,
 ) -> Report:
-    """Measures this machine, in runs of so many seconds; `tell` hears what is being tried.
+    """Measures this machine in runs of `seconds` each; `tell` receives the name of each trial.
 
-    Raises `Unavailable` if there can be no laboratory here.
+    Raises `Unavailable` if this machine cannot run a laboratory.
     """
     made: list[Trial] = []
     for what, run in trials(seconds, privilege):
         tell(what)
         trial = run()
         if trial.rate is not None and not trial.held:
-            tell(f"{what}, again")  # what else the machine did may have been over by now
+            tell(f"{what}, again")  # other load may have ended by now
             again = run()
             trial = again if again.held else trial
         made.append(trial)
-        # Lateness at the reference is told in any case.
+        # Lateness at the reference rate is always reported.
         known = any(t.what == f"TCP, {REFERENCE}" for t in made)
         if known and not trial.held:
             break
@@ -161,7 +161,7 @@ def selftest(
 
 
 def rows(report: Report) -> list[dict[str, str]]:
-    """The trials for a table."""
+    """Returns the trials for a table."""
     return [
         {
             "run": trial.what,

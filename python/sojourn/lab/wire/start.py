@@ -1,4 +1,4 @@
-"""Starts the wire's process in a sandbox, and brings its hosts' devices up."""
+"""Starts the wire's process in a sandbox and brings up its hosts' devices."""
 
 from __future__ import annotations
 
@@ -21,23 +21,23 @@ from sojourn.temporary import nameless
 
 DEVICE = "eth0"
 QUEUE = 20_000
-"""Packets that a host's device may hold for the wire: the queues of the scenario are the wire's."""
+"""Packets that a host's device may hold for the wire; the queues of the scenario are the wire's."""
 READY_SECONDS = 30.0
 
 
 @dataclass(frozen=True)
 class WireProcess:
-    """The wire's process, and where it writes."""
+    """The wire's process and its output."""
 
     process: Process
     output: IO[bytes]
-    """What `wiring.read_outcome` reads, once it has ended."""
+    """Input of `wiring.read_outcome` after the process has ended."""
     captures: Sequence[IO[bytes]]
     realtime: bool
-    """Whether it runs before all others."""
+    """Whether the process has real-time priority."""
 
     def failure(self, what: str) -> Exception:
-        """The error that it ended with, or `what` with its last words."""
+        """Returns the error that ended the process, or `what` with its last output."""
         complaint = self.process.complaint()
         if self.process.code == FAULT:
             return PolicyError(self.process.errors().decode())
@@ -57,9 +57,10 @@ def start_wire(
     control: int | None = None,
     around: Mapping[str, Any] | None = None,
 ) -> WireProcess:
-    """The wire that joins devices by the plan's links, ready to begin.
+    """Starts a wire that joins devices by the plan's links.
 
-    On `stdin` it is told when, see `wiring`; so is it of `around`. Files go with `stack`.
+    The start times of the plan and of `around` arrive on `stdin`, see `wiring`. `stack` closes its
+    files.
     """
     given: dict[str, Any] = {
         "plan": plan,
@@ -91,7 +92,7 @@ def start_wire(
 
 
 def devices_of(hosts: Mapping[int, Host]) -> list[dict[str, Any]]:
-    """The wire's devices: one in each host (by node of the plan), with the host's address."""
+    """Returns the wire's devices: one in each host (by node), with the host's address."""
     return [
         {
             "node": node,
@@ -105,7 +106,7 @@ def devices_of(hosts: Mapping[int, Host]) -> list[dict[str, Any]]:
 
 
 def settle(hosts: Mapping[int, Host], mtu: int) -> None:
-    """Brings all hosts' devices up, with their addresses."""
+    """Brings up all hosts' devices with their addresses."""
     for node, host in hosts.items():
         host.sysctl({"net.ipv6.conf.all.disable_ipv6": 1, "net.ipv6.conf.default.disable_ipv6": 1})
         host.set_link(DEVICE, up=True, mtu=mtu, queue=QUEUE)
@@ -113,14 +114,15 @@ def settle(hosts: Mapping[int, Host], mtu: int) -> None:
 
 
 def run_first(pid: int) -> bool:
-    """Let a process run before all others, so that packets leave in time; false if that is refused.
+    """Gives a process real-time priority, so that packets leave in time; false if refused.
 
-    We may be allowed to, where the process itself, in its user namespace, is not.
+    This process may be permitted to do so even if the process itself, in its user namespace, is
+    not.
     """
     if not pid:  # it ended at once
         return False
     try:
-        # Not so the threads that it starts, which answer others and write captures.
+        # Threads that it starts, which answer requests and write captures, do not inherit it.
         policy = os.SCHED_FIFO | os.SCHED_RESET_ON_FORK
         os.sched_setscheduler(pid, policy, os.sched_param(1))
     except (PermissionError, ProcessLookupError):

@@ -1,7 +1,7 @@
 """A live view of a wire's links in the terminal: rate, backlog, sojourn time, drops, marks.
 
-`View` turns the counters of a control socket into rows; `follow` shows them until the wire ends,
-and `Beside` does so in the background, while somebody else is at work.
+`View` converts the counters of a control socket into rows. `follow` shows them until the wire ends.
+`Beside` shows them in the background of other work.
 """
 
 from __future__ import annotations
@@ -24,30 +24,30 @@ from sojourn.lab.errors import LabError
 from sojourn.lab.wire.control import Client
 
 EVERY = 0.5
-"""Seconds between two looks."""
+"""Interval between two readings, in seconds."""
 SAMPLES = 32
 BARS = "▁▂▃▄▅▆▇█"
 WIDE = 110
-"""Columns of a terminal that has room for a second sparkline."""
+"""Width of a terminal with space for a second sparkline, in columns."""
 
 
 @dataclass(frozen=True)
 class Row:
-    """One link between two looks; times in seconds, rates in bit/s."""
+    """One link between two readings; times in seconds, rates in bit/s."""
 
     link: str
     queue: str
     rate: int | None
-    """What it is set to; `None` without a limit."""
+    """Configured rate; `None` without a limit."""
     throughput: float
-    """What it sent, as packets of the link's own counting."""
+    """Sent data in the link's own packet sizes, in bit/s."""
     packets_per_second: float
     backlog_packets: int
     backlog_bytes: int
     sojourn: float | None
-    """Of the packet that left last; `None` if none has left and none waits."""
+    """Sojourn time of the packet that left last; `None` if none has left and none waits."""
     drops: int
-    """Of the queue, since the start; likewise the others."""
+    """Drops of the queue since the start, as with marks and losses."""
     marks: int
     lost: int
     drops_per_second: float
@@ -55,7 +55,7 @@ class Row:
 
     @property
     def utilisation(self) -> float | None:
-        """Share of the rate that is used."""
+        """Used share of the rate."""
         return self.throughput / self.rate if self.rate else None
 
 
@@ -66,7 +66,7 @@ class _History:
 
 
 class View:
-    """What is seen of a wire, look after look."""
+    """The view of a wire, updated with each reading."""
 
     def __init__(self, title: str) -> None:
         self.title = title
@@ -74,11 +74,11 @@ class View:
         self.history: dict[str, _History] = {}
         self.time = 0.0
         self.lateness: tuple[float | None, float | None] = (None, None)
-        """Median and 99th percentile in seconds; `None` before anything is written."""
+        """Median and 99th percentile in seconds; `None` before any packet is written."""
         self._before: dict[str, Any] | None = None
 
     def update(self, counters: dict[str, Any]) -> list[Row]:
-        """Takes in the counters of one moment; returns a row a link."""
+        """Takes over the counters of one moment; returns one row per link."""
         before = self._before or {"time": counters["time"], "links": []}
         span = counters["time"] - before["time"]
         earlier = {link["link"]: link for link in before["links"]}
@@ -94,7 +94,7 @@ class View:
         return self.rows
 
     def render(self, width: int, height: int) -> Group:
-        """The screen, for a terminal of this size."""
+        """Returns the view for a terminal of this size."""
         late = ", ".join(
             f"{text} {duration(seconds)}"
             for text, seconds in zip(("median", "p99"), self.lateness, strict=True)
@@ -136,7 +136,7 @@ class View:
         return Group(head, table, *foot)
 
     def _chosen(self, most: int) -> list[Row]:
-        """As many rows as there is room for, in their order: those with the longest queues."""
+        """Returns the `most` rows with the longest queues, in their order."""
         if len(self.rows) <= most:
             return self.rows
         busy = sorted(self.rows, key=lambda r: (r.backlog_bytes, r.throughput), reverse=True)
@@ -146,7 +146,7 @@ class View:
 
 def _row(link: dict[str, Any], before: dict[str, Any] | None, span: float) -> Row:
     def per_second(now: int, then: int) -> float:
-        # Counters start anew when a run's warm-up is over.
+        # Counters restart at the end of a run's warm-up.
         return (now - then if now >= then else now) / span if span > 0 else 0.0
 
     drops = sum(link["dropped"].values())
@@ -171,7 +171,7 @@ def _row(link: dict[str, Any], before: dict[str, Any] | None, span: float) -> Ro
 
 
 def sparkline(values: Iterable[float], top: float | None = None) -> str:
-    """Values as bars; the highest is `top`, or the greatest value."""
+    """Returns values as bars; the highest bar is `top` or the largest value."""
     found = list(values)
     top = max([top or 0.0, *found])
     if top <= 0:
@@ -189,17 +189,17 @@ def _scaled(value: float, units: tuple[str, ...]) -> str:
 
 
 def bits(rate: float) -> str:
-    """A rate for people."""
+    """Formats a rate."""
     return _scaled(rate, ("bit/s", "kbit/s", "Mbit/s", "Gbit/s"))
 
 
 def octets(size: float) -> str:
-    """A size for people."""
+    """Formats a size."""
     return _scaled(size, ("B", "kB", "MB", "GB"))
 
 
 def duration(seconds: float) -> str:
-    """A short time for people."""
+    """Formats a short time."""
     if seconds < 1e-3:
         return f"{seconds * 1e6:.0f} µs"
     if seconds < 1:
@@ -212,7 +212,7 @@ def _count(total: int, per_second: float) -> str:
 
 
 def looks(client: Client, every: float = EVERY) -> Iterator[View]:
-    """A view that is brought up to date every so many seconds, until the wire ends."""
+    """Yields a view that is updated every `every` seconds, until the wire ends."""
     view = View(str(client.about()["wire"]))
     for counters in client.watch(every):
         view.update(counters)
@@ -227,9 +227,9 @@ def follow(client: Client, console: Console, every: float = EVERY) -> None:
 
 
 class Beside:
-    """Shows a wire while the context lasts, from a thread of its own: `sojourn lab run --watch`.
+    """Shows a wire from a separate thread during the context: `sojourn lab run --watch`.
 
-    The wire listens at `path`, now or a little later.
+    The wire listens at `path`, now or slightly later.
     """
 
     def __init__(self, path: Path, console: Console, every: float = EVERY) -> None:

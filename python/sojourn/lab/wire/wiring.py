@@ -1,13 +1,13 @@
-"""The wire of a laboratory: a process of the sandbox that carries all packets between its hosts.
+"""The wire of a laboratory: a process of the sandbox that carries all packets between hosts.
 
-The process opens a device in each host's namespace, says `ready`, and waits for the run's start on
-its standard input, whose end ends it. Then it writes what it measured to a file that was handed to
-it; `read_outcome` reads that.
+The process opens a device in each host's namespace, writes `ready`, and waits for the run's start
+on its standard input; the end of this input ends the process. Then it writes its measurements to a
+file that it received; `read_outcome` reads this file.
 
-What has to come up before the run, and to be looked at after it, does so over other links between
-the same devices: with `around`, another plan, there are three starts, that of the links before, of
-the run, and of the links behind it. Only the run is measured.
-This module is both sides: the process runs `main`.
+Some parts must start before the run or be checked after it, over other links between the same
+devices. With `around`, another plan, there are three starts: of the links before, of the run, and
+of the links after it. Only the run is measured. This module contains both sides: the process runs
+`main`.
 """
 
 from __future__ import annotations
@@ -33,40 +33,40 @@ if TYPE_CHECKING:
 
 READY = "ready\n"
 LINGER = 60_000_000_000
-"""Nanoseconds for which packets are carried on after the run's end, at most."""
+"""Longest time for which packets are carried after the run's end, in nanoseconds."""
 FOREVER = 1 << 60
-"""The same where other links come behind."""
+"""The same time if other links follow."""
 FAULT = 3
-"""Exit status of the process if a policy of the user's own failed."""
+"""Exit status of the process if a user's own policy failed."""
 MAGIC = b"sojourn wire 1\n"
 TABLES = ("summary", "flows", "queues", "series", "distributions", "flow_series")
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a wire measured: a run's record, and how far to trust it."""
+    """Measurements of a wire: a run's record, and data on its validity."""
 
     events: int
     complete: bool
     reached: int
-    """Nanoseconds of the run."""
+    """Duration of the run in nanoseconds."""
     health: dict[str, Any]
-    """Lateness, processor share, packets that were lost for reasons that no link has."""
+    """Lateness, processor share, and packets lost for reasons outside the links."""
     agreements: list[dict[str, Any]]
-    """Links whose journal was replayed, and what the replay said."""
+    """Links whose journal was replayed, and the result of the replay."""
     captures: list[dict[str, Any]]
-    """What came of captures: packets written, packets left out, errors."""
+    """Result of captures: packets written, packets omitted, errors."""
     tables: dict[str, list[Column]]
 
     def table(self, name: str) -> Sequence[Column]:
-        """Return one of the record's tables."""
+        """Returns one of the record's tables."""
         return self.tables[name]
 
 
 def write_outcome(
     to: IO[bytes], about: dict[str, Any], tables: dict[str, Sequence[Column]]
 ) -> None:
-    """Writes what `read_outcome` reads."""
+    """Writes an outcome in the format of `read_outcome`."""
     listed = []
     blobs = []
     for name, columns in tables.items():
@@ -82,7 +82,7 @@ def write_outcome(
 
 
 def read_outcome(source: IO[bytes]) -> Outcome:
-    """Reads what a wire's process wrote; raises `ValueError` if it is not whole."""
+    """Reads the outcome of a wire's process; raises `ValueError` if it is incomplete."""
     if source.read(len(MAGIC)) != MAGIC:
         raise ValueError("the wire wrote no outcome")
     (length,) = struct.unpack("<Q", source.read(8))
@@ -101,13 +101,12 @@ def read_outcome(source: IO[bytes]) -> Outcome:
 
 
 def main(argv: Sequence[str]) -> int:
-    """Be the wire's process; `argv` are its descriptors for configuration and outcome.
+    """Runs the wire's process; `argv` are its descriptors for configuration and outcome.
 
     The configuration is JSON: `plan`, `seed`, `mtu`, `journals` (indices of links), `devices` (each
     has `node`, `network` (a namespace's path), `kind`, `name`, `addresses`), `control` (descriptor
-    of a listening socket, or null), `name` (what the wire is called there), `captures`
-    (pairs: index of a link, descriptor of a file), `around` (the plan of the links before and
-    behind the run, or null).
+    of a listening socket, or null), `name` (the wire's name there), `captures` (pairs: index of a
+    link, descriptor of a file), `around` (the plan of the links before and after the run, or null).
     """
     configuration, output = (int(number) for number in argv)
     with os.fdopen(configuration, "rb") as file:
@@ -141,7 +140,7 @@ def main(argv: Sequence[str]) -> int:
             return FAULT
     measured = wires.index(wire)
     if len(outcomes) <= measured:
-        return 1  # whoever started it has gone
+        return 1  # the parent process has gone
     outcome = outcomes[measured]
     record = outcome.record
     about = {
@@ -158,7 +157,7 @@ def main(argv: Sequence[str]) -> int:
 
 
 class Turns:
-    """Wires that have the same devices one after the other; who asks means whose turn it is."""
+    """Wires that use the same devices in turn; requests go to the current one."""
 
     def __init__(self, wires: Sequence[_core.Wire]) -> None:
         self.wires = wires
@@ -166,7 +165,7 @@ class Turns:
         self._starts: queue.SimpleQueue[int | None] = queue.SimpleQueue()
 
     def run(self, linger: int) -> list[_core.WireOutcome]:
-        """Run each from the start that it is told, until it is the next one's turn, or the end."""
+        """Runs each wire from its start time until the next one's turn, or until the end."""
         outcomes = []
         for wire in self.wires:
             start = self._starts.get()
@@ -176,7 +175,7 @@ class Turns:
         return outcomes
 
     def next(self, start: int) -> None:
-        """It is the next one's turn, whose clock begins at `start`."""
+        """Switches to the next wire, whose clock begins at `start`."""
         last = self._wire if self._turn >= 0 else None
         self._turn += 1
         self._starts.put(start)
@@ -188,21 +187,21 @@ class Turns:
         return self.wires[max(0, self._turn)]
 
     def set(self, change_json: str) -> None:
-        """Change a link."""
+        """Changes a link."""
         self._wire.set(change_json)
 
     def counters(self) -> str | None:
-        """All counters."""
+        """Returns all counters."""
         return self._wire.counters()
 
     def stop(self) -> bool:
-        """End it all."""
+        """Ends all wires."""
         self._starts.put(None)
         return self._wire.stop()
 
 
 def _until_told(turns: Turns) -> None:
-    """Begin when whoever started it says; end when that says no more, or is gone."""
+    """Begins each wire at its start time from standard input; ends with this input."""
     try:
         for line in sys.stdin:
             turns.next(int(line))

@@ -1,1 +1,1 @@
-"""What runs inside the sandbox: init, its programs and their networks."""
+"""Code that runs inside the sandbox: init, its programs and their networks."""

@@ -1,8 +1,8 @@
-"""PID 1 of a sandbox: one thread that answers requests, starts programs and buries the dead.
+"""PID 1 of a sandbox: one thread that answers requests, starts programs and reaps them.
 
-Every request is a method of `Init` named `do_<op>`; it gets the request and its descriptors and
-gives the reply, with descriptors if there are any. One that takes time (`await_*`) gives `Later`
-and is answered when what it waits for happens, or its deadline passes.
+Every request is a method of `Init` named `do_<op>`. It receives the request and its descriptors and
+returns the reply, possibly with descriptors. A request that takes time (`await_*`) returns `Later`
+and is answered when its condition holds or its deadline passes.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ HOSTS = 1024
 PROGRAMS = 1 << 16
 WAITING = 4096
 OPEN_FILES = 1 << 18
-"""A running program takes four descriptors of init, a host half a dozen."""
+"""Open files of init: a running program takes four descriptors, a host about six."""
 POLL_FIRST, POLL_MOST = 0.001, 0.02
-"""Seconds between looks at a port: nothing in the kernel tells that one begins to listen."""
+"""Intervals between checks of a port, in seconds: the kernel does not announce a listening port."""
 
 
 class Answer(NamedTuple):
-    """A reply, the descriptors to go with it, and those to be closed when it has gone."""
+    """A reply, the descriptors to send with it, and those to close afterwards."""
 
     message: Message
     fds: Sequence[int] = ()
@@ -43,11 +43,11 @@ class Answer(NamedTuple):
 
 
 class Refused(Exception):
-    """A request that makes no sense."""
+    """An invalid request."""
 
 
 class Later:
-    """A request that waits: `look` gives the answer once there is one."""
+    """A waiting request: `look` returns the answer once there is one."""
 
     def __init__(self, look: Callable[[], Answer | None], timeout: float, poll: bool) -> None:
         self.look = look
@@ -73,7 +73,7 @@ class Init:
         self.open = True
 
     def run(self) -> None:
-        """Serves until the other side is gone."""
+        """Serves until the other side has closed the connection."""
         wakeup, woken = os.pipe()
         os.set_blocking(wakeup, False)
         os.set_blocking(woken, False)
@@ -100,24 +100,24 @@ class Init:
             self.look()
 
     def watch(self, fd: int, reader: Callable[[], None]) -> None:
-        """Calls `reader` whenever `fd` can be read."""
+        """Calls `reader` whenever `fd` is readable."""
         self.readers[fd] = reader
         self.poller.register(fd, select.EPOLLIN)
 
     def forget(self, fd: int) -> None:
-        """The end of `watch`."""
+        """Ends `watch`."""
         del self.readers[fd]
         self.poller.unregister(fd)
 
     def patience(self) -> float | None:
-        """Seconds until something must be looked at."""
+        """Returns the seconds until the next check is due."""
         now = time.monotonic()
         times = [later.interval for later in self.waiting if later.interval is not None]
         times += [later.deadline - now for later in self.waiting]
         return max(0.0, min(times)) if times else None
 
     def look(self) -> None:
-        """Answers the waiting whose time has come."""
+        """Answers the waiting requests that are due."""
         still = []
         for later in self.waiting:
             try:
@@ -135,7 +135,7 @@ class Init:
         self.waiting = still
 
     def serve(self) -> None:
-        """One request."""
+        """Handles one request."""
         received = messages.receive(self.control)
         if received is None:
             self.open = False
@@ -172,11 +172,11 @@ class Init:
             messages.close_all(answer.close)
 
     def refuse(self, number: int, kind: str, text: str, errno: int) -> None:
-        """Sends that something failed."""
+        """Sends an error."""
         self.tell({"id": number, "error": {"kind": kind, "message": text[:8192], "errno": errno}})
 
     def tell(self, message: Message, fds: Sequence[int] = ()) -> None:
-        """Sends; that nobody listens any more is the end."""
+        """Sends a message; ends init if the other side has closed the connection."""
         try:
             messages.send(self.control, message, fds)
         except (BrokenPipeError, ConnectionResetError):
@@ -185,7 +185,7 @@ class Init:
     # Requests
 
     def do_host(self, request: Message, fds: list[int]) -> Answer:
-        """A new network namespace."""
+        """Creates a network namespace."""
         del request, fds
         if len(self.hosts) >= HOSTS:
             raise Refused(f"at most {HOSTS} hosts")
@@ -198,7 +198,7 @@ class Init:
         return Answer({"host": len(self.hosts) - 1, "fd": fd, "inode": os.fstat(fd).st_ino}, [fd])
 
     def netns(self, request: Message) -> int:
-        """The namespace that a request is about; init's own, which is empty, if it names none."""
+        """Returns the namespace of a request, by default init's own, which is empty."""
         number = request.get("host")
         if number is None:
             return self.home
@@ -207,7 +207,7 @@ class Init:
         return self.hosts[number]
 
     def program(self, request: Message) -> Program:
-        """The program that a request is about."""
+        """Returns the program of a request."""
         number = request["program"]
         if number not in self.programs:
             raise Refused(f"no program {number!r}")
@@ -233,14 +233,14 @@ class Init:
         )
 
     def read(self, stream: Stream) -> None:
-        """Takes what a program wrote."""
+        """Reads the output of a program."""
         pipe = stream.pipe
         if pipe is not None and not stream.take():
             self.forget(pipe)
             stream.close()
 
     def reap(self) -> None:
-        """Buries all the dead, ours and those that were left to us."""
+        """Reaps all ended processes, including orphans."""
         while True:
             try:
                 pid, status, usage = os.wait4(-1, os.WNOHANG)
@@ -257,7 +257,7 @@ class Init:
             self.tell({"event": "exit", "program": program.number, **program.result})
 
     def do_signal(self, request: Message, fds: list[int]) -> Answer:
-        """Signals a program, or all of its process group; one that ended is left in peace."""
+        """Signals a program or its whole process group; ignores a program that has ended."""
         del fds
         program = self.program(request)
         if program.result:
@@ -299,7 +299,7 @@ class Init:
         return Later(look, request["timeout"], poll=False)
 
     def do_await_port(self, request: Message, fds: list[int]) -> Later:
-        """Waits until somebody in a host listens on a TCP port, or has bound a UDP port."""
+        """Waits until a program in a host listens on a TCP port, or has bound a UDP port."""
         del fds
         program = self.program(request) if request.get("program") is not None else None
         looker = ports.Looker(self.netns(request), self.home, request["protocol"])
@@ -314,7 +314,7 @@ class Init:
         return Later(look, request["timeout"], poll=True)
 
     def do_network(self, request: Message, fds: list[int]) -> Answer:
-        """Links, addresses, routes, offloads of a host; see `network`."""
+        """Configures links, addresses, routes and offloads of a host; see `network`."""
         del fds
         others = {
             key: self.netns({"host": number}) for key, number in request.get("hosts", {}).items()
@@ -323,14 +323,14 @@ class Init:
         return Answer(self.network.call(self.netns(request), request["call"], arguments))
 
     def do_sysctl(self, request: Message, fds: list[int]) -> Answer:
-        """Reads, or writes and reads, sysctls of a host."""
+        """Reads sysctls of a host, after writing them if values are given."""
         del fds
         with self.network.inside(self.netns(request)):
             values = {name: sysctl(name, value) for name, value in request["values"].items()}
         return Answer({"values": values})
 
     def do_open(self, request: Message, fds: list[int]) -> Answer:
-        """Opens a file as the sandbox sees it, for the other side to read or write."""
+        """Opens a file in the sandbox's view, for the other side to read or write."""
         del fds
         flags = {
             "r": os.O_RDONLY,
@@ -343,7 +343,7 @@ class Init:
 
 
 def abilities() -> list[str]:
-    """What this sandbox may do of what user namespaces do not always allow, found by trying it."""
+    """Returns the optional abilities of this sandbox, found by trial."""
     can = []
     with suppress(OSError):
         os.close(os.open("/dev/net/tun", os.O_RDWR | os.O_CLOEXEC))

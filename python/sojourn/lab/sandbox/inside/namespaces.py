@@ -1,8 +1,9 @@
-"""From an ordinary child of ours to PID 1 of a sandbox.
+"""From an ordinary child process to PID 1 of a sandbox.
 
-Two processes: *outer*, whom the kernel kills when the thread that started it ends, makes the
-namespaces and waits; *init*, its child, is PID 1 inside, and is killed when outer dies. When PID 1
-dies, the kernel kills all that is left in its PID namespace, and namespaces nobody holds vanish.
+There are two processes. *Outer* creates the namespaces and waits; the kernel kills it when the
+thread that started it ends. *Init*, its child, is PID 1 inside the sandbox, and is killed when
+outer dies. When PID 1 dies, the kernel kills all processes in its PID namespace, and unused
+namespaces disappear.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ NAMESPACES = (
 
 
 class StepFailed(Exception):
-    """A step of setting up that the kernel did not allow."""
+    """A step of the set-up that the kernel refused."""
 
     def __init__(self, step: str, error: OSError) -> None:
         super().__init__(f"{step}: {error.strerror}")
@@ -50,7 +51,7 @@ def main(config: messages.Message) -> NoReturn:
         if config["user"]:
             enter_user_namespace()
         step("namespaces", lambda: syscalls.unshare(NAMESPACES))
-        # A change of credentials takes the wish to die back (prctl(2)).
+        # A change of credentials clears the death signal (prctl(2)).
         syscalls.die_with_parent(signal.SIGKILL)
         if os.getppid() != config["parent"]:
             os._exit(1)
@@ -74,7 +75,7 @@ def initiate(control: socket.socket, config: messages.Message, alive: int) -> No
     code = 1
     try:
         syscalls.die_with_parent(signal.SIGKILL)
-        # PID 1 cannot see its parent: whether that still lives is told by the pipe it holds.
+        # PID 1 cannot see its parent; the parent's pipe shows whether the parent still lives.
         if syscalls.writer_is_gone(alive):
             os._exit(1)
         mounts(config["memory"])
@@ -94,7 +95,7 @@ def initiate(control: socket.socket, config: messages.Message, alive: int) -> No
 
 
 def failed(control: socket.socket, failure: StepFailed) -> NoReturn:
-    """Tells what could not be set up, and ends."""
+    """Reports the failed step and ends the process."""
     with suppress(OSError):
         messages.send(
             control,
@@ -109,7 +110,7 @@ def failed(control: socket.socket, failure: StepFailed) -> NoReturn:
 
 
 def step(name: str, action: object) -> None:
-    """Does one step of the set-up."""
+    """Executes one step of the set-up."""
     try:
         action()  # type: ignore[operator]
     except OSError as error:
@@ -117,10 +118,10 @@ def step(name: str, action: object) -> None:
 
 
 def enter_user_namespace() -> None:
-    """Moves into a new user namespace in which everybody keeps his number.
+    """Moves into a new user namespace in which all users keep their numbers.
 
-    Root maps all the users that it sees, so that files keep their owners; anybody else may map
-    only himself.
+    Root maps all users that it sees, so that files keep their owners; an ordinary user can map only
+    itself.
     """
     uid, gid = os.geteuid(), os.getegid()
     if syscalls.capable(syscalls.CAP_SYS_ADMIN):
@@ -133,7 +134,7 @@ def enter_user_namespace() -> None:
 
 
 def map_everybody() -> None:
-    """A user namespace with all users of this one, mapped by a child that stays outside."""
+    """Creates a user namespace with all users of this one; an outside child writes the map."""
     outer = os.getpid()
     maps = {name: identity(f"/proc/self/{name}") for name in ("uid_map", "gid_map")}
     entered, ready = os.pipe()
@@ -165,13 +166,13 @@ def map_everybody() -> None:
 
 
 def identity(path: str) -> str:
-    """The lines that map each number of this namespace to itself."""
+    """Returns the lines that map each number of this namespace to itself."""
     ranges = [line.split() for line in Path(path).read_text(encoding="ascii").splitlines()]
     return "".join(f"{first} {first} {count}\n" for first, _, count in ranges)
 
 
 def write(path: str, text: str) -> None:
-    """Writes a file of the kernel's in one call."""
+    """Writes a file of the kernel in one call."""
     fd = os.open(path, os.O_WRONLY | os.O_CLOEXEC)
     try:
         os.write(fd, text.encode())
@@ -180,7 +181,7 @@ def write(path: str, text: str) -> None:
 
 
 def mounts(memory: int) -> None:
-    """Cuts the mounts off from the machine's, and mounts our own /proc, /sys and working space."""
+    """Separates the mounts from the machine's; mounts a new /proc, /sys and working space."""
     step(
         "private mounts",
         lambda: syscalls.mount(None, "/", None, syscalls.MS_REC | syscalls.MS_PRIVATE),

@@ -1,6 +1,6 @@
 """Links, addresses, routes, sysctls and offloads of the sandbox's hosts, by netlink and ioctl.
 
-Init visits the namespace of a host for the moment of a call. pyroute2's sockets stay with the
+Init enters the namespace of a host for the duration of a call. pyroute2's sockets remain in the
 namespace in which they were opened.
 """
 
@@ -24,7 +24,7 @@ from sojourn.lab import syscalls
 from sojourn.lab.sandbox.messages import Message
 
 IFA_F_NODAD = 0x02
-"""An IPv6 address that may be used at once (`<linux/if_addr.h>`)."""
+"""Flag of an IPv6 address that is usable at once (`<linux/if_addr.h>`)."""
 
 OFFLOADS = {
     "rx": ("rx-checksum",),
@@ -38,8 +38,8 @@ OFFLOADS = {
     "gro-list": ("rx-gro-list",),
     "gro-udp-forwarding": ("rx-udp-gro-forwarding",),
 }
-"""ethtool's short words, and the features of the kernel that they stand for; `-` at the end: all
-that begin so."""
+"""Kernel features by ethtool's short words; a `-` at the end matches all features with this prefix.
+"""
 
 
 class Network:
@@ -50,7 +50,7 @@ class Network:
         self.sockets: dict[int, Any] = {}
 
     def load(self) -> None:
-        """Imports pyroute2, if it is there: done early, while nobody waits."""
+        """Imports pyroute2 if available, early, before a request waits for it."""
         try:
             iproute()
         except ImportError:
@@ -58,7 +58,7 @@ class Network:
 
     @contextmanager
     def inside(self, netns: int) -> Iterator[None]:
-        """Visits a namespace."""
+        """Enters a namespace for the duration of the context."""
         syscalls.setns(netns, syscalls.CLONE_NEWNET)
         try:
             yield
@@ -66,7 +66,7 @@ class Network:
             syscalls.setns(self.home, syscalls.CLONE_NEWNET)
 
     def call(self, netns: int, name: str, arguments: dict[str, Any]) -> Message:
-        """One call of those below, in a namespace."""
+        """Executes one of the calls below in a namespace."""
         method = getattr(self, f"call_{name}", None)
         if method is None:
             raise ValueError(f"no such call: {name!r}")
@@ -96,7 +96,7 @@ class Network:
         mtu: int | None = None,
         options: Message | None = None,
     ) -> None:
-        """A new link; of a veth pair the other end may lie in another namespace."""
+        """Adds a link; the other end of a veth pair may be in another namespace."""
         more: dict[str, Any] = dict(options or {})
         if peer is not None:
             more["peer"] = {"ifname": peer}
@@ -134,11 +134,11 @@ class Network:
         ip.link("set", index=index(name), **more)
 
     def call_link_delete(self, ip: Any, name: str) -> None:
-        """Takes a link away."""
+        """Removes a link."""
         ip.link("del", index=index(name))
 
     def call_links(self, ip: Any) -> Message:
-        """All links of the host."""
+        """Returns all links of the host."""
         found = []
         for link in ip.get_links():
             info = link.get_attr("IFLA_LINKINFO")
@@ -156,7 +156,7 @@ class Network:
         return {"links": found}
 
     def call_address_add(self, ip: Any, name: str, address: str, peer: str | None = None) -> None:
-        """An address with its prefix length; `peer` is the other end of a link without a subnet."""
+        """Adds an address with its prefix length; `peer` is the far end of a link."""
         interface = ipaddress.ip_interface(address)
         more: dict[str, Any] = {}
         if peer is not None:
@@ -173,7 +173,7 @@ class Network:
         )
 
     def call_addresses(self, ip: Any) -> Message:
-        """All addresses of the host."""
+        """Returns all addresses of the host."""
         return {
             "addresses": [
                 {
@@ -195,7 +195,7 @@ class Network:
         metrics: Message | None = None,
         replace: bool = False,
     ) -> None:
-        """A route; `metrics` are the options of `ip route`, such as `initcwnd` and `congctl`."""
+        """Adds a route; `metrics` are options of `ip route`, such as `initcwnd` and `congctl`."""
         more: dict[str, Any] = {}
         family = 2
         if destination == "default":
@@ -219,7 +219,7 @@ class Network:
         ip.route("replace" if replace else "add", family=family, **more)
 
     def call_routes(self, ip: Any) -> Message:
-        """The routes of the main table."""
+        """Returns the routes of the main table."""
         found = []
         for route in ip.get_routes(table=254):
             metrics = route.get_attr("RTA_METRICS")
@@ -239,17 +239,17 @@ class Network:
         return {"routes": found}
 
     def call_neighbour_add(self, ip: Any, name: str, address: str, mac: str) -> None:
-        """A permanent entry of the neighbour table, so that nothing has to be asked for."""
+        """Adds a permanent entry to the neighbour table, so that no request is necessary."""
         ip.neigh("replace", dst=address, lladdr=mac, ifindex=index(name), state=0x80)
 
     def call_tc(
         self, ip: Any, command: str, name: str, kind: str | None = None, **options: Any
     ) -> None:
-        """Traffic control, in pyroute2's words (`IPRoute.tc`)."""
+        """Executes a command of traffic control, in pyroute2's words (`IPRoute.tc`)."""
         ip.tc(command, kind=kind, index=index(name), **options)
 
     def call_qdiscs(self, ip: Any, name: str) -> Message:
-        """A link's queue disciplines with their counters."""
+        """Returns a link's queue disciplines with their counters."""
         found = []
         for qdisc in ip.get_qdiscs(index=index(name)):
             stats = qdisc.get_attr("TCA_STATS2")
@@ -271,7 +271,7 @@ class Network:
         return {"qdiscs": found}
 
     def call_offloads(self, ip: Any, name: str) -> Message:
-        """Which offloads of a link are on, by ethtool's short words."""
+        """Returns a link's offloads by ethtool's short words, and whether each is active."""
         del ip
         features = states(name)
         short = {
@@ -282,7 +282,7 @@ class Network:
         return {"offloads": short}
 
     def call_offloads_set(self, ip: Any, name: str, wanted: dict[str, bool]) -> Message:
-        """Switches offloads, by ethtool's short words or the kernel's names of features."""
+        """Sets offloads, by ethtool's short words or the kernel's feature names."""
         del ip
         ethtool = ioctl_ethtool()
         device = ethtool.IoctlEthtool(name)
@@ -297,7 +297,8 @@ class Network:
             features = device.get_features()
             for feature, on in asked.items():
                 features[feature] = on
-            # Said also when a change was granted in part only: the state afterwards tells.
+            # The error also occurs if a change was granted only in part; the state afterwards
+            # decides.
             with suppress(ethtool.NotSupportedError):
                 device.set_features(features)
         finally:
@@ -308,7 +309,7 @@ class Network:
 
 
 def states(name: str) -> dict[str, dict[str, bool]]:
-    """The offload features of a link."""
+    """Returns the offload features of a link."""
     device = ioctl_ethtool().IoctlEthtool(name)
     try:
         features = device.get_features()
@@ -326,7 +327,7 @@ def states(name: str) -> dict[str, dict[str, bool]]:
 
 
 def of_word(features: dict[str, dict[str, bool]], word: str) -> dict[str, dict[str, bool]]:
-    """The features that a word stands for."""
+    """Returns the features of a short word."""
     patterns = OFFLOADS.get(word, (word,))
     return {
         feature: state
@@ -339,7 +340,7 @@ def of_word(features: dict[str, dict[str, bool]], word: str) -> dict[str, dict[s
 
 
 def index(name: str) -> int:
-    """The number of a link of the namespace that is visited."""
+    """Returns the index of a link of the entered namespace."""
     try:
         return socket.if_nametoindex(name)
     except OSError as error:
@@ -347,10 +348,10 @@ def index(name: str) -> int:
 
 
 def iproute() -> Any:
-    """pyroute2's `IPRoute`.
+    """Returns pyroute2's `IPRoute`.
 
-    The package's own `__init__` imports all of its subsystems, most of a second's work. It runs
-    only when a name is asked for that no module of the package has, as other importers may do.
+    The `__init__` of the package imports all its subsystems, which takes most of a second. It runs
+    only when a name is requested that no module of the package has, as other importers may do.
     """
     if "pyroute2" not in sys.modules:
         spec = importlib.util.find_spec("pyroute2")
@@ -363,7 +364,7 @@ def iproute() -> Any:
 
 
 def _without_init(spec: ModuleSpec) -> types.ModuleType:
-    """A package whose `__init__` runs when it is first needed."""
+    """Returns a package whose `__init__` runs when it is first needed."""
     package = importlib.util.module_from_spec(spec)
 
     def missing(name: str) -> Any:
@@ -380,7 +381,7 @@ def _without_init(spec: ModuleSpec) -> types.ModuleType:
 
 
 def ioctl_ethtool() -> Any:
-    """pyroute2's ethtool by ioctl."""
+    """Returns pyroute2's ethtool by ioctl."""
     iproute()
     from pyroute2.ethtool import ioctl
 
@@ -391,9 +392,10 @@ _NAME = re.compile(r"net[./][\w./*-]+")
 
 
 def sysctl(name: str, value: str | None) -> str:
-    """A sysctl of the namespace that is visited, after writing `value` if there is one.
+    """Returns a sysctl of the entered namespace, after writing `value` if given.
 
-    As with sysctl(8), a name with slashes may have dots in its parts (`net/ipv4/conf/eth0.5/...`).
+    As with sysctl(8), a name with slashes may contain dots in its parts
+    (`net/ipv4/conf/eth0.5/...`).
     """
     parts = name.split("/" if "/" in name else ".")
     if not _NAME.fullmatch(name) or any(part in ("", ".", "..") for part in parts):

@@ -1,4 +1,4 @@
-"""Whether somebody listens on a port of a host, from /proc/net of its namespace."""
+"""Whether a port of a host is open, from /proc/net of its namespace."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ STATES = {"tcp": 0x0A, "udp": 0x07}
 
 
 class Looker:
-    """Looks at the sockets of one protocol, or `any`, in one namespace, again and again.
+    """Repeatedly reads the sockets of one protocol, or of `any`, in one namespace.
 
-    An open file of /proc/net stays with the namespace in which it was opened.
+    An open file of /proc/net remains in the namespace in which it was opened.
     """
 
     def __init__(self, netns: int, home: int, protocol: str) -> None:
         self.fds: list[tuple[int, int]] = []
-        """Files, each with the state of a socket that is open."""
+        """Files, each with the state of an open socket."""
         syscalls.setns(netns, syscalls.CLONE_NEWNET)
         try:
             for each in STATES if protocol == "any" else (protocol,):
                 for name in (each, f"{each}6"):
-                    with suppress(FileNotFoundError):  # no IPv6 here
+                    with suppress(FileNotFoundError):  # without IPv6
                         path = f"/proc/self/net/{name}"
                         fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
                         self.fds.append((fd, STATES[each]))
@@ -36,7 +36,7 @@ class Looker:
             os.close(fd)
 
     def open(self, port: int) -> bool:
-        """Whether `port` is listened on now."""
+        """Returns whether `port` is open now."""
         return any(port in self._ports(fd, state) for fd, state in self.fds)
 
     def _ports(self, fd: int, state: int) -> set[int]:

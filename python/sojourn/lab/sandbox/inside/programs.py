@@ -1,4 +1,4 @@
-"""Programs in the sandbox: started in a host, their output kept up to a limit, their end told."""
+"""Programs in the sandbox: start in a host, bounded output, and result."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from sojourn.lab import syscalls
 from sojourn.lab.sandbox.messages import Message
 
 WORK = "/dev/shm"  # noqa: S108 - the sandbox's own tmpfs is mounted there
-"""Where programs of the sandbox write: every Linux has the folder, and inside it is ours alone."""
+"""Folder for the programs' files: every Linux has it, and inside the sandbox it is private."""
 
 _CHUNK = 65536
 OPEN_FILES = resource.getrlimit(resource.RLIMIT_NOFILE)
-"""The limit that programs get; init's own is raised."""
+"""Limit of open files for programs; init's own limit is higher."""
 
 
 class Stream:
-    """What a program writes on one stream: kept in memory up to a limit, then only counted."""
+    """A program's output on one stream: kept in memory up to a limit, then only counted."""
 
     def __init__(self, name: str, limit: int) -> None:
         self.kept = os.memfd_create(name, os.MFD_CLOEXEC)
@@ -35,7 +35,7 @@ class Stream:
         """Bytes written."""
 
     def take(self) -> bool:
-        """Takes all there is now; `False` when no more will come."""
+        """Reads all available output; returns `False` at the end of the stream."""
         if self.pipe is None:
             return False
         while True:
@@ -52,7 +52,7 @@ class Stream:
                 self.size += len(chunk)
 
     def close(self) -> None:
-        """The writer is gone; what was kept is the other side's alone."""
+        """Closes the stream after its writer; the other side keeps the stored output."""
         if self.pipe is not None:
             os.close(self.pipe)
             os.close(self.kept)
@@ -60,7 +60,7 @@ class Stream:
 
 
 class Watch:
-    """Looks for a text in a stream, each byte once."""
+    """Searches a stream for a text; examines each byte once."""
 
     def __init__(self, stream: Stream, text: bytes) -> None:
         if not text:
@@ -70,7 +70,7 @@ class Watch:
         self.seen = 0
 
     def look(self) -> int | None:
-        """Where the text ends, if it has been written and the writer is there."""
+        """Returns the position of the text's end; `None` if missing or without a writer."""
         if self.stream.pipe is None:
             return None
         start = max(0, self.seen - len(self.text) + 1)
@@ -80,7 +80,7 @@ class Watch:
 
 
 class Program:
-    """A program that was started."""
+    """A started program."""
 
     def __init__(self, number: int, pid: int, directory: str, streams: list[Stream]) -> None:
         self.number = number
@@ -88,10 +88,10 @@ class Program:
         self.directory = directory
         self.streams = streams
         self.result: Message = {}
-        """How it ended, once it has."""
+        """Result of the program, once it has ended."""
 
     def ended(self, status: int, usage: resource.struct_rusage) -> None:
-        """Notes the end."""
+        """Records the end."""
         self.result = {
             "code": os.waitstatus_to_exitcode(status),
             "user": usage.ru_utime,
@@ -104,7 +104,7 @@ class Program:
 
 
 def start(number: int, request: Message, fds: list[int], netns: int) -> Program:
-    """Starts what `request` says in the network namespace `netns`.
+    """Starts the program of `request` in the network namespace `netns`.
 
     `fds` are the program's descriptors from 3 on; its standard input follows them if `stdin` is
     true.
@@ -175,7 +175,7 @@ class Child:
     def become(
         self, failing: int, stdin: int | None, outputs: list[int], passed: list[int]
     ) -> NoReturn:
-        """Turns into the program, or tells why not and ends."""
+        """Executes the program; on an error reports the step and ends."""
         try:
             for what, action in self.steps():
                 self.doing = what
@@ -183,7 +183,8 @@ class Child:
             self.doing = "descriptors"
             if stdin is None:
                 stdin = os.open(os.devnull, os.O_RDONLY)
-            # All out of the way first, so that no number is overwritten before it is copied.
+            # First all are moved to high numbers, so that no number is overwritten before it is
+            # copied.
             failing = lift(failing)
             sources = [lift(fd) for fd in (stdin, *outputs, *passed)]
             for target, source in enumerate(sources):
@@ -198,7 +199,7 @@ class Child:
             os._exit(127)
 
     def steps(self) -> list[tuple[str, Callable[[], object]]]:
-        """What is to be done, each with the words for when it fails."""
+        """Returns the steps before exec, each with its name for error messages."""
         request = self.request
         todo: list[tuple[str, Callable[[], object]]] = [
             ("session", os.setsid),
@@ -225,12 +226,12 @@ class Child:
 
 
 def lift(fd: int) -> int:
-    """A copy of `fd` above all numbers that are about to be assigned; closed by exec."""
+    """Returns a copy of `fd` above all assigned numbers; closed by exec."""
     return fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, 512)
 
 
 def default_signals() -> None:
-    """Undoes what init and Python changed."""
+    """Restores the signal settings that init and Python changed."""
     signal.set_wakeup_fd(-1)
     for number in (signal.SIGCHLD, signal.SIGINT, signal.SIGPIPE, signal.SIGXFSZ):
         signal.signal(number, signal.SIG_DFL)
