@@ -1,7 +1,8 @@
-"""What this machine can do with Sojourn, and what would add the rest.
+"""Features of Sojourn that work on this machine, and how to enable the others.
 
-Everything is found by trying it, or where a try would change something, by reading. Nothing on the
-machine is changed, and nothing that is started outlives the examination (`examination.examine`).
+Each feature is found by trying it or, where a trial would change something, by reading. Nothing on
+the machine is changed, and everything that is started ends with the examination
+(`examination.examine`).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The examination: all probes at once, each within its time."""
+"""The examination: all probes at the same time, each with a time limit."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from sojourn.doctor.programs import program
 from sojourn.lab.machine import packages
 
 SECONDS = 5.0
-"""What all probes together may take; one that is not done by then is given up."""
+"""Time limit of all probes together, in seconds; unfinished probes are given up."""
 MEASURING = 600.0
-"""What measuring the wire may take."""
+"""Time limit of the wire's measurement, in seconds."""
 
 Findings = Finding | list[Finding]
 Probe = Callable[[], Findings]
@@ -30,19 +30,19 @@ Probe = Callable[[], Findings]
 
 @dataclass(frozen=True)
 class Report:
-    """What was found."""
+    """Result of an examination."""
 
     machine: dict[str, Any]
     groups: tuple[Group, ...]
     seconds: float
-    """What the examination took."""
+    """Duration of the examination in seconds."""
 
     def group(self, name: str) -> Group:
-        """A group by its name."""
+        """Returns a group by its name."""
         return next(group for group in self.groups if group.name == name)
 
     def as_dict(self) -> dict[str, Any]:
-        """It as plain data."""
+        """Returns the fields as a dictionary."""
         return {
             "machine": self.machine,
             "groups": [group.as_dict() for group in self.groups],
@@ -51,7 +51,7 @@ class Report:
 
 
 def probes() -> dict[str, list[tuple[str, Probe]]]:
-    """By group: what is asked, each with its name for the case that it does not answer."""
+    """Returns the probes by group, each with its name for the case that it does not answer."""
 
     def package(name: str, module: str, extra: str, *, needed: bool = True) -> tuple[str, Probe]:
         return name, partial(library, name, module, extra, needed=needed)
@@ -97,8 +97,8 @@ def probes() -> dict[str, list[tuple[str, Probe]]]:
 def examine(*, measure: Callable[[str], object] | None = None, seconds: float = SECONDS) -> Report:
     """Examines this machine.
 
-    With `measure` real runs are made for a minute, to tell the wire's rate; it hears of each.
-    `seconds` is what all probes together may take.
+    With `measure`, real runs of one minute measure the wire's rate; `measure` receives the name of
+    each. `seconds` is the time limit of all probes together.
     """
     begin = time.monotonic()
     asked = [(group, name, probe) for group, all_ in probes().items() for name, probe in all_]
@@ -123,17 +123,17 @@ def _rate(measure: Callable[[str], object] | None, others: list[Finding]) -> Fin
 
 
 def within(seconds: float, asked: Sequence[tuple[str, Probe]]) -> list[list[Finding]]:
-    """Asks all probes at once, and waits so long at most; who has not answered is told as such.
+    """Executes all probes at the same time within `seconds`; reports those that do not answer.
 
-    The threads are daemons: one that hangs does not keep the process from ending, and whatever it
-    has started ends with that.
+    The threads are daemons: a hanging thread does not keep the process from ending, and everything
+    that it has started ends with the process.
     """
     answers: list[list[Finding] | None] = [None] * len(asked)
 
     def ask(number: int, name: str, probe: Probe) -> None:
         try:
             found = probe()
-        except Exception as error:  # noqa: BLE001 - one probe that fails does not hide the others
+        except Exception as error:  # noqa: BLE001 - a failing probe must not hide the others
             text = f"the examination failed: {type(error).__name__}: {error}"
             found = Finding(name, "unknown", text)
         answers[number] = found if isinstance(found, list) else [found]
@@ -155,7 +155,7 @@ def within(seconds: float, asked: Sequence[tuple[str, Probe]]) -> list[list[Find
 
 
 def machine() -> dict[str, Any]:
-    """What kind of machine this is, and who asks."""
+    """Returns a description of this machine and its user."""
     return {
         "distribution": packages.release().get("PRETTY_NAME", platform.system()),
         "kernel": f"{platform.system()} {platform.release()}",
@@ -168,7 +168,7 @@ def machine() -> dict[str, Any]:
 
 
 def _memory() -> int | None:
-    """Bytes of memory that are available."""
+    """Returns the available memory in bytes."""
     try:
         with Path("/proc/meminfo").open(encoding="ascii") as file:
             for line in file:

@@ -1,4 +1,4 @@
-"""What is said of a machine: findings, in groups of what a person wants to do."""
+"""Findings about a machine, in groups by the user's purpose."""
 
 from __future__ import annotations
 
@@ -19,28 +19,28 @@ GROUPS = {
     "cluster": "studies on a cluster: --on",
     "tune": "tune search",
 }
-"""What a person may want to do, and the commands for it."""
+"""Purposes of a user, and the commands for them."""
 
 
 @dataclass(frozen=True)
 class Finding:
-    """One thing that is there or not."""
+    """A feature that is available or missing."""
 
     name: str
     state: State
     found: str
-    """What was found: a version, or what is missing."""
+    """Result: a version, or the missing part."""
     remedy: str = ""
-    """The command that adds it, or what else would."""
+    """Command or advice that adds it."""
     needed: bool = True
-    """Whether without it nothing of its group works."""
+    """Whether its group does not work at all without it."""
     why: str = ""
-    """Why it matters, where that does not go without saying."""
+    """Reason why it matters, if it is not obvious."""
 
 
 @dataclass(frozen=True)
 class Group:
-    """What a person wants to do."""
+    """A purpose of a user, with its findings."""
 
     name: str
     what: str
@@ -48,14 +48,14 @@ class Group:
 
     @property
     def verdict(self) -> Verdict:
-        """`no` if something is missing that all of it needs, `partly` if anything else is."""
+        """`no` if a necessary feature is missing, `partly` if another one is, otherwise `yes`."""
         if any(f.needed and f.state == "no" for f in self.findings):
             return "no"
         lacking = any(f.state == "no" or (f.needed and f.state != "yes") for f in self.findings)
         return "partly" if lacking else "yes"
 
     def as_dict(self) -> dict[str, Any]:
-        """It as plain data."""
+        """Returns the fields as a dictionary."""
         return {
             "name": self.name,
             "what": self.what,

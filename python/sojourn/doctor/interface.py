@@ -1,4 +1,4 @@
-"""An interface as the kernel, its driver and `tc` state it. It is read only; root is not needed."""
+"""An interface as reported by the kernel, its driver and `tc`. Read-only, without root."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from sojourn.lab.machine import needs
 from sojourn.lab.sandbox.inside import network
 
 SECONDS = 4.0
-"""What one program may take."""
+"""Time limit of one program, in seconds."""
 UNKNOWN_SPEED = 0xFFFF_FFFF
 """`SPEED_UNKNOWN` of `<linux/ethtool.h>`."""
 SYSCTLS = (
@@ -29,7 +29,7 @@ SYSCTLS = (
     "tcp_available_congestion_control",
 )
 OFFLOADS = ("tso", "gso", "gro", "lro")
-"""Those that merge packets, in ethtool's short words."""
+"""Offloads that merge packets, in ethtool's short words."""
 _CLASS = re.compile(
     r"^class htb (\S+) (?:root|parent (\S+)).*? rate (\S+) ceil (\S+)", re.MULTILINE
 )
@@ -37,50 +37,50 @@ _CLASS = re.compile(
 Options = dict[str, Any]
 T = TypeVar("T")
 LOOPBACK = {"loopback": "loopback"}
-"""Kinds of devices that `ip` states by the type of link alone."""
+"""Kinds of devices that `ip` states only by the type of the link."""
 
 
 @dataclass(frozen=True)
 class Facts:
-    """What is known of an interface. What could not be read is `None`, and `unread` says why."""
+    """Properties of an interface. Unreadable ones are `None`, with the reason in `unread`."""
 
     name: str
     kind: str = ""
-    """Of a virtual device: `veth`, `bridge`, `loopback`, ...; empty for others."""
+    """Kind of a virtual device: `veth`, `bridge`, `loopback`, ...; empty for others."""
     speed: int | None = None
-    """In bit/s."""
+    """Speed in bit/s."""
     queues: int = 1
-    """Transmit queues."""
+    """Number of transmit queues."""
     offloads: Mapping[str, Mapping[str, Mapping[str, bool]]] | None = None
-    """By ethtool's short word, the features that it stands for: `active`, `changeable`."""
+    """Features by ethtool's short word, each `active` or not and `changeable` or not."""
     ring: int | None = None
     """Packets of the transmit ring."""
     limits: tuple[int, ...] | None = None
-    """BQL's present limit of each transmit queue, in bytes; 0 while a driver does not use it."""
+    """Current BQL limit of each transmit queue, in bytes; 0 while a driver does not use it."""
     qdiscs: tuple[Options, ...] | None = None
-    """As `tc -j -s -d qdisc show` states them."""
+    """Queue disciplines in the format of `tc -j -s -d qdisc show`."""
     classes: Mapping[str, tuple[str, int, int]] = field(default_factory=dict)
     """Classes of `htb`: parent, rate and ceiling in bit/s."""
     sysctls: Mapping[str, str] = field(default_factory=dict)
-    """Those of `SYSCTLS` that there are, without `net.ipv4.`."""
+    """Existing settings of `SYSCTLS`, without the prefix `net.ipv4.`."""
     routes: tuple[Options, ...] | None = None
-    """As `ip -j -d route show` states them."""
+    """Routes in the format of `ip -j -d route show`."""
     unread: Mapping[str, tuple[str, str]] = field(default_factory=dict)
-    """By field: why it could not be read, and what would help."""
+    """Unreadable fields, with the reason and a remedy."""
 
     @property
     def egress(self) -> list[Options]:
-        """The disciplines of packets that leave."""
+        """Queue disciplines of outgoing packets."""
         return [q for q in self.qdiscs or () if q["kind"] not in ("ingress", "clsact")]
 
     @property
     def roots(self) -> list[Options]:
-        """Those at the device itself."""
+        """Queue disciplines at the device itself."""
         return [q for q in self.egress if q.get("root")]
 
     @property
     def leaves(self) -> list[Options]:
-        """Those in which no other is; of several of a kind, as below `mq`, the busiest one."""
+        """Disciplines without children; of several of one kind, as below `mq`, the busiest one."""
         majors = {q["parent"].partition(":")[0] for q in self.egress if "parent" in q}
         busiest: dict[str, Options] = {}
         for leaf in self.egress:
@@ -93,7 +93,7 @@ class Facts:
 
     @property
     def shaper(self) -> tuple[str, int] | None:
-        """The root's shaper and its rate in bit/s, if it has one."""
+        """Shaper at the root and its rate in bit/s, if any."""
         tops = [ceil for parent, _, ceil in self.classes.values() if not parent]
         for root in self.roots:
             options = root.get("options", {})
@@ -109,12 +109,12 @@ class Facts:
 
 
 def names() -> list[str]:
-    """The interfaces of this network namespace."""
+    """Returns the names of the interfaces in this network namespace."""
     return [name for _, name in socket.if_nameindex()]
 
 
 def read(name: str, root: Path = Path("/")) -> Facts:
-    """Reads all of it."""
+    """Reads all properties of an interface."""
     unread: dict[str, tuple[str, str]] = {}
 
     def ask(what: str, how: Callable[[], T]) -> T | None:
@@ -152,7 +152,7 @@ def read(name: str, root: Path = Path("/")) -> Facts:
 
 
 def htb_classes(text: str) -> dict[str, tuple[str, int, int]]:
-    """Classes of `htb` from `tc class show`: older releases print text also when asked for JSON."""
+    """Parses classes of `htb` from `tc class show`: older releases print text instead of JSON."""
     found = {}
     for line in _CLASS.finditer(text):
         handle, parent, *rates = line.groups()
@@ -163,7 +163,7 @@ def htb_classes(text: str) -> dict[str, tuple[str, int, int]]:
 
 def _run(program: str, *arguments: str) -> str:
     path = needs.find_program(program)
-    done = subprocess.run(  # noqa: S603 - our own words, and the name of an interface that there is
+    done = subprocess.run(  # noqa: S603 - fixed words, and the name of an existing interface
         [path, *arguments], capture_output=True, text=True, timeout=SECONDS, check=False
     )
     if done.returncode:

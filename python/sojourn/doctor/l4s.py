@@ -1,8 +1,8 @@
-"""`sojourn doctor l4s`: what spoils L4S experiments on an interface.
+"""`sojourn doctor l4s`: causes that spoil L4S experiments on an interface.
 
-The causes are those of public threads: offloads (L4STeam/linux#21), a slow link at which the queue
-forms in the driver (#25), and an AQM in which no queue forms (#29, #32). `findings` is a function
-of what was read.
+The causes are known from public threads: offloads (L4STeam/linux#21), a slow link at which the
+queue forms in the driver (#25), and an AQM in which no queue forms (#29, #32). `findings` depends
+only on the properties that were read.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def examine(name: str) -> Report:
 
 
 def findings(facts: Facts) -> list[Finding]:
-    """Everything that matters for L4S."""
+    """Returns all findings that matter for L4S."""
     rules: tuple[Callable[[Facts], Iterator[Finding]], ...] = (
         *(_offloads, *l4s_queue.RULES),
         *(_ecn, _option, _fallback, _control, _routes),

@@ -1,4 +1,4 @@
-"""Where the queue of an interface forms, and how it marks: the part of `doctor l4s` on queues."""
+"""The part of `doctor l4s` on queues: where the queue of an interface forms, and how it marks."""
 
 from __future__ import annotations
 
@@ -11,16 +11,18 @@ from sojourn.doctor.interface import Facts, Options
 FRAME = 1514
 """Bytes of a full frame."""
 ENOUGH = 1000
-"""Packets after which a queue that never formed tells something."""
+"""Packets after which the absence of a queue is meaningful."""
 LONG = 0.001
-"""Seconds in a transmit ring that count beside the 1 ms at which L4S marks (RFC 9332)."""
+"""Time in a transmit ring, in seconds, that matters in addition to the 1 ms at which L4S marks (RFC
+9332).
+"""
 MARGIN = 95
-"""A shaper's rate in percent of the line's, so that the queue forms at the shaper."""
+"""Rate of a shaper in percent of the line rate, so that the queue forms at the shaper."""
 FIFOS = ("pfifo_fast", "pfifo", "bfifo", "noqueue", "pfifo_head_drop")
 THRESHOLDS = ("fq_codel", "fq", "codel")
-"""Disciplines that have `ce_threshold`."""
+"""Disciplines with `ce_threshold`."""
 SHAPERS = ("htb", "hfsc", "netem")
-"""Disciplines that hold others, and judge no packet themselves."""
+"""Disciplines that contain others and do not drop or mark packets themselves."""
 VIRTUAL = (
     "loopback",
     "veth",
@@ -69,7 +71,7 @@ WHY = {
 
 
 def unread(facts: Facts, what: str, name: str, why: str) -> Finding:
-    """A finding of something that could not be read."""
+    """Returns a finding about something that could not be read."""
     found, remedy = facts.unread.get(what, ("not stated", ""))
     text = f"could not be read: {found}"
     return Finding(name, "unknown", text, remedy, needed=False, why=why)
@@ -126,7 +128,7 @@ def _counts(facts: Facts) -> Iterator[Finding]:
 
 
 def _marks(leaf: Options) -> int:
-    """Packets that a discipline has marked; names of the count differ."""
+    """Returns the packets that a discipline has marked; the names of the counter differ."""
     words = ("ecn_mark", "ecn-mark", "step-mark", "ce_mark")
     tins = [tin.get("ecn_mark", 0) for tin in leaf.get("tins", ())]
     counts = [int(leaf.get(word, 0)) for word in words]
@@ -147,7 +149,7 @@ def _discipline(facts: Facts) -> Iterator[Finding]:
 
 
 def _judged(leaf: Options) -> tuple[State, str, str]:
-    """How a discipline marks, and words for one that marks better."""
+    """Returns how a discipline marks, and `tc` words for one that marks better."""
     kind, options = leaf["kind"], leaf.get("options", {})
     if kind == "dualpi2":
         if options.get("coupling") == 0:
@@ -232,7 +234,7 @@ def _below(speed: int) -> int:
 
 
 def _shape(facts: Facts, rate: int | None) -> str:
-    """Commands for a shaper with dualpi2 in it; without a rate for the user to put one in."""
+    """Returns commands for a shaper with dualpi2; without a known rate, with a placeholder."""
     at = "RATE" if rate is None else _rate(rate)
     device = f"dev {facts.name}"
     commands = (
@@ -250,7 +252,7 @@ def _slower(facts: Facts, kind: str, rate: int) -> str:
         major = top.partition(":")[0]
         return f"sudo tc class replace {device} parent {major}: classid {top} htb rate {at}"
     if kind == "tbf":
-        burst = max(2 * FRAME, rate // 8000)  # a millisecond, as a kernel's timer may need it
+        burst = max(2 * FRAME, rate // 8000)  # one millisecond, which a kernel's timer may need
         return f"sudo tc qdisc replace {device} root tbf rate {at} burst {burst}b latency 50ms"
     if kind == "cake":
         return f"sudo tc qdisc change {device} root cake bandwidth {at}"

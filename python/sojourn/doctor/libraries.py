@@ -1,4 +1,4 @@
-"""Python packages that come with the extras."""
+"""Python packages of the extras."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ OURS = "sojourn"
 
 
 def library(name: str, module: str, extra: str, *, needed: bool = True) -> Finding:
-    """Whether a package is there, in a version that will do; it is not imported."""
+    """Checks for a package in a supported version, without importing it."""
     remedy = f"pip install '{OURS}[{extra}]'"
     try:
         found = find_spec(module) is not None
@@ -30,7 +30,7 @@ def library(name: str, module: str, extra: str, *, needed: bool = True) -> Findi
 
 
 def asked(name: str, extra: str) -> str | None:
-    """The versions that an extra asks for, such as `>=5,<6`; none if that is not known."""
+    """Returns the versions that an extra requires, such as `>=5,<6`; `None` if unknown."""
     try:
         texts = metadata.requires(OURS) or []
     except metadata.PackageNotFoundError:

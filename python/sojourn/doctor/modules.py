@@ -1,4 +1,4 @@
-"""Modules of the kernel: which are there, so that nothing has to be tried that would load one."""
+"""Modules of the kernel: finds the existing ones, so that no trial loads one."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ Where = Literal["here", "on disk", "nowhere", "unknown"]
 
 
 def where(name: str, root: Path = Path("/")) -> Where:
-    """Where a module is.
+    """Returns the place of a module.
 
-    `here`: loaded or built in, or this kernel loads none, so that trying it changes nothing. `on
-    disk`: the kernel loads it when it is first used. `nowhere`: neither. `unknown`: the kernel has
-    modules, but their folder cannot be read, as in a container.
+    `here`: it is loaded or built in, or this kernel loads no modules, so that a trial changes
+    nothing. `on disk`: the kernel loads it when it is first used. `nowhere`: neither. `unknown`:
+    the kernel has modules, but their folder cannot be read, as in a container.
     """
     loaded = root / "proc/modules"
     if not loaded.exists():
@@ -29,7 +29,7 @@ def where(name: str, root: Path = Path("/")) -> Where:
 
 
 def modular(root: Path = Path("/")) -> bool:
-    """Whether this kernel can load modules at all."""
+    """Returns whether this kernel can load modules at all."""
     return (root / "proc/modules").exists()
 
 
@@ -44,6 +44,6 @@ def _names(path: Path) -> Iterator[str]:
 
 
 def _files(path: Path) -> Iterator[str]:
-    """Names of modules from paths such as `kernel/net/sched/sch_htb.ko.xz: ...`."""
+    """Yields names of modules from paths such as `kernel/net/sched/sch_htb.ko.xz: ...`."""
     for word in _names(path):
         yield word.rstrip(":").rpartition("/")[2].partition(".")[0]

@@ -1,4 +1,4 @@
-"""Namespaces, devices, disciplines and congestion controls: what real runs stand on."""
+"""Requirements of real runs: namespaces, devices, disciplines and congestion controls."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ from sojourn.lab.wire.start import run_first
 
 IDLE = "end what else runs here, then `sojourn wire selftest`"
 CONTROLS = ("reno", "cubic", "bbr", "dctcp")
-"""Those that scenarios name and a kernel as it is released may have."""
+"""Congestion controls that scenarios name and that a released kernel may have."""
 EXAMPLES = {
     "red": "red limit 400kb min 30kb max 90kb avpkt 1000 probability 0.02 bandwidth 10mbit",
     "choke": "choke limit 400p min 30p max 90p probability 0.02 bandwidth 10mbit",
     "tbf": "tbf rate 10mbit burst 32kb limit 100kb",
     "ets": "ets bands 3",
 }
-"""Words for disciplines that have no defaults."""
+"""Examples in `tc`'s words of disciplines without defaults."""
 
 
 def laboratory() -> list[Finding]:
-    """What a sandbox can be had here, and what it can; it is made, and gone afterwards."""
+    """Examines the sandbox of this machine and its abilities; creates one and removes it."""
     if platform.system() != "Linux":
         return [Finding("namespaces", "no", f"{platform.system()} has none", "use Linux")]
     try:
@@ -50,7 +50,7 @@ def laboratory() -> list[Finding]:
 
 
 def _sandbox() -> Sandbox:
-    """One that is started, with a TUN device if that can be."""
+    """Returns a started sandbox, with a TUN device if possible."""
     try:
         sandbox = Sandbox(needs=("tun",), put_back=False)
         sandbox.start()
@@ -88,7 +88,7 @@ def _buffers(sandbox: Sandbox) -> Finding:
 
 
 def _disciplines(sandbox: Sandbox) -> list[Finding]:
-    """Which of the kernel's disciplines there are; none is tried that would load a module."""
+    """Finds the kernel's disciplines; tries none that would load a module."""
     name = "kernel's disciplines"
     try:
         needs.require_programs(["tc"])
@@ -96,7 +96,7 @@ def _disciplines(sandbox: Sandbox) -> list[Finding]:
         return [Finding(name, "no", f"cannot be told: {error.message}", error.advice, needed=False)]
     wanted = {"htb": "htb", "netem": "netem delay 1ms", **_kinds()}
     places = {kind: modules.where(f"sch_{kind}") for kind in wanted}
-    # First-in-first-out queues are no modules.
+    # First-in-first-out queues are not modules.
     tried = {
         kind: words
         for kind, words in wanted.items()
@@ -110,7 +110,7 @@ def _disciplines(sandbox: Sandbox) -> list[Finding]:
     if untold := [k for k in wanted if k not in tried and k not in there]:
         text = f"not tried, since that may load a module: {' '.join(untold)}"
         found.append(Finding(name, "unknown", text, needed=False))
-    # `tc` itself speaks of the discipline by name, the kernel only of its kind.
+    # `tc` itself names the discipline in its error, the kernel only its kind.
     strange = [k for k, said in refused.items() if f'nknown qdisc "{k}"' in said]
     if strange:
         text = f"this `tc` does not know: {' '.join(strange)}"
@@ -122,7 +122,7 @@ def _disciplines(sandbox: Sandbox) -> list[Finding]:
 
 
 def _kinds() -> dict[str, str]:
-    """Disciplines in `tc`'s words, by the kernel's kind, of all of ours that it has too."""
+    """Returns `tc` words by the kernel's kind, for all disciplines in both kernel and Sojourn."""
     kinds: dict[str, str] = {}
     for known in json.loads(_core.describe())["queue"]:
         text = EXAMPLES.get(known["name"], known["name"])
@@ -133,7 +133,7 @@ def _kinds() -> dict[str, str]:
 
 
 def _kernel_advice() -> str:
-    """What adds disciplines that this kernel has not even as modules on the disk."""
+    """Returns advice for disciplines that this kernel does not have even as modules on disk."""
     release, distribution = platform.release(), packages.release().get("ID", "")
     if not modules.modular():
         add = "another kernel (this one loads no modules)"
@@ -151,7 +151,7 @@ def _kernel_advice() -> str:
 def controls(
     path: Path = Path("/proc/sys/net/ipv4/tcp_available_congestion_control"),
 ) -> list[Finding]:
-    """The kernel's congestion controls."""
+    """Finds the kernel's congestion controls."""
     name = "congestion controls"
     try:
         there = path.read_text(encoding="ascii").split()
@@ -168,7 +168,7 @@ def controls(
 
 
 def left() -> list[Finding]:
-    """Settings of the machine that killed laboratories have left changed."""
+    """Finds settings of the machine that killed laboratories have left changed."""
     try:
         names = Journal().left()
     except NoJournal:
@@ -180,11 +180,11 @@ def left() -> list[Finding]:
 
 
 SECONDS = 2.0
-"""Length of each real run that tells the rate."""
+"""Length of each real run of the rate's measurement, in seconds."""
 
 
 def rate(tell: Callable[[str], object]) -> Finding:
-    """Up to which rate real runs are to be believed here; takes a minute of real runs."""
+    """Measures up to which rate real runs are valid here; takes a minute."""
     try:
         report = selftest(SECONDS, tell=tell)
     except LabError as error:

@@ -18,7 +18,7 @@ SIMULATED = "2s"
 
 
 def simulator() -> list[Finding]:
-    """The engine, and a run of it."""
+    """Checks the engine with a run."""
     found = [Finding("engine", "yes", f"{_core.version()}, made from {_core.fingerprint()[:12]}")]
     scenario = template("home").scenario().replace(duration=SIMULATED, warmup="0s")
     begin = time.perf_counter()
@@ -30,7 +30,7 @@ def simulator() -> list[Finding]:
 
 
 def browsers() -> list[Finding]:
-    """The engine for browsers."""
+    """Checks the engine for browsers."""
     try:
         found = Finding("engine for browsers", "yes", f"{len(wasm.module()) >> 10} KiB")
     except wasm.ModuleMissing:
@@ -39,10 +39,10 @@ def browsers() -> list[Finding]:
 
 
 def switch() -> list[Finding]:
-    """Open vSwitch, and its datapaths."""
+    """Checks Open vSwitch and its datapaths."""
     name = "Open vSwitch"
     try:
-        openvswitch.require("user")  # asking for the kernel's may load its module
+        openvswitch.require("user")  # a check of the kernel's datapath may load its module
     except Unavailable as error:
         lacking = list(openvswitch.PROGRAMS)
         return [Finding(name, "no", error.message, programs.install(lacking), needed=False)]
@@ -51,7 +51,7 @@ def switch() -> list[Finding]:
 
 
 def datapaths(root: Path = Path("/")) -> str:
-    """Those that Open vSwitch has here; that of user space needs no module."""
+    """Describes the available datapaths; the one in user space needs no module."""
     match modules.where("openvswitch", root):
         case "here" if modules.modular(root):
             return "user space; the kernel's is loaded"
@@ -64,7 +64,7 @@ def datapaths(root: Path = Path("/")) -> str:
 
 
 def cassandra() -> list[Finding]:
-    """Java, and Cassandra's jars."""
+    """Checks Java and Cassandra's jars."""
     found = []
     try:
         path, major = java.found_java()

@@ -14,11 +14,11 @@ OTHERS = {
     "tc": Kind(("-V",), r"iproute2-v?(\d[\w.]*)"),
     "tshark": Kind(("--version",), r"TShark[^\d]*(\d[\w.]*)"),
 }
-"""How those are asked for their version that no scenario asks for by itself."""
+"""Options for the versions of programs that no scenario requires by itself."""
 
 
 def program(name: str, use: str, *, needed: bool = False) -> Finding:
-    """Whether a program is there, in a version that will do; `use` is what it is for."""
+    """Checks for a program in a supported version; `use` is its purpose."""
     kind = installed.PROGRAMS.get(name) or OTHERS[name]
     try:
         path = needs.find_program(name)
@@ -33,5 +33,5 @@ def program(name: str, use: str, *, needed: bool = False) -> Finding:
 
 
 def install(names: list[str]) -> str:
-    """The command that adds programs on this distribution."""
+    """Returns the command that installs programs on this distribution."""
     return packages.install(names, packages.family() or packages.DEBIAN)

@@ -1,4 +1,4 @@
-"""What `sojourn rcvbuf` may do here: see the sockets of other programs, and change them."""
+"""Permissions of `sojourn rcvbuf`: to see sockets of other programs, and to change them."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ from sojourn.doctor.finding import Finding
 from sojourn.lab import syscalls
 
 PIDFD_GETFD = 438
-"""Number of the system call, on all architectures alike."""
+"""Number of the system call, equal on all architectures."""
 CAP_SYS_PTRACE = 19
 CAPABILITIES = "sudo, or the capabilities of `sojourn rcvbuf unit`"
 
 
 def sockets(root: Path = Path("/")) -> list[Finding]:
-    """What may be done to receive buffers of running programs."""
+    """Checks the permitted operations on receive buffers of running programs."""
     if platform.system() != "Linux":
         return [Finding("copying a descriptor", "no", "needs Linux", "use Linux")]
     return [_copying(), _others(root), _sizes(root)]
 
 
 def _copying() -> Finding:
-    """Copies a descriptor of our own, by the way that leads to others' too."""
+    """Copies one of this process's descriptors, in the way that also works for other processes."""
     name = "copying a descriptor"
     libc = ctypes.CDLL(None, use_errno=True)
     try:
@@ -75,7 +75,7 @@ def _sizes(root: Path) -> Finding:
 
 
 def systemd(root: Path = Path("/")) -> Finding:
-    """Whether units can be followed, and ours can be one."""
+    """Checks whether units can be followed, and whether `sojourn rcvbuf` can run as a unit."""
     if (root / "run/systemd/system").is_dir():
         return Finding("systemd", "yes", "runs here: --systemd UNIT", needed=False)
     return Finding(

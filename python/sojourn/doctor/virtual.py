@@ -1,4 +1,4 @@
-"""Kernels that run in virtual time, and what builds them."""
+"""Kernels that run in virtual time, and the tools to build them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from sojourn.linux import kernels as there
 
 
 def kernels() -> list[Finding]:
-    """Kernels that were built or installed, and the first process of their guests."""
+    """Finds built or installed kernels, and the first process of their guests."""
     found = []
     for folder in there.folders():
         name = f"kernel {folder.name}"
@@ -34,7 +34,7 @@ def kernels() -> list[Finding]:
 
 
 def build() -> Finding:
-    """Whether a kernel can be built here."""
+    """Checks whether a kernel can be built here."""
     missing = needs.lacking()
     if not missing:
         return Finding("build tools", "yes", "kernels can be built here", needed=False)

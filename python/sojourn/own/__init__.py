@@ -1,4 +1,4 @@
-"""Policies of one's own: declared in a Python file, and used by their place, `mine.py:Mine`."""
+"""The user's own policies: declared in a Python file and used by their place, `mine.py:Mine`."""
 
 from __future__ import annotations
 

@@ -1,8 +1,9 @@
-"""A policy tried with random schedules: its contract, and the shortest schedule that breaks it.
+"""Tests a policy's contract with random schedules, and finds the shortest failing schedule.
 
-A schedule is a list of steps, each a tuple of plain values whose first is what is done. A trial
-of a family executes it against fresh instances, and says how each step ended or raises `Broken`.
-Every family's policies decide alike when a schedule is repeated, and when it goes on with a copy.
+A schedule is a list of steps, each a tuple of plain values that begins with the action. The trial
+of a family executes a schedule on new instances, and notes the outcome of each step or raises
+`Broken`. In every family, a policy must make the same decisions when a schedule is repeated, and
+when it continues with a copy of the policy.
 """
 
 from __future__ import annotations
@@ -21,23 +22,23 @@ Schedule = list[Step]
 Note = Callable[[str], None]
 
 START = 1_000_000_000
-"""Nanoseconds on the clock when a schedule begins."""
+"""Time on the clock at the begin of a schedule, in nanoseconds."""
 
 
 class Broken(Exception):
-    """The contract was broken, or the policy's code failed."""
+    """The policy broke its contract, or its code failed."""
 
     def __init__(self, rule: str, message: str) -> None:
         super().__init__(message)
         self.rule = rule
-        """Which rule: a shrunk schedule must break the same."""
+        """The broken rule; a shortened schedule must break the same rule."""
 
 
 class Bench(Protocol):
-    """A policy by itself, to be driven step by step; its calls raise `PolicyError`."""
+    """A policy outside a run, driven step by step; its calls raise `PolicyError`."""
 
     def copy(self) -> Self:
-        """Return a bench in the same state, independent of this one."""
+        """Returns a bench in the same state, independent of this one."""
 
 
 T = TypeVar("T")
@@ -45,9 +46,9 @@ B = TypeVar("B", bound=Bench)
 
 
 class Play(ABC, Generic[B]):
-    """A policy in the middle of a schedule.
+    """The execution of a schedule on a policy.
 
-    A copy of it has copies of all attributes that can be copied.
+    A copy contains copies of all attributes that can be copied.
     """
 
     def __init__(self, make: Callable[[], B], note: Note) -> None:
@@ -55,17 +56,17 @@ class Play(ABC, Generic[B]):
         self.note = note
         self.now = START
         self.history: list[Any] = []
-        """What was decided so far."""
+        """Decisions so far."""
 
     @abstractmethod
     def step(self, step: Step) -> None:
-        """Execute one step of a schedule; raises `Broken`."""
+        """Executes one step of a schedule; raises `Broken`."""
 
     def end(self) -> None:
-        """Do what ends every schedule; raises `Broken`."""
+        """Executes the end of every schedule; raises `Broken`."""
 
     def copied(self) -> Self:
-        """Return the same with a copy of the policy."""
+        """Returns a copy of this execution with a copy of the policy."""
         other = object.__new__(type(self))
         other.__dict__.update(
             (name, guarded(value.copy) if hasattr(value, "copy") else value)
@@ -75,7 +76,7 @@ class Play(ABC, Generic[B]):
         return other
 
     def call(self, what: str, call: Callable[[], T], told: Callable[[T], str]) -> T:
-        """Make a call of the bench, note it with its outcome, and keep it in the history."""
+        """Calls the bench, notes the call with its outcome, and appends it to the history."""
         head = f"{(self.now - START) / 1e6:.3f} ms: {what}"
         try:
             result = call()
@@ -88,7 +89,7 @@ class Play(ABC, Generic[B]):
 
 
 def guarded(make: Callable[[], T]) -> T:
-    """Return what `make` makes; a fault of the policy breaks the contract."""
+    """Returns the result of `make`; an error of the policy breaks the contract."""
     try:
         return make()
     except _core.PolicyError as error:
@@ -100,20 +101,20 @@ def _silent(_: str) -> None:
 
 
 class Trial(Protocol):
-    """How a family's policies are tried."""
+    """The test of a family's policies."""
 
     def schedule(self, draws: random.Random) -> Schedule:
-        """Return a random schedule."""
+        """Returns a random schedule."""
 
     def simpler(self, step: Step) -> list[Step]:
-        """Return simpler steps to try in place of one."""
+        """Returns simpler steps to try in place of one."""
 
     def play(self, note: Note) -> Play[Any]:
-        """Return a fresh policy, whose steps are noted; raises `Broken`."""
+        """Returns the execution on a new policy, with notes of its steps; raises `Broken`."""
 
 
 def _execute(trial: Trial, schedule: Sequence[Step], note: Note) -> None:
-    """Execute a schedule twice, once from a copy made on the way; raises `Broken`."""
+    """Executes a schedule twice, once from a copy made halfway; raises `Broken`."""
     whole = trial.play(note)
     half, middle = None, len(schedule) // 2
     for number, step in enumerate(schedule):
@@ -143,14 +144,14 @@ class Failure:
     rule: str
     message: str
     steps: list[str]
-    """What was done and how it ended, a line each; the last one failed."""
+    """Steps with their outcomes, one per line; the last one failed."""
     found_with: int
-    """Steps of the schedule that was found first."""
+    """Number of steps in the first failing schedule."""
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What the trials of a policy found."""
+    """Result of a policy's tests."""
 
     schedules: int
     steps: int
@@ -161,7 +162,7 @@ class Outcome:
 def check(
     trial: Trial, schedules: int, seed: int, stop: Callable[[], bool] | None = None
 ) -> Outcome:
-    """Try a policy with random schedules until one breaks its contract, and shrink that one."""
+    """Tests a policy with random schedules until one breaks its contract; shortens that one."""
     begin, steps = time.perf_counter(), 0
     for number in range(schedules):
         if stop is not None and stop():
@@ -191,11 +192,11 @@ AGAIN = (
 COPY = "a copy of the policy (copy.deepcopy) decided otherwise than the original"
 
 SHRINKING = 10.0
-"""Seconds after which the shortest schedule so far is good enough."""
+"""Time limit for shortening a schedule, in seconds."""
 
 
 def _shrunk(trial: Trial, schedule: Schedule, rule: str) -> Failure:
-    """Remove and simplify steps as long as the same rule is broken."""
+    """Removes and simplifies steps as long as the same rule is broken."""
     until = time.monotonic() + SHRINKING
     first = len(schedule)
 
@@ -221,6 +222,6 @@ def _shrunk(trial: Trial, schedule: Schedule, rule: str) -> Failure:
                 schedule = candidate
     told: list[str] = []
     broken = _broken(trial, schedule, told.append)
-    # A policy that draws elsewhere fails otherwise each time.
+    # A policy with random draws from elsewhere fails differently each time.
     message = AGAIN if broken is None or rule == "again" else str(broken)
     return Failure(rule, message, told, first)

@@ -1,4 +1,4 @@
-"""Random schedules of a balancer, and what its contract says of them."""
+"""Random schedules of a balancer, and its contract."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ RATE = 10_000_000
 
 
 class BalancerTrial:
-    """Flows that begin and end, readings of ports, servers that go and come back."""
+    """Flows that begin and end, readings of ports, servers that fail and recover."""
 
     def __init__(self, own: Own) -> None:
         self.policy = with_sources(balancer_params(own), own.texts)
 
     def schedule(self, draws: random.Random) -> Schedule:
-        """The number of servers comes first; times from none to long."""
+        """Returns a schedule that begins with the number of servers; intervals are zero to long."""
         servers = draws.randrange(1, SERVERS + 1)
         scale, faults = draws.choice((0, 10_000_000, 30_000_000_000)), draws.choice((0.0, 0.2))
         steps: Schedule = [("servers", 0, servers)]
@@ -39,7 +39,7 @@ class BalancerTrial:
         return steps
 
     def simpler(self, step: Step) -> list[Step]:
-        """No time passes; flow 0, empty queues."""
+        """Returns steps without a pause, with flow 0 or empty queues."""
         match step:
             case ("choose", _, _):
                 return [("choose", 0, 0)]
@@ -51,12 +51,12 @@ class BalancerTrial:
                 return []
 
     def play(self, note: Note) -> _Play:
-        """Return a balancer, all of whose servers are up."""
+        """Returns the execution on a balancer with all servers up."""
         return _Play(self, note)
 
 
 class _Play(Play[_core.Balancer]):
-    """A balancer, and what its servers have; steps for servers that it has not do nothing."""
+    """A balancer and its servers' state; steps for missing servers do nothing."""
 
     def __init__(self, trial: BalancerTrial, note: Note) -> None:
         self.trial, self.servers = trial, SERVERS
@@ -68,7 +68,7 @@ class _Play(Play[_core.Balancer]):
         return _core.Balancer(self.trial.policy, names, seed=1)
 
     def step(self, step: Step) -> None:
-        """One step of a schedule."""
+        """Executes one step of a schedule."""
         what, gap, *rest = step
         self.now += int(gap)
         values = [int(value) for value in rest]
@@ -98,7 +98,7 @@ class _Play(Play[_core.Balancer]):
                 self._read(packets[: self.servers] + [-1] * (self.servers - len(packets)))
 
     def _read(self, packets: list[int]) -> None:
-        """Ports are read; -1 is one that cannot be."""
+        """Reads the ports; -1 means an unreadable port."""
         for server, count in enumerate(packets):
             self.sent[server] += max(count, 0)
         queues = [None if n < 0 else (n, n * 1514) for n in packets]

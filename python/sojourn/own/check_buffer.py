@@ -1,4 +1,4 @@
-"""Random schedules of a receive buffer, and what its contract says of them."""
+"""Random schedules of a receive buffer, and its contract."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ MEMORY = 1 << 30
 
 
 class BufferTrial:
-    """Packets that arrive, a handler that takes them, looks from outside, other sizes granted."""
+    """Arrivals of packets, a handler that takes them, observations, and deviating granted sizes."""
 
     def __init__(self, own: Own) -> None:
         self.policy = with_sources(buffer_params(own), own.texts)
 
     def schedule(self, draws: random.Random) -> Schedule:
-        """Buffers from empty to full, in memory from free to used up; time may stand still."""
+        """Returns a schedule with empty to full buffers, free to full memory; time may stop."""
         scale = draws.choice((0, 1_000_000, 50_000_000, 20_000_000_000))
         length = draws.choice((1500, 100_000, 5_000_000))
         steps: Schedule = []
@@ -36,18 +36,18 @@ class BufferTrial:
         return steps
 
     def simpler(self, step: Step) -> list[Step]:
-        """No time passes; a full frame; a look without knowledge of the memory."""
+        """Returns steps without a pause, with a full frame or without knowledge of the memory."""
         what, gap, _ = step
         usual = {"packet": 1500, "take": 1500, "look": -1, "grant": 90}[str(what)]
         return [(what, 0, usual), (what, gap, usual)]
 
     def play(self, note: Note) -> _Play:
-        """Return an empty buffer."""
+        """Returns the execution on an empty buffer."""
         return _Play(self, note)
 
 
 class _Play(Play[_core.BufferPolicy]):
-    """A buffer and what it holds."""
+    """A buffer and its contents."""
 
     def __init__(self, trial: BufferTrial, note: Note) -> None:
         super().__init__(lambda: _core.BufferPolicy(trial.policy), note)
@@ -55,7 +55,7 @@ class _Play(Play[_core.BufferPolicy]):
         self.occupied = self.discarded = self.processed = 0
 
     def step(self, step: Step) -> None:
-        """One step of a schedule."""
+        """Executes one step of a schedule."""
         what, gap, value = str(step[0]), int(step[1]), int(step[2])
         self.now += gap
         match what:

@@ -1,6 +1,6 @@
 """Random schedules of a congestion control.
 
-The contract is the engine's: it holds every decision of a control to it, here as in runs.
+The contract is the engine's, which checks every decision of a control here as in runs.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ Outcome = tuple[int, int, int | None]
 
 
 class ControlTrial:
-    """Acknowledgements, congestion and silences, as a transport tells them."""
+    """Acknowledgements, congestion events and silences, as reported by a transport."""
 
     def __init__(self, own: Own) -> None:
         self.control = json.dumps(control_params(own))
         self.sources = own.sources_json
 
     def schedule(self, draws: random.Random) -> Schedule:
-        """Paths with and without losses and marks; senders that are limited otherwise."""
+        """Returns a schedule with or without losses and marks, or limits other than the window."""
         rtt, calm = draws.choice(ROUND_TRIPS), draws.choice((0.8, 0.95, 1.0))
         marks, limited = draws.choice((0.0, 0.3)), draws.choice((0.5, 1.0))
         steps: Schedule = []
@@ -51,7 +51,7 @@ class ControlTrial:
         return steps
 
     def simpler(self, step: Step) -> list[Step]:
-        """No time passes; one segment without a mark, from a sender limited by its window."""
+        """Returns steps without a pause: one unmarked segment of a sender limited by its window."""
         if step[0] != "ack":
             return [(step[0], 0)]
         _, gap, segments, marked, rtt, full = step
@@ -62,7 +62,7 @@ class ControlTrial:
         ]
 
     def play(self, note: Note) -> _Play:
-        """Return a new connection."""
+        """Returns the execution on a new connection."""
         return _Play(self, note)
 
 
@@ -72,10 +72,10 @@ class _Play(Play[_core.ControlBench]):
     def __init__(self, trial: ControlTrial, note: Note) -> None:
         super().__init__(lambda: _core.ControlBench(trial.control, trial.sources, MSS), note)
         self.repairing = 0
-        """Acknowledgements that are still to come until losses are repaired."""
+        """Remaining acknowledgements until losses are repaired."""
 
     def step(self, step: Step) -> None:
-        """One step of a schedule."""
+        """Executes one step of a schedule."""
         self.now += int(step[1])
         match step[0]:
             case "ack":

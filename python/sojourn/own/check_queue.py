@@ -1,4 +1,4 @@
-"""Random schedules of a queue, and what its contract says of them."""
+"""Random schedules of a queue, and its contract."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from sojourn.own.text import Own, queue_params
 
 LENGTHS = (60, 130, 590, 1514)
 PATIENCE = 100
-"""How often a queue may ask to wait at the end, before it is held to keep its packets for ever."""
+"""Number of waits at the end after which the queue counts as keeping its packets for ever."""
 Outcome = tuple[Any, ...]
-"""The packet that left, the time to wait for, packets dropped and marked."""
+"""The dequeued packet, the time to wait for, and the dropped and marked packets."""
 
 
 class QueueTrial:
@@ -26,7 +26,7 @@ class QueueTrial:
         self.sources = own.sources_json
 
     def schedule(self, draws: random.Random) -> Schedule:
-        """Bursts, times from none to long, more or fewer arrivals than departures."""
+        """Returns a schedule with bursts, zero to long intervals, and various loads."""
         arrivals, flows = draws.choice((0.3, 0.5, 0.7, 0.95)), draws.choice((1, 2, 8))
         scale, ecn = draws.choice((0, 10_000, 1_000_000, 50_000_000)), draws.choice((0, 2))
         steps: Schedule = []
@@ -40,7 +40,7 @@ class QueueTrial:
         return steps
 
     def simpler(self, step: Step) -> list[Step]:
-        """No time passes; a full frame of flow 0 that is not ECN-capable."""
+        """Returns steps without a pause: a full frame of flow 0 that is not ECN-capable."""
         if step[0] == "dequeue":
             return [("dequeue", 0)]
         _, gap, length, flow, _ = step
@@ -51,7 +51,7 @@ class QueueTrial:
         ]
 
     def play(self, note: Note) -> _Play:
-        """Return an empty queue."""
+        """Returns the execution on an empty queue."""
         return _Play(self, note)
 
 
@@ -65,7 +65,7 @@ class _Play(Play[_core.QueueBench]):
         self.last: dict[int, int] = {}
 
     def step(self, step: Step) -> None:
-        """One step of a schedule."""
+        """Executes one step of a schedule."""
         self.now += int(step[1])
         while (due := self.bench.timer) is not None and due <= self.now:
             self._call("periodic task", lambda due=due: self.bench.on_timer(due))  # type: ignore[misc]
@@ -88,7 +88,7 @@ class _Play(Play[_core.QueueBench]):
             raise Broken("count", f"{before} packets and one more became {len(self.bench)}")
 
     def _dequeue(self) -> int | None:
-        """Return the time to wait for, if the queue asks to wait."""
+        """Dequeues a packet; returns the time to wait for, if the queue asks to wait."""
         left, wait, _, _ = self._call("dequeue", lambda: self.bench.dequeue(self.now))
         if left is not None:
             flow = self.flows[left]
@@ -102,7 +102,7 @@ class _Play(Play[_core.QueueBench]):
         return None if wait is None else int(wait)
 
     def end(self) -> None:
-        """Empty the queue: no packet may stay for ever."""
+        """Empties the queue: no packet may stay for ever."""
         waits = 0
         while len(self.bench) > 0:
             before, wait = len(self.bench), self._dequeue()

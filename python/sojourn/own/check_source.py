@@ -1,4 +1,4 @@
-"""Packets of a traffic source, and what its contract says of them."""
+"""Packets of a traffic source, and its contract."""
 
 from __future__ import annotations
 
@@ -17,28 +17,28 @@ Packet = tuple[int, int] | None
 
 
 class SourceTrial:
-    """Asks for packets of flows that start at random times, with draws of random seeds."""
+    """Requests packets of flows with random start times and random seeds."""
 
     def __init__(self, own: Own) -> None:
         self.app = json.dumps(source_params(own))
         self.sources = own.sources_json
 
     def schedule(self, draws: random.Random) -> Schedule:
-        """A start and a seed, then few packets or many."""
+        """Returns a schedule with a start, a seed, and few or many packets."""
         begin: Step = ("begin", draws.randrange(10**10), draws.randrange(1, 1 << 32))
         return [begin, *[("next",)] * draws.choice((10, 100, 1500))]
 
     def simpler(self, step: Step) -> list[Step]:
-        """The first seed, from the beginning."""
+        """Returns steps with the first seed and the earliest start."""
         return [("begin", 0, 1), ("begin", 0, step[2])] if step[0] == "begin" else []
 
     def play(self, note: Note) -> _Play:
-        """Return the source of a flow that starts at once."""
+        """Returns the execution on the source of a flow that starts at once."""
         return _Play(self, note)
 
 
 class _Play(Play[_core.SourceBench]):
-    """A source at its last packet."""
+    """A source after its last packet."""
 
     def __init__(self, trial: SourceTrial, note: Note) -> None:
         self.trial = trial
@@ -49,7 +49,7 @@ class _Play(Play[_core.SourceBench]):
         return _core.SourceBench(self.trial.app, self.trial.sources, start, seed)
 
     def step(self, step: Step) -> None:
-        """Begin anew, or ask for a packet."""
+        """Restarts the source, or requests a packet."""
         if step[0] == "begin":
             self.now, self.number = START + int(step[1]), 0
             self.bench = guarded(lambda: self._bench(self.now, int(step[2])))

@@ -17,24 +17,24 @@ from sojourn.own.errors import OwnError
 C = TypeVar("C", bound=type)
 
 Default = bool | int | float | str
-"""A parameter's default: `"5ms"`, `"300p"`, `"10mbit"`, `"2%"`, a number, a flag or a word."""
+"""Default of a parameter: `"5ms"`, `"300p"`, `"10mbit"`, `"2%"`, a number, a flag or a word."""
 
 LONGEST = 8972
-"""Bytes of the longest payload: that of a jumbo frame."""
+"""Longest payload in bytes: that of a jumbo frame."""
 
 ATTRIBUTE = "__sojourn__"
 _NAME = re.compile(r"[a-z][a-z0-9_]*")
 
 
 class Verdict(IntEnum):
-    """What becomes of an arriving packet."""
+    """Decision on an arriving packet."""
 
     DROP = 0
-    """It is dropped."""
+    """Drop the packet."""
     ACCEPT = 1
-    """It is queued."""
+    """Enqueue the packet."""
     MARK = 2
-    """It is queued with CE set, or dropped if it is not ECN-capable."""
+    """Enqueue the packet with CE set, or drop it if it is not ECN-capable."""
 
 
 DROP, ACCEPT, MARK = Verdict.DROP, Verdict.ACCEPT, Verdict.MARK
@@ -42,7 +42,7 @@ DROP, ACCEPT, MARK = Verdict.DROP, Verdict.ACCEPT, Verdict.MARK
 
 @dataclass(frozen=True)
 class Word:
-    """A parameter as a user writes it."""
+    """A parameter in the user's notation."""
 
     name: str
     kind: str
@@ -51,30 +51,31 @@ class Word:
 
 @dataclass(frozen=True)
 class Declaration:
-    """What a decorator says of a class."""
+    """The declaration of a class by a decorator."""
 
     family: str
-    """Such as `queue`."""
+    """Name of its family, such as `queue`."""
     name: str
     words: tuple[Word, ...]
     summary: str
     options: Mapping[str, Any] = field(default_factory=dict)
-    """What its decorator takes beside parameters, such as a queue's `period` in nanoseconds."""
+    """Arguments of the decorator other than parameters, such as a queue's `period` in nanoseconds.
+    """
 
     @property
     def noun(self) -> str:
-        """What its family is called."""
+        """Noun for its family."""
         return FAMILIES[self.family].noun
 
     @property
     def words_json(self) -> str:
-        """The words as the engine's parser takes them."""
+        """The words in the format of the engine's parser."""
         return json.dumps([vars(word) for word in self.words])
 
 
 @dataclass(frozen=True)
 class Family:
-    """A kind of policy: what it is called, and the methods that a class must have."""
+    """A kind of policy: its noun, and the methods that a class must have."""
 
     name: str
     noun: str
@@ -82,9 +83,9 @@ class Family:
     optional: Mapping[str, tuple[str, ...]]
     init: tuple[str, ...] = ("params", "draws")
     beside: str = ""
-    """Kind of the engine's words that may stand beside a policy's own, such as `tcp`."""
+    """Kind of the engine's words that are allowed with a policy's own words, such as `tcp`."""
     elsewhere: str = ""
-    """Where policies of this family work, for those who want them elsewhere."""
+    """Advice on where policies of this family work."""
 
 
 FAMILIES: dict[str, Family] = {
@@ -131,14 +132,14 @@ FAMILIES: dict[str, Family] = {
 }
 
 LOOKS = ("nothing", "connections", "latency", "counters", "backlog")
-"""What a balancing policy may look at."""
+"""Information that a balancing policy can use."""
 
 
 def queue(name: str, *, period: str | None = None, **defaults: Default) -> Callable[[C], C]:
-    """Declare a queue discipline.
+    """Declares a queue discipline.
 
-    The class has `__init__(params, draws)`, `enqueue(now, packet, queue)` and
-    `dequeue(now, queue)`. With `period="16ms"`, `on_timer(now, queue)` is called that often.
+    The class has `__init__(params, draws)`, `enqueue(now, packet, queue)` and `dequeue(now,
+    queue)`. With `period="16ms"`, `on_timer(now, queue)` is called at that interval.
     """
     every = 0 if period is None else _core.parse_quantity("time", period)
     return _declare("queue", name, defaults, {"period": every}, ("on_timer",) if every else ())
@@ -147,12 +148,12 @@ def queue(name: str, *, period: str | None = None, **defaults: Default) -> Calla
 def balancer(
     name: str, *, look: str = "connections", period: str | None = None, **defaults: Default
 ) -> Callable[[C], C]:
-    """Declare a balancing policy.
+    """Declares a balancing policy.
 
-    The class has `__init__(params, draws)` and `choose(now, flow, servers)`. `look` is what it sees
-    of servers: `nothing`, `connections`, `latency` (connections and the times of requests),
-    `counters` or `backlog` of their ports. With `period="100ms"` ports are read that often, and
-    `observe(now, servers)` is called; without it backlogs are read for each choice.
+    The class has `__init__(params, draws)` and `choose(now, flow, servers)`. `look` selects the
+    information about servers: `nothing`, `connections`, `latency` (connections and the times of
+    requests), `counters` or `backlog` of their ports. With `period="100ms"`, ports are read at that
+    interval and `observe(now, servers)` is called; without it, backlogs are read for each choice.
     """
     if look not in LOOKS:
         raise OwnError(f"`look` is one of {', '.join(LOOKS)}; found {look!r}")
@@ -167,22 +168,22 @@ def balancer(
 def buffer(
     name: str, *, floor: str = "64kb", ceiling: str = "256mb", **defaults: Default
 ) -> Callable[[C], C]:
-    """Declare a policy for the size of a receive buffer.
+    """Declares a policy for the size of a receive buffer.
 
     The class has `__init__(params)` and `observe(now, buffer)`, which returns the size in bytes.
-    The engine keeps it within `floor`, which is the first size, and `ceiling`, two parameters of
-    every such policy.
+    The engine keeps the size between `floor`, which is the initial size, and `ceiling`; both are
+    parameters of every such policy.
     """
     return _declare("buffer", name, {"floor": floor, "ceiling": ceiling, **defaults}, {})
 
 
 def source(name: str, *, longest: str = "1472b", **defaults: Default) -> Callable[[C], C]:
-    """Declare a traffic source.
+    """Declares a traffic source.
 
-    The class has `__init__(params, draws)` and `next(now)`. `now` is the time of the packet before,
-    and at first the start of the flow. `next` returns the time of the next packet in nanoseconds
-    and its length in bytes, or `None` if there are no more. The length is the payload of a datagram
-    over UDP, of a write over TCP; no packet is longer than `longest`.
+    The class has `__init__(params, draws)` and `next(now)`. `now` is the time of the previous
+    packet, at first the start of the flow. `next` returns the time of the next packet in
+    nanoseconds and its length in bytes, or `None` after the last packet. The length is the payload
+    of a datagram over UDP, of a write over TCP; no packet is longer than `longest`.
     """
     size = _core.parse_quantity("size", longest)
     if not 1 <= size <= LONGEST:
@@ -193,11 +194,11 @@ def source(name: str, *, longest: str = "1472b", **defaults: Default) -> Callabl
 def congestion(
     name: str, *, owns_window: bool = False, answers_marks: bool = False, **defaults: Default
 ) -> Callable[[C], C]:
-    """Declare a congestion control.
+    """Declares a congestion control.
 
-    The class has `__init__(params, draws)`, `on_ack(now, ack, window)` and
-    `reduce(now, cause, flight, window)`, which returns the new ssthresh. With `owns_window` it sets
-    cwnd also while losses are repaired; with `answers_marks` marks are left to `on_ack`.
+    The class has `__init__(params, draws)`, `on_ack(now, ack, window)` and `reduce(now, cause,
+    flight, window)`, which returns the new ssthresh. With `owns_window` it also sets cwnd while
+    losses are repaired. With `answers_marks` it handles marks in `on_ack`.
     """
     options = {"owns_window": owns_window, "answers_marks": answers_marks}
     return _declare("congestion", name, defaults, options)
@@ -210,7 +211,7 @@ def _declare(
     options: Mapping[str, Any],
     needs: tuple[str, ...] = (),
 ) -> Callable[[C], C]:
-    """Return a decorator that declares a class; `needs` are optional methods that it must have."""
+    """Returns a decorator that declares a class; `needs` are optional methods that it must have."""
     if not _NAME.fullmatch(name):
         raise OwnError(f"a policy's name has small letters, digits and `_`; found {name!r}")
     words = tuple(_word(key, default) for key, default in defaults.items())
@@ -229,7 +230,7 @@ def _declare(
 
 @cache
 def _words_of(kind: str) -> frozenset[str]:
-    """The words that all of the engine's policies of a kind share, which no other may have."""
+    """Returns the words that all the engine's policies of a kind share; they are reserved."""
     if not kind:
         return frozenset()
     tables = json.loads(_core.describe())[kind]
@@ -253,7 +254,7 @@ def _word(name: str, default: Default) -> Word:
 
 
 def _kind(text: str) -> str:
-    """The kind of quantity that a default is, by its unit."""
+    """Returns the kind of quantity of a default, from its unit."""
     if text.endswith("%"):
         return "probability"
     if text.isdigit():
@@ -288,6 +289,6 @@ def _takes(method: Callable[..., Any], count: int) -> bool:
         inspect.signature(method).bind(*range(count))
     except TypeError:
         return False
-    except ValueError:  # no signature can be had of it
+    except ValueError:  # no signature available
         pass
     return True

@@ -1,7 +1,7 @@
-"""What is wrong with a policy's file or its declaration."""
+"""Errors in a policy's file or declaration."""
 
 from __future__ import annotations
 
 
 class OwnError(ValueError):
-    """A policy that cannot be used; the message says why and what to do."""
+    """A policy that cannot be used; the message states the reason and the remedy."""

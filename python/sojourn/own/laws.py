@@ -1,10 +1,10 @@
-"""Laws of published algorithms in the integers of Linux, for policies that are to equal its own."""
+"""Laws of published algorithms in Linux's integer arithmetic, for policies that match Linux."""
 
 from __future__ import annotations
 
 
 def codel_invsqrt(count: int, rec_inv_sqrt: int) -> int:
-    """Return CoDel's 1 / sqrt(count) after one Newton step (`codel_Newton_step`).
+    """Returns CoDel's 1 / sqrt(count) after one Newton step (`codel_Newton_step`).
 
     `rec_inv_sqrt` is the value before the step, a fraction of 2^16; an episode begins with 65535.
     """
@@ -15,7 +15,7 @@ def codel_invsqrt(count: int, rec_inv_sqrt: int) -> int:
 
 
 def codel_control_law(time: int, interval: int, rec_inv_sqrt: int) -> int:
-    """Return the time of CoDel's next drop, `time + interval / sqrt(count)` (`codel_control_law`).
+    """Returns the time of CoDel's next drop, `time + interval / sqrt(count)` (`codel_control_law`).
 
     Times are in ticks of CoDel's clock, 32 bits of `now >> 10`.
     """

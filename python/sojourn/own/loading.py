@@ -1,7 +1,7 @@
-"""Policies' sources executed, and their errors explained.
+"""Executes policies' sources and explains their errors.
 
 Each run executes the sources anew, so that runs share nothing, not even a module's variables. Local
-modules are found among the sources only: what stands on disk meanwhile does not matter.
+modules are loaded only from the sources; changes on disk have no effect.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class Params(SimpleNamespace):
 
 
 def params(values: Mapping[str, Any]) -> Params:
-    """Return the parameters that a policy is made with."""
+    """Returns the parameters for a policy's constructor."""
     return Params(**values)
 
 
@@ -41,12 +41,12 @@ class _Local:
         self.modules: dict[str, ModuleType] = {}
 
     def file_of(self, name: str) -> str | None:
-        """The file of a local module, by its dotted name."""
+        """Returns the file of a local module, by its dotted name."""
         path = name.replace(".", "/")
         return next((f for f in (f"{path}.py", f"{path}/__init__.py") if f in self.files), None)
 
     def load(self, name: str) -> ModuleType:
-        """Execute a local module, once."""
+        """Executes a local module, once."""
         if name in self.modules:
             return self.modules[name]
         file = self.file_of(name)
@@ -65,7 +65,7 @@ class _Local:
             }
         )
         self.modules[name] = module
-        # What classes are made of, such as data classes, looks for their module here.
+        # Code that creates classes, such as data classes, looks up their module here.
         sys.modules[module.__name__] = module
         exec(compile(self.files[file], file, "exec"), module.__dict__)  # noqa: S102 - the user's own
         if package is not None:
@@ -80,7 +80,7 @@ class _Local:
         fromlist: tuple[str, ...] | None = (),
         level: int = 0,
     ) -> ModuleType:
-        """`import` as the sources mean it."""
+        """Imports a module as the sources specify."""
         if level:
             package = str((globals_ or {}).get("__package__") or "")
             parts = package.split(".")[: len(package.split(".")) - (level - 1)] if package else []
@@ -94,13 +94,13 @@ class _Local:
         return leaf if fromlist else self.load(name.partition(".")[0])
 
     def forget(self) -> None:
-        """Leave nothing behind in the interpreter."""
+        """Removes the modules from the interpreter."""
         for module in self.modules.values():
             sys.modules.pop(module.__name__, None)
 
 
 def load(policy: str, source: str, files: Mapping[str, str]) -> type:
-    """Execute a policy's sources and return its class; raises `OwnError`."""
+    """Executes a policy's sources and returns its class; raises `OwnError`."""
     del source
     file, _, name = policy.partition(":")
     main = file.removesuffix(".py")
@@ -128,13 +128,13 @@ def _declared(module: ModuleType, file: str, name: str) -> type:
 
 
 def declaration(cls: type) -> Declaration:
-    """What a loaded class was declared with."""
+    """Returns the declaration of a loaded class."""
     found: Declaration = vars(cls)[ATTRIBUTE]
     return found
 
 
 def explain(error: BaseException) -> str:
-    """The user's line where an exception came from, and what it says."""
+    """Describes an exception with the line of the user's code that raised it."""
     what = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
     if type(error).__name__ in ("PolicyError", "OwnError"):
         what = str(error)

@@ -1,4 +1,4 @@
-"""A queue of one's own with the parameters of recorded scenarios."""
+"""A user's own queue with the parameters of recorded scenarios."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from sojourn.own.text import own, queue_params
 
 
 class Recorded:
-    """A policy that recordings are replayed through; each sets its own parameters."""
+    """A policy for the replay of recordings, each of which sets its parameters."""
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -21,7 +21,7 @@ class Recorded:
         self.sources = self.own.sources_json
 
     def maker(self) -> Callable[[str, int], tuple[str, str]]:
-        """Gives a scenario's parameters for `tc`'s words; what they do not say stays as it is."""
+        """Returns a function from `tc`'s words to parameters; others keep their values."""
         values: dict[str, Any] = dict(self.own.values)
 
         def make(words: str, mtu: int) -> tuple[str, str]:

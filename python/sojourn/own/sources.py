@@ -1,4 +1,4 @@
-"""The files of a policy: its own, and the local modules that it imports."""
+"""The files of a policy: its own file and the local modules that it imports."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from pathlib import Path, PurePosixPath
 from sojourn.own.errors import OwnError
 
 Read = Callable[[str], bytes]
-"""Gives a file by name; raises `OSError`, or `ValueError` with the reason."""
+"""Reads a file by name; raises `OSError`, or `ValueError` with the reason."""
 
 MOST_FILES = 100
 _PLACE = re.compile(
@@ -23,13 +23,13 @@ _PLACE = re.compile(
 
 
 def is_own(text: str) -> bool:
-    """Whether a text names a policy of a user's, such as `mine.py:Mine target 10ms`."""
+    """Returns whether a text names a user's own policy, such as `mine.py:Mine target 10ms`."""
     return _PLACE.match(text) is not None
 
 
 @dataclass(frozen=True)
 class Place:
-    """Where a policy stands, and where that is said in a text."""
+    """File and class of a policy, and their position in a text."""
 
     file: str
     name: str
@@ -38,12 +38,12 @@ class Place:
 
     @property
     def policy(self) -> str:
-        """What it is called wherever its file lies."""
+        """Name of the policy without the file's folder."""
         return f"{Path(self.file).name}:{self.name}"
 
 
 def place_of(text: str) -> Place:
-    """The policy that a text names."""
+    """Returns the place of the policy that a text names."""
     match = _PLACE.match(text)
     if match is None:
         raise OwnError("a policy of your own is named by its file and class, such as mine.py:Mine")
@@ -55,7 +55,7 @@ def place_of(text: str) -> Place:
 
 
 def renamed(text: str, rename: Callable[[str], str]) -> str:
-    """The text with another name for its file; texts that name no policy as they are."""
+    """Returns the text with a new file name; texts without a policy are unchanged."""
     match = _PLACE.match(text)
     if match is None:
         return text
@@ -67,24 +67,24 @@ def renamed(text: str, rename: Callable[[str], str]) -> str:
 
 @dataclass(frozen=True)
 class Sources:
-    """The texts that a policy is made of, by their names relative to its file."""
+    """Source texts of a policy, by their names relative to its file."""
 
     main: str
     files: tuple[tuple[str, str], ...]
 
     @cached_property
     def digest(self) -> str:
-        """Hash of all of it: equal sources, equal digest, wherever they lie."""
+        """Hash of all sources; equal sources have equal digests, independently of their folder."""
         text = json.dumps([self.main, self.files], separators=(",", ":"))
         return hashlib.sha256(text.encode()).hexdigest()
 
     def as_dict(self) -> dict[str, str]:
-        """The files by name."""
+        """Returns the files by name."""
         return dict(self.files)
 
 
 def gather(file: str, read: Read) -> tuple[Sources, tuple[str, ...]]:
-    """Read a policy's file and the local modules that it imports; also their names for `read`."""
+    """Reads a policy's file and its local imports; returns them and their names for `read`."""
     folder, main = PurePosixPath(Path(file).parent.as_posix()), Path(file).name
     texts: dict[str, str] = {main: _text(file, read)}
     waiting = [main]
@@ -115,11 +115,11 @@ def _text(name: str, read: Read) -> str:
 
 
 def _local_imports(name: str, text: str) -> Iterator[str]:
-    """Files that an import in `name` may mean, relative to the policy's folder."""
+    """Yields files that an import in `name` may mean, relative to the policy's folder."""
     try:
         tree = ast.parse(text)
     except (SyntaxError, ValueError, RecursionError):
-        return  # said where the policy is loaded
+        return  # reported when the policy is loaded
     package = PurePosixPath(name).parent
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
@@ -139,7 +139,7 @@ def _local_imports(name: str, text: str) -> Iterator[str]:
 
 
 def _files_of(module: PurePosixPath) -> Iterator[str]:
-    """The files that importing a module executes if it is local, packages first."""
+    """Yields the files that the import of a local module executes, packages first."""
     parts = [part for part in module.parts if part]
     for count in range(1, len(parts)):
         yield str(PurePosixPath(*parts[:count], "__init__.py"))

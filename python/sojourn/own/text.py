@@ -1,4 +1,4 @@
-"""From a text such as `mine.py:Mine target 10ms` to what a plan has of it."""
+"""Converts a text such as `mine.py:Mine target 10ms` to a plan's form of the policy."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from sojourn.own.sources import Read, Sources, gather, is_own, place_of
 Json = dict[str, Any]
 
 MOST_PACKETS = 1 << 20
-"""No queue of one's own holds more packets."""
+"""Highest limit of a user's own queue, in packets."""
 MOST_BYTES = 1 << 20
-"""Bytes of a source file."""
+"""Largest source file in bytes."""
 
 
 @dataclass(frozen=True)
@@ -31,28 +31,28 @@ class Own:
     sources: Sources
     declaration: Declaration
     values: Json
-    """All parameters in base units, defaults included."""
+    """All parameters in base units, including defaults."""
     text: str
-    """What the user wrote, the engine's words included."""
+    """Text of the user, including the engine's words."""
 
     @property
     def spec(self) -> Json:
-        """What names it in a plan."""
+        """Reference to the policy in a plan."""
         return {"policy": self.policy, "source": self.sources.digest, "params": self.values}
 
     @property
     def texts(self) -> dict[str, dict[str, str]]:
-        """Its sources by their digest, as a plan has them."""
+        """Sources by their digest, in the form of a plan."""
         return {self.sources.digest: self.sources.as_dict()}
 
     @property
     def sources_json(self) -> str:
-        """Its sources as the engine takes them for a policy by itself."""
+        """Sources in the engine's form for a policy outside a plan."""
         return json.dumps(self.texts)
 
 
 def read_file(name: str) -> bytes:
-    """A file of this machine, of sensible size."""
+    """Reads a file of this machine, within a size limit."""
     path = Path(name)
     if path.exists() and not path.is_file():
         raise ValueError("no plain file")
@@ -64,10 +64,10 @@ def read_file(name: str) -> bytes:
 
 
 def own(family: str, text: str, read: Read = read_file, *, beside: str | None = None) -> Own:
-    """The policy that a text describes; raises `OwnError` or `WordError`.
+    """Returns the policy that a text describes; raises `OwnError` or `WordError`.
 
-    `beside` is the kind of the engine's words that may stand beside its own: the family's, if
-    nothing is said.
+    `beside` is the kind of the engine's words that are allowed with its own; by default the
+    family's.
     """
     place = place_of(text)
     sources = sources_of(place.file, read)
@@ -84,7 +84,7 @@ def own(family: str, text: str, read: Read = read_file, *, beside: str | None = 
 
 
 def sources_of(file: str, read: Read = read_file) -> Sources:
-    """A policy's file and the local modules that it imports; raises `OwnError`."""
+    """Reads a policy's file and its local imports; raises `OwnError`."""
     try:
         return gather(file, read)[0]
     except OSError as error:
@@ -97,13 +97,13 @@ def sources_of(file: str, read: Read = read_file) -> Sources:
 
 @lru_cache(64)
 def declared(policy: str, sources: Sources) -> Declaration:
-    """What a policy's class was declared with."""
+    """Returns the declaration of a policy's class."""
     cls = loading.load(policy, sources.digest, sources.as_dict())
     return loading.declaration(cls)
 
 
 def queue_params(own: Own, mtu: int = 1514) -> Json:
-    """A queue's parameters as a plan has them."""
+    """Returns a queue's parameters in the form of a plan."""
     limit, unit = MOST_PACKETS, "packets"
     word = next((w for w in own.declaration.words if w.name == "limit"), None)
     if word is not None:
@@ -122,16 +122,16 @@ def queue_params(own: Own, mtu: int = 1514) -> Json:
 
 
 def balancer_params(own: Own) -> Json:
-    """A balancing policy's parameters as a plan has them."""
+    """Returns a balancing policy's parameters in the form of a plan."""
     return {"name": "external", "spec": own.spec, **own.declaration.options}
 
 
 MOST_BUFFER = 1 << 40
-"""No receive buffer is larger."""
+"""Largest receive buffer in bytes."""
 
 
 def buffer_params(own: Own) -> Json:
-    """The parameters of a receive buffer's policy as the engine takes them."""
+    """Returns the parameters of a receive buffer's policy in the engine's form."""
     bounds = {name: own.values[name] for name in ("floor", "ceiling")}
     kinds = {word.kind for word in own.declaration.words if word.name in bounds}
     if kinds != {"size"} or not 0 < bounds["floor"] <= bounds["ceiling"] <= MOST_BUFFER:
@@ -140,17 +140,17 @@ def buffer_params(own: Own) -> Json:
 
 
 def source_params(own: Own) -> Json:
-    """A traffic source as a plan has it."""
+    """Returns a traffic source in the form of a plan."""
     return {"name": "external", "spec": own.spec, "longest": own.declaration.options["longest"]}
 
 
 def control_params(own: Own) -> Json:
-    """A congestion control's parameters as a plan has them."""
+    """Returns a congestion control's parameters in the form of a plan."""
     return {"name": "external", "spec": own.spec, **own.declaration.options}
 
 
 def tcp_params(own: Own) -> Json:
-    """A TCP with a congestion control of one's own, and what its text says of TCP."""
+    """Returns a TCP with a user's own congestion control, and the TCP words of its text."""
     place, words = place_of(own.text), own.declaration.words_json
     name, control = own.text[place.start : place.end], json.dumps(control_params(own))
     return dict(json.loads(_core.own_tcp(name, words, own.text, control)))
@@ -163,11 +163,11 @@ FORMS: dict[str, Callable[[Own], Json]] = {
     "buffer": buffer_params,
     "source": source_params,
 }
-"""What a plan has of a policy, by family."""
+"""Conversions to a plan's form, by family."""
 
 
 def alone(family: str, text: str, read: Read = read_file) -> str:
-    """A policy as the engine takes it outside a plan: one of one's own with its sources."""
+    """Returns a policy in the engine's form outside a plan: a user's own with its sources."""
     if not is_own(text):
         return text
     found = own(family, text, read, beside="")
@@ -176,24 +176,24 @@ def alone(family: str, text: str, read: Read = read_file) -> str:
 
 
 def balancer_text(params: Json, sources: dict[str, dict[str, str]]) -> str:
-    """A balancing policy of a plan as the engine takes it outside one."""
+    """Returns a plan's balancing policy in the engine's form outside a plan."""
     if params["name"] == "external":
         return with_sources(params, sources)
     return _core.format_balancer(json.dumps(params))
 
 
 def with_sources(params: Json, sources: dict[str, dict[str, str]]) -> str:
-    """A policy's parameters, as a plan has them, with its sources."""
+    """Returns a policy's parameters in the form of a plan, with its sources."""
     policy = {key: value for key, value in params.items() if key != "name"}
     return json.dumps({"policy": policy, "sources": sources})
 
 
 def described(text: str, read: Read = read_file) -> Declaration:
-    """What the policy that a text names was declared with."""
+    """Returns the declaration of the policy that a text names."""
     place = place_of(text)
     return declared(place.policy, sources_of(place.file, read))
 
 
 def family_of(text: str, read: Read = read_file) -> str:
-    """The family of the policy that a text names."""
+    """Returns the family of the policy that a text names."""
     return described(text, read).family

@@ -1,4 +1,4 @@
-"""How the policies of each family are tried."""
+"""Tests of the policies of each family."""
 
 from __future__ import annotations
 
@@ -22,5 +22,5 @@ TRIALS: dict[str, Callable[[Own], Trial]] = {
 
 
 def trial_of(own: Own) -> Trial:
-    """How a policy is tried."""
+    """Returns the test of a policy."""
     return TRIALS[own.declaration.family](own)
