@@ -1,4 +1,4 @@
-"""Published sets of scenarios, each run through every queue discipline by one command."""
+"""Published sets of scenarios, each run with every queue discipline by one command."""
 
 from sojourn.suites.suite import NAMES, Outcome, Suite, SuiteError, load
 

@@ -1,8 +1,8 @@
-"""The coexistence matrix: each congestion control beside CUBIC, behind eight queues.
+"""The coexistence matrix: each congestion control with CUBIC, at eight queues.
 
-Two long flows share 40 Mbit/s: an *incumbent*, which is CUBIC, and a *rival*. A run without a
-rival tells what the incumbent has alone, which harm is measured against (Ware, Mukerjee, Seshan
-and Sherry, HotNets 2019).
+Two long flows share 40 Mbit/s: an *incumbent*, which is CUBIC, and a *rival*. A run without a rival
+measures what the incumbent reaches alone, the reference for harm (Ware, Mukerjee, Seshan and
+Sherry, HotNets 2019).
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ if TYPE_CHECKING:
     from sojourn.study.progress import Report
 
 RATE = 40_000_000
-"""Of the bottleneck, in bit/s."""
+"""Rate of the bottleneck in bit/s."""
 BUFFER = 330
-"""Packets, 100 ms at this rate, of the queues whose usual limit is a device's."""
+"""Packets of the queues whose usual limit is a device's: 100 ms at this rate."""
 WARMUP, MEASURED = 30, 60
-"""Seconds. CUBIC's window needs some of its periods before rates are steady at 80 ms."""
+"""Durations in seconds. CUBIC's window needs several periods before rates are steady at 80 ms."""
 NAME = "coexistence"
 
 CONTROLS = {
@@ -37,9 +37,10 @@ CONTROLS = {
     "dctcp": "dctcp",
     "prague": "prague ecn accecn",
 }
-"""As hosts have them: CUBIC, Reno and BBR do not ask for ECN; the others are made for marks. BBR
-version 3 answers marks at any round-trip time, as L4S requires; by default it ignores them above
-5 ms."""
+"""Controls with the usual settings of hosts: CUBIC, Reno and BBR do not request ECN; the others
+depend on marks. BBR version 3 responds to marks at any round-trip time, as L4S requires; by default
+it ignores them above 5 ms.
+"""
 QUEUES = {
     "pfifo": f"pfifo limit {BUFFER}p",
     "red": f"{adaptive_red(RATE, BUFFER * FULL_FRAME)} ecn",
@@ -50,9 +51,9 @@ QUEUES = {
     "fq_codel L4S": "fq_codel ce_threshold 1ms ce_threshold_selector 0x01/0x01",
     "dualpi2": "dualpi2",
 }
-"""A plain queue; three with one queue for all, whose marks mean what RFC 3168 says; two with a
-queue for each flow; and the two ways to support L4S, by marks for its packets alone, or by a
-coupled second queue."""
+"""A plain queue; three queues without flow separation, with marks after RFC 3168; two with a queue
+for each flow; and two ways to support L4S: marks for L4S packets only, or a coupled second queue.
+"""
 ROUND_TRIPS = {
     "10 ms": (10, 10),
     "20 ms": (20, 20),
@@ -60,7 +61,7 @@ ROUND_TRIPS = {
     "80 ms": (80, 80),
     "20/80 ms": (20, 80),
 }
-"""Of the rival and of the incumbent, in milliseconds, without queues."""
+"""Base RTTs of the rival and of the incumbent, in milliseconds."""
 
 _BASE = {
     "name": "coexistence",
@@ -80,7 +81,7 @@ _BASE = {
 def scenario(
     queue: str, incumbent: str, rival: str | None, round_trips: tuple[float, float]
 ) -> Scenario:
-    """Two flows, or one without a rival; controls are in the words of `tcp`."""
+    """Returns a scenario of two flows, or of one without a rival; controls are words of `tcp`."""
     links: dict[str, Any] = {"bottleneck": {**_BASE["links"]["bottleneck"], "queue": queue}}  # type: ignore[index]
     flows = []
     for name, tcp, rtt in (
@@ -103,7 +104,7 @@ def scenario(
 
 
 def pairs(full: bool = False, rivals: Sequence[str] = ()) -> list[tuple[str, str]]:
-    """Incumbents and rivals: every control beside CUBIC, or with `full` all pairs."""
+    """Returns incumbents and rivals: every control with CUBIC, or all pairs if `full`."""
     for name in rivals:
         if name not in CONTROLS:
             near = _core.nearest(name, list(CONTROLS))
@@ -117,9 +118,9 @@ def pairs(full: bool = False, rivals: Sequence[str] = ()) -> list[tuple[str, str
 def cells(
     met: Sequence[tuple[str, str]], queues: Sequence[str] | None = None
 ) -> Iterator[tuple[dict[str, str], Scenario]]:
-    """Every pair behind every queue at every round-trip time, and incumbents alone and doubled.
+    """Yields every pair at every queue and round-trip time, and incumbents alone and doubled.
 
-    What harm is compared with, the incumbent beside itself, is run even if nobody asked for it.
+    The reference for harm, the incumbent with itself, is always run.
     """
     incumbents = dict.fromkeys(a for a, _ in met)
     wanted = dict.fromkeys([*((a, x) for a in incumbents for x in (ALONE, a)), *met])
@@ -143,7 +144,7 @@ def run(
     progress: Report | None = None,
     on: Place | None = None,
 ) -> Coexistence:
-    """Make the runs that `out` does not hold yet, and return the matrix."""
+    """Makes the runs that `out` does not contain yet, and returns the matrix."""
     met = pairs(full, rivals)
     made = study.Study.of_cells(NAME, cells(met, queues), kind=KIND).keep(METRICS, ())
     table = made.seeds(seeds).run(out=out, workers=workers, progress=progress, on=on)

@@ -1,4 +1,4 @@
-"""Every queue discipline with settings that suit a link, all with one buffer."""
+"""Every queue discipline with suitable settings for a link, all with the same buffer."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from sojourn.own.text import own
 
 FULL_FRAME = 1514
 SIZES = ("limit", "memlimit", "memory_limit")
-"""Words that say how much fits."""
+"""Words that limit the content of a queue."""
 
 
 def adaptive_red(rate: int, limit: int) -> str:
-    """Adaptive RED for a link of `rate` bit/s and a buffer of `limit` bytes.
+    """Returns Adaptive RED for a link of `rate` bit/s and a buffer of `limit` bytes.
 
-    Floyd, Gummadi and Shenker (2001): min is what half of 5 ms carries, at least five packets; max
-    three times that.
+    After Floyd, Gummadi and Shenker (2001): min is the data of half of 5 ms, at least five packets;
+    max is three times min.
     """
     least = max(5 * FULL_FRAME, rate // 8 // 400)
     return (
@@ -29,9 +29,9 @@ def adaptive_red(rate: int, limit: int) -> str:
 
 
 def every(rate: int, packets: int) -> Mapping[str, str]:
-    """All disciplines by the name a table shows, for a link of `rate` bit/s.
+    """Returns all disciplines by their name in tables, for a link of `rate` bit/s.
 
-    Where a discipline counts memory or bytes it has those of `packets` full frames.
+    A discipline that counts memory or bytes receives those of `packets` full frames.
     """
     size = packets * FULL_FRAME
     memory = packets * 2304
@@ -53,16 +53,16 @@ def every(rate: int, packets: int) -> Mapping[str, str]:
         "cake": f"cake unlimited memlimit {memory}",
         "pi2": f"pi2 limit {packets}p",
         "dualpi2": f"dualpi2 limit {packets}p",
-        # A shaper just below the link's rate, so that the queue is its own.
+        # A shaper just below the link's rate, so that the queue forms in it.
         "tbf": f"tbf rate {shaped}bit burst {burst} limit {size}",
-        # Bands by code points, as Linux has them by default.
+        # Bands by code points, as in Linux's defaults.
         "prio": f"prio txqueuelen {packets}p",
         "ets": f"ets bands 3 strict 1 priomap 1 2 2 2 1 2 0 0 txqueuelen {packets}p",
         # Flows spread over eight classes.
         "drr": f"drr txqueuelen {packets // 8 + 1}p"
         + "".join(f"; class 1:{n}" for n in range(1, 9))
         + "; filter flow divisor 8 to 1:1",
-        # Voice and the rest, just below the link's rate.
+        # Voice and other traffic, just below the link's rate.
         "htb": f"htb default 20 txqueuelen {packets}p"
         f"; class 1:1 rate {shaped}bit burst {burst} cburst {burst}"
         f"; class 1:10 parent 1:1 rate {shaped // 4}bit ceil {shaped}bit burst {burst} "
@@ -78,7 +78,7 @@ def every(rate: int, packets: int) -> Mapping[str, str]:
         "daqm_c2": f"daqm preset c2 limit {packets}p",
         "daqm_c3": f"daqm preset c3 limit {packets}p",
     }
-    # A discipline that nobody chose settings for has its own, and this buffer.
+    # A discipline without chosen settings has its defaults and this buffer.
     chosen = {"bfifo", *(text.split()[0] for text in known.values())}
     for name in _countable():
         if name not in chosen:
@@ -87,7 +87,7 @@ def every(rate: int, packets: int) -> Mapping[str, str]:
 
 
 def buffered(text: str, rate: int, packets: int) -> str:
-    """A queue in tc's words with the buffer of `every`, unless it says itself what fits."""
+    """Returns a queue in tc's words with the buffer of `every`, unless it sets its own limit."""
     if is_own(text):
         found = own("queue", text)
         counts = any(w.name == "limit" and w.kind == "packets" for w in found.declaration.words)
@@ -106,7 +106,7 @@ def buffered(text: str, rate: int, packets: int) -> str:
 
 
 def _countable() -> list[str]:
-    """Disciplines whose limit is one of packets, and that need no more to be said."""
+    """Returns disciplines with a limit in packets that need no other parameter."""
     found = []
     for table in json.loads(_core.describe())["queue"]:
         try:

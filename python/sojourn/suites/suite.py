@@ -1,4 +1,4 @@
-"""A suite: scenario files with their variants, run through queues into one table."""
+"""A suite: scenario files with their variants, run with all queues into one table."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ if TYPE_CHECKING:
     from sojourn.study.progress import Report
 
 NAMES = ("rfc7928", "tcp-evaluation")
-"""The suites there are."""
+"""Names of the suites."""
 MANIFEST = "suite.toml"
 REVERSE = "topology.reverse.queue"
-"""The key of the queue at the other end of a dumbbell's bottleneck."""
+"""Key of the queue at the other end of a dumbbell's bottleneck."""
 
 
 class SuiteError(ValueError):
-    """A suite, scenario or queue that is not there."""
+    """An unknown suite, scenario or queue."""
 
 
 @dataclass(frozen=True)
@@ -41,16 +41,16 @@ class Entry:
 
     file: str
     short: str
-    """Its name in tables."""
+    """Name in tables."""
     title: str
     section: str
-    """Where its source describes it."""
+    """Section of the source that describes it."""
     weight: str
-    """What its source says of it: `must`, `recommended`, `may`."""
+    """Requirement level in the source: `must`, `recommended`, `may`."""
     limit: int
     """Buffer of every queue in packets."""
     variants: Mapping[str, Mapping[str, Any]]
-    """Changes of the scenario's keys, by name; one unnamed if it has no variants."""
+    """Changes of the scenario's keys, by name; one unnamed entry without variants."""
     both_ways: bool
     """Whether the queue under test is at both ends of the bottleneck."""
 
@@ -66,11 +66,11 @@ class Suite:
     folder: Traversable
 
     def text(self, entry: Entry) -> str:
-        """A scenario's file."""
+        """Returns a scenario's file."""
         return (self.folder / entry.file).read_text(encoding="utf-8")
 
     def scenarios(self, entry: Entry) -> dict[str, Scenario]:
-        """A scenario by variant."""
+        """Returns a scenario's variants by name."""
         base = Scenario.from_toml(self.text(entry), file=entry.file)
         return {
             name: base.replace(dict(changes)) if changes else base
@@ -78,12 +78,12 @@ class Suite:
         }
 
     def queues(self, scenario: Scenario, entry: Entry) -> Mapping[str, str]:
-        """Every discipline with settings for this scenario's bottleneck, as it is at first."""
+        """Returns every discipline with settings for this scenario's initial bottleneck."""
         rate = scenario.bottleneck_rate
         return disciplines.every(rate, entry.limit)
 
     def only(self, shorts: Iterable[str]) -> Suite:
-        """The suite with some of its scenarios."""
+        """Returns the suite with some of its scenarios."""
         known = {entry.short: entry for entry in self.entries}
         chosen = []
         for short in shorts:
@@ -103,10 +103,10 @@ class Suite:
         progress: Report | None = None,
         on: Place | None = None,
     ) -> Outcome:
-        """Runs every scenario and variant through the queues, with common seeds.
+        """Runs every scenario and variant with the queues, with common seeds.
 
-        `queues` are names of disciplines, or queues in tc's words; all disciplines if not given.
-        `on` is a Dask cluster that makes the runs.
+        `queues` are names of disciplines, or queues in tc's words; by default all disciplines. `on`
+        is a Dask cluster for the runs.
         """
         cells: list[tuple[Mapping[str, str | int | float], Scenario]] = []
         for entry in self.entries:
@@ -142,14 +142,14 @@ class Suite:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a suite's runs gave."""
+    """Results of a suite's runs."""
 
     suite: Suite
     table: study.Table
 
     @cached_property
     def frame(self) -> pd.DataFrame:
-        """Mean over variants and seeds by scenario and queue: the table that is shown.
+        """Means over variants and seeds by scenario and queue, as in the displayed table.
 
         Columns: `scenario`, `queue`, `sojourn_p95` (s), `utilisation`, `loss`, `goodput` (bit/s).
         """
@@ -159,11 +159,11 @@ class Outcome:
 
     @property
     def queues(self) -> list[str]:
-        """Queues in the order in which they were run."""
+        """Queues in the order of their runs."""
         return list(dict.fromkeys(self.table.frame["queue"]))
 
     def as_dict(self) -> dict[str, Any]:
-        """The comparison as JSON can hold it."""
+        """Returns the comparison as data for JSON."""
         return {
             "suite": self.suite.name,
             "title": self.suite.title,
@@ -190,7 +190,7 @@ def _entry(data: Mapping[str, Any]) -> Entry:
 
 
 def load(name: str) -> Suite:
-    """A suite by name."""
+    """Returns a suite by name; raises `SuiteError`."""
     if name not in NAMES:
         near = _core.nearest(name, list(NAMES))
         hint = f": did you mean `{near}`?" if near else f"; there are {', '.join(NAMES)}"

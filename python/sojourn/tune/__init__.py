@@ -1,1 +1,1 @@
-"""Settings found by a model and verified by simulation."""
+"""Settings found by a model or a search, and verified by simulation."""

@@ -1,11 +1,11 @@
-"""The replication factor and the consistency levels that a store should take, by simulation.
+"""Recommends a replication factor and consistency levels for a store, by simulation.
 
-Every replication factor with every pair of levels for writes and reads that keeps what is asked is
-simulated on the same seeds, under the scenario's mix of reads and writes. The fastest one and those
-that are as fast (not slower for certain, or by less than the smallest difference of interest) are
-marked; of these the one with the fewest copies is advised. How probable it is that a request finds
-too few replicas up is computed, not simulated: each node is up with the same probability, by
-itself.
+Every replication factor is combined with every pair of levels for writes and reads that meets the
+requirements. All candidates are simulated with the same seeds and the scenario's mix of reads and
+writes. The fastest candidate is marked, and so are those whose latency is not significantly higher,
+or higher by less than the smallest difference of interest. Of these the candidate with the fewest
+copies is recommended. The probability that too few replicas are up for a request is computed, not
+simulated: nodes are up independently with the same probability.
 """
 
 from __future__ import annotations
@@ -28,33 +28,35 @@ By = Literal["mean", "p95", "p99"]
 MEASURES: tuple[By, ...] = ("mean", "p95", "p99")
 ALPHA = 0.05
 READS = 0.5
-"""The share of reads where a scenario's workload has none: as YCSB's workload A."""
+"""Share of reads if a scenario's workload has none, as in YCSB's workload A."""
 ACKNOWLEDGED = 0.99
-"""The least share of the most requests acknowledged, below which a choice is out."""
+"""Lowest share of acknowledged requests, relative to the candidate with the most; candidates below
+are excluded.
+"""
 STALE_AT_ONCE = "stale_0ms"
 STALE_LATER = "stale_100ms"
 
 
 class AdviceError(ValueError):
-    """What is asked cannot be answered."""
+    """A question that cannot be answered."""
 
 
 @dataclass(frozen=True)
 class Asked:
-    """What a store must keep."""
+    """Requirements on a store."""
 
     survive: int = 1
-    """An acknowledged write is still somewhere after the loss of so many nodes."""
+    """Number of nodes whose loss an acknowledged write must survive."""
     down: int = 1
-    """Writes and reads succeed with so many of a record's replicas down."""
+    """Number of a record's replicas that may be down while writes and reads succeed."""
     stale: float = 0.0
-    """The greatest probability that a read misses a write just acknowledged; 0: none ever does."""
+    """Highest probability that a read misses a write just acknowledged; 0: never."""
     reads: float | None = None
-    """The share of reads; None: the scenario's, or `READS` where it has none."""
+    """Share of reads; `None`: the scenario's, or `READS` if it has none."""
     node_up: float = 0.99
-    """The probability that a node is up."""
+    """Probability that a node is up."""
     unavailable: float = 1.0
-    """The greatest probability that a request finds too few replicas up."""
+    """Highest probability that too few replicas are up for a request."""
     by: By = "p99"
     seeds: int = 10
 
@@ -69,7 +71,7 @@ class Candidate:
 
     @property
     def changes(self) -> dict[str, Any]:
-        """What makes a scenario's store this one."""
+        """Changes that apply this candidate to a scenario's store."""
         return {
             "store.replication": self.promise.replicas,
             "store.write_consistency": self.write_level,
@@ -79,28 +81,28 @@ class Candidate:
 
 @dataclass(frozen=True)
 class Choice:
-    """A candidate, and what is to be expected of it."""
+    """A candidate with its expected properties."""
 
     replication: int
     write_level: str
     read_level: str
     copies: int
-    """Replicas that have an acknowledged write for certain: what the write level waits for."""
+    """Replicas that certainly have an acknowledged write: as many as the write level waits for."""
     unavailable: float
     latency: dict[By, Interval]
-    """In seconds, of reads and writes in their mix; 95 % intervals over seeds."""
+    """Latency of reads and writes in their mix, in seconds; 95 % intervals over seeds."""
     stale: dict[str, float]
     """Probability that a read misses a write, by the metric's name."""
     failed: int
     """Requests of all runs that were not acknowledged."""
     phi: float
     best: bool = False
-    """Whether it is as fast as the fastest."""
+    """Whether it counts as fast as the fastest candidate."""
     p: float = 1.0
-    """How surely it is slower than the fastest, by Holm: the p value."""
+    """Holm-adjusted p value of the comparison with the fastest candidate."""
 
     def to_dict(self) -> dict[str, Any]:
-        """As JSON can hold it."""
+        """Returns the fields as data for JSON."""
         found = {
             name: {"estimate": i.estimate, "low": i.low, "high": i.high}
             for name, i in self.latency.items()
@@ -114,28 +116,28 @@ class Choice:
 
 @dataclass(frozen=True)
 class Advice:
-    """The choices that keep what is asked, the fastest first, and what was left out."""
+    """The candidates that meet the requirements, fastest first, and the excluded levels."""
 
     choices: tuple[Choice, ...]
     reads: float
-    """The share of reads that was simulated."""
+    """Simulated share of reads."""
     assumed: bool
-    """Whether that share is ours, the scenario having no reads."""
+    """Whether this share is the default because the scenario has no reads."""
     left_out: tuple[str, ...]
-    """Levels for writes whose reads cannot be had, and why."""
+    """Write levels without a possible read level, with the reason."""
 
     @property
     def take(self) -> Choice:
-        """The one with the fewest copies of those that are as fast as the fastest."""
+        """The choice with the fewest copies among those that count as fast as the fastest."""
         fast = [choice for choice in self.choices if choice.best]
         least = min(choice.replication for choice in fast)
         return next(choice for choice in fast if choice.replication == least)
 
 
 def candidates(nodes: int, asked: Asked) -> list[Candidate]:
-    """The candidates that keep what can be counted of what is asked.
+    """Returns the candidates that meet the requirements that can be counted.
 
-    Where reads must see every acknowledged write, the least level that does so is theirs.
+    If reads must see every acknowledged write, they use the lowest level that ensures this.
     """
     found: dict[tuple[int, int], Candidate] = {}
     kept = []
@@ -150,7 +152,7 @@ def candidates(nodes: int, asked: Asked) -> list[Candidate]:
             continue
         one = Candidate(promise, write_level, read_level)
         if promise.overlap:
-            # Reads that ask more are slower and see no more; the first is the least.
+            # Higher read levels are slower and see no more; the first one is the lowest.
             if (promise.replicas, promise.writes) in found:
                 continue
             found[promise.replicas, promise.writes] = one
@@ -159,7 +161,7 @@ def candidates(nodes: int, asked: Asked) -> list[Candidate]:
 
 
 def unreadable(nodes: int, asked: Asked) -> list[str]:
-    """The levels for writes that are left out for their reads alone, and why."""
+    """Returns the write levels that are excluded only because of their reads, with the reason."""
     told = []
     for replicas in range(1, nodes + 1):
         named = levels_of(replicas)
@@ -178,7 +180,7 @@ def unreadable(nodes: int, asked: Asked) -> list[str]:
 
 
 def mixed(scenario: Scenario, reads: float | None) -> tuple[Scenario, float, bool]:
-    """The scenario with the share of reads asked for, that share, and whether it is ours."""
+    """Returns the scenario with its share of reads, this share, and whether it is assumed."""
     store = store_in(scenario.plan())
     if store is None:
         raise AdviceError("the scenario has no [store]: describe one, see `sojourn explain store`")
@@ -199,9 +201,9 @@ def advise(
     workers: int | None = None,
     report: Callable[[int, int], None] = lambda _done, _all: None,
 ) -> Advice:
-    """Simulates what keeps what is asked, and ranks it.
+    """Simulates the candidates that meet the requirements, and ranks them.
 
-    `report` is told how many runs are made of how many.
+    `report` receives the number of completed runs and of all runs.
     """
     scenario, reads, assumed = mixed(scenario, asked.reads)
     store = store_in(scenario.plan())
@@ -242,7 +244,7 @@ def advise(
 
 
 def _kept(asked: Asked, metrics: Sequence[Sequence[dict[str, Any]]]) -> list[int]:
-    """Those that are stale no more often than is asked, and acknowledge nearly all they could."""
+    """Returns the candidates that are fresh enough and acknowledge nearly all possible requests."""
     fresh = [
         i
         for i, runs in enumerate(metrics)
@@ -253,7 +255,7 @@ def _kept(asked: Asked, metrics: Sequence[Sequence[dict[str, Any]]]) -> list[int
 
 
 def _mean(runs: Sequence[dict[str, Any]], metric: str) -> float:
-    """The mean of a metric over the runs that have it; not a number if none has."""
+    """Returns a metric's mean over the runs that have it; NaN if none has."""
     values = [float(run[metric]) for run in runs if not isnan(float(run[metric]))]
     return sum(values) / len(values) if values else float("nan")
 

@@ -1,9 +1,10 @@
-"""Searching a queue's parameters for a scenario, and proving what was found.
+"""Searches a queue's parameters for a scenario, and verifies the result.
 
-Trials are proposed by tree-structured Parzen estimators (Optuna) in batches and run with the same
-few seeds, hence the same arrivals; those that fall behind after the first seeds are given up. The
-best are run with further seeds, for the best of many means is flattered by chance. The one that is
-left meets the queue as it is, and named rivals, on seeds that no part of the search has seen.
+Tree-structured Parzen estimators (Optuna) propose trials in batches. All trials run with the same
+few seeds, so with the same arrivals. Trials that are worse after the first seeds are stopped. The
+best trials run with further seeds, because the best of many means is biased by chance. The
+remaining one is compared with the original queue and named rivals on seeds that the search has not
+used.
 """
 
 from __future__ import annotations
@@ -29,14 +30,14 @@ from sojourn.tune.search_space import Space
 from sojourn.tune.search_trials import Trial
 
 FIFO = "pfifo limit 1000p"
-"""Stands among the references where a condition asks for a share of the best."""
+"""Added to the references if a condition requires a share of the best."""
 FRESH = 2_000_000
-"""Seeds above this prove the winner."""
+"""Base of the seeds that verify the winner."""
 
 
 @dataclass(frozen=True)
 class Found:
-    """What a search found, and how sure it is."""
+    """Result of a search, and its certainty."""
 
     space: Space
     objective: str
@@ -44,11 +45,11 @@ class Found:
     effort: Effort
     trials: tuple[Trial, ...]
     winner: Trial | None
-    """None if no setting met the conditions."""
+    """The best trial; `None` if no setting met the conditions."""
     proof: Comparison | None
-    """The winner, the queue as it is, and the rivals, on fresh seeds."""
+    """Comparison of the winner, the original queue and the rivals on fresh seeds."""
     verdicts: tuple[Verdict, ...]
-    """Against the queue as it is first, then against the rivals."""
+    """Verdicts against the original queue first, then against the rivals."""
     folder: Path | None
 
     @property
@@ -58,13 +59,13 @@ class Found:
 
     @property
     def sure(self) -> bool:
-        """Whether it meets the conditions on fresh seeds and surely beats the queue as it is."""
+        """Whether the winner meets the conditions and is significantly better on fresh seeds."""
         if self.proof is None or self.winner is None or not self.verdicts:
             return False
         return self.proof.entry(self.winner.queue).feasible and self.verdicts[0].wins
 
     def answer(self) -> str:
-        """Return what was found, in words."""
+        """Describes the result in words."""
         tried = f"{len(self.trials)} settings tried"
         if self.winner is None:
             return f"No setting meets the condition {self.subject_to} ({tried})."
@@ -80,7 +81,7 @@ class Found:
         return " ".join(lines)
 
     def as_dict(self) -> dict[str, Any]:
-        """Everything as plain data."""
+        """Returns the result as plain data."""
         return {
             "queue": self.queue,
             "values": dict(self.winner.values) if self.winner else None,
@@ -113,14 +114,14 @@ def search(
     progress: Report | None = None,
     engine: Engine | None = None,
 ) -> Found:
-    """Find values of a queue's words that serve a scenario best, and say how sure that is.
+    """Searches values of a queue's words for a scenario, and verifies the best ones.
 
     `vary` names words of `queue` (by default the scenario's) with their ranges: see
-    `sojourn.tune.search_space`. `objective` and `subject_to` are a metric and a condition as
-    `compare` takes them, by default those of the scenario's `[question]`, else `sojourn_p95` and no
-    condition; a share `of best` is that of the best among the queue as it is, the rivals
-    (`against`), a plain FIFO and the trial itself. `out` keeps runs and trials: the same call goes
-    on from there. `workers`, `on` and `progress` are those of `Study.run`.
+    `sojourn.tune.search_space`. `objective` and `subject_to` are a metric and a condition as in
+    `compare`, by default those of the scenario's `[question]`, otherwise `sojourn_p95` and no
+    condition. A share `of best` refers to the best among the original queue, the rivals
+    (`against`), a plain FIFO and the trial itself. `out` stores runs and trials; the same call
+    continues from them. `workers`, `on` and `progress` are those of `Study.run`.
     """
     base = " ".join((queue or scenario.queue).split())
     space = Space.of(base, vary, scenario.policy_reader())

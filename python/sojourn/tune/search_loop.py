@@ -1,4 +1,4 @@
-"""The rounds of a search: propose, run the first seeds, give up, run the rest; then finalists."""
+"""The rounds of a search: proposals, first seeds, a stop of bad trials, the rest, finalists."""
 
 from __future__ import annotations
 
@@ -25,27 +25,27 @@ from sojourn.tune.search_space import Space, Value
 from sojourn.tune.search_trials import Trial, load, propose, save
 
 FURTHER = 1_000_000
-"""Seeds above this choose among the finalists."""
+"""Base of the seeds that decide between the finalists."""
 PRUNE_AFTER = 8
-"""Whole trials that must be there before one is given up for its objective."""
+"""Number of complete trials before any trial is stopped for its objective."""
 
 
 @dataclass(frozen=True)
 class Effort:
-    """How long and how carefully to search."""
+    """Effort of a search."""
 
     trials: int = 100
     seconds: float | None = None
-    """No new batch after so long."""
+    """Time limit in seconds, after which no new batch begins."""
     seeds: int = 5
-    """Runs of a trial; the first half of them may end it."""
+    """Runs of a trial; the first half of them may stop it."""
     batch: int = 8
-    """Trials proposed at a time: more keep more workers busy, fewer learn faster."""
+    """Trials proposed at a time: more use more workers, fewer learn faster."""
     finalists: int = 4
     proof: int = 20
-    """Fresh seeds that judge the winner."""
+    """Fresh seeds that verify the winner."""
     seed: int = 1
-    """Of the proposals."""
+    """Seed of the proposals."""
 
     def __post_init__(self) -> None:
         for name in ("trials", "seeds", "batch", "finalists"):
@@ -58,7 +58,7 @@ class Effort:
 
 
 class Search:
-    """Trials, batch by batch."""
+    """The trials of a search, batch by batch."""
 
     def __init__(
         self,
@@ -104,19 +104,19 @@ class Search:
         self._units: Mapping[str, str] = {}
 
     def run(self) -> Trial | None:
-        """Search, and return the setting to be proved."""
+        """Runs the search; returns the setting to verify."""
         begin = time.monotonic()
         self._make(self.references, self.seeds)
         limit = self.effort.seconds or math.inf
         while len(self.trials) < self.effort.trials:
             if self.trials and time.monotonic() - begin > limit:
                 break
-            # Whole batches: a number of trials cut short would change what comes after it.
+            # Only whole batches: a shortened batch would change the following proposals.
             self._batch()
         return self._final()
 
     def same(self, queue: str, other: str) -> bool:
-        """Whether two texts mean the same queue."""
+        """Returns whether two texts mean the same queue."""
         plans = {self.scenario.with_queue(q).plan_json for q in (queue, other)}
         return len(plans) == 1
 
@@ -166,11 +166,11 @@ class Search:
         return bool(self._why(queue))
 
     def _why(self, queue: str) -> str:
-        """Return why a trial is given up after the first seeds; nothing if it is not."""
+        """Returns why a trial is stopped after the first seeds; empty if it continues."""
         value = self._mean(queue, self.first)
         if value is None:
             return f"{self.objective} was not measured"
-        # A single seed has no spread: all of them must miss a condition.
+        # A single seed has no spread, so all of them must violate a condition.
         each = [self._checks(queue, [seed]) for seed in self.first]
         for checks in zip(*each, strict=True):
             if not any(c.met for c in checks):
@@ -200,7 +200,7 @@ class Search:
                 break
         further = tuple(range(FURTHER + 1, FURTHER + 1 + self.effort.seeds))
         self.overall.left(0, self.effort.proof * (len(self.references) + 1))
-        # Shares are of what the references do with the same seeds.
+        # Shares refer to the references' values with the same seeds.
         queues = [*(self.references if self.conditions else ()), *(t.queue for t in finalists)]
         self._make(queues, further)
         self._make(queues, self.seeds)  # known already, unless the search was resumed
@@ -210,10 +210,10 @@ class Search:
             return sign * _number(self._mean(trial.queue, both))
 
         still = [t for t in finalists if all(c.met for c in self._checks(t.queue, both))]
-        # If none keeps to the conditions with further seeds, the proof will say so.
+        # If no finalist meets the conditions with further seeds, the verification reports this.
         return min(still or finalists, key=worth, default=None)
 
-    # Runs and what they measured
+    # Runs and their measurements
 
     def _make(self, queues: Sequence[str], seeds: Sequence[int]) -> None:
         listed = list(dict.fromkeys(queues))
@@ -249,7 +249,7 @@ class Search:
         return np.array([known.get(seed, math.nan) for seed in seeds])
 
     def _mean(self, queue: str, seeds: Sequence[int]) -> float | None:
-        """Return the objective; None if any of the seeds has none."""
+        """Returns the mean objective; `None` if it is missing for any seed."""
         values = self._array(queue, self.objective, seeds)
         return float(values.mean()) if values.size and np.isfinite(values).all() else None
 
@@ -268,7 +268,7 @@ def _number(value: float | None) -> float:
 
 
 def _violation(outcome: Check) -> float:
-    """Return how far a condition is missed, as a share of its bound; 0 or less is met."""
+    """Returns a condition's violation as a share of its bound; 0 or less if it is met."""
     if math.isnan(outcome.value):
         return 1.0
     gap = abs(outcome.value - outcome.bound) / (abs(outcome.bound) or 1.0)
@@ -276,7 +276,7 @@ def _violation(outcome: Check) -> float:
 
 
 class Overall:
-    """The progress of a search as one, made of that of its parts."""
+    """The progress of a whole search, from that of its parts."""
 
     def __init__(self, report: Report | None, effort: Effort, references: int) -> None:
         self._report = report
@@ -288,12 +288,12 @@ class Overall:
         self.left(effort.trials, effort.proof * (references + 1))
 
     def left(self, trials: int, after: int) -> None:
-        """Tell how many trials are to come, and how many runs after them."""
+        """Sets the numbers of further trials and of runs after them."""
         finals = self._effort.seeds * self._effort.finalists
         self._ahead = trials * self._effort.seeds + finals + after
 
     def done(self, runs: int) -> None:
-        """Tell that a part is done."""
+        """Records the end of a part."""
         self._made += runs
         if self._now is not None:
             self._reused += self._now.reused
@@ -301,12 +301,12 @@ class Overall:
         self._now = None
 
     def interrupted(self, stop: StudyInterrupted) -> StudyInterrupted:
-        """Return the interruption of a part as the whole's."""
+        """Returns a part's interruption as one of the whole search."""
         total = max(self._made + self._ahead, self._made + stop.total)
         return StudyInterrupted(self._made + stop.done, total, stop.folder)
 
     def __call__(self, now: Progress) -> bool | None:
-        """Report a part's progress as the whole's."""
+        """Reports a part's progress as that of the whole search."""
         self._now = now
         if self._report is None:
             return None

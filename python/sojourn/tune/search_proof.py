@@ -1,4 +1,4 @@
-"""How sure it is that what a search found is better: fresh seeds, paired runs, plain words."""
+"""Verifies a search's winner: fresh seeds, paired runs, a verdict in plain words."""
 
 from __future__ import annotations
 
@@ -19,23 +19,26 @@ from sojourn.study.ranking import verdict
 
 @dataclass(frozen=True)
 class Verdict:
-    """What was found against what it has to beat."""
+    """Verdict on the winner against one rival."""
 
     rival: str
     outcome: Outcome
     sentence: str
     difference: Interval | None = None
-    """Of the objective, found minus rival; the intervals of all rivals hold together."""
+    """Difference of the objective, winner minus rival; the intervals of all rivals are
+    simultaneous.
+    """
     needed: int | None = None
-    """About how many seeds would decide, where these do not and a number can be named."""
+    """Approximate number of seeds for a decision, if these do not decide and it can be estimated.
+    """
 
     @property
     def wins(self) -> bool:
-        """Whether what was found is surely better."""
+        """Whether the winner is significantly better."""
         return self.outcome == "better"
 
     def as_dict(self) -> dict[str, Any]:
-        """As JSON can hold it."""
+        """Returns the fields as data for JSON."""
         gap = self.difference
         limits = None if gap is None else {"mean": gap.estimate, "low": gap.low, "high": gap.high}
         return {
@@ -48,9 +51,9 @@ class Verdict:
 
 
 def verdicts(proof: Comparison, found: str, rivals: Mapping[str, str]) -> list[Verdict]:
-    """Judge what was found against each rival, named in words (`the default codel`).
+    """Judges the winner against each rival, named in words (`the default codel`).
 
-    Runs are paired by seed; the intervals of all differences hold together.
+    Runs are paired by seed; the intervals of all differences are simultaneous.
     """
     values = proof.values(proof.by)
     pairs = [(values[found], values[rival]) for rival in rivals]

@@ -1,8 +1,8 @@
-"""The space of a search: which words of a queue vary, within which limits.
+"""The space of a search: the varying words of a queue and their limits.
 
-A variable is written as a word with a range, `target 1ms..50ms log`, as a word alone, whose range
-then follows from its default, or as texts of which one is to stand there, `ecn | noecn`. A word may
-be a pattern: `*-rate` means all words that end so.
+A variable is a word with a range, `target 1ms..50ms log`, a word alone, whose range follows from
+its default, or alternatives, `ecn | noecn`, of which the queue contains one. A word may be a
+pattern: `*-rate` means all words with this ending.
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ from sojourn.study.errors import StudyError
 
 Scale = Literal["log", "linear"]
 Value = float | str
-"""A number in the word's base unit (ns, bit/s, bytes, packets), or one of the texts."""
+"""A number in the word's base unit (ns, bit/s, bytes, packets), or one of the alternatives."""
 
 AROUND = 10.0
-"""A range made from a default reaches from a tenth of it to ten times as much."""
+"""Factor around a default: its range is from a tenth of it to ten times as much."""
 DIGITS = 3
-"""Significant digits of a value tried: a setting is to be read, and to be typed."""
+"""Significant digits of a tried value, so that users can read and type it."""
 
 EDGE = 0.05
-"""Part of a range, at either end, in which a value is at its edge."""
+"""Part of a range at either end in which a value is at the edge."""
 
 _QUANTITIES = ("time", "rate", "size", "packets")
 _WHOLE = ("time", "rate", "size", "packets", "integer")
@@ -46,7 +46,7 @@ _RANGE = re.compile(r"(?P<low>\S+?)\s*\.\.\s*(?P<high>\S+)(?:\s+(?P<scale>log|li
 
 @dataclass(frozen=True)
 class Range:
-    """A word whose value is a number."""
+    """A word with a number as its value."""
 
     word: str
     kind: str
@@ -56,27 +56,27 @@ class Range:
 
     @property
     def name(self) -> str:
-        """What the variable is called."""
+        """Name of the variable."""
         return self.word
 
     def text(self, value: Value) -> str:
-        """Return the word with a value."""
+        """Returns the word with a value."""
         return f"{self.word} {_written(self.kind, float(value))}"
 
     def rounded(self, value: Value) -> Value:
-        """Return the value that a person would write."""
+        """Returns the value rounded to a few digits and limited to the range."""
         near = round(float(value)) if self.kind in _WHOLE else float(value)
         if self.kind not in _COUNTS:
             near = float(f"{near:.{DIGITS}g}")
         return min(max(near, self.low), self.high)
 
     def at_edge(self, value: Value) -> bool:
-        """Whether a value lies so near a limit that the best may be beyond it."""
+        """Returns whether a value is so near a limit that the best one may be beyond it."""
         low, high, x = self.low, self.high, float(value)
         if self.scale == "log":
             low, high, x = math.log(low), math.log(high), math.log(x)
         near = EDGE * (high - low)
-        certain = self.kind == "probability" and self.high == 1  # there is nothing beyond
+        certain = self.kind == "probability" and self.high == 1  # no value is possible beyond it
         return x - low < near or (high - x < near and not certain)
 
     def __str__(self) -> str:
@@ -86,13 +86,13 @@ class Range:
 
 @dataclass(frozen=True)
 class Choice:
-    """Texts of which one is to stand in the queue; an empty one is nothing."""
+    """Alternative texts, of which the queue contains one; an empty text adds nothing."""
 
     texts: tuple[str, ...]
 
     @property
     def name(self) -> str:
-        """What the variable is called."""
+        """Name of the variable."""
         return " | ".join(self.texts)
 
     @property
@@ -101,11 +101,11 @@ class Choice:
         return tuple(dict.fromkeys(word for text in self.texts for word in text.split()[:1]))
 
     def text(self, value: Value) -> str:
-        """Return the text chosen."""
+        """Returns the chosen text."""
         return str(value)
 
     def rounded(self, value: Value) -> Value:
-        """Return the same text."""
+        """Returns the text unchanged."""
         return value
 
     def __str__(self) -> str:
@@ -117,24 +117,24 @@ Variable = Range | Choice
 
 @dataclass(frozen=True)
 class Space:
-    """A queue and what varies in it."""
+    """A queue and its variables."""
 
     base: str
-    """The queue as it is without the search."""
+    """The original queue."""
     fixed: str
-    """The queue without the words that vary."""
+    """The queue without the varying words."""
     variables: tuple[Variable, ...]
     start: Mapping[str, Value] | None
-    """What the variables are in `base`, if they are within their ranges."""
+    """Values of the variables in `base`, if they are within their ranges."""
 
     @classmethod
     def of(cls, base: str, vary: Sequence[str], read: Read = read_file) -> Space:
-        """Read what varies in a queue; `read` gives the files of one of the user's own.
+        """Parses the variables of a queue; `read` reads the files of a user's own queue.
 
         Raises:
-            StudyError: with the word or range that cannot be used, and what can.
+            StudyError: with the unusable word or range, and the possible ones.
         """
-        _parsed(base, read)  # an error of the queue's own comes first
+        _parsed(base, read)  # an error of the queue itself is reported first
         words = _words(base, read)
         if not vary:
             raise StudyError(f"nothing varies: name words of {_kind(base)}: {_usable(words)}")
@@ -147,23 +147,23 @@ class Space:
                 seen.add(word)
         space = cls(base, _without(base, seen, words), tuple(variables), None)
         start = _start(base, variables, words)
-        # Words that set others, such as presets, make the table's defaults untrue.
+        # Words that set others, such as presets, invalidate the table's defaults.
         true = start is not None and _parsed(space.queue(start), read) == _parsed(base, read)
         return replace(space, start=start) if true else space
 
     def queue(self, values: Mapping[str, Value]) -> str:
-        """Return the queue with these values."""
+        """Returns the queue with these values."""
         parts = [v.text(values[v.name]) for v in self.variables]
         return " ".join([self.fixed, *filter(None, parts)])
 
     def edges(self, values: Mapping[str, Value]) -> list[str]:
-        """Return the ranges at whose edge these values are."""
+        """Returns the ranges of which these values are at the edge."""
         ranges = [v for v in self.variables if isinstance(v, Range)]
         return [str(v) for v in ranges if v.at_edge(values[v.name])]
 
 
 def _parsed(queue: str, read: Read) -> object:
-    """Return a queue's parameters, to be compared."""
+    """Returns a queue's parameters, for comparisons."""
     return own("queue", queue, read).values if is_own(queue) else _core.parse_queue(queue)
 
 
@@ -172,7 +172,7 @@ def _kind(base: str) -> str:
 
 
 def _words(base: str, read: Read) -> dict[str, dict[str, Any]]:
-    """Return the words of a queue's table by name."""
+    """Returns the words of a queue's table by name."""
     if is_own(base):
         declared = own("queue", base, read).declaration.words
         offs = {word.name: f"no{word.name}" for word in declared if word.kind == "switch"}
@@ -253,7 +253,7 @@ def _range(word: dict[str, Any], rest: str, text: str) -> Range:
 
 
 def _around(word: dict[str, Any]) -> Range | None:
-    """Return the range that a word's default suggests; None where there is no such default."""
+    """Returns the range around a word's default; `None` without a suitable default."""
     kind = word["kind"]
     middle = _read_number(kind, word["default"]) if kind in _NUMBERS else None
     if middle is None or middle <= 0:
@@ -273,7 +273,7 @@ def _natural(low: float, high: float) -> Scale:
 
 
 def _guessed(text: str) -> str:
-    """Return the kind of a bound whose word takes more than one."""
+    """Returns the kind of a bound whose word accepts several kinds."""
     for kind in ("packets", "size", "time", "rate"):
         try:
             float(text)
@@ -304,7 +304,7 @@ def _number(kind: str, bound: str, text: str) -> float:
 def _written(kind: str, value: float) -> str:
     if kind in _QUANTITIES:
         return _core.format_quantity(cast("Any", kind), round(value))
-    # Never an exponent: no parser of queues reads one.
+    # Without an exponent, since the parsers of queues do not accept one.
     shown = format(Decimal(repr(value)), "f")
     return shown.rstrip("0").rstrip(".") if "." in shown else shown
 
@@ -314,8 +314,8 @@ def _set_by(variable: Variable) -> tuple[str, ...]:
 
 
 def _without(base: str, gone: set[str], words: Mapping[str, dict[str, Any]]) -> str:
-    """Return a queue without some words and their values."""
-    # Either word of a switch stands for both.
+    """Returns a queue without some words and their values."""
+    # Either word of a switch represents both.
     for entry in words.values():
         if entry.get("off") and gone & {entry["name"], entry["off"]}:
             gone = gone | {entry["name"], entry["off"]}
@@ -361,6 +361,6 @@ def _start(
 
 
 def _standing(word: dict[str, Any]) -> str:
-    """Return what stands in a queue that does not name this word."""
+    """Returns the text that a queue without this word implies."""
     default: str = word["default"]
     return default if word["kind"] in _BARE else f"{word['name']} {default}"

@@ -1,7 +1,7 @@
-"""What a search has tried, kept in one file beside the runs, and what it should try next.
+"""The trials of a search, stored in a file next to the runs, and its next proposals.
 
-The file is the search's memory: proposals follow from it and a seed alone, so that a search that
-was killed goes on as if it had not been.
+Proposals follow from this file and a seed alone, so that a killed search continues as if it had not
+been interrupted.
 """
 
 from __future__ import annotations
@@ -20,37 +20,37 @@ from sojourn.tune.search_space import Choice, Space, Value, Variable
 FORMAT = 1
 NAME = "search.json"
 RANDOM_FIRST = 10
-"""Least number of proposals at random before there is something to learn from."""
+"""Least number of random proposals before the search can learn."""
 REFUSED = 10.0
-"""Violation of a queue that cannot be: worse than any condition missed."""
+"""Violation of an invalid queue: more than that of any condition."""
 
 
 @dataclass(frozen=True)
 class Trial:
-    """One setting tried."""
+    """A tried setting."""
 
     number: int
     queue: str
     values: Mapping[str, Value]
     state: Literal["complete", "pruned", "refused"]
-    """`pruned`: given up after the first seeds; `refused`: there can be no such queue."""
+    """State: `pruned` was stopped after the first seeds; `refused` is not a valid queue."""
     value: float | None = None
-    """The objective, mean over the seeds it was run with."""
+    """Mean of the objective over the seeds that were run."""
     early: float | None = None
-    """The objective, mean over the first seeds."""
+    """Mean of the objective over the first seeds."""
     violation: Mapping[str, float] = field(default_factory=dict)
-    """By condition: how far it is missed, as a share of the bound; 0 or less is met."""
+    """Violation of each condition as a share of its bound; 0 or less if it is met."""
     reason: str = ""
-    """Why it was given up or refused."""
+    """Reason why the trial was stopped or refused."""
 
     @property
     def feasible(self) -> bool:
-        """Whether it meets all conditions, as far as the search has seen."""
+        """Whether it meets all conditions with the seeds so far."""
         return self.value is not None and all(v <= 0 for v in self.violation.values())
 
 
 def load(folder: Path, question: Mapping[str, Any]) -> list[Trial]:
-    """Read the trials of a search; none if there is none; an error if it is another search."""
+    """Reads the trials of a search; empty without a file; raises an error for another search."""
     path = folder / NAME
     try:
         data = json.loads(path.read_text(encoding="utf-8"))
@@ -79,7 +79,7 @@ def load(folder: Path, question: Mapping[str, Any]) -> list[Trial]:
 
 
 def save(folder: Path, question: Mapping[str, Any], trials: Sequence[Trial]) -> None:
-    """Write the trials, so that readers see the old file or the new one."""
+    """Writes the trials atomically."""
     data = {
         "sojourn": {"format": FORMAT},
         "question": dict(question),
@@ -92,13 +92,13 @@ def save(folder: Path, question: Mapping[str, Any], trials: Sequence[Trial]) -> 
 def propose(
     space: Space, trials: Sequence[Trial], count: int, seed: int, better: Direction
 ) -> list[dict[str, Value]]:
-    """Return what to try next, by tree-structured Parzen estimators (Optuna).
+    """Returns the next settings to try, by tree-structured Parzen estimators (Optuna).
 
-    The first proposal of all is the queue as it is, if that lies within the ranges.
+    The first proposal of a search is the original queue, if it is within the ranges.
     """
     optuna = _optuna()
     limits = {v.name: _distribution(v) for v in space.variables}
-    # A state of its own for every batch: what was proposed before a stop decides nothing.
+    # A new state for every batch: earlier proposals without a result have no influence.
     sampler = optuna.samplers.TPESampler(
         seed=(seed * 1_000_003 + len(trials)) % 2**32,
         n_startup_trials=max(RANDOM_FIRST, len(space.variables)),
@@ -141,7 +141,7 @@ def _distribution(variable: Variable) -> Any:
 
 
 def _told(trial: Trial, limits: Mapping[str, Any]) -> Any:
-    """Return a trial as Optuna keeps it."""
+    """Returns a trial in Optuna's form."""
     optuna = _optuna()
     complete = trial.state == "complete" and trial.value is not None
     told = optuna.trial.create_trial(

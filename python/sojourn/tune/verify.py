@@ -1,8 +1,9 @@
-"""Verifying REDopt's parameters by simulation, and mending them where they fail.
+"""Verifies REDopt's parameters by simulation, and corrects them if they fail.
 
-The definition is the paper's: with everlasting transfers the average queue converges to the middle
-between the thresholds, with small oscillation. *Small* and *converges* are our reading: the mean of
-the average within a tenth of the ramp's middle, its standard deviation below an eighth of the ramp.
+The definition is the paper's: with endless transfers the average queue converges to the middle
+between the thresholds, with small oscillation. *Small* and *converges* are interpreted as follows:
+the mean of the average is within a tenth of the ramp's middle, and its standard deviation is below
+an eighth of the ramp's width.
 """
 
 from __future__ import annotations
@@ -27,11 +28,11 @@ _FRACTION = 1 << 24
 MEAN_WITHIN = 0.10
 #: Allowed standard deviation of the average queue, as a share of the ramp's width.
 DEVIATION_BELOW = 1 / 8
-#: A ramp that needs to be wider than this many times the model's is not REDopt any more.
+#: Beyond this factor on the width of the model's ramp, the setting is not REDopt any more.
 LARGEST_KAPPA = 16.0
-#: How often parameters are mended before the best is returned as it is.
+#: Number of corrections after which the best setting is returned.
 ROUNDS = 10
-#: Frame of the unresponsive traffic in bytes, as the paper has it.
+#: Frame of the unresponsive traffic in bytes, as in the paper.
 _UDP_FRAME = 573
 #: Ethernet, IPv4 and TCP headers without options, in bytes.
 _HEADERS = 54
@@ -106,14 +107,14 @@ class Trial:
 
 @dataclass(frozen=True)
 class Verified:
-    """The setting found, and the way to it."""
+    """The setting found, and the trials."""
 
     link: Link
     trials: tuple[Trial, ...]
 
     @property
     def best(self) -> Trial:
-        """The trial accepted, or the nearest to it."""
+        """The accepted trial, or the nearest to acceptance."""
         return min(
             self.trials,
             key=lambda t: max(t.off_middle / MEAN_WITHIN, t.oscillation / DEVIATION_BELOW),
@@ -131,7 +132,7 @@ class Verified:
 
 
 def proving_ground(link: Link, queue: str, duration: float, warmup: float, tcp: str) -> Scenario:
-    """Everlasting transfers, spread over the round-trip times, and the unresponsive traffic."""
+    """Returns endless transfers over the round-trip times, with the unresponsive traffic."""
     flows: list[dict[str, Any]] = [
         {
             "name": "bulk",
@@ -176,7 +177,7 @@ def proving_ground(link: Link, queue: str, duration: float, warmup: float, tcp: 
 
 
 def queue(link: Link, parameters: RedParameters, words: str = "") -> str:
-    """The queue in full: the parameters, the link, and any further `words` of ``red``."""
+    """Returns the whole queue: parameters, link, and any further `words` of ``red``."""
     return parameters.queue(f"avpkt {link.packet} bandwidth {round(link.rate)}bit {words}".strip())
 
 
@@ -190,9 +191,9 @@ def measure(
     words: str = "",
     progress: Callable[[float], None] | None = None,
 ) -> Trial:
-    """How one setting behaves; means over `seeds`, deviation within a run.
+    """Returns the behaviour of one setting: means over `seeds`, deviation within a run.
 
-    `progress` hears which fraction of the runs is done.
+    `progress` receives the completed fraction of the runs.
     """
     scenario = proving_ground(link, queue(link, parameters, words), duration, warmup, tcp)
     averages, deviations, losses, goodputs = [], [], [], []
@@ -227,14 +228,14 @@ def verified(
     simulated: Callable[[int, float], None] | None = None,
     largest_weight: float = LARGEST_WEIGHT,
 ) -> Verified:
-    """REDopt's parameters, mended until a simulation accepts them.
+    """Returns REDopt's parameters, corrected until a simulation accepts them.
 
-    An average away from the middle means that the drop probability was estimated wrongly: ``max_p``
-    is made from the measured one. Oscillation means that the ramp is too narrow for the feedback's
-    delay: the factor ``kappa`` on its width grows. `seeds` runs of `duration` seconds judge each
-    setting; no averaging weight is above `largest_weight`. `words` are further words of ``red``,
-    such as ``wait``. `progress` hears of each setting that was judged, `simulated` how many were
-    and which fraction of the next one's runs is done.
+    An average away from the middle means that the estimate of the drop probability was wrong:
+    ``max_p`` is then derived from the measured one. Oscillation means that the ramp is too narrow
+    for the feedback's delay: the factor ``kappa`` on its width increases. `seeds` runs of
+    `duration` seconds judge each setting; no averaging weight is above `largest_weight`. `words`
+    are further words of ``red``, such as ``wait``. `progress` receives each judged setting,
+    `simulated` their number and the completed fraction of the next one's runs.
     """
     if not 0 <= warmup < duration:
         raise ValueError(f"warmup: found {warmup:g}, expected less than the duration {duration:g}")
@@ -258,7 +259,7 @@ def verified(
             kappa *= max(1.15, min(2.0, trial.oscillation / DEVIATION_BELOW))
             kappa = min(kappa, LARGEST_KAPPA)
         model = redopt(link, kappa, largest_weight)
-        # The probability that would have held the average in the middle, against the model's.
+        # Drop probability that would have kept the average in the middle, relative to the model's.
         share = (trial.average - parameters.minimum) / trial.width
         needed = 2 * parameters.max_p * min(max(share, 0.05), 1.5)
         correction *= (needed / parameters.max_p) ** 0.8
