@@ -1,6 +1,6 @@
 """Statistics: intervals, paired differences, analysis of variance, claims.
 
-Pure functions on arrays and data frames. What is here is loaded when it is first asked for.
+Pure functions on arrays and data frames. Names are loaded on first use.
 """
 
 from sojourn import lazy

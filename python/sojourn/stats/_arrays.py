@@ -1,4 +1,4 @@
-"""How samples come in: any sequence of numbers, checked once."""
+"""Conversion of samples: any sequence of numbers, checked once."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ Floats = npt.NDArray[np.float64]
 
 
 class StatisticsError(ValueError):
-    """The numbers given cannot answer the question asked."""
+    """The given numbers cannot answer the question."""
 
 
 def sample(values: npt.ArrayLike, least: int = 1, what: str = "sample") -> Floats:
-    """Values as an array of finite numbers, at least `least` of them."""
+    """Returns values as an array of finite numbers, at least `least` of them."""
     array = np.asarray(values, dtype=np.float64)
     if array.ndim != 1:
         raise StatisticsError(
@@ -31,7 +31,7 @@ def sample(values: npt.ArrayLike, least: int = 1, what: str = "sample") -> Float
 
 
 def pairs(a: npt.ArrayLike, b: npt.ArrayLike, least: int = 2) -> tuple[Floats, Floats]:
-    """Two samples of equal length."""
+    """Returns two samples of equal length."""
     x, y = sample(a, least, "first sample"), sample(b, least, "second sample")
     if x.size != y.size:
         raise StatisticsError(f"paired samples must be equally long, not {x.size} and {y.size}")
@@ -41,7 +41,7 @@ def pairs(a: npt.ArrayLike, b: npt.ArrayLike, least: int = 2) -> tuple[Floats, F
 def grouped(
     groups: Mapping[str, npt.ArrayLike] | Sequence[npt.ArrayLike], least: int = 1
 ) -> dict[str, Floats]:
-    """Two or more samples by name (numbered from 1 where they have none)."""
+    """Returns two or more samples by name (numbered from 1 without names)."""
     items = (
         groups.items()
         if isinstance(groups, Mapping)
@@ -54,7 +54,7 @@ def grouped(
 
 
 def check_level(level: float) -> float:
-    """Return a confidence level strictly between 0 and 1."""
+    """Returns a confidence level, checked to be strictly between 0 and 1."""
     if not 0.0 < level < 1.0:
         raise StatisticsError(f"a confidence level lies between 0 and 1, not at {level}")
     return level

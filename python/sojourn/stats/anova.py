@@ -1,4 +1,4 @@
-"""Analysis of variance: one-way, Welch's for unequal variances, and of blocks of one seed each."""
+"""Analysis of variance: one-way, Welch's for unequal variances, and for blocks of equal seeds."""
 
 from __future__ import annotations
 
@@ -43,12 +43,12 @@ class Anova:
 
     @property
     def eta_squared(self) -> float:
-        """Share of the variance that lies between the groups."""
+        """Share of the variance between the groups."""
         total = self.ss_between + self.ss_within
         return self.ss_between / total if total > 0 else math.nan
 
     def frame(self) -> pd.DataFrame:
-        """Return the table, a row a source of variation."""
+        """Returns the table, one row per source of variation."""
         nan = math.nan
         within = self.ss_within / self.df_within if self.method != "Welch" else self.ms_within
         return pd.DataFrame(
@@ -63,7 +63,7 @@ class Anova:
         )
 
     def summary(self) -> str:
-        """Return the table as statistics packages print it."""
+        """Returns the table in the format of statistics packages."""
         if self.method == "Welch":
             return (
                 f"Welch's one-way ANOVA: F = {self.f:.5g}, df = {self.df_between:g} and "
@@ -89,7 +89,7 @@ def _squares(named: dict[str, Floats]) -> tuple[float, float]:
 
 
 def one_way(groups: Mapping[str, npt.ArrayLike] | Sequence[npt.ArrayLike]) -> Anova:
-    """One-way ANOVA: compare means of groups of equal variance."""
+    """Returns a one-way ANOVA, which compares means of groups of equal variance."""
     named = grouped(groups)
     k, n = len(named), sum(g.size for g in named.values())
     if n <= k:
@@ -112,7 +112,7 @@ def one_way(groups: Mapping[str, npt.ArrayLike] | Sequence[npt.ArrayLike]) -> An
 
 
 def welch(groups: Mapping[str, npt.ArrayLike] | Sequence[npt.ArrayLike]) -> Anova:
-    """Welch's ANOVA: compare means of groups whatever their variances."""
+    """Returns Welch's ANOVA, which compares means of groups with any variances."""
     named = grouped(groups, 2)
     sizes = np.array([g.size for g in named.values()], dtype=np.float64)
     means = np.array([g.mean() for g in named.values()])
@@ -145,10 +145,10 @@ def welch(groups: Mapping[str, npt.ArrayLike] | Sequence[npt.ArrayLike]) -> Anov
 
 
 def blocks(groups: Mapping[str, npt.ArrayLike] | Sequence[npt.ArrayLike]) -> Anova:
-    """ANOVA of groups whose i-th values belong together, as those of the same seed do.
+    """Returns an ANOVA of groups whose i-th values belong together, as those of the same seed.
 
-    What the seeds have in common is taken out of the residual (randomised complete blocks, a
-    two-way layout without replication): `ss_within` is what neither group nor seed explains.
+    The common effect of a seed is removed from the residual (randomised complete blocks, a two-way
+    layout without replication): `ss_within` is the variation that neither group nor seed explains.
     """
     named = grouped(groups, 2)
     sizes = {g.size for g in named.values()}

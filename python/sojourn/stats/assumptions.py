@@ -1,4 +1,4 @@
-"""Whether values look as a test assumes: normally distributed, with equal variances."""
+"""Tests of assumptions: normal distribution and equal variances."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from sojourn.stats.anova import one_way
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """A test of an assumption; a small p speaks against it, a large one proves nothing."""
+    """A test of an assumption; a small p is evidence against it, a large p proves nothing."""
 
     method: str
     statistic: float
@@ -25,18 +25,18 @@ class Check:
     n: int
 
     def frame(self) -> pd.DataFrame:
-        """One row."""
+        """Returns a data frame of one row."""
         return pd.DataFrame(
             [{"statistic": self.statistic, "p": self.p, "n": self.n}], [self.method]
         )
 
     def summary(self) -> str:
-        """One line."""
+        """Returns a summary in one line."""
         return f"{self.method}: {self.statistic:.5g}, p = {self.p:.4g}, n = {self.n}"
 
 
 def shapiro_wilk(values: npt.ArrayLike) -> Check:
-    """Shapiro and Wilk's test of normality, for 3 to 5000 values (Royston's AS R94)."""
+    """Returns Shapiro and Wilk's test of normality, for 3 to 5000 values (Royston's AS R94)."""
     x = sample(values, 3)
     if x.size > 5000:
         raise StatisticsError(f"{x.size} values: the test is known for at most 5000")
@@ -47,7 +47,7 @@ def shapiro_wilk(values: npt.ArrayLike) -> Check:
 
 
 def normal_residuals(groups: Mapping[str, npt.ArrayLike] | Sequence[npt.ArrayLike]) -> Check:
-    """Shapiro and Wilk's test of what is left of the values without their groups' means."""
+    """Returns Shapiro and Wilk's test of the residuals from the groups' means."""
     named = grouped(groups)
     return shapiro_wilk(np.concatenate([g - g.mean() for g in named.values()]))
 
@@ -55,7 +55,7 @@ def normal_residuals(groups: Mapping[str, npt.ArrayLike] | Sequence[npt.ArrayLik
 def levene(
     groups: Mapping[str, npt.ArrayLike] | Sequence[npt.ArrayLike],
 ) -> Check:
-    """Test of equal variances about the medians (Brown and Forsythe's form of Levene's test)."""
+    """Returns the test of equal variances about medians (Levene's, after Brown and Forsythe)."""
     named = grouped(groups, 2)
     spread = {name: np.abs(g - np.median(g)) for name, g in named.items()}
     table = one_way(spread)
@@ -66,7 +66,7 @@ def levene(
 def bartlett(
     groups: Mapping[str, npt.ArrayLike] | Sequence[npt.ArrayLike],
 ) -> Check:
-    """Bartlett's test of equal variances, for normally distributed values."""
+    """Returns Bartlett's test of equal variances, for normally distributed values."""
     named = grouped(groups, 2)
     if any(float(np.ptp(g)) == 0.0 for g in named.values()):
         raise StatisticsError("a group without any spread has no variance to compare")

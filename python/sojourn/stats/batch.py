@@ -1,4 +1,4 @@
-"""Statistics inside one long run: batch means, and where the warm-up ends."""
+"""Statistics within one long run: batch means, and the end of the warm-up."""
 
 from __future__ import annotations
 
@@ -14,30 +14,32 @@ from sojourn.stats.interval import Interval, mean_interval
 
 @dataclass(frozen=True, slots=True)
 class BatchMeans:
-    """The mean of a correlated series, judged by the means of its batches."""
+    """The mean of a correlated series, with an interval from the means of its batches."""
 
     interval: Interval
     batches: Floats
     lag1: float
-    """Correlation of neighbouring batches; well above 0 means: longer batches are needed."""
+    """Correlation of neighbouring batches; a value well above 0 means that longer batches are
+    needed.
+    """
 
     @property
     def trustworthy(self) -> bool:
-        """Whether neighbouring batches look uncorrelated (95 %, one-sided)."""
+        """Whether neighbouring batches appear uncorrelated (95 %, one-sided)."""
         return self.lag1 <= 1.645 / float(np.sqrt(self.batches.size))
 
 
 def lag1(values: Floats) -> float:
-    """Correlation of neighbours."""
+    """Returns the correlation of neighbours."""
     centred = values - values.mean()
     bottom = float((centred**2).sum())
     return float((centred[1:] * centred[:-1]).sum()) / bottom if bottom > 0 else 0.0
 
 
 def batch_means(values: npt.ArrayLike, batches: int = 20, level: float = 0.95) -> BatchMeans:
-    """Cut a series into equal batches and treat their means as independent values.
+    """Divides a series into equal batches and treats their means as independent values.
 
-    What does not fill a batch is left out at the *start*, where the warm-up lingers.
+    Values that do not fill a batch are omitted at the *start*, where effects of the warm-up remain.
     """
     if batches < 2:
         raise StatisticsError("two batches are the least")
@@ -49,39 +51,39 @@ def batch_means(values: npt.ArrayLike, batches: int = 20, level: float = 0.95) -
 
 @dataclass(frozen=True, slots=True)
 class WarmUp:
-    """Where to cut a series so that the start no longer bends its mean."""
+    """The cut of a series after which its start no longer biases the mean."""
 
     cut: int
-    """Number of values to leave out."""
+    """Number of values to omit."""
     score: Floats
     """MSER statistic of each possible cut."""
     group: int
-    """Values that were averaged into one before (5 in MSER-5)."""
+    """Number of values averaged into one beforehand (5 in MSER-5)."""
     found: bool
-    """False if the best cut lies in the second half: the run is too short to say."""
+    """False if the best cut is in the second half: the run is then too short."""
 
 
 def mser(values: npt.ArrayLike, group: int = 5) -> WarmUp:
-    """White's marginal standard error rule: the cut that leaves the mean best determined."""
+    """Applies White's marginal standard error rule: the cut with the most precise mean."""
     x = sample(values, 4 * group, "series")
     n = x.size // group
     y = x[: n * group].reshape(n, group).mean(axis=1)
-    # Suffix sums give every possible cut at once.
+    # Suffix sums evaluate every possible cut at once.
     left = np.arange(n, 0, -1, dtype=np.float64)
     centred = y - y.mean()
     total = np.cumsum(centred[::-1])[::-1]
     square = np.cumsum((centred**2)[::-1])[::-1]
     score = np.maximum(square - total**2 / left, 0.0) / left**2
-    # The last few cuts leave too little to judge, so they do not take part.
+    # The last cuts leave too few values and are excluded.
     usable = max(n - 5, 1)
     best = int(np.argmin(score[:usable]))
     return WarmUp(best * group, score[:usable], group, best <= n // 2)
 
 
 def welch_plot(runs: Sequence[npt.ArrayLike], window: int = 5) -> tuple[Floats, Floats]:
-    """Welch's plot: the mean over runs at each time, and its moving average of +- `window`.
+    """Returns Welch's plot: the mean over runs at each time, and its moving average of +- `window`.
 
-    Near the start the window shrinks so that it stays centred; series are cut to the shortest.
+    Near the start the window shrinks so that it remains centred. Series are cut to the shortest.
     """
     if window < 0:
         raise StatisticsError("the window cannot be negative")

@@ -1,4 +1,4 @@
-"""Choosing cells of a study's table: their values, one a seed."""
+"""Selection of cells in a study's table, with one value per seed."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ Level = str | int | float | bool
 """The value of a factor in one cell."""
 
 Cell = Mapping[str, Level | Sequence[Level]]
-"""Factors and the level, or levels, wanted; several levels are averaged, with equal weight."""
+"""Factors with the selected level or levels; several levels are averaged with equal weight."""
 
 
 class ClaimError(StatisticsError):
-    """A claim that does not fit the table it is to be judged on."""
+    """A claim that does not fit the table."""
 
 
 def _options(level: Level | Sequence[Level]) -> list[Level]:
@@ -28,7 +28,7 @@ def _options(level: Level | Sequence[Level]) -> list[Level]:
 
 
 def column(frame: pd.DataFrame, name: str, what: str) -> None:
-    """Check that the table has a column of this name."""
+    """Checks that the table has a column of this name."""
     if name not in frame.columns:
         close = get_close_matches(name, [str(c) for c in frame.columns], n=1)
         hint = f": did you mean `{close[0]}`?" if close else ""
@@ -36,7 +36,7 @@ def column(frame: pd.DataFrame, name: str, what: str) -> None:
 
 
 def levels(frame: pd.DataFrame, factor: str) -> list[Level]:
-    """Return the levels of a factor in the order of the table, numbers in ascending order."""
+    """Returns the levels of a factor in the order of the table, numbers in ascending order."""
     column(frame, factor, "factor")
     found: list[Any] = list(dict.fromkeys(frame[factor].tolist()))
     if all(isinstance(x, (int, float)) and not isinstance(x, bool) for x in found):
@@ -45,7 +45,7 @@ def levels(frame: pd.DataFrame, factor: str) -> list[Level]:
 
 
 def _rows(frame: pd.DataFrame, cell: Cell) -> npt.NDArray[np.bool_]:
-    """Return which rows are a cell's; every level named must be there."""
+    """Returns which rows belong to a cell; every named level must exist."""
     chosen = np.ones(len(frame), dtype=np.bool_)
     for factor, wanted in cell.items():
         column(frame, factor, "factor")
@@ -63,18 +63,18 @@ def _rows(frame: pd.DataFrame, cell: Cell) -> npt.NDArray[np.bool_]:
 
 
 def choose(frame: pd.DataFrame, cell: Cell) -> pd.DataFrame:
-    """Return the rows of a cell; every level named must be there."""
+    """Returns the rows of a cell; every named level must exist."""
     return frame[_rows(frame, cell)]
 
 
 def describe(cell: Cell) -> str:
-    """Return the cell in words."""
+    """Returns the cell in words."""
     parts = [f"{k} {', '.join(map(str, _options(v)))}" for k, v in cell.items()]
     return "; ".join(parts) if parts else "all runs"
 
 
 def describe_pair(a: Cell, sign: str, b: Cell, where: str = "") -> str:
-    """Return two cells that are compared in words; what they share is told once, at the end."""
+    """Describes two compared cells; their common levels are named once, at the end."""
     shared = {k: v for k, v in a.items() if k in b and b[k] == v}
 
     def own(cell: Cell) -> str:
@@ -86,14 +86,14 @@ def describe_pair(a: Cell, sign: str, b: Cell, where: str = "") -> str:
 
 
 def by_seed(frame: pd.DataFrame, metric: str, cell: Cell) -> pd.Series[float]:
-    """Return the metric's mean over the cell's rows, one value a seed.
+    """Returns the metric's mean over the cell's rows, one value per seed.
 
-    A seed with fewer rows than others, or a missing value among them, has NaN: an average over
-    other rows than those of its peers would not be the same quantity.
+    A seed with fewer rows than others, or with a missing value, has NaN: an average over other rows
+    than those of its peers would not be the same quantity.
     """
     column(frame, metric, "metric")
     rows = frame[["seed", metric]][_rows(frame, cell)]
-    if rows["seed"].is_unique:  # a run is its own mean, and most cells have one a seed
+    if rows["seed"].is_unique:  # a single run is its own mean; most cells have one per seed
         return rows.set_index("seed")[metric].astype(float).sort_index()
     grouped = rows.groupby("seed", sort=True)[metric]
     mean = grouped.mean().astype(float)
@@ -103,7 +103,7 @@ def by_seed(frame: pd.DataFrame, metric: str, cell: Cell) -> pd.Series[float]:
 
 
 def aligned(*series: pd.Series[float]) -> tuple[list[Floats], int]:
-    """Return the values of the seeds that all series have, and how many seeds were left out."""
+    """Returns the values of the seeds that all series have, and the number of omitted seeds."""
     first = series[0].index
     if all(one.index.equals(first) for one in series):
         values = np.array([one.to_numpy(dtype=np.float64) for one in series])

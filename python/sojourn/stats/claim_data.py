@@ -1,4 +1,4 @@
-"""Claims to and from plain data (dictionaries, JSON, TOML)."""
+"""Conversion of claims to and from plain data (dictionaries, JSON, TOML)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from sojourn.stats.estimate import Region
 
 
 def claim_to_dict(claim: Claim) -> dict[str, Any]:
-    """Return a claim as JSON can hold it; what is at its default is left out."""
+    """Returns a claim as data for JSON, without defaults."""
     out: dict[str, Any] = {"kind": claim.kind}
     for f in fields(claim):
         value = getattr(claim, f.name)
@@ -42,7 +42,7 @@ def _region(value: Any, where: str) -> Region:
 
 
 def claim_from_dict(data: Mapping[str, Any]) -> Claim:
-    """Return the claim that plain data describes; anything unknown or missing is an error."""
+    """Returns the claim that plain data describes; unknown or missing keys are errors."""
     where = f"claim {data.get('id', '?')!r}"
     kind = data.get("kind")
     if kind not in KINDS:

@@ -1,11 +1,11 @@
 """Claims: published findings as data, and their verdicts on a study's table.
 
-A claim names a metric, the cells compared and the region predicted, with its margin. The unit is
-the independent run, paired by seed. Its verdict is *holds* if the interval lies wholly inside the
-region, *does not hold* if wholly outside, and else *cannot be told*. Each interval's confidence is
-Holm's, so that alpha is kept over all claims of a study. A claim about several quantities holds if
-all of them do (no correction is needed: the worst decides), and does not if any one of them is
-outside after Bonferroni's correction among them.
+A claim names a metric, the compared cells and the predicted region with its margin. The unit is the
+independent run, paired by seed. The verdict is *holds* if the interval is wholly inside the region,
+*does not hold* if it is wholly outside, and otherwise *cannot be told*. The confidence level of
+each interval is Holm's, so that alpha applies to all claims of a study together. A claim about
+several quantities holds if all of them do (without a correction, since the worst one decides). It
+does not hold if any of them is outside after Bonferroni's correction among them.
 """
 
 from __future__ import annotations
@@ -40,21 +40,23 @@ from sojourn.stats.estimate import (
 
 @dataclass(frozen=True, kw_only=True)
 class Claim:
-    """What every claim has."""
+    """Fields of every claim."""
 
     id: str
     text: str
     """The finding in words."""
     metric: str
     published: str = ""
-    """What the paper reports, for the reader to compare."""
+    """Result that the paper reports, for comparison."""
     as_published: Region | None = None
-    """What the paper's sentence says without our margin, where that is narrower.
+    """Region in the paper's sentence without our margin, if it is narrower.
 
-    The paper's own numbers are held against it; runs are held against the claim's own region.
+    The paper's own numbers are compared with it; runs are compared with the claim's region.
     """
     reading: str = ""
-    """The reading of the paper under which it is judged; its identifier ends with that name."""
+    """Interpretation of the paper under which the claim is judged; the identifier ends with its
+    name.
+    """
     kind: ClassVar[str] = ""
 
     @property
@@ -64,16 +66,16 @@ class Claim:
 
     @property
     def parts(self) -> tuple[Claim, ...]:
-        """The claims that make it up: itself, if it is no conjunction."""
+        """The parts of a conjunction; the claim itself otherwise."""
         return (self,)
 
     def components(self, frame: pd.DataFrame) -> list[Component]:
-        """Return the quantities it speaks about."""
+        """Returns the quantities of the claim."""
         raise NotImplementedError
 
 
 def _expand(frame: pd.DataFrame, each: str | None, *cells: Cell) -> list[tuple[str, list[Cell]]]:
-    """Return the cells once, or once for every level of the factor `each`."""
+    """Returns the cells once, or once for every level of the factor `each`."""
     if each is None:
         return [("", [*cells])]
     chosen: list[Level] | None = None
@@ -89,19 +91,19 @@ def _expand(frame: pd.DataFrame, each: str | None, *cells: Cell) -> list[tuple[s
 
 
 def _pair(claim: Ratio | Difference, sign: str, where: str) -> str:
-    """The two cells in words; the level of `each` is told once."""
+    """Describes the two cells in words; the level of `each` is named once."""
     a, b = ({k: v for k, v in cell.items() if k != claim.each} for cell in (claim.a, claim.b))
     return describe_pair(a, sign, b, where)
 
 
 Scale = Literal["mean", "geometric"]
-"""What a ratio is of: of means, or the geometric mean of the seeds' own ratios."""
+"""Kind of a ratio: of means, or the geometric mean of the seeds' ratios."""
 
 
 def _ratio(label: str, region: Region, x: Floats, y: Floats, n: int, scale: Scale) -> Component:
-    """The ratio of two cells' values, paired by seed.
+    """Returns the ratio of two cells' values, paired by seed.
 
-    On the geometric scale, a comparison with one that meets zeros is one of differences.
+    On the geometric scale, the comparison becomes one of differences if a value is zero.
     """
     if scale == "mean":
         return RatioComponent(label, region, x, y, n)
@@ -115,16 +117,16 @@ def _ratio(label: str, region: Region, x: Floats, y: Floats, n: int, scale: Scal
 
 @dataclass(frozen=True, kw_only=True)
 class MeanIn(Claim):
-    """A cell's mean lies in a region."""
+    """A cell's mean is in a region."""
 
     kind: ClassVar[str] = "mean"
     cell: Cell = field(default_factory=dict)
     region: Region
     each: str | None = None
-    """A factor: the claim is made for each of its levels."""
+    """Factor for each of whose levels the claim is made."""
 
     def components(self, frame: pd.DataFrame) -> list[Component]:
-        """One a level."""
+        """Returns one quantity per level."""
         found: list[Component] = []
         for where, (cell,) in _expand(frame, self.each, self.cell):
             (x,), dropped = aligned(by_seed(frame, self.metric, cell))
@@ -134,7 +136,7 @@ class MeanIn(Claim):
 
 @dataclass(frozen=True, kw_only=True)
 class Ratio(Claim):
-    """The ratio of two cells' means lies in a region."""
+    """The ratio of two cells' means is in a region."""
 
     kind: ClassVar[str] = "ratio"
     a: Cell
@@ -144,7 +146,7 @@ class Ratio(Claim):
     scale: Scale = "mean"
 
     def components(self, frame: pd.DataFrame) -> list[Component]:
-        """One a level."""
+        """Returns one quantity per level."""
         found: list[Component] = []
         for where, (a, b) in _expand(frame, self.each, self.a, self.b):
             (x, y), n = aligned(by_seed(frame, self.metric, a), by_seed(frame, self.metric, b))
@@ -155,7 +157,7 @@ class Ratio(Claim):
 
 @dataclass(frozen=True, kw_only=True)
 class Difference(Claim):
-    """The difference of two cells' means, a - b, lies in a region."""
+    """The difference of two cells' means, a - b, is in a region."""
 
     kind: ClassVar[str] = "difference"
     a: Cell
@@ -164,7 +166,7 @@ class Difference(Claim):
     each: str | None = None
 
     def components(self, frame: pd.DataFrame) -> list[Component]:
-        """One a level."""
+        """Returns one quantity per level."""
         found: list[Component] = []
         for where, (a, b) in _expand(frame, self.each, self.a, self.b):
             (x, y), n = aligned(by_seed(frame, self.metric, a), by_seed(frame, self.metric, b))
@@ -175,14 +177,14 @@ class Difference(Claim):
 
 @dataclass(frozen=True, kw_only=True)
 class AllIn(Claim):
-    """The means of several cells all lie in one region."""
+    """The means of several cells are all in one region."""
 
     kind: ClassVar[str] = "all"
     cells: tuple[Cell, ...]
     region: Region
 
     def components(self, frame: pd.DataFrame) -> list[Component]:
-        """One a cell."""
+        """Returns one quantity per cell."""
         found: list[Component] = []
         for cell in self.cells:
             (x,), dropped = aligned(by_seed(frame, self.metric, cell))
@@ -192,7 +194,7 @@ class AllIn(Claim):
 
 @dataclass(frozen=True, kw_only=True)
 class PracticallyEqual(Claim):
-    """Every two levels of a factor agree within a relative margin."""
+    """Every two levels of a factor are equal within a relative margin."""
 
     kind: ClassVar[str] = "equal"
     among: str
@@ -201,7 +203,7 @@ class PracticallyEqual(Claim):
     each: str | None = None
 
     def components(self, frame: pd.DataFrame) -> list[Component]:
-        """One a pair of levels (and a level of `each`)."""
+        """Returns one quantity per pair of levels (and per level of `each`)."""
         given = self.cell.get(self.among)
         rest = {k: v for k, v in self.cell.items() if k != self.among}
         names = levels(frame, self.among) if given is None else list(_many(given))
@@ -221,8 +223,8 @@ class PracticallyEqual(Claim):
 class Monotone(Claim):
     """A cell's mean rises (or falls) over a factor.
 
-    From the first level to the last it changes by at least `at_least` (relative), and no step on
-    the way goes against the trend by more than `tolerance` (relative).
+    From the first level to the last it changes by at least `at_least` (relative), and no step
+    opposes the trend by more than `tolerance` (relative).
     """
 
     kind: ClassVar[str] = "monotone"
@@ -234,7 +236,7 @@ class Monotone(Claim):
     scale: Scale = "mean"
 
     def components(self, frame: pd.DataFrame) -> list[Component]:
-        """Return the whole way, then each step."""
+        """Returns the whole change, then each step."""
         if self.direction not in ("rises", "falls"):
             raise ClaimError(f"{self.id}: a trend rises or falls, not {self.direction!r}")
         given = self.cell.get(self.over)
@@ -246,7 +248,7 @@ class Monotone(Claim):
         up = self.direction == "rises"
         whole = Region(1 + self.at_least, math.inf) if up else Region(0, 1 - self.at_least)
         step = Region(1 - self.tolerance, math.inf) if up else Region(0, 1 + self.tolerance)
-        # A ratio of positive numbers is never below zero: only the upper bound says something.
+        # A ratio of positive numbers is never below zero: only the upper bound is meaningful.
         whole, step = (r if up else Region(-math.inf, r.high) for r in (whole, step))
         ways = [(steps[-1], steps[0], whole)]
         if len(steps) > 2:
@@ -272,7 +274,7 @@ class Least(Claim):
     scale: Scale = "mean"
 
     def components(self, frame: pd.DataFrame) -> list[Component]:
-        """One a rival (and a level of `each`)."""
+        """Returns one quantity per rival (and per level of `each`)."""
         small = self.extreme == "smallest"
         region = Region(high=1 - self.margin) if small else Region(low=1 + self.margin)
         rest = {k: v for k, v in self.cell.items() if k != self.among}
@@ -291,8 +293,8 @@ class LeastVariation(Claim):
     """Over a factor, one mechanism's mean varies least.
 
     Variation is that of the means over the levels: `cv` (deviation over mean), `range` ((largest -
-    smallest) over mean) or `deviation` and `spread`, the same two without dividing by the mean.
-    Its ratio to each rival's is to be at most 1 - margin, judged by the jackknife over seeds.
+    smallest) over mean), or `deviation` and `spread`, the same two without division by the mean.
+    Its ratio to each rival's must be at most 1 - margin, judged by the jackknife over seeds.
     """
 
     kind: ClassVar[str] = "least-variation"
@@ -304,7 +306,7 @@ class LeastVariation(Claim):
     cell: Cell = field(default_factory=dict)
 
     def components(self, frame: pd.DataFrame) -> list[Component]:
-        """One a rival."""
+        """Returns one quantity per rival."""
         if self.measure not in _VARIATION:
             raise ClaimError(f"{self.id}: variation is one of {', '.join(_VARIATION)}")
         rest = {k: v for k, v in self.cell.items() if k not in (self.among, self.over)}
@@ -354,7 +356,7 @@ def _jackknife_log_ratio(
     b: np.ndarray[Any, np.dtype[np.float64]],
     measure: str,
 ) -> np.ndarray[Any, np.dtype[np.float64]]:
-    """Pseudo-values of log(variation of a / variation of b); rows are levels, columns seeds."""
+    """Returns pseudo-values of log(variation a / variation b); rows: levels, columns: seeds."""
     n = a.shape[1] if a.ndim == 2 else 0
     if n < 2:
         return np.empty(n)
@@ -362,7 +364,7 @@ def _jackknife_log_ratio(
     def value(keep: np.ndarray[Any, np.dtype[np.bool_]]) -> float:
         va = _variation(a[:, keep].mean(axis=1), measure)
         vb = _variation(b[:, keep].mean(axis=1), measure)
-        # No variation at all on one side has no logarithm: reported as a problem, not as a verdict.
+        # Without variation on one side the logarithm is undefined: a problem, not a verdict.
         return math.log(va / vb) if va > 0 and vb > 0 else math.nan
 
     everyone = np.ones(n, dtype=np.bool_)
@@ -377,7 +379,7 @@ def _jackknife_log_ratio(
 
 @dataclass(frozen=True, kw_only=True)
 class Every(Claim):
-    """Several claims that make up one finding: all must hold."""
+    """Several claims that form one finding: all must hold."""
 
     kind: ClassVar[str] = "every"
     claims: tuple[Claim, ...]
@@ -385,11 +387,11 @@ class Every(Claim):
 
     @property
     def parts(self) -> tuple[Claim, ...]:
-        """The claims that make it up."""
+        """The parts of the conjunction."""
         return tuple(part for claim in self.claims for part in claim.parts)
 
     def components(self, frame: pd.DataFrame) -> list[Component]:
-        """Those of all its parts."""
+        """Returns the quantities of all its parts."""
         found = []
         for claim in self.claims:
             listed = claim.components(frame)

@@ -1,4 +1,4 @@
-"""Effect sizes with confidence intervals: how large a difference is, not only whether."""
+"""Effect sizes with confidence intervals: the size of a difference, not only its significance."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from sojourn.stats.noncentral import nct_cdf
 
 
 def noncentrality_interval(t: float, df: float, level: float = 0.95) -> tuple[float, float]:
-    """Limits of the noncentrality under which a t statistic is not surprising."""
+    """Returns the limits of the noncentrality that is compatible with a t statistic."""
     check_level(level)
     tail = (1 - level) / 2
-    # The limits lie about t +- 2 sqrt(1 + t^2 / (2 df)); four times that is far enough.
+    # The limits are about t +- 2 sqrt(1 + t^2 / (2 df)); four times this distance is sufficient.
     reach = 10.0 * math.sqrt(1.0 + t * t / (2.0 * df))
 
     def solve(target: float) -> float:
@@ -29,7 +29,7 @@ def noncentrality_interval(t: float, df: float, level: float = 0.95) -> tuple[fl
 
 
 def _j(df: float) -> float:
-    """Hedges' correction of the small-sample bias, exactly."""
+    """Returns Hedges' exact correction of the small-sample bias."""
     return math.exp(math.lgamma(df / 2) - math.lgamma((df - 1) / 2)) / math.sqrt(df / 2)
 
 
@@ -44,7 +44,7 @@ def _standardised(
 def cohens_d(
     a: npt.ArrayLike, b: npt.ArrayLike, level: float = 0.95, *, unbiased: bool = False
 ) -> Interval:
-    """(mean a - mean b) / pooled deviation, unpaired; `unbiased` gives Hedges' g."""
+    """Returns (mean a - mean b) / pooled deviation, unpaired; `unbiased` gives Hedges' g."""
     x, y = sample(a, 2, "first sample"), sample(b, 2, "second sample")
     df = x.size + y.size - 2
     pooled = math.sqrt(
@@ -61,7 +61,7 @@ def cohens_d(
 def paired_d(
     a: npt.ArrayLike, b: npt.ArrayLike, level: float = 0.95, *, unbiased: bool = False
 ) -> Interval:
-    """Mean of a - b over the deviation of a - b, for pairs of the same seed (d_z)."""
+    """Returns the mean of a - b over its deviation, for pairs of the same seed (d_z)."""
     x, y = pairs(a, b)
     return standardised_mean(x - y, level, unbiased=unbiased)
 
@@ -69,7 +69,7 @@ def paired_d(
 def standardised_mean(
     values: npt.ArrayLike, level: float = 0.95, *, unbiased: bool = False
 ) -> Interval:
-    """Mean over deviation, with limits by the noncentral t distribution."""
+    """Returns the mean over the deviation, with limits from the noncentral t distribution."""
     x = sample(values, 2)
     spread, mean = float(x.std(ddof=1)), float(x.mean())
     if spread == 0.0:
@@ -85,7 +85,7 @@ def _certain(gap: float, level: float, n: int) -> Interval:
 
 
 def cliffs_delta(a: npt.ArrayLike, b: npt.ArrayLike) -> float:
-    """P(a > b) - P(a < b) for unpaired samples: from -1 to 1, 0 if neither tends to be larger."""
+    """Returns P(a > b) - P(a < b) for unpaired samples: from -1 to 1, 0 without a tendency."""
     x, y = sample(a), sample(b)
     u = _st.rankdata(list(x) + list(y))[: x.size].sum() - x.size * (x.size + 1) / 2
     return float(2 * u / (x.size * y.size) - 1)

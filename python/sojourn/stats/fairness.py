@@ -1,4 +1,4 @@
-"""How evenly something is shared."""
+"""Evenness of shares."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from sojourn.stats._arrays import StatisticsError, sample
 
 
 def jain(values: npt.ArrayLike) -> float:
-    """Jain's index (sum x)^2 / (n sum x^2): 1 if all are equal, 1/n if one has everything.
+    """Returns Jain's index (sum x)^2 / (n sum x^2): 1 for equal shares, 1/n for one owner.
 
-    NaN if nobody has anything.
+    NaN if all values are zero.
     """
     x = sample(values)
     if (x < 0).any():
@@ -20,5 +20,5 @@ def jain(values: npt.ArrayLike) -> float:
     top = float(x.max())
     if top == 0.0:
         return math.nan
-    y = x / top  # no overflow, no underflow
+    y = x / top  # avoids overflow and underflow
     return float(y.sum() ** 2 / (y.size * (y * y).sum()))

@@ -1,4 +1,4 @@
-"""Confidence intervals: of a mean, a difference of means, a ratio of means."""
+"""Confidence intervals of a mean, a difference of means, and a ratio of means."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from sojourn.stats._arrays import StatisticsError, check_level, pairs, sample
 
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """An estimate between its confidence limits."""
+    """An estimate with its confidence limits."""
 
     estimate: float
     low: float
@@ -36,7 +36,7 @@ class Interval:
 
 @dataclass(frozen=True, slots=True)
 class TTest:
-    """A t test with the interval that belongs to it."""
+    """A t test with its interval."""
 
     interval: Interval
     t: float
@@ -44,23 +44,23 @@ class TTest:
     p: float
 
     def summary(self) -> str:
-        """One line, as a paper would print it."""
+        """Returns a summary in one line, as in a paper."""
         pct = f"{self.interval.level * 100:g} %"
         return f"{self.interval} ({pct}), t = {self.t:.4g}, df = {self.df:.4g}, p = {self.p:.4g}"
 
 
 def t_critical(level: float, df: float) -> float:
-    """Return the two-sided critical value of Student's t."""
+    """Returns the two-sided critical value of Student's t."""
     return _core.t_isf(0.5 - check_level(level) / 2.0, df)
 
 
 def two_sided_p(t: float, df: float) -> float:
-    """Return the two-sided p value of a t statistic."""
+    """Returns the two-sided p value of a t statistic."""
     return 2.0 * _core.t_sf(abs(t), df)
 
 
 def mean_interval(values: npt.ArrayLike, level: float = 0.95) -> Interval:
-    """Mean of independent values with Student's t interval.
+    """Returns the mean of independent values with Student's t interval.
 
     One value has a mean but no interval: its limits are NaN.
     """
@@ -77,7 +77,7 @@ def _t_test(mean: float, error: float, df: float, level: float, n: int) -> TTest
     half = t_critical(level, df) * error
     interval = Interval(mean, mean - half, mean + half, level, n)
     if error == 0.0:
-        # Without any spread the difference is either exactly none or certain.
+        # Without any spread, the difference is either exactly zero or certain.
         t = 0.0 if mean == 0.0 else math.copysign(math.inf, mean)
         return TTest(interval, t, df, 1.0 if mean == 0.0 else 0.0)
     t = mean / error
@@ -85,7 +85,7 @@ def _t_test(mean: float, error: float, df: float, level: float, n: int) -> TTest
 
 
 def one_sample(values: npt.ArrayLike, popmean: float = 0.0, level: float = 0.95) -> TTest:
-    """Test of a mean against a fixed value; the interval is that of the mean."""
+    """Tests a mean against a fixed value; the interval is that of the mean."""
     check_level(level)
     x = sample(values, 2)
     test = _t_test(
@@ -101,16 +101,16 @@ def one_sample(values: npt.ArrayLike, popmean: float = 0.0, level: float = 0.95)
 
 
 def paired_difference(a: npt.ArrayLike, b: npt.ArrayLike, level: float = 0.95) -> TTest:
-    """Mean of a - b where a[i] and b[i] come from the same seed.
+    """Returns the mean of a - b, where a[i] and b[i] come from the same seed.
 
-    Common random numbers make both runs meet the same arrivals, so what they share cancels.
+    With common random numbers both runs have the same arrivals, so common effects cancel.
     """
     x, y = pairs(a, b)
     return one_sample(x - y, 0.0, level)
 
 
 def welch_difference(a: npt.ArrayLike, b: npt.ArrayLike, level: float = 0.95) -> TTest:
-    """Mean of a minus mean of b for unpaired samples whose variances may differ (Welch)."""
+    """Returns mean a - mean b for unpaired samples with possibly different variances (Welch)."""
     check_level(level)
     x, y = sample(a, 2, "first sample"), sample(b, 2, "second sample")
     vx, vy = float(x.var(ddof=1)) / x.size, float(y.var(ddof=1)) / y.size
@@ -124,10 +124,10 @@ def welch_difference(a: npt.ArrayLike, b: npt.ArrayLike, level: float = 0.95) ->
 
 
 def paired_ratio(a: npt.ArrayLike, b: npt.ArrayLike, level: float = 0.95) -> Interval:
-    """Ratio of the means, mean(a) / mean(b), for paired samples, by Fieller's theorem.
+    """Returns mean(a) / mean(b) for paired samples, with limits by Fieller's theorem.
 
-    The limits are the ratios r at which a - r b has a mean just not different from zero. Where the
-    denominator itself is not different from zero they are infinite.
+    The limits are the ratios r at which the mean of a - r b is just not significantly different
+    from zero. They are infinite if the denominator itself is not significantly different from zero.
     """
     check_level(level)
     x, y = pairs(a, b)
@@ -149,14 +149,14 @@ def paired_ratio(a: npt.ArrayLike, b: npt.ArrayLike, level: float = 0.95) -> Int
 
 
 def jackknife(pseudo: npt.ArrayLike, level: float = 0.95) -> Interval:
-    """Interval from jackknife pseudo-values, taken as independent values (Tukey)."""
+    """Returns the interval of jackknife pseudo-values, treated as independent values (Tukey)."""
     return mean_interval(sample(pseudo, 2, "set of pseudo-values"), level)
 
 
 def median_interval(values: npt.ArrayLike, level: float = 0.95) -> Interval:
-    """Median with an interval from order statistics (binomial), free of any distribution.
+    """Returns the median with a distribution-free interval from order statistics (binomial).
 
-    The level reached is at least the one asked; too few values leave the limits infinite.
+    The actual level is at least the given one; with too few values the limits are infinite.
     """
     from scipy import stats as _st
 
@@ -164,7 +164,7 @@ def median_interval(values: npt.ArrayLike, level: float = 0.95) -> Interval:
     x = np.sort(sample(values))
     n = int(x.size)
     k = int(_st.binom.ppf((1.0 - level) / 2.0, n, 0.5))
-    # P(X_(k) <= median <= X_(n+1-k)) = 1 - 2 P(Bin < k): step back until that is enough.
+    # P(X_(k) <= median <= X_(n+1-k)) = 1 - 2 P(Bin < k): decrease k until that is sufficient.
     while k > 0 and 2.0 * float(_st.binom.cdf(k - 1, n, 0.5)) > 1.0 - level:
         k -= 1
     low, high = (float(x[k - 1]), float(x[n - k])) if k > 0 else (-math.inf, math.inf)
@@ -172,7 +172,7 @@ def median_interval(values: npt.ArrayLike, level: float = 0.95) -> Interval:
 
 
 def tost(values: npt.ArrayLike, low: float, high: float) -> float:
-    """Two one-sided tests: the p value of "the mean lies outside (low, high)" (Schuirmann)."""
+    """Returns the p value of "the mean is outside (low, high)": one-sided tests (Schuirmann)."""
     if not low < high:
         raise StatisticsError(f"the margin must go upwards, not from {low} to {high}")
     x = sample(values, 2)

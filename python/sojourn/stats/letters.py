@@ -1,4 +1,4 @@
-"""The compact letter display: things that share a letter cannot be told apart."""
+"""The compact letter display: items with a common letter do not differ significantly."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from collections.abc import Set as AbstractSet
 
 
 def letters(order: Sequence[str], apart: AbstractSet[frozenset[str]]) -> dict[str, str]:
-    """Letters for `order`, so that two names share a letter exactly if not in `apart`.
+    """Returns letters for `order`, such that two names share a letter exactly if not in `apart`.
 
-    Piepho's insert-and-absorb: start with one letter for all; for each pair to be told apart,
-    split every letter that holds both; drop letters contained in others.
+    Piepho's insert-and-absorb: start with one letter for all names. For each pair in `apart`, split
+    every letter that contains both. Drop letters that are contained in others.
     """
     columns: list[frozenset[str]] = [frozenset(order)]
     for pair in sorted(apart, key=lambda p: sorted(order.index(x) for x in p)):

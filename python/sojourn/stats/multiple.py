@@ -1,4 +1,4 @@
-"""Corrections for asking several questions at once."""
+"""Corrections for multiple tests."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def _p_values(p: npt.ArrayLike) -> Floats:
 
 
 def holm(p: npt.ArrayLike) -> Floats:
-    """Holm's step-down adjusted p values, in the order given."""
+    """Returns Holm's step-down adjusted p values, in the given order."""
     array = _p_values(p)
     m = array.size
     order = np.argsort(array, kind="stable")
@@ -27,11 +27,11 @@ def holm(p: npt.ArrayLike) -> Floats:
 
 
 def holm_alphas(p: npt.ArrayLike, alpha: float = 0.05) -> Floats:
-    """Return the share of `alpha` at which Holm's procedure judges each p value.
+    """Returns the share of `alpha` at which Holm's procedure judges each p value.
 
-    The i-th smallest (from 0) of m is judged at alpha / (m - i) while all before it were
-    rejected; from the first that is not, all remaining ones are judged at the level of that one.
-    The interval that matches the decision has the confidence 1 - share.
+    The i-th smallest (from 0) of m is judged at alpha / (m - i) while all before it were rejected.
+    From the first that is not rejected, all remaining ones are judged at its level. The interval
+    that matches the decision has the confidence 1 - share.
     """
     array = _p_values(p)
     m = array.size

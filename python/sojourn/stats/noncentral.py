@@ -1,7 +1,7 @@
-"""The noncentral t distribution, also far out where scipy's gives up.
+"""The noncentral t distribution, including the far tails, where scipy's implementation fails.
 
-T = (Z + delta) / S with Z normal and S^2 a chi-square over its degrees of freedom; the probability
-is integrated over whichever of the two makes the integrand the smoother one.
+T = (Z + delta) / S with Z normal and S^2 a chi-square over its degrees of freedom. The probability
+is integrated over the variable with the smoother integrand.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(400)
 
 
 def nct_cdf(t: float, df: float, delta: float) -> float:
-    """Return P(T <= t), to about 1e-12."""
+    """Returns P(T <= t), to about 1e-12."""
     if t < 0:
         return 1.0 - nct_cdf(-t, df, -delta)
     if t <= 3.0 * math.sqrt(2.0 * df):
@@ -36,7 +36,7 @@ def _over_spread(t: float, df: float, delta: float) -> float:
         - df * s * s / 2
     )
     weight = np.exp(log) * _WEIGHTS * half
-    # Dividing by the weights' own sum removes what the quadrature leaves of the density.
+    # Division by the sum of the weights removes the quadrature's error in the density.
     return float((weight * _sp.ndtr(t * s - delta)).sum() / weight.sum())
 
 

@@ -1,4 +1,4 @@
-"""A claim on the paper's own numbers, before any run of ours is looked at."""
+"""Checks claims against the paper's own numbers, before any of our runs."""
 
 from __future__ import annotations
 
@@ -13,28 +13,28 @@ from sojourn.stats.claims import Claim
 
 SUPPORTED, NOT_SUPPORTED = "supported by its own table", "not supported by its own table"
 _TOLD = 3
-"""Numbers outside that are named."""
+"""Number of values outside the region that are named."""
 
 
 @dataclass(frozen=True, slots=True)
 class Support:
-    """What a claim comes to on the paper's own numbers, which have no repetitions."""
+    """Result of a claim on the paper's own numbers, which have no repetitions."""
 
     holds: bool | None
-    """`None` where no numbers were published."""
+    """Whether the claim holds; `None` without published numbers."""
     text: str
 
     @property
     def verdict(self) -> str:
-        """A verdict on the paper's sentence alone; empty where no numbers were published."""
+        """Verdict on the paper's sentence alone; empty without published numbers."""
         return "" if self.holds is None else SUPPORTED if self.holds else NOT_SUPPORTED
 
 
 def support(claim: Claim, published: Mapping[str, pd.DataFrame]) -> Support:
-    """Return whether each quantity of a claim, as the paper's numbers have it, lies in its region.
+    """Returns whether each quantity of a claim is in its region by the paper's own numbers.
 
-    `published` has the paper's numbers as tables of one seed, by metric; the table named ``""``
-    serves every other metric. The region is `Claim.as_published` where the claim has one.
+    `published` contains the paper's numbers as tables of one seed, by metric; the table named
+    ``""`` serves every other metric. The region is `Claim.as_published` if the claim has one.
     """
     values, outside = [], []
     for part in claim.parts:

@@ -1,4 +1,4 @@
-"""Which groups differ: Fisher's LSD, Tukey's HSD, Games-Howell, Kruskal-Wallis with Dunn's test."""
+"""Tests of pairs: Fisher's LSD, Tukey's HSD, Games-Howell, Kruskal-Wallis with Dunn's test."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from sojourn.stats.multiple import holm
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """Two groups compared: b minus a."""
+    """Comparison of two groups: b minus a."""
 
     a: str
     b: str
@@ -35,7 +35,7 @@ class Pair:
 
 @dataclass(frozen=True, slots=True)
 class PostHoc:
-    """All pairs of groups compared."""
+    """Comparisons of all pairs of groups."""
 
     method: str
     names: tuple[str, ...]
@@ -45,12 +45,12 @@ class PostHoc:
     omnibus: Anova | KruskalWallis
     critical: float
     least_difference: float | None = None
-    """The one least significant difference, where the groups are equally large."""
+    """The least significant difference, if all groups have the same size."""
     protected: bool = False
-    """Whether nothing is called different because the omnibus test was not significant."""
+    """Whether all pairs count as equal because the omnibus test was not significant."""
 
     def pair(self, a: str, b: str) -> Pair:
-        """Return the comparison of two groups, as b minus a."""
+        """Returns the comparison of two groups, as b minus a."""
         for p in self.pairs:
             if (p.a, p.b) == (a, b):
                 return p
@@ -59,13 +59,13 @@ class PostHoc:
         raise KeyError(f"no comparison of {a!r} with {b!r}")
 
     def groups(self) -> dict[str, str]:
-        """Letters: groups that share one cannot be told apart (largest first)."""
+        """Returns letters, largest first; groups with a common letter do not differ."""
         order = [self.names[i] for i in np.argsort(-np.asarray(self.centres), kind="stable")]
         apart = {frozenset((p.a, p.b)) for p in self.pairs if p.differs}
         return letters(order, apart)
 
     def frame(self) -> pd.DataFrame:
-        """All pairs, a row each."""
+        """Returns all pairs, one per row."""
         return pd.DataFrame(
             {
                 "a": p.a,
@@ -81,7 +81,7 @@ class PostHoc:
         )
 
     def summary(self) -> str:
-        """All pairs in a table, then the groups by letter."""
+        """Returns all pairs in a table, then the groups by letter."""
         wide = max(len(f"{p.b} - {p.a}") for p in self.pairs)
         lines = [f"{self.method}, alpha {self.alpha:g}"]
         if self.protected:
@@ -111,11 +111,11 @@ class KruskalWallis:
     mean_ranks: tuple[float, ...]
 
     def frame(self) -> pd.DataFrame:
-        """A row a group."""
+        """Returns one row per group."""
         return pd.DataFrame({"group": self.names, "n": self.sizes, "mean rank": self.mean_ranks})
 
     def summary(self) -> str:
-        """One line."""
+        """Returns a summary in one line."""
         return f"Kruskal-Wallis: H = {self.h:.5g}, df = {self.df}, p = {self.p:.4g}"
 
 
@@ -125,10 +125,10 @@ def lsd(
     *,
     protected: bool = True,
 ) -> PostHoc:
-    """Fisher's least significant difference, after a one-way ANOVA.
+    """Returns Fisher's least significant difference, after a one-way ANOVA.
 
-    Every pair is judged by the pooled variance at the plain level alpha; it is the F test before
-    it that protects. With `protected`, no pair is called different unless F is significant.
+    Every pair is judged by the pooled variance at the plain level alpha; the preceding F test
+    protects. With `protected`, no pair is called different unless F is significant.
     """
     named = grouped(groups)
     check_level(1 - alpha)
@@ -154,7 +154,7 @@ def lsd(
 def tukey(
     groups: Mapping[str, npt.ArrayLike] | Sequence[npt.ArrayLike], alpha: float = 0.05
 ) -> PostHoc:
-    """Tukey's honestly significant difference (Tukey-Kramer for unequal sizes)."""
+    """Returns Tukey's honestly significant difference (Tukey-Kramer for unequal sizes)."""
     named = grouped(groups)
     check_level(1 - alpha)
     table = one_way(named)
@@ -180,10 +180,10 @@ def tukey(
 def games_howell(
     groups: Mapping[str, npt.ArrayLike] | Sequence[npt.ArrayLike], alpha: float = 0.05
 ) -> PostHoc:
-    """Games and Howell's test of all pairs, whatever the groups' variances and sizes.
+    """Returns Games and Howell's test of all pairs, for any variances and sizes of the groups.
 
     Each pair has its own error and, by Welch and Satterthwaite, its own degrees of freedom; the
-    studentised range makes up for the number of pairs. `critical` is of no use here and NaN.
+    studentised range corrects for the number of pairs. `critical` is not applicable and NaN.
     """
     named = grouped(groups, 2)
     check_level(1 - alpha)
@@ -204,7 +204,7 @@ def games_howell(
 
 
 def _ranks(named: Mapping[str, npt.NDArray[np.float64]]) -> tuple[npt.NDArray[np.float64], float]:
-    """Ranks of all values together, and the sum of t^3 - t over the ties."""
+    """Returns the ranks of all values together, and the sum of t^3 - t over the ties."""
     everything = np.concatenate(list(named.values()))
     ranks = np.asarray(_st.rankdata(everything), dtype=np.float64)
     _, counts = np.unique(everything, return_counts=True)
@@ -214,7 +214,7 @@ def _ranks(named: Mapping[str, npt.NDArray[np.float64]]) -> tuple[npt.NDArray[np
 def kruskal_wallis(
     groups: Mapping[str, npt.ArrayLike] | Sequence[npt.ArrayLike],
 ) -> KruskalWallis:
-    """Test whether the groups differ in rank; needs no normal distribution."""
+    """Tests whether the groups differ in rank; requires no normal distribution."""
     named = grouped(groups)
     ranks, ties = _ranks(named)
     sizes = [g.size for g in named.values()]
@@ -222,7 +222,7 @@ def kruskal_wallis(
     parts = np.split(ranks, np.cumsum(sizes)[:-1])
     h = 12 / (n * (n + 1)) * sum(p.sum() ** 2 / p.size for p in parts) - 3 * (n + 1)
     correction = 1 - ties / (n**3 - n) if n > 1 else 0.0
-    # All values equal: nothing differs.
+    # All values are equal: nothing differs.
     h, df = (float(h / correction) if correction > 0 else 0.0), len(named) - 1
     return KruskalWallis(
         h,
@@ -237,7 +237,7 @@ def kruskal_wallis(
 def dunn(
     groups: Mapping[str, npt.ArrayLike] | Sequence[npt.ArrayLike], alpha: float = 0.05
 ) -> PostHoc:
-    """Dunn's test of all pairs after Kruskal-Wallis, Holm-corrected; differences in mean rank."""
+    """Returns Dunn's test of all pairs after Kruskal-Wallis, Holm-corrected, in mean ranks."""
     named = grouped(groups)
     check_level(1 - alpha)
     omnibus = kruskal_wallis(named)

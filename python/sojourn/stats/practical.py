@@ -1,4 +1,4 @@
-"""Paired differences of interest: one simultaneous interval gives the verdict and is shown."""
+"""Paired differences of interest: one simultaneous interval for the verdict and the display."""
 
 from __future__ import annotations
 
@@ -21,10 +21,12 @@ Where = Literal["above", "below", "within", "open"]
 
 @dataclass(frozen=True, slots=True)
 class Gap:
-    """The difference of two samples paired by seed, against the smallest difference of interest."""
+    """The difference of two paired samples, with the smallest difference of interest."""
 
     interval: Interval
-    """Of the mean difference, simultaneous with those of the other pairs; NaN with one seed."""
+    """Interval of the mean difference, simultaneous with those of the other pairs; NaN with one
+    seed.
+    """
     smallest: float
     """The smallest difference of interest."""
     deviation: float
@@ -50,10 +52,10 @@ class Gap:
 
     @property
     def seeds(self) -> int | None:
-        """About how many seeds would decide, if the estimates are right; None where none are named.
+        """Approximate number of seeds for a decision if the estimates are right; `None` if unknown.
 
-        With these the interval no longer reaches over the smallest difference. No number is named
-        from a few seeds, nor one that is many times theirs.
+        With these seeds the interval no longer includes the smallest difference. The number is
+        unknown with few seeds, or if it is many times their number.
         """
         if self.where != "open":
             return None
@@ -72,11 +74,12 @@ def gaps(
     *,
     looked: bool = False,
 ) -> list[Gap]:
-    """Return the differences a - b of all pairs, with intervals that hold together (Bonferroni).
+    """Returns the differences a - b of all pairs, with simultaneous intervals (Bonferroni).
 
-    a[i] and b[i] come from the same seed; a seed without one of the values is left out. `smallest`
+    a[i] and b[i] come from the same seed; a seed without one of the values is omitted. `smallest`
     is called with the smaller of the two means, so that a pair has one smallest difference
-    whichever of the two comes first. `looked`: the seeds ended at a precision (`sequential`).
+    regardless of the order. `looked`: the number of seeds was determined by a precision
+    (`sequential`).
     """
     check_level(1 - alpha)
     level = 1 - alpha / max(1, len(pairs))

@@ -1,8 +1,8 @@
-"""What a consistency level promises of single writes and reads, by counting replicas.
+"""Guarantees of consistency levels for single writes and reads, by counting replicas.
 
-A request of a level succeeds when as many of a record's replicas have answered as the level wants.
-So an acknowledged write is on that many replicas for certain, and a read sees it for certain if the
-two numbers add up to more than the replicas there are.
+A request at a level succeeds when the required number of a record's replicas have answered. An
+acknowledged write is therefore certainly on that many replicas. A read certainly sees it if the two
+numbers add up to more than the number of replicas.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from typing import Literal
 from sojourn.stats.quorum import needed
 
 NAMED = ("quorum", "one", "all", "two", "three")
-"""Levels by the name that is preferred where two want the same number of answers."""
+"""Levels by the preferred name if two require the same number of answers."""
 
 Lack = Literal["durable", "own-writes", "write-down", "read-down"]
 
 
 def plural(count: int, noun: str) -> str:
-    """Return a count with its noun."""
+    """Returns a count with its noun."""
     return f"{count} {noun}{'s' if count != 1 else ''}"
 
 
@@ -44,10 +44,11 @@ class Promise:
         return self.replicas - self.writes + 1
 
     def lacks(self, survive: int, down: int, *, overlap: bool = True) -> dict[Lack, str]:
-        """Return what is not kept of what is asked, in words.
+        """Returns the unmet requirements in words.
 
-        Asked is that an acknowledged write survives the loss of `survive` nodes, that requests
-        succeed with `down` of a record's replicas down, and that reads see acknowledged writes.
+        The requirements are that an acknowledged write survives the loss of `survive` nodes, that
+        requests succeed with `down` of a record's replicas down, and that reads see acknowledged
+        writes.
         """
         found: dict[Lack, str] = {}
         if self.writes <= survive:
@@ -70,7 +71,7 @@ class Promise:
 
 
 def levels_of(replicas: int) -> dict[int, str]:
-    """Return the consistency levels that a store of so many replicas has, by their answers."""
+    """Returns the consistency levels of a store with this number of replicas, by their answers."""
     counts: dict[int, str] = {}
     for level in NAMED:
         if {"two": 2, "three": 3}.get(level, 1) <= replicas:
@@ -79,7 +80,7 @@ def levels_of(replicas: int) -> dict[int, str]:
 
 
 def promises(nodes: int) -> Iterator[tuple[Promise, str, str]]:
-    """Yield all that a store of so many nodes can promise, with the levels of writes and reads."""
+    """Yields all guarantees of a store with `nodes` nodes, and the write and read levels."""
     for replicas in range(1, nodes + 1):
         named = levels_of(replicas)
         for writes, write_level in named.items():
@@ -88,10 +89,10 @@ def promises(nodes: int) -> Iterator[tuple[Promise, str, str]]:
 
 
 def unavailable(nodes: int, replicas: int, count: int, up: float) -> float:
-    """The probability that fewer than `count` of a key's replicas are up, its coordinator being up.
+    """Returns the probability that fewer than `count` of a key's replicas are up.
 
-    Each node is up with the probability `up`, by itself. The coordinator is one of the replicas
-    with probability replicas / nodes.
+    The coordinator is up, and is one of the replicas with probability replicas / nodes. Each other
+    node is up with the probability `up`, independently.
     """
 
     def too_few(n: int, wanted: int) -> float:

@@ -1,12 +1,12 @@
-"""Quorum writes by arithmetic: the ratio phi, and latency as an order statistic.
+"""Quorum writes by calculation: the ratio phi, and latency as an order statistic.
 
-*phi* (the edge-store paper, section 6) is the share of the messages that a coordinator sends whose
-answers it needs, averaged over where the coordinator stands. It is exact here, as a fraction.
+*phi* (the edge-store paper, section 6) is the share of a coordinator's messages whose answers it
+needs, averaged over the coordinator's position. It is exact here, as a fraction.
 
-The other model takes the latency of a write for an order statistic: of n messages at once, each
-with a delay of its own, the k-th answer decides. A message or its answer that is lost comes a
-retransmission timeout later, a second loss two more, and so on. It knows nothing of what else is
-on a connection: no head-of-line blocking, no fast retransmission, no connection that recovers.
+The other model treats the latency of a write as an order statistic: of n simultaneous messages with
+independent delays, the k-th answer decides. A lost message or answer arrives a retransmission
+timeout later, after a second loss two more, and so on. The model ignores all other effects of a
+connection: head-of-line blocking, fast retransmission, recovery.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from functools import cached_property
 from sojourn.stats._arrays import StatisticsError
 
 LEVELS = ("one", "two", "three", "quorum", "all")
-"""Consistency levels that do not tell data centres apart."""
+"""Consistency levels that do not distinguish data centres."""
 
 
 def needed(level: str | int, replicas: int) -> int:
-    """Answers that a consistency level wants of so many replicas; a number stands for itself."""
+    """Returns the answers that a consistency level requires; a number is returned unchanged."""
     if isinstance(level, int):
         count = level
     else:
@@ -42,10 +42,10 @@ def _check(nodes: int, replicas: int) -> None:
 
 
 def phi(nodes: int, replicas: int, level: str | int = "quorum") -> Fraction:
-    """The share of a coordinator's messages whose answers it needs.
+    """Returns the share of a coordinator's messages whose answers it needs.
 
-    phi = (1 - RF/N) CL/RF + (RF/N) (CL - 1)/(RF - 1). The second term is that of a coordinator that
-    is a replica itself; with one replica it sends nothing, and the term is taken as 0.
+    phi = (1 - RF/N) CL/RF + (RF/N) (CL - 1)/(RF - 1). The second term applies to a coordinator that
+    is a replica itself; with one replica it sends no message, and the term is taken as 0.
     """
     _check(nodes, replicas)
     count = needed(level, replicas)
@@ -55,21 +55,23 @@ def phi(nodes: int, replicas: int, level: str | int = "quorum") -> Fraction:
 
 
 def phi_table(nodes: tuple[int, ...] = (3, 4, 5)) -> dict[int, dict[int, Fraction]]:
-    """The paper's table 1: phi at QUORUM by replication factor from 2 on and number of nodes."""
+    """Returns the paper's table 1: phi at QUORUM by replication factor from 2 on and nodes."""
     return {rf: {n: phi(n, rf) for n in nodes if rf <= n} for rf in range(2, max(nodes) + 1)}
 
 
 _RETRANSMISSIONS = 12
-"""More of one message in a row are left out; their probability is shared out among fewer."""
+"""Number of consecutive retransmissions of a message after which further ones are ignored; their
+probability is distributed over fewer.
+"""
 
 
 @dataclass(frozen=True)
 class QuorumModel:
     """A write's latency as an order statistic over retransmission timeouts.
 
-    Times are in seconds. `delay` is one way between nodes, `loss` that of one packet, `rto` the
-    timeout beyond the round-trip time (Linux: at least 200 ms), `client` the way to the client and
-    back, `work` what is spent on a write besides.
+    Times are in seconds. `delay` is one way between nodes, `loss` the loss probability of a packet,
+    `rto` the timeout beyond the round-trip time (Linux: at least 200 ms), `client` the round trip
+    to the client, `work` the processing time of a write.
     """
 
     nodes: int
@@ -89,7 +91,7 @@ class QuorumModel:
 
     @cached_property
     def _replica(self) -> list[tuple[float, float]]:
-        """Times of one replica's answer with the probabilities that it is no later."""
+        """Times of a replica's answer, with the probabilities that it is not later."""
         timeout = 2 * self.delay + self.rto
         legs = [
             ((2**j - 1) * timeout, self.loss**j * (1 - self.loss)) for j in range(_RETRANSMISSIONS)
@@ -106,7 +108,7 @@ class QuorumModel:
         return found
 
     def _order(self, k: int, n: int) -> list[tuple[float, float]]:
-        """Times of the k-th of n answers with the probabilities that it is no later."""
+        """Returns the times of the k-th of n answers, with their cumulative probabilities."""
         if k == 0:
             return [(0.0, 1.0)]
         return [
@@ -116,7 +118,7 @@ class QuorumModel:
 
     @cached_property
     def distribution(self) -> list[tuple[float, float]]:
-        """The latencies that there are, each with its probability, in rising order."""
+        """The possible latencies with their probabilities, in rising order."""
         count = needed(self.level, self.replicas)
         inside = self.replicas / self.nodes
         ways = [(1 - inside, self._order(count, self.replicas))]
@@ -136,7 +138,7 @@ class QuorumModel:
         return math.fsum(at * p for at, p in self.distribution)
 
     def quantile(self, q: float) -> float:
-        """The least latency that a share `q` of the writes does not exceed."""
+        """Returns the lowest latency that a share `q` of the writes does not exceed."""
         below = 0.0
         for at, p in self.distribution:
             below += p

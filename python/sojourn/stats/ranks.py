@@ -1,4 +1,4 @@
-"""Ranks within seeds: Friedman's test, and signed ranks of pairs."""
+"""Ranks within seeds: Friedman's test, and paired tests."""
 
 from __future__ import annotations
 
@@ -30,15 +30,15 @@ class Friedman:
 
     @property
     def kendall_w(self) -> float:
-        """Kendall's coefficient of concordance: 0 if seeds rank at random, 1 if all alike."""
+        """Kendall's coefficient of concordance: 0 for random ranks by seed, 1 for equal ranks."""
         return self.chi2 / (self.blocks * self.df)
 
     def frame(self) -> pd.DataFrame:
-        """A row a group."""
+        """Returns one row per group."""
         return pd.DataFrame({"group": self.names, "mean rank": self.mean_ranks})
 
     def summary(self) -> str:
-        """One line."""
+        """Returns a summary in one line."""
         return (
             f"Friedman: chi-squared = {self.chi2:.5g}, df = {self.df}, p = {self.p:.4g}, "
             f"W = {self.kendall_w:.3g}"
@@ -46,7 +46,7 @@ class Friedman:
 
 
 def friedman(groups: Mapping[str, npt.ArrayLike] | Sequence[npt.ArrayLike]) -> Friedman:
-    """Test whether groups differ in rank within seeds; needs no normal distribution."""
+    """Tests whether groups differ in rank within seeds; requires no normal distribution."""
     named = grouped(groups, 2)
     if len({g.size for g in named.values()}) > 1:
         raise StatisticsError("every group needs a value of every seed: they differ in size")
@@ -67,10 +67,10 @@ def friedman(groups: Mapping[str, npt.ArrayLike] | Sequence[npt.ArrayLike]) -> F
 def paired_tests(
     groups: Mapping[str, npt.ArrayLike] | Sequence[npt.ArrayLike], level: float = 0.95
 ) -> pd.DataFrame:
-    """All pairs of groups by paired t tests, seed by seed, p values Holm-corrected.
+    """Returns paired t tests of all pairs of groups, seed by seed, p values Holm-corrected.
 
-    A row a pair, b minus a: difference with its own interval, t, p, and Cohen's d of the
-    differences with its interval. Pairs that do not differ at any seed have p 1.
+    One row per pair, b minus a: difference with its own interval, t, p, and Cohen's d of the
+    differences with its interval. Pairs without a difference at any seed have p 1.
     """
     named = grouped(groups, 2)
     rows = []

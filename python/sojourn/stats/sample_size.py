@@ -1,4 +1,4 @@
-"""How many seeds a question needs."""
+"""Number of seeds that a question needs."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from sojourn.stats._arrays import StatisticsError, check_level
 from sojourn.stats.interval import t_critical
 
 LEAST = 5
-"""Seeds from whose spread a number of seeds may be extrapolated.
+"""Number of seeds from which a required number may be extrapolated.
 
-The spread of five is known to a factor of about three; that of two is not known at all.
+The standard deviation of five values is known to a factor of about three; that of two is unknown.
 """
 FARTHEST = 10
-"""A number of seeds is named up to this many times the seeds that there are."""
+"""Largest reported number of seeds, as a multiple of the existing seeds."""
 MOST_SEEDS = 1_000_000
-"""Beyond this the answer is "no reasonable number"."""
+"""Number of seeds beyond which the answer is "no reasonable number"."""
 
 
 def _check(deviation: float) -> None:
@@ -25,10 +25,10 @@ def _check(deviation: float) -> None:
 
 
 def power(difference: float, deviation: float, n: int, alpha: float = 0.05) -> float:
-    """Probability that a two-sided paired t test with n seeds sees the difference, on its side.
+    """Returns the probability that a paired t test with n seeds detects the difference's sign.
 
-    `deviation` is that of the paired differences. The chance of a significant result on the
-    wrong side is not counted as success.
+    `deviation` is that of the paired differences. The test is two-sided; a significant result of
+    the wrong sign does not count as success.
     """
     _check(deviation)
     check_level(1 - alpha)
@@ -45,13 +45,13 @@ def power(difference: float, deviation: float, n: int, alpha: float = 0.05) -> f
 def seeds_for_power(
     difference: float, deviation: float, alpha: float = 0.05, wanted: float = 0.8
 ) -> int | None:
-    """Least number of seeds that sees `difference` with probability `wanted`; None: too many."""
+    """Returns the least number of seeds that detects `difference` with this power, or `None`."""
     check_level(wanted)
     return _least(lambda n: power(difference, deviation, n, alpha) >= wanted)
 
 
 def seeds_for_width(deviation: float, half_width: float, level: float = 0.95) -> int | None:
-    """Least number of seeds whose mean has an interval of at most +- `half_width`."""
+    """Returns the least number of seeds whose mean has an interval of at most +- `half_width`."""
     _check(deviation)
     if not half_width > 0:
         raise StatisticsError("the half width wanted must be positive")
@@ -59,7 +59,7 @@ def seeds_for_width(deviation: float, half_width: float, level: float = 0.95) ->
 
 
 def extrapolated(seeds: int, needed: Callable[[], int | None]) -> int | None:
-    """Return a number of seeds needed, as far as the seeds that there are allow to name one."""
+    """Returns a number of seeds needed, if the existing seeds permit an extrapolation."""
     if seeds < LEAST:
         return None
     found = needed()
@@ -67,7 +67,7 @@ def extrapolated(seeds: int, needed: Callable[[], int | None]) -> int | None:
 
 
 def _least(enough: Callable[[int], bool]) -> int | None:
-    """Return the least n >= 2 for which `enough(n)`, which stays true once it is, by bisection."""
+    """Returns the least n >= 2 with `enough(n)`, which must be monotone, by bisection."""
     high = 2
     while not enough(high):
         high *= 2

@@ -1,13 +1,14 @@
-"""Sequential estimation of a mean: how many runs until its interval is as narrow as wanted.
+"""Sequential estimation of a mean: runs until its interval is sufficiently narrow.
 
-Looks are taken at fixed numbers of runs. A look is enough if the interval is narrow enough and the
-runs are enough for their skewness; nothing else decides, so that no verdict can be waited for.
+Looks are taken at fixed numbers of runs. A look is enough if the interval is sufficiently narrow
+and the runs are enough for their skewness. Nothing else decides, so that waiting cannot produce a
+verdict.
 
 The interval is Hall's (1992, "On the removal of skewness by transformation"): Student's t on a
-monotone cubic transform of the studentised mean. Two numbers allow for the looks, and for the noise
-of an estimated skewness: `MISSED`, the share of 5 % that is left for the interval itself, and
-`TRUSTED`, the share of the skewness that is corrected. They and `FIRST` and `SKEWED` were
-calibrated by simulation; `tests/stats/precision.py` measures what they cover.
+monotone cubic transform of the studentised mean. Two numbers allow for the looks and for the noise
+of an estimated skewness: `MISSED`, the share of 5 % that remains for the interval itself, and
+`TRUSTED`, the corrected share of the skewness. They, `FIRST` and `SKEWED` were calibrated by
+simulation; `tests/stats/precision.py` measures their coverage.
 """
 
 from __future__ import annotations
@@ -22,31 +23,33 @@ from sojourn.stats._arrays import StatisticsError, check_level, sample
 from sojourn.stats.interval import Interval, mean_interval, t_critical
 
 FIRST = 40
-"""Runs at the first look. What happens in 10 of 100 runs is missed by all of them in 1.5 %."""
+"""Runs at the first look. An event with probability 10 % is missed by all 40 runs with probability
+1.5 %.
+"""
 MISSED = 0.85
-"""Error of the interval as a share of the nominal one: 4.25 % for 95 %."""
+"""Error of the interval as a share of the nominal error: 4.25 % for 95 %."""
 TRUSTED = 0.5
 """Share of the sample's skewness that the interval corrects."""
 SKEWED = 10.0
-"""Runs needed for each unit of the squared skewness."""
+"""Runs needed per unit of the squared skewness."""
 
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """What so many runs say of a mean."""
+    """State of a mean after a number of runs."""
 
     interval: Interval
-    """Its interval, of the nominal level with all looks."""
+    """Interval at the nominal level with allowance for all looks."""
     least: int
-    """Runs that the skewness of the values asks for."""
+    """Number of runs that the skewness of the values requires."""
 
     def enough(self, half_width: float) -> bool:
-        """Whether the mean is known within the half width."""
+        """Returns whether the mean is known within the half width."""
         return self.interval.n >= self.least and self.interval.half_width <= half_width
 
 
 def looks(most: int) -> tuple[int, ...]:
-    """Return the numbers of runs at which to look: half as many again each time, `most` last."""
+    """Returns the numbers of runs at which to look: each half as many again, `most` last."""
     if most < FIRST:
         raise StatisticsError(f"the first look is at {FIRST} runs: {most} are too few")
     found = [FIRST]
@@ -56,7 +59,7 @@ def looks(most: int) -> tuple[int, ...]:
 
 
 def look(values: npt.ArrayLike, level: float = 0.95) -> Look:
-    """Look at independent values."""
+    """Evaluates independent values at a look."""
     check_level(level)
     x = sample(values, 3)
     n, mean = int(x.size), float(x.mean())
@@ -70,20 +73,20 @@ def look(values: npt.ArrayLike, level: float = 0.95) -> Look:
 
 
 def looked(values: npt.ArrayLike, level: float = 0.95) -> Interval:
-    """Return the interval of a mean whose runs ended at a look; Student's if they are too few."""
+    """Returns the interval of a mean after a look; Student's if there are too few runs."""
     x = sample(values)
     return look(x, level).interval if x.size >= FIRST else mean_interval(x, level)
 
 
 def _skewness(centred: npt.NDArray[np.float64]) -> float:
-    """Return the adjusted Fisher-Pearson coefficient of values about their mean."""
+    """Returns the adjusted Fisher-Pearson coefficient of values about their mean."""
     n = centred.size
     second, third = float((centred**2).mean()), float((centred**3).mean())
     return third / math.sqrt(second) ** 3 * math.sqrt(n * (n - 1)) / (n - 2)
 
 
 def _transformed_back(y: float, skewness: float, n: int) -> float:
-    """Return the t for which t + a t^2 + a^2 t^3 / 3 + skewness / (6 sqrt n) is y.
+    """Returns the t for which t + a t^2 + a^2 t^3 / 3 + skewness / (6 sqrt n) is y.
 
     a is skewness / (3 sqrt n).
     """

@@ -1,4 +1,4 @@
-"""Judging a study's claims together."""
+"""Joint verdicts on a study's claims."""
 
 from __future__ import annotations
 
@@ -23,21 +23,21 @@ Verdict = Literal["holds", "does not hold", "cannot be told"]
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One quantity of a claim, as measured."""
+    """One measured quantity of a claim."""
 
     label: str
     interval: Interval
     region: Region
     effect: Interval | None
-    """Standardised paired difference (d_z), where two cells are compared."""
+    """Standardised paired difference (d_z), if two cells are compared."""
     dropped: int
-    """Seeds left out because a value was missing."""
+    """Number of seeds omitted because a value was missing."""
     part: str = ""
-    """The part of a conjunction that it belongs to, in words."""
+    """Part of a conjunction to which it belongs, in words."""
 
     @property
     def where(self) -> Literal["inside", "outside", "across"]:
-        """Where the interval lies."""
+        """Position of the interval relative to the region."""
         i, r = self.interval, self.region
         if r.low <= i.low and i.high <= r.high:
             return "inside"
@@ -46,27 +46,29 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """A claim with its verdict and the numbers behind it."""
+    """A claim with its verdict and the underlying numbers."""
 
     claim: Claim
     verdict: Verdict
     p: float
     """The least alpha at which this claim alone would be decided."""
     p_holm: float
-    """The same over all claims of the study."""
+    """The same alpha over all claims of the study."""
     level: float
-    """Confidence of the intervals shown, with the correction that the verdict was reached by."""
+    """Confidence level of the displayed intervals, with the correction used for the verdict."""
     findings: tuple[Finding, ...]
-    """All quantities: inside their regions if it holds, one of them outside if it does not."""
+    """All quantities: inside their regions if the claim holds, at least one outside if it does not.
+    """
     simultaneous: tuple[Finding, ...]
-    """The same with simultaneous intervals (Bonferroni), for a look at one of them."""
+    """The same quantities with simultaneous intervals (Bonferroni), for the view of a single one.
+    """
     seeds: int
     seeds_needed: int | None
-    """For *cannot be told*: seeds that would tell, if the estimates are right."""
+    """For *cannot be told*: seeds that would decide, if the estimates are right."""
     note: str = ""
 
     def summary(self) -> str:
-        """Return the verdict in a line, then each quantity."""
+        """Returns the verdict in one line, then each quantity."""
         lines = [f"{self.claim.id}: {self.verdict} - {self.claim.text}"]
         lines += [
             f"  {f.label}: {f.interval} (predicted {f.region}): {f.where}" for f in self.findings
@@ -74,7 +76,7 @@ class Judgement:
         return "\n".join(lines + ([f"  {self.note}"] if self.note else []))
 
     def to_dict(self) -> dict[str, Any]:
-        """As JSON can hold it (no infinities)."""
+        """Returns the fields as data for JSON, without infinities."""
 
         def num(x: float) -> float | None:
             return x if math.isfinite(x) else None
@@ -113,7 +115,7 @@ class Judgement:
 
 
 def judge(claims: Sequence[Claim], frame: pd.DataFrame, alpha: float = 0.05) -> list[Judgement]:
-    """Return the verdicts on all claims of a study, alpha kept over all of them (Holm)."""
+    """Returns the verdicts on all claims of a study, with a common alpha (Holm)."""
     check_level(1 - alpha)
     measured = [(claim, claim.components(frame)) for claim in claims]
     return judge_components(measured, alpha)
@@ -125,10 +127,10 @@ def judge_components(
     doubts: Mapping[str, str] = MappingProxyType({}),
     instead: str = "",
 ) -> list[Judgement]:
-    """Return the same where the quantities come from several tables.
+    """Returns the verdicts on claims whose quantities come from several tables.
 
-    `doubts` says by claim which runs were left out because they are not valid; `instead` what
-    would tell where more seeds would not, such as longer runs.
+    `doubts` describes by claim the runs that were omitted because they are not valid. `instead`
+    names a remedy if more seeds would not help, such as longer runs.
     """
     ps = [_p_values(components) for _, components in measured]
     together = [min(inside, outside) for inside, outside in ps]
@@ -144,12 +146,12 @@ def judge_components(
 
 
 def _p_values(components: Sequence[Component]) -> tuple[float, float]:
-    """For the claim as a whole: decided as inside, decided as outside."""
+    """Returns the p values of the whole claim: decided as inside, decided as outside."""
     fit = [c for c in components if c.problem() is None]
     outside = min((c.p_outside() for c in fit), default=1.0)
     inside = max((c.p_inside() for c in fit), default=1.0)
     if len(fit) < len(components):
-        inside = 1.0  # what was not measured cannot hold
+        inside = 1.0  # an unmeasured quantity cannot hold
     return inside, min(1.0, outside * max(len(components), 1))
 
 
@@ -168,8 +170,8 @@ def _judgement(
         verdict = "holds"
     elif outside <= share:
         verdict = "does not hold"
-    # That all of k quantities are inside needs no correction: the worst decides. That one of them
-    # is outside, or that none is, needs Bonferroni's.
+    # "All k quantities are inside" needs no correction, since the worst decides. "One of them is
+    # outside" or "none is" needs Bonferroni's.
     divided = share / max(len(components), 1)
     simultaneous = tuple(_finding(c, 1 - divided) for c in components)
     own = share if verdict == "holds" else divided
@@ -206,7 +208,7 @@ def _finding(c: Component, level: float) -> Finding:
 
 
 def _seeds_needed(components: Sequence[Component], share: float) -> tuple[int | None, str]:
-    """Enough seeds to settle it the way the estimates point, or why none are named."""
+    """Returns the seeds for a decision as the estimates suggest, or why no number is given."""
     away = [c for c in components if c.point() not in c.region]
     shrinking = [c.shrinks() for c in away or components]
     if None in shrinking:
