@@ -1,4 +1,4 @@
-"""Figures, the HTML report, terminal tables."""
+"""Figures, the HTML report, and tables in the terminal."""
 
 from sojourn import lazy
 

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Theme:
-    """Colours of a picture: its plate, ink, and what fewer, equal and greater shares have."""
+    """Colours of a picture: background, ink, and colours of smaller, equal and larger shares."""
 
     plate: str
     ink: str
@@ -51,19 +51,19 @@ KINDS = {
     "fq_codel L4S": "per flow, L4S marks",
     "dualpi2": "two coupled queues",
 }
-"""What the matrix's own queues are, below their names."""
+"""Descriptions of the matrix's own queues, displayed below their names."""
 HARM = "\N{BLACK DOWN-POINTING TRIANGLE}"
 _WIDTH, _HEIGHT = 1.34, 1.0
-"""Of a cell, in inches."""
+"""Width and height of a cell, in inches."""
 _GAP = 0.5
-"""Between equal and unequal round-trip times, in bars."""
+"""Gap between equal and unequal round-trip times, in bars."""
 
 
 def drawing(matrix: Coexistence, incumbent: str | None = None, theme: str = "light") -> Figure:
-    """Return the matrix of an incumbent, by default the first: a row a rival, a column a queue.
+    """Returns the matrix of an incumbent (by default the first): rivals in rows, queues in columns.
 
-    Each cell has a bar for each round-trip time, from the equal share to the share that the rival
-    has, with its simultaneous interval.
+    Each cell has one bar per round-trip time, from the equal share to the rival's share, with its
+    simultaneous interval.
     """
     look = THEMES[theme]
     mine = incumbent or matrix.incumbents[0]
@@ -98,7 +98,7 @@ def drawing(matrix: Coexistence, incumbent: str | None = None, theme: str = "lig
 
 
 def drawings(matrix: Coexistence) -> dict[str, Figure]:
-    """Return a figure for each incumbent and theme, by name."""
+    """Returns a figure for each incumbent and theme, by name."""
     return {
         f"matrix-{incumbent}-{theme}": drawing(matrix, incumbent, theme)
         for incumbent in matrix.incumbents
@@ -107,7 +107,7 @@ def drawings(matrix: Coexistence) -> dict[str, Figure]:
 
 
 def places(rtts: Sequence[str]) -> list[float]:
-    """Return where the bars stand: unequal round-trip times stand apart."""
+    """Returns the positions of the bars; a gap separates unequal round-trip times."""
     found, at = [], 0.0
     for before, rtt in zip(["", *rtts], rtts, strict=False):
         at += _GAP * (bool(before) and ("/" in rtt) != ("/" in before))
@@ -167,7 +167,7 @@ def _cell(axes: Axes, met: Sequence[Encounter | None], look: Theme) -> None:
 
 
 def _delays(met: Sequence[Encounter]) -> str:
-    """The median delay of rival and incumbent over the round-trip times, in milliseconds."""
+    """Returns median delays of rival and incumbent over the round-trip times, in milliseconds."""
     both = (
         float(np.median([e.values[name].estimate for e in met]))
         for name in ("rival_delay", "incumbent_delay")
@@ -238,7 +238,7 @@ def _title(
 
 
 def print_matrix(matrix: Coexistence, console: Console) -> None:
-    """Print a table for each incumbent: shares in per cent with half intervals."""
+    """Prints a table for each incumbent: shares in per cent with half intervals."""
     for mine in matrix.incumbents:
         rows = [(rival, rtt) for rival in matrix.rivals(mine) for rtt in matrix.rtts]
         texts = {

@@ -1,4 +1,4 @@
-"""The colours of figures and pages, and which of them a queue has."""
+"""The colours of figures and pages, and their assignment to queues."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ COLOURS = (
     "#333333",
     "#8A2BE2",
 )
-"""Okabe and Ito's palette without its yellow, which is too pale on white, and one more."""
+"""Okabe and Ito's palette without yellow, which is too pale on white, and one further colour."""
 
 DARK = (
     "#5AB4E8",
@@ -58,19 +58,20 @@ QUEUES = {
     "htb": 24,
     "hfsc": 25,
 }
-"""Each discipline's look, the same in all figures. From 8 on colours come again, with other markers
-and lines: mostly those of the discipline's nearest relative."""
+"""Style number of each discipline, the same in all figures. From 8 on, colours repeat with other
+markers and lines, mostly those of the most similar discipline.
+"""
 
 _ALSO = {"td": "pfifo", "redstd": "red", "daqm_c3": "daqm"}
-"""What papers call them."""
+"""Names of disciplines in papers."""
 _SPARE = (7, 5, 4, 3, 2, 1, 0, 6)
-"""Looks of those beside queues, or of a second queue of a kind: the least used first."""
+"""Style numbers of other items, or of a second queue of a kind: the least used first."""
 
 
 def slots(names: Iterable[str]) -> list[int]:
-    """Return the look of each of the things that a figure shows, to be handed to `colour` and such.
+    """Returns the style number of each item in a figure, for `colour`, `marker` and `line`.
 
-    A queue has its discipline's, wherever it is shown; what else there is takes them in turn.
+    A queue has its discipline's style in all figures; other items take the free ones in order.
     """
     listed = [_discipline(name) for name in names]
     found: list[int | None] = []
@@ -78,7 +79,7 @@ def slots(names: Iterable[str]) -> list[int]:
         look = QUEUES.get(kind)
         found.append(None if look in found else look)
     taken = {look % len(COLOURS) for look in found if look is not None}
-    # A colour that nothing has yet, as long as there is one.
+    # Unused colours first, as long as any are left.
     first = sorted(_SPARE, key=taken.__contains__) if taken else range(len(COLOURS))
     free = (x for x in chain(first, count(len(COLOURS))) if x not in found)
     return [next(free) if look is None else look for look in found]

@@ -1,4 +1,4 @@
-"""What figures are made from: distributions pooled over seeds, and time series."""
+"""Data of figures: distributions pooled over seeds, and time series."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ class HasTables(Protocol):
     """A run: fresh (`scenario.Run`) or stored (`study.StoredRun`)."""
 
     def table(self, name: str) -> pd.DataFrame:
-        """Return one of its tables."""
+        """Returns one of its tables."""
 
 
 def _table(run: HasTables, name: str) -> pd.DataFrame:
-    """Return a table, an empty one if the run's study did not keep it."""
+    """Returns a table, an empty one if the run's study did not keep it."""
     try:
         return run.table(name)
     except NotKept:
@@ -36,7 +36,7 @@ def _table(run: HasTables, name: str) -> pd.DataFrame:
 
 @dataclass(frozen=True)
 class Distribution:
-    """Values with how often each occurred, ascending."""
+    """Values and their counts, in ascending order."""
 
     values: Floats
     """Upper edges of the bins."""
@@ -49,20 +49,21 @@ class Distribution:
         return float(self.counts.sum())
 
     def cdf(self) -> tuple[Floats, Floats]:
-        """Return the points of the distribution function."""
+        """Returns the points of the distribution function."""
         return self.values, np.cumsum(self.counts) / self.total
 
     def quantile(self, q: float) -> float:
-        """Return the least value with at least the share `q` at or below it."""
+        """Returns the least value with at least the share `q` at or below it."""
         below = np.cumsum(self.counts) / self.total
         return float(self.values[min(int(np.searchsorted(below, q)), self.values.size - 1)])
 
     def thinned(self, most: int = 400) -> tuple[Floats, Floats]:
-        """Return the function's points, no more than can be seen; tails are kept in detail."""
+        """Returns the function's points, reduced to the visible ones; tails keep their detail."""
         x, p = self.cdf()
         if x.size <= most:
             return x, p
-        # Evenly spaced in probability for the body, in the logarithm of the rest for the tail.
+        # The body is evenly spaced in probability, the tail in the logarithm of the remaining
+        # probability.
         body = np.searchsorted(p, np.linspace(0, 1, most // 2))
         rest = np.maximum(1 - p, 1e-12)
         tail = np.searchsorted(
@@ -73,7 +74,7 @@ class Distribution:
 
 
 def distribution(runs: Iterable[HasTables], metric: str, place: str | None) -> Distribution | None:
-    """Return a metric's distribution at a place, pooled over runs; None if there is none."""
+    """Returns a metric's distribution at a place, pooled over runs; `None` if it is missing."""
     parts = []
     for run in runs:
         frame = _table(run, "distributions")
@@ -91,16 +92,16 @@ def distribution(runs: Iterable[HasTables], metric: str, place: str | None) -> D
 
 
 def places(run: HasTables, metric: str) -> list[str]:
-    """Return the links or groups that have a distribution of the metric."""
+    """Returns the links or groups that have a distribution of the metric."""
     frame = _table(run, "distributions")
     found = dict.fromkeys(frame.loc[frame["metric"] == metric, "place"].tolist())
     return [str(place) for place in found]
 
 
 def series(run: HasTables, metric: str, place: str) -> tuple[Floats, Floats] | None:
-    """Return times and values of a time series; None if it was not recorded.
+    """Returns times and values of a time series; `None` if it was not recorded.
 
-    Both layouts are understood: a column for each series, or place, metric and value in rows.
+    Both layouts are supported: a column for each series, or rows with place, metric and value.
     """
     frame = _table(run, "series")
     if "time" not in frame.columns or not len(frame):
@@ -122,13 +123,13 @@ def _finite(times: Any, values: Any) -> tuple[Floats, Floats] | None:
 
 
 def series_unit(run: HasTables, metric: str, place: str) -> str:
-    """Return the unit of a time series."""
+    """Returns the unit of a time series."""
     units = run.table("series").attrs.get("units", {})
     return str(units.get(f"{place}.{metric}") or unit(metric))
 
 
 def thin(x: Floats, y: Floats, most: int = 1200) -> tuple[Floats, Floats]:
-    """Return fewer points that look the same: least and greatest value of each stretch."""
+    """Returns fewer points with the same appearance: lowest and highest value of each stretch."""
     if x.size <= most:
         return x, y
     keep: list[int] = []
@@ -139,7 +140,7 @@ def thin(x: Floats, y: Floats, most: int = 1200) -> tuple[Floats, Floats]:
 
 
 def by_level(results: Results, factor: str) -> dict[str, list[Any]]:
-    """Return the runs of each level of a factor; one group if there is none."""
+    """Returns the runs of each level of a factor; one group without a factor."""
     if not factor:
         return {results.name: list(results.runs())}
     if factor not in results.factors:

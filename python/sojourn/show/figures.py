@@ -1,4 +1,4 @@
-"""Figures fit for a paper, by matplotlib: each function returns a figure, `save` writes it."""
+"""Figures for papers, by matplotlib: each function returns a figure, `save` writes it."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from sojourn.study.results import Results
 from sojourn.study.table import Table
 
 LINE = 44
-"""Characters of an axis's label in a column's width."""
+"""Characters of an axis label in a column's width."""
 
 __all__ = ["bars", "box", "cdf", "draw_over", "over", "save", "series", "svg", "tradeoff"]
 
@@ -34,7 +34,7 @@ def _groups(table: Table, metric: str, by: str) -> dict[str, np.ndarray[Any, np.
 
 
 def bars(table: Table, metric: str, by: str = "queue", width: float = style.COLUMN) -> Figure:
-    """Means with 95 % intervals: a bar for each level, or dots where values lie far apart."""
+    """Draws means with 95 % intervals: bars by level, or dots if the values are far apart."""
     column = table.metric(metric)
     groups = _groups(table, metric, by)
     names = labels.names(list(groups))
@@ -51,7 +51,7 @@ def bars(table: Table, metric: str, by: str = "queue", width: float = style.COLU
     with style.styled():
         figure = style.figure(width, 0.6 + 0.27 * len(groups) + 0.12 * opinions)
         axes = figure.add_subplot()
-        # Numbers stand in a column of their own at the right, clear of every bar.
+        # Numbers are in a separate column on the right, so that they overlap no bar.
         aside: dict[str, Any] = {
             "xycoords": ("axes fraction", "data"),
             "xytext": (4, 0),
@@ -93,13 +93,13 @@ def bars(table: Table, metric: str, by: str = "queue", width: float = style.COLU
 
 
 def _half_text(half: float, places: int) -> str:
-    """Return half of an interval; one that is not zero is not shown as zero."""
+    """Returns half of an interval as text; a non-zero value is not displayed as zero."""
     least = 10.0**-places
     return f"<{least:.{places}f}" if 0 < half < least / 2 else quantities.number(half, places)
 
 
 def box(table: Table, metric: str, by: str = "queue", width: float = style.COLUMN) -> Figure:
-    """Boxes over the seeds, every run a dot; too few runs for a box stay dots, and that is said."""
+    """Draws boxes over the seeds with a dot per run; with too few runs only dots, with a note."""
     column = table.metric(metric)
     groups = _groups(table, metric, by)
     names = labels.names(list(groups))
@@ -149,7 +149,7 @@ def cdf(
     *,
     tail: bool = False,
 ) -> Figure:
-    """Distribution of a metric for each level, all seeds pooled; `tail` shows the rest above it."""
+    """Draws a metric's distribution by level, seeds pooled; `tail` shows the complement."""
     where = place or results.bottleneck
     found = {k: distribution(runs, metric, where) for k, runs in by_level(results, by).items()}
     there = {k: d for k, d in found.items() if d is not None}
@@ -172,7 +172,7 @@ def cdf(
         most = max(d.quantile(0.999) for d in there.values())
         axes.set_xlim(0, max(scale.apply(most) * 1.03, 1e-9))
         if style.wide(high):
-            # Far below the smallest tail there is nothing to see.
+            # Nothing is visible far below the smallest tail.
             axes.set_xlim(scale.apply(min(h for h in high if h > 0)) / 30, scale.apply(most) * 1.2)
             style.logarithmic(axes, "x")
         if tail:
@@ -195,7 +195,7 @@ def series(
     seed: int | None = None,
     width: float = style.PAGE,
 ) -> Figure:
-    """Time series of one run for each level, below each other on equal axes."""
+    """Draws time series of one run per level, below each other on equal axes."""
     where = place or results.bottleneck or ""
     drawn: list[tuple[str, Any, Any]] = []
     unit, chosen = "", seed
@@ -238,7 +238,7 @@ def tradeoff(
     by: str = "queue",
     width: float = style.COLUMN,
 ) -> Figure:
-    """Goodput over delay: the mean of each level with its 95 % intervals and confidence ellipse."""
+    """Draws goodput over delay: each level's mean with 95 % intervals and confidence ellipse."""
     dx, gy = table.metric(delay), table.metric(goodput)
     xs, ys = table.groups(delay, by), table.groups(goodput, by)
     names = labels.names([str(k) for k in xs])
@@ -257,7 +257,7 @@ def tradeoff(
                 continue
             both = both / [sx.factor, sy.factor]
             mean, colour = both.mean(axis=0), style.colour(look)
-            # On a logarithmic axis an ellipse would not be one.
+            # On a logarithmic axis the ellipse would be distorted.
             if len(both) > 2 and not wide:
                 breadth, height, angle = ellipse(both)
                 axes.add_patch(
@@ -283,7 +283,7 @@ def _half(points: Any) -> Any:
 
 
 def ellipse(points: Any, level: float = 0.95) -> tuple[float, float, float]:
-    """Return width, height and angle (degrees) of the confidence ellipse of a mean of pairs.
+    """Returns width, height and angle (degrees) of the confidence ellipse of a mean of pairs.
 
     Hotelling's T squared: the region that holds the true mean with probability `level`.
     """
@@ -303,7 +303,7 @@ def over(
     width: float = style.COLUMN,
     title: str = "",
 ) -> Figure:
-    """Return a metric over a factor with 95 % intervals, a line for each level of another."""
+    """Returns a metric over a factor with 95 % intervals, one line per level of another factor."""
     with style.styled():
         figure = style.figure(width, 2.5)
         axes = figure.add_subplot()
@@ -314,7 +314,7 @@ def over(
 
 
 def draw_over(axes: Axes, table: Table, metric: str, over: str, by: str) -> None:
-    """Draw it into given axes."""
+    """Draws the figure of `over` into given axes."""
     column = table.metric(metric)
     levels, groups = table.levels(over), [str(g) for g in table.levels(by)]
     across = labels.across(over, levels)
@@ -324,7 +324,7 @@ def draw_over(axes: Axes, table: Table, metric: str, over: str, by: str) -> None
     scale = labels.scale_of(column, table.unit(column), found["mean"].tolist())
     for k, (group, look) in enumerate(zip(groups, colours.slots(groups), strict=True)):
         rows = found[found[by].astype(str) == group]
-        # Side by side by a little, so that intervals do not hide each other.
+        # Slightly shifted, so that intervals do not hide each other.
         shift = (k - (len(groups) - 1) / 2) * 0.012
         x = np.array([at[v] for v in rows[over]])
         x = x * (1 + 2 * shift) if across.log else x + shift * _span(list(at.values()))
@@ -338,7 +338,7 @@ def draw_over(axes: Axes, table: Table, metric: str, over: str, by: str) -> None
         axes.set_xscale("log")
     axes.set_xticks(list(at.values()), across.texts)
     axes.minorticks_off()
-    if found["mean"].min() >= 0:  # an interval may reach below zero, what is measured cannot
+    if found["mean"].min() >= 0:  # an interval may extend below zero, a measurement cannot
         axes.set_ylim(bottom=max(0, axes.get_ylim()[0]))
     axes.set_xlabel(across.title)
     axes.set_ylabel(labels.wrap(labels.axis(column, scale), 28))

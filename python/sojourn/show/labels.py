@@ -19,7 +19,7 @@ LONGEST = 30
 
 
 def names(queues: Sequence[str]) -> dict[str, str]:
-    """Return each queue's name in a figure; a long one is shortened in its middle."""
+    """Returns each queue's name in a figure; a long one is shortened in its middle."""
     return {
         queue: queue if len(queue) <= LONGEST else elided(queue, short, LONGEST)
         for queue, short in short_names(queues).items()
@@ -27,7 +27,7 @@ def names(queues: Sequence[str]) -> dict[str, str]:
 
 
 def wrap(text: str, width: int = 18) -> str:
-    """Return the text on lines of about this width, broken at spaces."""
+    """Returns the text in lines of about this width, broken at spaces."""
     lines: list[str] = []
     for word in text.split(" "):
         if lines and len(lines[-1]) + 1 + len(word) <= width:
@@ -38,34 +38,34 @@ def wrap(text: str, width: int = 18) -> str:
 
 
 def title(metric: str) -> str:
-    """Return a metric's name as an axis has it: with a capital."""
+    """Returns a metric's name for an axis, with a capital letter."""
     name = words(metric)
     return name[:1].upper() + name[1:]
 
 
 def scale_of(metric: str, unit: str, values: Iterable[float]) -> quantities.Scale:
-    """Return the scale for an axis that shows these values."""
+    """Returns the scale for an axis that shows these values."""
     return quantities.scale(unit or registered_unit(metric), values, metric)
 
 
 def axis(metric: str, scale: quantities.Scale) -> str:
-    """Return an axis title with its unit."""
+    """Returns an axis title with its unit."""
     return f"{title(metric)} ({scale.unit})" if scale.unit else title(metric)
 
 
 OPINIONS = {1: "bad", 2: "poor", 3: "fair", 4: "good"}
-"""Words for call quality (ITU-T P.800); 5, excellent, is out of reach of a telephone's voice."""
+"""Words for call quality (ITU-T P.800); 5, excellent, is beyond the quality of telephone speech."""
 
 _QUANTITIES: dict[Literal["rate", "time", "size"], tuple[float, str]] = {
     "rate": (1.0, "bit/s"),
     "time": (1e-9, "s"),
     "size": (1.0, "B"),
 }
-"""What a factor's levels may be, with the engine's unit of each in ours."""
+"""Kinds of factor levels, with the engine's unit of each in display units."""
 
 
 def factor(key: str) -> str:
-    """Return a factor in words: `flows.uploads.count` is `Number of uploads`."""
+    """Returns a factor in words: `flows.uploads.count` is `Number of uploads`."""
     *owners, last = key.split(".")
     word = {"count": "number"}.get(last, last.replace("_", " "))
     text = " of ".join([word, *([" ".join(owners[1:])] if len(owners) > 1 else [])])
@@ -73,7 +73,7 @@ def factor(key: str) -> str:
 
 
 def quantity(levels: Sequence[Any]) -> tuple[list[float], str] | None:
-    """Return levels as numbers with their unit; None if one of them is no quantity."""
+    """Returns levels as numbers with their unit; `None` if one of them is not a quantity."""
     if all(isinstance(x, (int, float)) and not isinstance(x, bool) for x in levels):
         return [float(x) for x in levels], ""
     for kind, (least, unit) in _QUANTITIES.items():
@@ -90,14 +90,14 @@ class Across:
 
     title: str
     at: dict[Any, float]
-    """The place of each level."""
+    """Position of each level."""
     texts: list[str]
     numeric: bool
     log: bool
 
 
 def across(key: str, levels: Sequence[Any]) -> Across:
-    """Return a factor's axis: quantities at their places, words side by side."""
+    """Returns a factor's axis: quantities at their values, words next to each other."""
     found = quantity(levels)
     if found is None:
         places = dict(zip(levels, map(float, range(len(levels))), strict=True))
@@ -117,7 +117,7 @@ def across(key: str, levels: Sequence[Any]) -> Across:
 
 
 def _multiplied(values: Sequence[float]) -> bool:
-    """Whether ascending numbers lie more evenly on a logarithmic axis."""
+    """Returns whether ascending numbers are more even on a logarithmic axis."""
     if len(values) < 3 or values[0] <= 0 or values[-1] < 4 * values[0]:
         return False
     ratios = [math.log(b / a) for a, b in pairwise(values)]

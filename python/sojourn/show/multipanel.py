@@ -1,4 +1,4 @@
-"""Several panels in one figure, laid out as in the papers that are reproduced."""
+"""Several panels in one figure, in the layout of the reproduced papers."""
 
 from __future__ import annotations
 
@@ -20,25 +20,25 @@ from sojourn.study.table import Table
 
 @dataclass(frozen=True)
 class Over:
-    """A metric over a factor, with 95 % intervals, a line for each level of `by`."""
+    """A metric over a factor, with 95 % intervals, one line per level of `by`."""
 
     metric: str
     over: str
     by: str
     title: str = ""
     label: str = ""
-    """The axis title, if not the metric's."""
+    """Axis title, if different from the metric's."""
     zero: bool = True
     """Whether the axis starts at zero."""
 
 
 @dataclass(frozen=True)
 class Losses:
-    """How probable n losses in a row are, for each level of `by`, on a logarithmic axis."""
+    """Probability of n consecutive losses by level of `by`, on a logarithmic axis."""
 
     by: str
     where: Mapping[str, Any] = field(default_factory=dict)
-    """The cell, such as `{"flows": 128}`."""
+    """The selected cell, such as `{"flows": 128}`."""
     title: str = ""
     metric: str = "consecutive_loss"
     most: int = 40
@@ -50,7 +50,7 @@ Panel = Over | Losses
 def panels(
     table: Table, contents: Sequence[Panel], columns: int = 2, width: float = style.PAGE
 ) -> Figure:
-    """Return a figure with a panel for each content, lettered, under one legend."""
+    """Returns a figure with a lettered panel per content, under a common legend."""
     if not contents:
         raise StudyError("a figure needs at least one panel")
     rows = math.ceil(len(contents) / columns)
@@ -72,7 +72,7 @@ def _draw(axes: Axes, table: Table, content: Panel) -> None:
         return
     figures.draw_over(axes, table, content.metric, content.over, content.by)
     if content.zero:
-        # The top margin is a part of the data's range, which is small if all values are alike.
+        # The top margin is relative to the data's range, which is small if all values are similar.
         top = axes.dataLim.y1
         axes.set_ylim(0, max(axes.get_ylim()[1], 1.06 * top) if top > 0 else None)
     if content.label:

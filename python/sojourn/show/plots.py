@@ -1,4 +1,4 @@
-"""`table.plot`: the figures of a study's table, for people at a prompt."""
+"""`table.plot`: the figures of a study's table, for interactive use."""
 
 from __future__ import annotations
 
@@ -26,32 +26,32 @@ class TablePlots:
         return self._table.results
 
     def bars(self, metric: str, by: str | None = None) -> Figure:
-        """Draw means with intervals."""
+        """Draws means with intervals."""
         return figures.bars(self._table, metric, self._by(by))
 
     def box(self, metric: str, by: str | None = None) -> Figure:
-        """Draw boxes over the seeds."""
+        """Draws boxes over the seeds."""
         return figures.box(self._table, metric, self._by(by))
 
     def over(self, metric: str, over: str, by: str | None = None) -> Figure:
-        """Draw a metric over a factor."""
+        """Draws a metric over a factor."""
         rest = [f for f in self._table.factors if f != over]
         return figures.over(self._table, metric, over, by or (rest[0] if rest else over))
 
     def panels(self, contents: Sequence[multipanel.Panel], columns: int = 2) -> Figure:
-        """Draw several panels in one figure."""
+        """Draws several panels in one figure."""
         return multipanel.panels(self._table, contents, columns)
 
     def tradeoff(
         self, delay: str = "sojourn_mean", goodput: str = "goodput", by: str | None = None
     ) -> Figure:
-        """Draw goodput over delay."""
+        """Draws goodput over delay."""
         return figures.tradeoff(self._table, delay, goodput, self._by(by))
 
     def cdf(self, metric: str = "sojourn", by: str | None = None, *, tail: bool = False) -> Figure:
-        """Draw distributions."""
+        """Draws distributions."""
         return figures.cdf(self._results(), metric, self._by(by), tail=tail)
 
     def series(self, metric: str = "last_sojourn", by: str | None = None) -> Figure:
-        """Draw time series."""
+        """Draws time series."""
         return figures.series(self._results(), metric, self._by(by))

@@ -1,4 +1,4 @@
-"""From a results folder to figures and a page."""
+"""Creates figures and a page from a results folder."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ MOST_CELLS = 12
 
 
 def page_of(results: Results) -> Page:
-    """Return the page that suits what a folder holds."""
+    """Returns the page that suits a folder's contents."""
     if results.kind == "comparison":
         question = asked(results.manifest.question)
         if len(results.manifest.engines) > 1:
@@ -49,7 +49,7 @@ def page_of(results: Results) -> Page:
 
 
 def figures_of(results: Results) -> dict[str, Figure]:
-    """Return the figures that suit what a folder holds, by name."""
+    """Returns the figures that suit a folder's contents, by name."""
     table = results.table()
     if results.kind == KIND:
         return matrix.drawings(Coexistence(table))
@@ -57,7 +57,7 @@ def figures_of(results: Results) -> dict[str, Figure]:
     first = table.factors[0] if table.factors else ""
 
     def attempt(name: str, make: Callable[[], Figure]) -> None:
-        with contextlib.suppress(StudyError):  # what these runs did not record
+        with contextlib.suppress(StudyError):  # these runs lack the data of this figure
             found[name] = make()
 
     if len(table.factors) <= 1 and (not first or len(table.levels(first)) <= 10):
@@ -68,7 +68,7 @@ def figures_of(results: Results) -> dict[str, Figure]:
         return found
     across, rest = axes(table)
     metrics = table.interesting()[:6]
-    if results.kind == "comparison":  # what the queues are ranked by is what was asked
+    if results.kind == "comparison":  # the ranking metric is the metric of the question
         metrics = list(dict.fromkeys([table.metric(results.manifest.question["by"]), *metrics]))
     for metric in metrics:
         name = metric.replace(".", "-").replace("_", "-")
@@ -78,7 +78,7 @@ def figures_of(results: Results) -> dict[str, Figure]:
                 attempt(f"{name}-box", partial(figures.box, table, metric, first))
         elif len(rest) == 1:
             attempt(name, partial(figures.over, table, metric, across, rest[0]))
-        elif metric == metrics[0]:  # the one asked for, in the cells of the other factors
+        elif metric == metrics[0]:  # the metric of the question, in the cells of the other factors
             levels = product(*(table.levels(factor) for factor in rest[1:]))
             for cell in islice((dict(zip(rest[1:], x, strict=True)) for x in levels), MOST_CELLS):
                 told = in_words(cell)
@@ -98,10 +98,11 @@ def report(
     progress: Callable[[int, int], None] = lambda _done, _all: None,
     question: Mapping[str, str] = MappingProxyType({}),
 ) -> list[Path]:
-    """Write the page and the figures of a results folder; returns what was written, the page first.
+    """Writes the page and figures of a results folder; returns the written files, page first.
 
-    They go into the folder itself, or into `out`. `progress` is told how many figures are drawn.
-    `question` has `by`, `subject_to` or `smallest` in place of those that the runs were made for.
+    They are written into the folder itself, or into `out`. `progress` receives the number of drawn
+    figures and of all figures. `question` has `by`, `subject_to` or `smallest` in place of those of
+    the runs.
     """
     results = Results.open(folder)
     asked_for = dict(results.manifest.question)
@@ -124,7 +125,7 @@ def report(
 
 @contextlib.contextmanager
 def _alone(target: Path) -> Iterator[None]:
-    """One report at a time, and what a killed one left half-written goes."""
+    """Locks the target for one report at a time, and removes incomplete files of killed ones."""
     target.mkdir(parents=True, exist_ok=True)
     with disk.locked(target):
         for place in (target, target / FIGURES):
@@ -138,7 +139,7 @@ def paper_report(
     figures: Mapping[str, Figure],
     formats: Sequence[str] = ("png", "svg", "pdf"),
 ) -> list[Path]:
-    """Write a paper study's page and figures."""
+    """Writes a paper study's page and figures."""
     target = Path(folder)
     with _alone(target):
         written = [write(page, target / REPORT)]

@@ -1,4 +1,4 @@
-"""One look for all figures: restrained, safe for the colour-blind, told apart in grey too."""
+"""The common style of all figures: plain, suitable for colour-blind readers and greyscale."""
 
 from __future__ import annotations
 
@@ -66,38 +66,38 @@ FORMATS = ("png", "svg", "pdf")
 
 @contextlib.contextmanager
 def styled() -> Iterator[None]:
-    """Draw in our style; settings of the user's own figures stay as they are."""
+    """Draws in this style, without effects on the settings of the user's own figures."""
     with mpl.rc_context(_SETTINGS):  # type: ignore[arg-type]
         yield
 
 
 def colour(index: int) -> str:
-    """Return the colour of a look."""
+    """Returns the colour of a style number."""
     return COLOURS[index % len(COLOURS)]
 
 
 def marker(index: int) -> str:
-    """Return a look's marker; a colour that comes again has another one."""
+    """Returns the marker of a style number; repeated colours have different markers."""
     return MARKERS[(index + index // len(COLOURS)) % len(MARKERS)]
 
 
 def line(index: int) -> Any:
-    """Return a look's line style; what has another's marker has not its line, too."""
+    """Returns the line style of a style number; repeated markers have different lines."""
     return LINES[(index + 3 * (index // len(COLOURS))) % len(LINES)]
 
 
 WIDE = 20.0
-"""From this factor between least and greatest value on, an axis is logarithmic."""
+"""Ratio of the highest to the lowest value from which an axis is logarithmic."""
 
 
 def wide(values: Iterable[float]) -> bool:
-    """Whether positive values lie too far apart for a linear axis."""
+    """Returns whether positive values are too far apart for a linear axis."""
     there = [v for v in values if math.isfinite(v)]
     return len(there) > 1 and min(there) > 0 and max(there) / min(there) > WIDE
 
 
 def logarithmic(axes: Axes, which: Literal["x", "y"]) -> None:
-    """Make an axis logarithmic, with plain numbers on it."""
+    """Makes an axis logarithmic, with plain numbers."""
     if which == "x":
         axes.set_xscale("log")
     else:
@@ -105,7 +105,7 @@ def logarithmic(axes: Axes, which: Literal["x", "y"]) -> None:
     axis = axes.xaxis if which == "x" else axes.yaxis
     low, high = axis.get_view_interval()
     across = high / low if low > 0 else math.inf
-    if across < (100 if which == "x" else 1000):  # numbers side by side need more room
+    if across < (100 if which == "x" else 1000):  # closely spaced numbers need more space
         steps: tuple[float, ...] = (1.0, 2.0, 5.0)
     else:
         steps = (1.0, 3.0) if across < 1000 else (1.0,)
@@ -115,23 +115,23 @@ def logarithmic(axes: Axes, which: Literal["x", "y"]) -> None:
 
 
 def figure(width: float = COLUMN, height: float = 2.5) -> Figure:
-    """Return an empty figure that belongs to no window."""
+    """Returns an empty figure without a window."""
     return Figure(figsize=(width, height), layout="constrained")
 
 
 def legend_above(figure: Figure, axes: Axes, columns: int = 4) -> None:
-    """Put one legend above everything, out of the data's way."""
+    """Puts a common legend above the axes, where it hides no data."""
     handles, names = axes.get_legend_handles_labels()
     if names:
         widest = max(map(len, names))
-        # A wide name needs the room of two.
+        # A wide name needs the space of two.
         fit = max(1, int(figure.get_size_inches()[0] * 16 / (widest + 7)))
         ncols = max(1, min(columns, fit, len(names)))
         figure.legend(handles, names, loc="outside upper center", ncols=ncols, handlelength=2.4)
 
 
 def save(figure: Figure, path: str | Path, formats: tuple[str, ...] = ()) -> list[Path]:
-    """Write the figure, whole or not at all, and return where.
+    """Writes the figure atomically; returns the written files.
 
     Without a suffix it is written in each of `formats`, by default PNG, SVG and PDF.
     """
@@ -145,7 +145,7 @@ def save(figure: Figure, path: str | Path, formats: tuple[str, ...] = ()) -> lis
         if kind not in FORMATS:
             raise ValueError(f"figures are written as {', '.join(FORMATS)}, not {kind!r}")
         target = stem.with_name(f"{stem.name}.{kind}")
-        # Without dates, equal data give equal files.
+        # Without dates, equal data produce equal files.
         metadata = {"png": None, "svg": {"Date": None}, "pdf": {"CreationDate": None}}[kind]
         drawn = io.BytesIO()
         with styled():
@@ -156,7 +156,7 @@ def save(figure: Figure, path: str | Path, formats: tuple[str, ...] = ()) -> lis
 
 
 def svg(figure: Figure) -> str:
-    """Return the figure as SVG text, without the XML head."""
+    """Returns the figure as SVG text, without the XML head."""
     out = io.StringIO()
     with styled():
         figure.savefig(out, format="svg", metadata={"Date": None})

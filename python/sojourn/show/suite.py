@@ -25,7 +25,7 @@ NEAR = 1.05
 
 
 def best(outcome: Outcome, scenario: str) -> set[str]:
-    """Queues with the least 95th percentile of delay among those that keep the link as busy."""
+    """Returns queues with the lowest 95th percentile of delay at the best utilisation."""
     rows = outcome.frame[outcome.frame["scenario"] == scenario].set_index("queue")
     busy = rows[rows["utilisation"] >= KEEPS * rows["utilisation"].max()]
     least = busy["sojourn_p95"].min()
@@ -33,7 +33,7 @@ def best(outcome: Outcome, scenario: str) -> set[str]:
 
 
 def delay(seconds: float) -> str:
-    """A delay in milliseconds with two digits that matter."""
+    """Formats a delay in milliseconds with two significant digits."""
     if not math.isfinite(seconds):
         return "-"
     ms = 1000 * seconds
@@ -43,9 +43,9 @@ def delay(seconds: float) -> str:
 
 
 def print_suite(outcome: Outcome, console: Console) -> None:
-    """Print a row a scenario and a column a queue: delay over utilisation, the best ones bold.
+    """Prints scenarios in rows and queues in columns: delay over utilisation, the best ones bold.
 
-    Queues that do not fit beside each other come in further tables below.
+    Queues that do not fit next to each other are in further tables below.
     """
     cells = {
         (row["scenario"], row["queue"]): (row["sojourn_p95"], row["utilisation"])
@@ -90,16 +90,16 @@ def print_suite(outcome: Outcome, console: Console) -> None:
 
 
 WIDEST_HEAD = 16
-"""Longer names of queues stand in several lines."""
+"""Width in characters beyond which names of queues are broken into lines."""
 
 
 def folded(name: str) -> list[str]:
-    """Return a queue's name in lines that are not too wide."""
+    """Returns a queue's name in lines of limited width."""
     return textwrap.wrap(name, WIDEST_HEAD) or [name]
 
 
 def grouped(widths: Mapping[str, int], room: int) -> list[list[str]]:
-    """Return queues in groups whose columns fit into this room, one at least."""
+    """Returns queues in groups whose columns fit into this width, at least one per group."""
     groups: list[list[str]] = []
     left = 0
     for queue, width in widths.items():

@@ -1,4 +1,4 @@
-"""The one look of tables in the terminal: a line under the heads, numbers to the right."""
+"""The common style of terminal tables: a line under the heads, numbers aligned right."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from rich.text import Text
 
 _NUMBER = re.compile(r"[+-]?\d")
 NOTHING = ("", "-", "\N{EN DASH}")
-"""What stands where there is no number."""
+"""Texts in place of a missing number."""
 
 
 def table(title: str | None = None, **options: Any) -> Table:
-    """Return an empty table; `options` are rich's."""
+    """Returns an empty table; `options` are rich's."""
     return Table(
         title=title, title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False,
         header_style="bold", **options,
@@ -29,7 +29,7 @@ def table(title: str | None = None, **options: Any) -> Table:
 def of_rows(
     rows: Sequence[Mapping[str, Any]], columns: Sequence[str], title: str | None = None
 ) -> Table:
-    """Return the columns of some rows as a table; those of numbers stand at the right."""
+    """Returns the columns of some rows as a table; columns of numbers are aligned right."""
     view = table(title)
     for column in columns:
         numeric = numbers([str(row.get(column, "")) for row in rows])
@@ -40,18 +40,18 @@ def of_rows(
 
 
 READABLE = 24
-"""Characters that the last column of a table needs, if it holds sentences."""
+"""Characters that the last column of a table needs for sentences."""
 
 
 def fitting(
     rows: Sequence[Mapping[str, Any]], columns: Sequence[str], title: str | None, console: Console
 ) -> RenderableType:
-    """Return a table, or where the console is too narrow for its words a block for each row."""
+    """Returns a table; if the console is too narrow for its words, one block per row."""
     view = of_rows(rows, columns, title)
     if max((len(str(row.get(columns[-1], ""))) for row in rows), default=0) > READABLE:
         view.columns[-1].min_width = READABLE
     for name, column in zip(columns, view.columns, strict=True):
-        # A column of single words cannot become narrower; the others give way first.
+        # A column of single words cannot become narrower, so the others are reduced first.
         column.no_wrap = all(" " not in str(row.get(name, "")) for row in (*rows, {name: name}))
     measured = Measurement.get(console, console.options.update(width=10_000), view)
     return view if measured.minimum <= console.width else _blocks(rows, columns, title)
@@ -60,7 +60,7 @@ def fitting(
 def _blocks(
     rows: Sequence[Mapping[str, Any]], columns: Sequence[str], title: str | None
 ) -> RenderableType:
-    """Return what stands in the first column, and below it the others with their heads."""
+    """Returns one block per row: the first column, and below it the others with their heads."""
     parts: list[RenderableType] = [] if title is None else [Text(f"{title}\n", style="italic")]
     for row in rows:
         parts.append(Text(str(row.get(columns[0], "")), style="bold"))
@@ -72,6 +72,6 @@ def _blocks(
 
 
 def numbers(texts: Sequence[str]) -> bool:
-    """Whether all of them are numbers, with or without units, as far as there is anything."""
+    """Returns whether all non-empty texts are numbers, with or without units."""
     there = [text for text in texts if text not in NOTHING]
     return bool(there) and all(_NUMBER.match(text) for text in there)

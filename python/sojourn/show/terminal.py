@@ -1,4 +1,4 @@
-"""Tables in the terminal: columns that line up, one unit a column, intervals beside means."""
+"""Tables in the terminal: aligned columns, one unit per column, means with intervals."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ BADGES = {
 def aligned(
     intervals: Iterable[Interval], unit: str, metric: str = ""
 ) -> tuple[quantities.Scale, list[str]]:
-    """Return the column's unit, and means with half widths so that points stand below points."""
+    """Returns the column's unit, and means with half widths aligned at the decimal point."""
     found = list(intervals)
     scale = quantities.scale(unit, [i.estimate for i in found], metric)
     means = [scale.apply(i.estimate) for i in found]
@@ -55,11 +55,11 @@ def aligned(
 
 
 LONGEST = 120
-"""Characters of a choice in a table; of a longer queue words in the middle are left out."""
+"""Characters of a choice in a table; a longer queue is shortened in its middle."""
 
 
 def _named(c: Comparison) -> dict[str, str]:
-    """Return each choice as a table has it."""
+    """Returns each choice's name in a table."""
     return {
         choice: choice if len(choice) <= LONGEST else elided(choice, c.short[choice], LONGEST)
         for choice in c.choices
@@ -67,7 +67,7 @@ def _named(c: Comparison) -> dict[str, str]:
 
 
 def comparison(c: Comparison, metrics: Sequence[str] | None = None) -> RichTable:
-    """Return the ranked table of a comparison."""
+    """Returns the ranked table of a comparison."""
     table = tables.table()
     table.add_column("group")
     table.add_column(c.noun, overflow="fold", max_width=44)
@@ -91,7 +91,7 @@ def comparison(c: Comparison, metrics: Sequence[str] | None = None) -> RichTable
 def print_comparison(
     c: Comparison, console: Console | None = None, answer: str | None = None
 ) -> None:
-    """Print the answer, or another one given, the ranked table, and what its signs mean."""
+    """Prints the answer (or a given one), the ranked table, and the meaning of its signs."""
     console = console or _console()
     console.print(Text(c.answer() if answer is None else answer))
     console.print(_fitting(c, console))
@@ -108,7 +108,7 @@ def print_comparison(
 
 
 def across(a: AcrossEngines, metrics: Sequence[str]) -> RichTable:
-    """Return the table of a comparison by several engines: a row for each choice and engine."""
+    """Returns the table of a comparison by several engines: one row per choice and engine."""
     table = tables.table()
     table.add_column(a.first.noun, overflow="fold", max_width=30)
     table.add_column("engine")
@@ -133,7 +133,7 @@ def across(a: AcrossEngines, metrics: Sequence[str]) -> RichTable:
 
 
 def print_across(a: AcrossEngines, console: Console | None = None) -> None:
-    """Print what each engine answers, the one table, and what the engines cannot say."""
+    """Prints the answer of each engine, one table, and the limits of the engines."""
     console = console or _console()
     console.print(Text(a.answer()))
     metrics = a.table_metrics()
@@ -158,7 +158,7 @@ def print_across(a: AcrossEngines, console: Console | None = None) -> None:
 
 
 def _fitting(c: Comparison, console: Console) -> RichTable:
-    """Return the table with as many columns as the terminal is wide, the least telling left out."""
+    """Returns the table with the columns that fit; the least informative are omitted first."""
     metrics = table_metrics(c)
     asked = {c.by, *(c.table.metric(x.metric) for x in c.conditions)}
     spare = [m for m in reversed(metrics) if m not in asked and "." not in m]
@@ -176,7 +176,7 @@ def _fitting(c: Comparison, console: Console) -> RichTable:
 
 
 def mean_of(table: Table) -> str:
-    """Return what a table of means is of."""
+    """Returns a description of the values in a table of means."""
     seeds = len(table.seeds)
     if seeds == 1:
         return "One run of each: no interval, and nothing is decided."
@@ -189,9 +189,9 @@ def ci(
     by: str | Sequence[str] | None = None,
     width: int | None = None,
 ) -> RichTable:
-    """Return means and intervals of some metrics for each level of some factors.
+    """Returns means and intervals of some metrics for each level of some factors.
 
-    In less than `width` columns, long names of factors are cut to their last parts.
+    In less than `width` columns, long names of factors are shortened to their last parts.
     """
     keys = list(table.factors) if by is None else [by] if isinstance(by, str) else list(by)
     levels: list[tuple[str, ...]] = []
@@ -222,7 +222,7 @@ def ci(
 
 
 def _factors(shown: RichTable, heads: Sequence[str], levels: Sequence[Sequence[str]]) -> None:
-    """Add the columns of factors; the one with the longest levels is wrapped if need be."""
+    """Adds the columns of factors; the one with the longest levels is wrapped if necessary."""
     widest = max(
         range(len(heads)), key=lambda at: max((len(x[at]) for x in levels), default=0), default=0
     )
@@ -237,23 +237,23 @@ def _factors(shown: RichTable, heads: Sequence[str], levels: Sequence[Sequence[s
 
 
 def _last_parts(keys: Sequence[str]) -> list[str]:
-    """Return the last parts of dotted names, as far as they tell them apart."""
+    """Returns the last parts of dotted names, as far as they are distinct."""
     last = [key.rpartition(".")[2] for key in keys]
     return [short if last.count(short) == 1 else key for short, key in zip(last, keys, strict=True)]
 
 
 def _width(table: RichTable) -> int:
-    """Return how wide a table is if nothing in it is wrapped."""
+    """Returns the width of a table without wrapping."""
     free = Console(width=10_000)
     return Measurement.get(free, free.options, table).maximum
 
 
 _SPARE = (frozenset({0}), frozenset({0, 2}), frozenset({0, 2, 4}))
-"""What a table of contrasts does without where there is little room: first the level's own mean."""
+"""Columns that a narrow table of contrasts omits: first the mean of the level itself."""
 
 
 def print_contrasts(c: Contrasts, console: Console | None = None) -> None:
-    """Print in how many cells each level differs from the baseline, each difference, and how."""
+    """Prints how many cells of each level differ from the baseline, and the differences."""
     console = console or _console()
     console.print(Text(c.answer()))
     gaps = [row.difference for row in c.rows]
@@ -263,7 +263,7 @@ def print_contrasts(c: Contrasts, console: Console | None = None) -> None:
     places = quantities.decimals([scale.apply(gap.estimate) for gap in gaps], doubts)
     texts = {id(row): _contrast(row, scale, places) for row in c.rows}
     others = list(c.rows[0].cell)
-    # A table a level if there are cells, else a row a level.
+    # One table per level if there are cells, otherwise one row per level.
     for level in c.levels if others else [None]:
         rows = c.rows if level is None else c.of(level)
         keys = others or [c.factor]
@@ -338,13 +338,13 @@ def _number(text: str) -> bool:
 
 
 Asides: TypeAlias = "Callable[[Claim], Sequence[str]]"
-"""What stands beside a claim's verdict, a line each."""
+"""Lines next to a claim's verdict."""
 MOST_PARTS = 12
-"""Beyond this the parts of a conjunction are on the page alone."""
+"""Number of a conjunction's parts beyond which they appear only on the page."""
 
 
 def no_asides(_claim: Claim) -> Sequence[str]:
-    """Nothing beside a verdict."""
+    """Returns no lines for a verdict."""
     return ()
 
 
@@ -353,9 +353,9 @@ def claims(
     units: Mapping[str, str] | None = None,
     asides: Asides = no_asides,
 ) -> RichTable:
-    """Return the verdicts on a study's claims, with the numbers beside the paper's.
+    """Returns the verdicts on a study's claims, with the numbers next to the paper's.
 
-    The parts of a conjunction stand below it and have no verdicts.
+    The parts of a conjunction are below it and have no verdicts.
     """
     table = tables.table(show_lines=False)
     table.add_column("finding", ratio=3, overflow="fold")
@@ -380,7 +380,7 @@ def claims(
 
 
 def parts(j: Judgement) -> dict[str, Finding]:
-    """Return the worst quantity of each part of a conjunction, with its simultaneous interval."""
+    """Returns the worst quantity of each part of a conjunction, with its simultaneous interval."""
     found: dict[str, list[Finding]] = {}
     for finding in j.simultaneous:
         if finding.part:
@@ -389,7 +389,7 @@ def parts(j: Judgement) -> dict[str, Finding]:
 
 
 def here(j: Judgement, units: Mapping[str, str]) -> str:
-    """Return what was measured for a claim: its decisive quantity, and a note if there is one."""
+    """Returns a claim's measurement: its decisive quantity, and a note if there is one."""
     if not j.findings:
         return j.note
     finding = decisive(j)
@@ -405,7 +405,7 @@ def here(j: Judgement, units: Mapping[str, str]) -> str:
 
 
 def region(r: Any, unit: str, metric: str) -> str:
-    """Return a predicted region with its unit."""
+    """Returns a predicted region with its unit."""
     if math.isinf(r.low) and math.isinf(r.high):
         return "anything"
     if math.isinf(r.low):
@@ -417,23 +417,23 @@ def region(r: Any, unit: str, metric: str) -> str:
 
 
 def decisive(j: Judgement) -> Finding:
-    """Return the quantity that decides a claim: one outside, else one that reaches across."""
+    """Returns the decisive quantity of a claim: one outside, otherwise one across the edge."""
     return worst(j.findings)
 
 
 def worst(findings: Sequence[Finding]) -> Finding:
-    """Return the quantity that speaks most against a claim."""
+    """Returns the quantity that contradicts a claim most."""
     order = {"outside": 0, "across": 1, "inside": 2}
     return min(findings, key=lambda f: (order[f.where], _slack(f)))
 
 
 def _slack(finding: Finding) -> float:
-    """How far from the region's edge the estimate lies, in half widths: the least is decisive."""
+    """Returns the distance from the region's edge in half widths; the least is decisive."""
     i, r = finding.interval, finding.region
     away = min(abs(i.estimate - b) for b in r.bounds()) if r.bounds() else math.inf
     if i.half_width > 0:
         return float(away / i.half_width)
-    # Without any spread there is no doubt, except on the edge itself.
+    # Without any spread the result is certain, except on the edge itself.
     return math.inf if away > 0 else 0.0
 
 
@@ -443,7 +443,7 @@ def print_claims(
     console: Console | None = None,
     asides: Asides = no_asides,
 ) -> None:
-    """Print the verdicts and how many there are of each."""
+    """Prints the verdicts and the number of each."""
     console = console or _console()
     console.print(claims(judgements, units, asides))
     counts = []
@@ -459,7 +459,7 @@ def print_claims(
 
 
 def confidence(judgements: Sequence[Judgement]) -> str:
-    """Return what the brackets are: intervals by which claims are judged together."""
+    """Returns the meaning of the brackets: intervals with which claims are judged together."""
     levels = [f.interval.level for j in judgements for f in j.findings]
     if not levels:
         return ""

@@ -1,4 +1,4 @@
-"""The report on a comparison made by several engines."""
+"""The report on a comparison by several engines."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from sojourn.study.errors import StudyError
 
 
 def page(a: AcrossEngines) -> Page:
-    """Return the whole report."""
+    """Returns the whole report."""
     results = a.results
     if results is None:
         raise StudyError("a report is made from a results folder, which this comparison has not")

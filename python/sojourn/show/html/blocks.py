@@ -1,4 +1,4 @@
-"""What a page consists of. Blocks hold plain data; the template turns them into HTML, escaped."""
+"""The blocks of a page. Blocks contain plain data; the template converts them to escaped HTML."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ class Cell:
     text: str
     numeric: bool = False
     colour: int | None = None
-    """Number of the colour that marks the same thing in the figures."""
+    """Number of the colour of the same item in the figures."""
     badge: str = ""
     """`good`, `bad` or `open`."""
     strong: bool = False
     sub: str = ""
-    """A second line, smaller."""
+    """Second line, in a smaller font."""
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class Table:
     rows: Sequence[Sequence[Cell]]
     caption: str = ""
     dim: Sequence[int] = ()
-    """Rows shown faintly."""
+    """Rows displayed in a faint colour."""
     kind: str = "table"
 
 
@@ -55,7 +55,7 @@ class Plot:
     caption: str = ""
     height: int = 380
     half: bool = False
-    """Whether two fit side by side."""
+    """Whether two fit next to each other."""
     kind: str = "plot"
 
 
@@ -72,7 +72,7 @@ class Drawing:
 
 @dataclass(frozen=True)
 class Code:
-    """Text as it stands."""
+    """Preformatted text."""
 
     text: str
     title: str = ""
@@ -107,7 +107,7 @@ class Page:
     title: str
     subtitle: str
     lead: Sequence[Block]
-    """Question and answer, above everything."""
+    """Question and answer, at the top."""
     sections: Sequence[Section]
     made: str = ""
     version: str = ""

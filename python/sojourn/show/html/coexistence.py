@@ -14,7 +14,7 @@ BADGES = {"harms more": "bad", "as itself": "good", "harms less": "good", "not d
 
 
 def page(matrix: Coexistence) -> Page:
-    """Return the whole report."""
+    """Returns the whole report."""
     results = matrix.results
     if results is None:
         raise StudyError("a report is made from a results folder, which this matrix has not")

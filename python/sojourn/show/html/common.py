@@ -1,4 +1,4 @@
-"""Parts that every kind of report has."""
+"""Common parts of all reports."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ from sojourn.study.results import Results
 def column(
     found: Sequence[Interval], metric: str, unit_: str
 ) -> tuple[tuple[str, str], list[Cell]]:
-    """Return a table's column: its head, and means with half widths that line up."""
+    """Returns a table's column: its head, and aligned means with half widths."""
     scale, texts = aligned(found, unit_, metric)
     return (labels.title(metric), scale.unit), [Cell(t, numeric=True) for t in texts]
 
 
 def seeds_text(seeds: Sequence[int]) -> str:
-    """Return seeds in short: ranges where they follow each other."""
+    """Returns seeds in short form, with ranges."""
     parts: list[list[int]] = []
     for seed in sorted(seeds):
         if parts and seed == parts[-1][-1] + 1:
@@ -42,7 +42,7 @@ def seeds_text(seeds: Sequence[int]) -> str:
 
 
 def simulated(results: Results) -> str:
-    """Return how long a run is, from the scenario."""
+    """Returns the duration of a run, from the scenario."""
     data = results.manifest.scenario
     duration, warmup = data.get("duration"), data.get("warmup")
     if not isinstance(duration, str):
@@ -52,12 +52,12 @@ def simulated(results: Results) -> str:
 
 
 def limits(results: Results) -> list[Block]:
-    """Return what the results cannot say, by the engines that made them."""
+    """Returns the limits of the results, by the engines that made them."""
     return [Text(line, "note") for line in limits_told(results.manifest.limits)]
 
 
 def scenario_section(results: Results, extra: Sequence[Block] = ()) -> Section:
-    """Return the scenario as written, and what it was resolved to."""
+    """Returns the scenario as written, and its resolved form."""
     blocks: list[Block] = [Code(toml.dump(results.manifest.scenario))]
     blocks += extra
     runs = results.runs()
@@ -69,7 +69,7 @@ def scenario_section(results: Results, extra: Sequence[Block] = ()) -> Section:
 
 
 def resolved_queues(results: Results) -> list[Block]:
-    """Return each cell's queue at the bottleneck with all its parameters."""
+    """Returns each cell's queue at the bottleneck with all its parameters."""
     rows = []
     seen = set()
     for factors, _, key in results.manifest.runs():
@@ -93,7 +93,7 @@ def resolved_queues(results: Results) -> list[Block]:
 
 
 def _described(params: Mapping[str, Any]) -> str:
-    """Return a plan's queue in `tc`'s words, or with its parameters as the plan has them."""
+    """Returns a plan's queue in `tc`'s words, or with its parameters from the plan."""
     text = json.dumps(params)
     try:
         commands = _core.queue_commands(text, "DEV")
@@ -104,14 +104,14 @@ def _described(params: Mapping[str, Any]) -> str:
 
 
 def _said(value: Any) -> str:
-    """Return a parameter of a plan in words."""
+    """Returns a parameter of a plan in words."""
     if isinstance(value, Mapping):
         return " ".join(f"{k} {_said(v)}" for k, v in value.items())
     return value if isinstance(value, str) else json.dumps(value)
 
 
 def metrics_section(metrics: Iterable[str]) -> Section:
-    """Return what each metric means."""
+    """Returns the meaning of each metric."""
     rows = [
         [
             Cell(labels.title(metric.name), sub=metric.name),
@@ -137,7 +137,7 @@ def metrics_section(metrics: Iterable[str]) -> Section:
 
 
 def repeat_section(results: Results, commands: Sequence[str]) -> Section:
-    """Return how to do it again: commands, versions, machine, seeds, every run."""
+    """Returns data for a repetition: commands, versions, machine, seeds, every run."""
     m = results.manifest
     machine = m.machine
     runs = results.runs()
@@ -186,7 +186,7 @@ def repeat_section(results: Results, commands: Sequence[str]) -> Section:
 
 
 def statistics_text(seeds: int, what: str) -> Text:
-    """Return how the numbers were made."""
+    """Returns how the numbers were calculated."""
     if seeds < 2:
         return Text(
             "Every number here is from a single run, hence without an interval: another seed might "
@@ -201,5 +201,5 @@ def statistics_text(seeds: int, what: str) -> Text:
 
 
 def quoted(text: str) -> str:
-    """Return a word as a shell takes it."""
+    """Returns a word quoted for a shell."""
     return shlex.quote(text)

@@ -22,7 +22,7 @@ from sojourn.study.results import Results
 
 
 def page(c: Comparison) -> Page:
-    """Return the whole report."""
+    """Returns the whole report."""
     results = c.results
     if results is None:
         raise StudyError("a report is made from a results folder, which this comparison has not")
@@ -113,7 +113,7 @@ def _ranking(c: Comparison) -> list[Block]:
 
 
 def _conditions(c: Comparison, short: Mapping[str, str]) -> list[Block]:
-    """Return what became of each condition, where any is not met or only just."""
+    """Returns the results of all conditions, if any is not met or only just met."""
     rows = []
     looks = dict(zip(c.choices, colours.slots(c.choices), strict=True))
     for e in c.entries:
@@ -135,7 +135,7 @@ def _conditions(c: Comparison, short: Mapping[str, str]) -> list[Block]:
 
 
 def _differences(c: Comparison) -> list[Cell]:
-    """Return paired differences to the best, in the unit of the column before."""
+    """Returns paired differences to the best, in the unit of the preceding column."""
     unit = c.table.units.get(c.by, "")
     scale = quantities.scale(unit, [e.value.estimate for e in c.entries], c.by)
     there = [e.difference for e in c.entries if e.difference is not None]
@@ -179,11 +179,11 @@ def _figures(c: Comparison, results: Results) -> list[Block]:
 
 
 def _courses(c: Comparison, results: Results, names: Mapping[str, str]) -> list[Block]:
-    """Return distributions and time series of the place that was asked about."""
+    """Returns distributions and time series at the place of the question."""
     blocks: list[Block] = []
     groups = {q: results.runs(**levels) for q, levels in c.levels.items()}
     store = store_of(c.by, c.table.metrics)
-    if store is not None:  # nobody asked about its links' queues
+    if store is not None:  # the question does not concern the queues of its links
         for kind in ("reads", "writes", "scans"):
             drawn = plots.cdf(f"cdf-{kind}", groups, names, "latency", f"{store}.{kind}", "s")
             if drawn is not None:
@@ -230,7 +230,7 @@ def _deploy(c: Comparison, results: Results) -> list[Block]:
 
 
 def _own(results: Results) -> str:
-    """Return the queue that the scenario has; empty if it cannot be read any more."""
+    """Returns the scenario's queue; empty if it cannot be read any more."""
     try:
         return results.scenario.queue_name
     except ScenarioError:
@@ -238,7 +238,7 @@ def _own(results: Results) -> str:
 
 
 def _serve(c: Comparison, results: Results, balancer: str) -> list[Block]:
-    """Return how the controller of a switch is told to use the best policy."""
+    """Returns instructions for the controller of a switch to use the best policy."""
     best, note = c.winners[0], blind(c)
     return [
         Text(
@@ -250,12 +250,12 @@ def _serve(c: Comparison, results: Results, balancer: str) -> list[Block]:
 
 
 def _other(results: Results) -> list[str]:
-    """Return the engine that made the runs, if it is not the simulator."""
+    """Returns the engine that made the runs, if it is not the simulator."""
     return [e["name"] for e in results.manifest.engines if e["name"] != SIM]
 
 
 def command(c: Comparison, engines: Sequence[str] = ()) -> str:
-    """Return the command that makes the comparison."""
+    """Returns the command that makes the comparison."""
     parts = [
         "sojourn compare scenario.toml",
         *_varied(c),
@@ -268,7 +268,7 @@ def command(c: Comparison, engines: Sequence[str] = ()) -> str:
 
 
 def _varied(c: Comparison) -> list[str]:
-    """Return what was compared, as options."""
+    """Returns the compared choices as options."""
     words = []
     for factor in c.table.factors:
         levels = [str(level) for level in c.table.levels(factor)]

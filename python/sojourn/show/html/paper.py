@@ -1,4 +1,4 @@
-"""The report on a published study: its findings, what became of them here, and the figures."""
+"""The report on a published study: its findings with our verdicts, and the figures."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ def page(
     units: Mapping[str, str] | None = None,
     asides: Asides = no_asides,
 ) -> Page:
-    """Return the whole report.
+    """Returns the whole report.
 
-    `results` are the studies it rests on, by name; `figures` are matplotlib figures with title and
-    caption; `remarks` are paragraphs on what was found and why.
+    `results` are the underlying studies, by name; `figures` are matplotlib figures with title and
+    caption; `remarks` are paragraphs on the findings and their reasons.
     """
     known = dict(units or {})
     for r in results.values():

@@ -22,11 +22,11 @@ _DASHES = (
     "solid", "dash", "dashdot", "dot", "longdash", "longdashdot", "8px,2px", "3px,2px",
 )  # fmt: skip
 ROW = 18
-"""Characters of a line beside a plot."""
+"""Characters of a line next to a plot."""
 MOST_POINTS = 4800
-"""Points of all time series of a figure."""
+"""Highest number of points of all time series of a figure."""
 PANEL = 110
-"""Height of one of several plots below each other, in pixels."""
+"""Height of one of several stacked plots, in pixels."""
 _SYMBOLS = (
     "circle",
     "square",
@@ -40,17 +40,17 @@ _SYMBOLS = (
 
 
 def safe(text: str) -> str:
-    """Return text that Plotly does not take for markup."""
+    """Returns text that Plotly does not interpret as markup."""
     return html.escape(text, quote=False)
 
 
 def _lines(text: str, width: int) -> str:
-    """Return a name for Plotly on lines of about this width."""
+    """Returns a name for Plotly on lines of about this width."""
     return safe(labels.wrap(text, width)).replace("\n", "<br>")
 
 
 def _legend(names: Sequence[str]) -> dict[str, Any]:
-    # Above the plot; as many rows as the names need.
+    # The legend is above the plot, with as many rows as the names need.
     rows = 1 + sum(len(n) + 8 for n in names) // 95
     return {
         "legend": {"orientation": "h", "x": 0, "xanchor": "left", "y": 1.02, "yanchor": "bottom"},
@@ -67,7 +67,7 @@ def _line(look: int) -> dict[str, Any]:
 
 
 def _logarithmic(low: float, high: float, most: float = 3000) -> dict[str, Any]:
-    """Return a logarithmic axis with whole numbers on it: 1, 2, 5, 10, ... up to a ratio `most`."""
+    """Returns a logarithmic axis with round numbers: 1, 2, 5, 10, ... up to a ratio `most`."""
     decades = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
     steps = (1, 2, 5) if high / low < most else (1,)
     values = [step * 10.0**d for d in decades for step in steps]
@@ -89,7 +89,7 @@ def intervals(
     *,
     half: bool = True,
 ) -> Plot:
-    """Return means with their intervals, a row for each name."""
+    """Returns means with their intervals, one row per name."""
     there = {k: i for k, i in found.items() if math.isfinite(i.estimate)}
     means = [i.estimate for i in there.values()]
     scale = labels.scale_of(metric, unit, means)
@@ -163,7 +163,7 @@ def intervals(
 
 
 def _near_zero(found: Any) -> bool:
-    """Whether an axis from zero does not squeeze the differences."""
+    """Returns whether an axis from zero leaves the differences visible."""
     values = [i.estimate for i in found]
     return bool(values) and min(values) < 0.7 * max(values)
 
@@ -173,7 +173,7 @@ def tradeoff(
     goodputs: tuple[str, str, Mapping[str, Interval]],
     names: Mapping[str, str],
 ) -> Plot:
-    """Return goodput over delay with intervals both ways; each is metric, unit, values."""
+    """Returns goodput over delay with both intervals; each is metric, unit, values."""
     (dm, du, ds), (gm, gu, gs) = delays, goodputs
     sx = labels.scale_of(dm, du, [i.estimate for i in ds.values()])
     sy = labels.scale_of(gm, gu, [i.estimate for i in gs.values()])
@@ -231,7 +231,7 @@ def cdf(
     place: str | None,
     unit: str,
 ) -> Plot | None:
-    """Return distributions, all seeds pooled; None if none was recorded."""
+    """Returns distributions, all seeds pooled; None if none was recorded."""
     found = {k: distribution(runs, metric, place) for k, runs in groups.items()}
     there = {k: d for k, d in found.items() if d is not None}
     if not there:
@@ -299,7 +299,7 @@ def series(
     place: str,
     note: str,
 ) -> Plot | None:
-    """Return time series of one run each, below each other; None if none was recorded."""
+    """Returns time series of one run each, stacked; `None` if none was recorded."""
     found = {k: series_of(run, metric, place) for k, run in runs.items()}
     there = {names[k]: xy for k, xy in found.items() if xy is not None}
     if not there:
@@ -324,7 +324,7 @@ def courses(
     looks: Sequence[int],
     note: str,
 ) -> Plot:
-    """Return times and values by name as plots below each other, on equal axes."""
+    """Returns times and values by name as stacked plots, on equal axes."""
     middle = [float(np.median(y)) for _, y in lines.values()]
     high = [float(np.quantile(y, 0.99)) for _, y in lines.values()]
     wide = style.wide(middle)
@@ -395,7 +395,7 @@ def over(
     *,
     half: bool = True,
 ) -> Plot:
-    """Return a metric over a factor with intervals, a line for each name."""
+    """Returns a metric over a factor with intervals, one line per name."""
     everything = [i.estimate for line in lines.values() for _, i in line]
     scale = labels.scale_of(metric, unit, everything)
     across = labels.across(
@@ -431,7 +431,7 @@ def over(
         "ticktext": [_lines(text, ROW) for text in across.texts],
         **({"type": "log"} if across.log else {}),
     }
-    # The heading says what it is; beside the axis there is room for the unit only.
+    # The heading names the metric; next to the axis there is space for the unit only.
     layout: dict[str, Any] = {"xaxis": axis, "yaxis": {"title": {"text": scale.unit}}}
     if everything and min(everything) >= 0:
         layout["yaxis"] |= {"rangemode": "nonnegative"}

@@ -1,4 +1,4 @@
-"""Pages to HTML: everything escaped, Plotly and its data inside, nothing loaded from anywhere."""
+"""Renders pages to HTML: everything escaped, Plotly and its data included, nothing loaded."""
 
 from __future__ import annotations
 
@@ -19,29 +19,29 @@ from sojourn.show.html.blocks import Page, Plot
 from sojourn.study.disk import replace_file
 
 MOST_ROWS = 150
-"""Rows of a table; a longer one is folded."""
+"""Rows of a table; a longer table is folded."""
 
 
 @cache
 def _plotly() -> str:
-    """Return the library of charts, packed; `make plotly` renews it."""
+    """Returns the compressed library of charts; `make plotly` updates it."""
     file = files("sojourn.show.html").joinpath("plotly", "plotly-basic.min.js.gz")
     return base64.b64encode(file.read_bytes()).decode()
 
 
 def packed(text: str) -> str:
-    """Return a text as gzip in base64."""
+    """Returns a text as gzip in base64."""
     return base64.b64encode(gzip.compress(text.encode(), mtime=0)).decode()
 
 
 def data(value: Any) -> str:
-    """Return JSON; what is not a number becomes null."""
+    """Returns JSON, with null for NaN and infinity."""
     return json.dumps(_finite(value), ensure_ascii=False, allow_nan=False, separators=(",", ":"))
 
 
 def _finite(value: Any) -> Any:
     if isinstance(value, float):
-        # Six digits are more than a screen has.
+        # Six digits exceed the resolution of a screen.
         return float(f"{value:.6g}") if math.isfinite(value) else None
     if isinstance(value, dict):
         return {str(k): _finite(v) for k, v in value.items()}
@@ -53,9 +53,9 @@ def _finite(value: Any) -> Any:
 
 
 def _ticked(text: str) -> Any:
-    """Return a text's HTML: escaped, with what stands in backquotes as code."""
+    """Returns a text's HTML: escaped, with text in backquotes as code."""
     parts = text.split("`")
-    if len(parts) % 2 == 0:  # an odd one: not meant as code
+    if len(parts) % 2 == 0:  # an odd number of backquotes does not mean code
         return escape(text)
     return Markup("").join(
         Markup("<code>{}</code>").format(part) if at % 2 else escape(part)
@@ -64,7 +64,7 @@ def _ticked(text: str) -> Any:
 
 
 def render(page: Page) -> str:
-    """Return the page as HTML."""
+    """Returns the page as HTML."""
     environment = Environment(
         autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
@@ -90,7 +90,7 @@ def render(page: Page) -> str:
 
 
 def write(page: Page, path: Path) -> Path:
-    """Write the page, whole or not at all."""
+    """Writes the page atomically."""
     path.parent.mkdir(parents=True, exist_ok=True)
     replace_file(path, render(page).encode("utf-8", "backslashreplace"))
     return path

@@ -21,7 +21,7 @@ _MOST_WINDOWS = 8
 
 
 def page(results: Results) -> Page:
-    """Return the whole report."""
+    """Returns the whole report."""
     run = results.runs()[0]
     m = results.manifest
     summary = run.table("summary")
@@ -87,7 +87,7 @@ def _sentence(summary: pd.DataFrame, place: str) -> str:
 
 
 def _responsiveness(run: StoredRun, summary: pd.DataFrame) -> list[Block]:
-    """What tests of responsiveness found."""
+    """Returns the results of responsiveness tests."""
     found = groups_of(summary.columns)
     if not found:
         return []
@@ -142,7 +142,7 @@ def _figures(run: StoredRun, place: str | None) -> list[Block]:
 
 
 def _windows(run: StoredRun) -> Plot | None:
-    """Return the congestion windows of the first flows."""
+    """Returns the congestion windows of the first flows."""
     frame = run.table("series")
     found = [str(c) for c in frame.columns if base(str(c)) == "cwnd"]
     places = [c.rpartition(".")[0] for c in found[:_MOST_WINDOWS]]

@@ -14,11 +14,11 @@ from sojourn.study.table import Table as StudyTable
 
 _MANY = 60
 _COLUMNS = 6
-"""As many metrics fit beside each other."""
+"""Number of metrics that fit next to each other."""
 
 
 def page(results: Results) -> Page:
-    """Return the whole report."""
+    """Returns the whole report."""
     table = results.table()
     m = results.manifest
     metrics = table.interesting()
@@ -111,9 +111,9 @@ def _intervals_all(table: StudyTable, metric: str) -> Interval:
 
 
 def axes(table: StudyTable) -> tuple[str | None, list[str]]:
-    """Return the factor for the horizontal axis (numbers, if any are), and the others.
+    """Returns the factor of the horizontal axis (a numerical one, if any), and the others.
 
-    Engines are never on an axis with others: each has a line of its own.
+    Engines do not share an axis with other factors: each has a separate line.
     """
     factors = [f for f in table.factors if f != ENGINE]
     engines = [f for f in table.factors if f == ENGINE and factors]
@@ -151,7 +151,7 @@ def _figures(table: StudyTable, results: Results, metrics: list[str]) -> list[Bl
 
 
 def _by_first(table: StudyTable, results: Results, factor: str | None) -> list[Plot]:
-    """Return distributions by one factor, where it has few levels and is the only one."""
+    """Returns distributions by a factor if it has few levels and is the only one."""
     if factor is None or len(table.factors) > 1 or len(table.levels(factor)) > 8:
         return []
     groups: dict[str, Any] = {str(x): results.runs(**{factor: x}) for x in table.levels(factor)}

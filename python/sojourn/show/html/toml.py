@@ -1,4 +1,4 @@
-"""A scenario's data as TOML, to be read by people and by `sojourn run`."""
+"""A scenario's data as TOML, for readers and for `sojourn run`."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def _value(value: Any) -> str:
     if isinstance(value, (int, float)):
         return repr(value)
     if isinstance(value, str):
-        # JSON's escapes are all TOML's, except that DEL must be escaped too.
+        # All of JSON's escapes are valid in TOML; in addition, DEL must be escaped.
         return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
     if isinstance(value, Mapping):
         inside = ", ".join(f"{_key(k)} = {_value(v)}" for k, v in value.items())
@@ -31,7 +31,7 @@ def _tables(value: Any) -> bool:
 
 
 def dump(data: Mapping[str, Any]) -> str:
-    """Return the data as TOML: plain keys first, then tables, then lists of tables."""
+    """Returns the data as TOML: plain keys first, then tables, then lists of tables."""
     return "\n".join(_lines(data, ())).strip() + "\n"
 
 
@@ -46,7 +46,7 @@ def _lines(data: Mapping[str, Any], path: tuple[str, ...]) -> list[str]:
         head = ".".join(map(_key, inner))
         if isinstance(value, Mapping):
             body = _lines(value, inner)
-            # A table of nothing but tables needs no head of its own.
+            # A table that contains only tables needs no header.
             plain = not value or any(
                 not isinstance(v, Mapping) and not _tables(v) for v in value.values()
             )
