@@ -1,4 +1,4 @@
-"""Published studies: their scenarios, factors and findings, each as one command."""
+"""Published studies: the scenarios, factors and findings of each, run by one command."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Makes a study's runs, with one engine or two, and judges its claims on them."""
+"""Makes a study's runs with one engine or two, and judges its claims on them."""
 
 from __future__ import annotations
 
@@ -33,13 +33,13 @@ if TYPE_CHECKING:
     from sojourn.study.cluster import Place
 
 ABOUT_A_RUN = ("doubts", "valid", "load")
-"""What a real run's record says of this run alone."""
+"""Fields of a real run's record that concern only this run."""
 LONGER = "quick runs are fewer or shorter than the whole study's: it would tell, not more seeds"
-"""Instead of a number of seeds with `--quick`."""
+"""Advice with `--quick` in place of a number of seeds."""
 
 
 class Bench:
-    """Where a study's parts are made: the size, the folder, the engines, and who makes the runs."""
+    """The environment of a study's parts: size, folder, engines, and the place of the runs."""
 
     def __init__(
         self,
@@ -75,7 +75,7 @@ class Bench:
         self._runs: list[tuple[str, bool, float]] = []
 
     def check(self, cells: Sequence[tuple[Any, Any]]) -> None:
-        """Raises what keeps this machine from running the cells, before anything is simulated."""
+        """Raises the reason why this machine cannot run the cells, before any simulation."""
         check = getattr(self._engines.get(REAL), "check", None)
         if check is not None:
             for _, scenario in cells:
@@ -84,7 +84,7 @@ class Bench:
     def make(self, part: Part) -> Frames:
         """Makes the runs of a part and judges its claims; returns its derived tables."""
         self.check(part.cells)
-        # Simulated runs are quick: an error in the scenarios shows before the real ones.
+        # Simulated runs are fast: they show errors in the scenarios before the real runs.
         for name in reversed(self._columns):
             table = self._table(part, name)
             column = self._columns[name]
@@ -119,7 +119,7 @@ class Bench:
             self._measured[name] += measured
 
     def _of_valid(self, part: Part, claims: Sequence[Claim], measured: Measured) -> Measured:
-        """The claims on valid runs alone; notes which of them that takes runs from."""
+        """Returns the claims on valid runs only; notes the claims that lose runs."""
         column = self._columns[REAL]
         table = column.tables[part.name]
         doubts = {run.key: run.about["real"]["doubts"] for _, run in runs_of(table)}
@@ -127,8 +127,8 @@ class Bench:
         if not invalid:
             return measured
         rows = table.frame.loc[table.frame["key"].isin(list(invalid)), [*table.factors, "seed"]]
-        # What is derived from several runs lacks those that are not valid, and is itself left out
-        # where they are the only ones of its cell.
+        # Values derived from several runs omit the invalid ones. They are missing if all runs of
+        # their cell are invalid.
         derived = part.frames(table.having(without(table.frame, rows)))
         valid = quantified(claims, {n: without(f, rows) for n, f in derived.items()})
         why = "; ".join(dict.fromkeys(d["what"] for found in invalid.values() for d in found))
@@ -149,7 +149,7 @@ class Bench:
             f"{self.paper.name} {title}", part.cells,
             kind="paper", question={"paper": self.paper.name},
         )  # fmt: skip
-        # Real runs cannot be repeated: all of them is kept.
+        # Real runs cannot be repeated, so all their data are kept.
         if name == SIMULATED and (part.metrics is not None or part.tables is not None):
             study = study.keep(part.metrics, part.tables)
         rule = self._rule_of(part)
@@ -170,7 +170,7 @@ class Bench:
         return table
 
     def _rule_of(self, part: Part) -> Until | None:
-        """The rule with the metrics that all cells of a part have; none where there are none."""
+        """Returns the rule for the metrics that all cells of a part have, if any."""
         if self.rule is None:
             return None
         plans = [json.loads(scenario.plan_json) for _, scenario in part.cells]
@@ -180,26 +180,26 @@ class Bench:
         return replace(self.rule, precisions=fit) if fit else None
 
     def _look_at(self, table: Table) -> None:
-        """Notes how real runs were made, and what speaks against them."""
+        """Notes how real runs were made, and the doubts about them."""
         found = {run.key: (levels, run) for levels, run in runs_of(table)}
         for levels, run in found.values():
             real = run.about["real"]
             if not self._about:
                 self._about = {k: v for k, v in real.items() if k not in ABOUT_A_RUN}
             name = " ".join(str(level) for level in levels.values() if level != "")
-            if "load" in real:  # there is none in virtual time
+            if "load" in real:  # missing in virtual time
                 self._runs.append((name, not real["doubts"], real["load"]))
             if real["doubts"]:
                 self._doubts[f"{name} seed {run.seed}"] = tuple(map(doubt, real["doubts"]))
 
     def _leave_open(self, unsteady: frozenset[str]) -> None:
-        """Takes the verdicts from claims that quick runs cannot judge."""
+        """Removes the verdicts on claims that quick runs cannot judge."""
         column = self._columns[SIMULATED]
         notes = dict.fromkeys(unsteady, steady.NOT_JUDGED)
         column.judgements = without_verdict(column.judgements, notes)
 
     def outcome(self, quick: bool, found: Mapping[str, Any]) -> Outcome:
-        """Returns what was found, alpha kept over all claims of a column."""
+        """Returns the outcome, with a common alpha for all claims of a column."""
         instead = LONGER if quick else ""
         if self.rule is not None and not self._stopped:
             names = ", ".join(one.metric for one in self.rule.precisions)
@@ -235,7 +235,7 @@ class Bench:
 def without_verdict(
     judgements: Sequence[Judgement], notes: Mapping[str, str]
 ) -> tuple[Judgement, ...]:
-    """The judgements, of which those on the claims noted cannot be told, for the reason noted."""
+    """Returns the judgements; those on noted claims are undecided, with the note as the reason."""
     return tuple(
         replace(j, verdict="cannot be told", seeds_needed=None, note=notes[j.claim.id])
         if j.claim.id in notes
@@ -245,13 +245,13 @@ def without_verdict(
 
 
 def too_wide(stopped: Stopping) -> str:
-    """Why a claim is not decided on runs that the maximum ended."""
+    """Returns why a claim is undecided on runs that ended at their maximum."""
     wanted = " and ".join(str(one) for one in stopped.rule.precisions)
     return f"not decided: the maximum of {stopped.seeds} seeds came before {wanted}"
 
 
 def measures(plan: Mapping[str, Any], metric: str) -> bool:
-    """Whether runs of a plan have a metric."""
+    """Returns whether runs of a plan have a metric."""
     try:
         known(plan, metric)
     except QuestionError:
@@ -260,7 +260,7 @@ def measures(plan: Mapping[str, Any], metric: str) -> bool:
 
 
 def begun_alike(folder: Path, rule: Until | None) -> None:
-    """Refuses a folder whose runs were begun with another rule: it is settled before the first."""
+    """Refuses a folder whose runs were begun with another rule, which is fixed by the first run."""
     there = manifest.load(folder)
     if there is None:
         return
@@ -275,15 +275,15 @@ def begun_alike(folder: Path, rule: Until | None) -> None:
 
 
 def quantified(claims: Sequence[Claim], frames: Frames) -> Measured:
-    """Each claim's quantities, from the table of its metric or from the one without a name."""
+    """Returns each claim's quantities, from the table of its metric or the unnamed table."""
     return [(c, c.components(frames[c.metric if c.metric in frames else ""])) for c in claims]
 
 
 def without(frame: pd.DataFrame, invalid: pd.DataFrame) -> pd.DataFrame:
-    """The table with missing values wherever a run that is not valid is in it.
+    """Returns the table with missing values for all rows that include an invalid run.
 
-    `invalid` has such runs' levels and seeds; a row of fewer factors is of all runs that agree
-    with it in those.
+    `invalid` contains the levels and seeds of such runs. A row with fewer factors includes all runs
+    with the same levels of these factors.
     """
     on = [name for name in invalid.columns if name in frame]
     bad = set(invalid[on].itertuples(index=False, name=None))
@@ -297,9 +297,9 @@ def without(frame: pd.DataFrame, invalid: pd.DataFrame) -> pd.DataFrame:
 
 
 def runs_of(table: Table) -> Iterator[tuple[dict[str, Any], StoredRun]]:
-    """The runs of a table, a row each, with the levels of their factors.
+    """Yields the runs of a table, one per row, with the levels of their factors.
 
-    Cells that come to the same plan share a run.
+    Cells with the same plan share a run.
     """
     if table.results is None:
         raise ValueError("the runs are in the results folder, which this table lacks")
@@ -309,13 +309,13 @@ def runs_of(table: Table) -> Iterator[tuple[dict[str, Any], StoredRun]]:
 
 
 def doubt(found: Mapping[str, str]) -> str:
-    """What speaks against a run, for people."""
+    """Describes a doubt about a run."""
     limit = f" ({found['limit']})" if found.get("limit") else ""
     return f"{found['what']}: {found['found']}{limit}" if found.get("found") else found["what"]
 
 
 def levels_of(part: Part) -> dict[str, set[Any]]:
-    """The levels of each factor that a part runs."""
+    """Returns the levels of each factor that a part runs."""
     found: dict[str, set[Any]] = {}
     for factors, _ in part.cells:
         for factor, level in factors.items():
@@ -326,13 +326,13 @@ def levels_of(part: Part) -> dict[str, set[Any]]:
 def split(
     claims: Sequence[Claim], there: Mapping[str, set[Any]]
 ) -> tuple[list[Claim], list[Claim]]:
-    """Claims whose levels are all run, and those that name others."""
+    """Returns claims whose levels are all run, and the other claims."""
     fit = [claim for claim in claims if suffices(claim, there)]
     return fit, [claim for claim in claims if claim not in fit]
 
 
 def suffices(claim: Claim, there: Mapping[str, set[Any]]) -> bool:
-    """Whether all levels that a claim names are run, and enough of what it compares."""
+    """Returns whether all levels that a claim names are run, and enough for its comparison."""
     if any(named(claim, factor) - levels for factor, levels in there.items()):
         return False
     compared = {getattr(claim, name, None) for name in ("over", "among")}
@@ -340,7 +340,7 @@ def suffices(claim: Claim, there: Mapping[str, set[Any]]) -> bool:
 
 
 def named(claim: Claim, factor: str) -> set[Any]:
-    """The levels of a factor that a claim names anywhere."""
+    """Returns all levels of a factor that a claim names."""
     found: set[Any] = set()
     if getattr(claim, "among", None) == factor and hasattr(claim, "who"):
         found.add(claim.who)

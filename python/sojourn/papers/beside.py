@@ -1,4 +1,4 @@
-"""Real and simulated results beside each other."""
+"""Comparison of real and simulated results."""
 
 from __future__ import annotations
 
@@ -26,18 +26,18 @@ RATIO = "real / simulated"
 VERDICTS = ("finding", "simulated", "verdict simulated", "real", "verdict real", "engines")
 RUNS = "real runs"
 FEWEST = 5
-"""Runs a cell below which a wall-clock mean says little."""
+"""Number of runs per cell below which a mean of wall-clock runs is weak evidence."""
 AGREE = {"holds": "agree", "does not hold": "differ", "cannot be told": "undecided"}
-"""What the verdict on the ratio of two engines is called."""
+"""Words for the verdict on the ratio of two engines."""
 Measured = list[tuple[Claim, list[Component]]]
 """Claims with their quantities."""
 
 
 class UnpairedRatio(Component):
-    """The ratio of one quantity as two engines have it, whose runs have nothing in common.
+    """The ratio of one quantity in two engines with unrelated runs.
 
-    On the logarithm: by the jackknife each run has a value in each engine, and the means of these
-    are compared by Welch's interval.
+    It works on logarithms: by the jackknife each run has a value in each engine, and the means of
+    these values are compared by Welch's interval.
     """
 
     def __init__(self, real: Component, simulated: Component, margin: float) -> None:
@@ -45,7 +45,7 @@ class UnpairedRatio(Component):
         self.other = _logs(simulated)
 
     def problem(self) -> str | None:
-        """Also: nothing to compare with."""
+        """Also reports too few runs for a comparison."""
         if min(self.n, self.other.size) < 2:
             return f"{self.label}: two runs of each engine are the least"
         if not (np.isfinite(self.values).all() and np.isfinite(self.other).all()):
@@ -53,25 +53,25 @@ class UnpairedRatio(Component):
         return None
 
     def z(self, bound: float) -> Floats:
-        """Return the logarithms less those of the other engine's mean and of the bound."""
+        """Returns the logarithms minus those of the other engine's mean and of the bound."""
         return self.values - float(self.other.mean()) - math.log(bound)
 
     def side(self, bound: float) -> Side:
-        """By Welch's test."""
+        """Returns the side by Welch's test."""
         test = welch_difference(self.values - math.log(bound), self.other)
         return Side(int(np.sign(test.interval.estimate)), test.p)
 
     def interval(self, level: float) -> Interval:
-        """Limits brought back from the logarithm."""
+        """Returns limits on the original scale."""
         return raised(welch_difference(self.values, self.other, level).interval)
 
     def shrinks(self) -> bool | None:
-        """Not asked: no number of seeds is named for two engines."""
+        """Returns `None`: the number of seeds is not estimated for two engines."""
         return None
 
 
 def _logs(component: Component) -> Floats:
-    """The logarithm of a quantity, a value a seed by the jackknife; NaN if not positive."""
+    """Returns a quantity's logarithm, one jackknife value per seed; NaN unless it is positive."""
     if isinstance(component, LogComponent):
         return component.values
     n = component.n
@@ -85,10 +85,10 @@ def _logs(component: Component) -> Floats:
 
 
 def agreement(real: Measured, simulated: Measured, margin: float) -> dict[str, Judgement]:
-    """By claim, the ratio of real to simulated in all its quantities, against the margin.
+    """Returns, by claim, the verdict on the ratio of real to simulated against the margin.
 
-    The engines *agree* if the interval lies inside, *differ* if outside, and else it is undecided;
-    alpha is kept over all claims.
+    The engines *agree* if the interval is inside, *differ* if it is outside, and are undecided
+    otherwise. Alpha applies to all claims together.
     """
     here = {claim.id: components for claim, components in simulated}
     pairs: Measured = []
@@ -102,20 +102,21 @@ def agreement(real: Measured, simulated: Measured, margin: float) -> dict[str, J
 
 @dataclass(frozen=True)
 class WallClock:
-    """What the means of wall-clock runs rest on."""
+    """Data on the strength of the means of wall-clock runs."""
 
     fewest: int
-    """Valid runs of the cell that has fewest."""
+    """Valid runs of the cell with the fewest."""
     valid: int
-    """Runs of all parts."""
+    """Valid runs of all parts."""
     runs: int
-    """The same, those that are not valid included."""
+    """Runs of all parts, including invalid ones."""
     load: tuple[float, float]
-    """Least and greatest load of the machine: programs that ran or wanted to, mean of a minute."""
+    """Lowest and highest load of the machine: mean number of running or ready programs in a minute.
+    """
 
     @classmethod
     def of(cls, runs: Sequence[tuple[str, bool, float]]) -> WallClock | None:
-        """From the cell, validity and load of each run; none if no run was by the wall clock."""
+        """Returns the data from the cell, validity and load of each run; `None` without any run."""
         if not runs:
             return None
         cells = Counter({cell: 0 for cell, _, _ in runs})
@@ -133,7 +134,7 @@ class WallClock:
 
 
 def ratio(a: float, b: float) -> float:
-    """The quotient; equal values, zeros too, give 1."""
+    """Returns the quotient; 1 for equal values, including zeros."""
     if a == b:
         return 1.0
     return float(a / b) if b else float("nan")
@@ -142,7 +143,7 @@ def ratio(a: float, b: float) -> float:
 def means(
     real: pd.DataFrame, simulated: pd.DataFrame, factors: Sequence[str], metrics: Sequence[str]
 ) -> pd.DataFrame:
-    """Means of every cell in both, and real over simulated."""
+    """Returns the means of every cell in both engines, and the ratio of real to simulated."""
     keys = list(factors)
     known = [metric for metric in metrics if metric in real and metric in simulated]
     there, here = (frame.groupby(keys, sort=False)[known].mean() for frame in (real, simulated))
@@ -164,7 +165,7 @@ def means(
 
 
 def beside(outcome: Outcome) -> pd.DataFrame:
-    """The means that the study compares: the paper's if it has any, simulated, real."""
+    """Returns the means that the study compares: the paper's if given, simulated, real."""
     assert outcome.real is not None
     how = outcome.real.beside
     real, simulated = (outcome.columns[n].frames[how.part][how.frame] for n in (REAL, SIMULATED))
@@ -178,7 +179,7 @@ def beside(outcome: Outcome) -> pd.DataFrame:
 
 
 def rows(outcome: Outcome) -> list[dict[str, str]]:
-    """The same with units, for people."""
+    """Returns the same means as texts with units."""
     assert outcome.real is not None
     how = outcome.real.beside
 
@@ -198,7 +199,7 @@ def rows(outcome: Outcome) -> list[dict[str, str]]:
 
 
 def verdicts(outcome: Outcome) -> list[dict[str, str]]:
-    """Each claim in both columns, for people."""
+    """Returns each claim's verdicts in both columns as texts."""
 
     def told(judgement: Judgement | None) -> tuple[str, str]:
         if judgement is None:

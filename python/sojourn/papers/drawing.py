@@ -1,4 +1,4 @@
-"""Parts of figures that several studies have."""
+"""Common parts of the studies' figures."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What comes of a published study."""
+"""The outcome of a published study."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ if TYPE_CHECKING:
     from sojourn.study import Stopping, Table, Until
 
 TOLD = 5
-"""Invalid runs whose reasons are printed, and open claims; `--json` has all."""
+"""Number of invalid runs and of open claims that are printed; `--json` contains all."""
 
 
 @dataclass
 class Column:
-    """What one engine gave."""
+    """Results of one engine."""
 
     tables: dict[str, Table] = field(default_factory=dict)
-    """By the names of the parts."""
+    """Tables by the names of the parts."""
     frames: dict[str, Frames] = field(default_factory=dict)
     judgements: tuple[Judgement, ...] = ()
     readings: dict[str, tuple[Judgement, ...]] = field(default_factory=dict)
@@ -39,36 +39,36 @@ class Column:
 
 @dataclass(frozen=True, kw_only=True)
 class Outcome:
-    """What a study found."""
+    """Results of a study."""
 
     paper: Paper
     size: Any
     quick: bool
     folder: Path
     columns: Mapping[str, Column]
-    """By engine: `simulated`; in real studies `real`, then `simulated`."""
+    """Results by engine: `simulated`; in real studies `real`, then `simulated`."""
     found: Mapping[str, Any]
-    """What the study found besides its tables."""
+    """Results of the study in addition to its tables."""
     open: tuple[Claim, ...] = ()
-    """Claims that were not judged, because levels that they name were not run."""
+    """Claims that were not judged because levels that they name were not run."""
     doubts: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    """Real runs that are not valid, and why."""
+    """Invalid real runs, with the reasons."""
     about: Mapping[str, Any] = field(default_factory=dict)
-    """How the real runs were made."""
+    """Description of how the real runs were made."""
     wall_clock: WallClock | None = None
-    """What the real runs' means rest on, if they were made by the wall clock."""
+    """Strength of the real runs' means, if they were made by the wall clock."""
     support: Mapping[str, Support] = field(default_factory=dict)
-    """By claim, what it comes to on the paper's own numbers."""
+    """Verdicts on the paper's own numbers, by claim."""
     agreement: Mapping[str, Judgement] = field(default_factory=dict)
-    """By claim, the verdict on the ratio of real to simulated."""
+    """Verdicts on the ratio of real to simulated, by claim."""
     rule: Until | None = None
-    """The precision that the runs were to reach."""
+    """Required precision of the runs."""
     stopped: Mapping[str, Stopping] = field(default_factory=dict)
-    """By part, where its runs ended, if the rule was for it."""
+    """End of the runs by part, if the rule applied to it."""
 
     @property
     def real(self) -> Real | None:
-        """The real part, if this is its outcome."""
+        """The study's real part; `None` if this is the outcome of simulations alone."""
         return self.paper.real if REAL in self.columns else None
 
     @property
@@ -87,7 +87,7 @@ class Outcome:
         return {j.claim.id: j for j in self.columns[SIMULATED].judgements}
 
     def readings(self, claim: Claim) -> dict[str, str]:
-        """The verdicts on a finding by the reading of the paper; its own is first."""
+        """Returns the verdicts on a finding by the reading of the paper; its own is first."""
         mine = {
             j.claim.reading or "main": j.verdict
             for j in self.judgements
@@ -97,7 +97,7 @@ class Outcome:
         return {own: mine.get(own, "")} | mine | _verdicts(self.column.readings, claim)
 
     def asides(self, claim: Claim) -> list[str]:
-        """What stands beside a claim's verdict: the paper's own numbers, and other readings."""
+        """Returns lines for a claim's verdict: the paper's own numbers, and other readings."""
         own = self.support.get(claim.id)
         told = [f"{own.verdict}: {own.text}"] if own is not None and own.holds is False else []
         readings = self.readings(claim)
@@ -115,17 +115,17 @@ class Outcome:
         return self.column.tables
 
     def frame(self, part: str, name: str = "") -> pd.DataFrame:
-        """One of a part's derived tables, from the runs behind the verdicts."""
+        """Returns one of a part's derived tables, from the runs behind the verdicts."""
         return self.column.frames[part][name]
 
     @property
     def title(self) -> str:
-        """Of the page."""
+        """Title of the page."""
         return self.real.title if self.real else self.paper.title
 
     @property
     def command(self) -> str:
-        """The command that makes it."""
+        """Command that makes the study."""
         words = ["sojourn paper", self.paper.name]
         words += ["--real"] * (self.real is not None) + ["--quick"] * self.quick
         if self.rule is not None:
@@ -135,7 +135,7 @@ class Outcome:
 
     @property
     def units(self) -> Mapping[str, str]:
-        """Units of the metrics that claims speak about."""
+        """Units of the claims' metrics."""
         known = dict(self.paper.units)
         for column in self.columns.values():
             for table in column.tables.values():
@@ -144,7 +144,7 @@ class Outcome:
 
     @property
     def notes(self) -> list[str]:
-        """What a reader has to know besides the verdicts and the runs that are not valid."""
+        """Further notes for readers, in addition to the verdicts and the invalid runs."""
         names = [claim.id for claim in self.open]
         left = []
         if names:
@@ -164,7 +164,7 @@ class Outcome:
 
     @property
     def invalid(self) -> list[str]:
-        """Says which real runs are not valid and why; empty if all are."""
+        """Invalid real runs with the reasons; empty if all are valid."""
         if not self.doubts:
             return []
         runs = len({k for t in self.tables.values() for k in t.frame["key"]})
@@ -190,7 +190,7 @@ class Outcome:
         return told
 
     def as_dict(self) -> dict[str, Any]:
-        """Every claim with its verdicts and figures, and what they rest on."""
+        """Returns every claim with its verdicts and figures, and the underlying data."""
         told: dict[str, Any] = {
             "paper": self.paper.name,
             "title": self.title,
@@ -218,21 +218,21 @@ class Outcome:
 
 
 def tried(readings: Mapping[str, str]) -> str:
-    """Return in how many readings of the paper a finding holds, for people."""
+    """Describes in how many readings of the paper a finding holds."""
     some = 0 < list(readings.values()).count("holds") < len(readings)
     return count(readings, "readings tried") + ": a reading exists that gives it" * some
 
 
 def count(verdicts: Mapping[str, str], of: str) -> str:
-    """Return in how many of several cases a finding holds, with their names if it is some."""
+    """Describes in how many of several cases a finding holds, with their names if only in some."""
     holding = [name for name, verdict in verdicts.items() if verdict == "holds"]
     told = f"holds in {len(holding)} of {len(verdicts)} {of}"
-    # Names have commas of their own.
+    # Names contain commas.
     return told if len(holding) in (0, len(verdicts)) else f"{told} ({'; '.join(holding)})"
 
 
 def _verdicts(judged: Mapping[str, Sequence[Judgement]], claim: Claim) -> dict[str, str]:
-    """Return the verdicts on a claim's finding, by reading or value."""
+    """Returns the verdicts on a claim's finding, by reading or value."""
     return {
         name: j.verdict
         for name, judgements in judged.items()
@@ -242,5 +242,5 @@ def _verdicts(judged: Mapping[str, Sequence[Judgement]], claim: Claim) -> dict[s
 
 
 def records(frame: pd.DataFrame) -> list[dict[str, Any]]:
-    """A table's rows as JSON can hold them."""
+    """Returns a table's rows as data for JSON."""
     return [{str(k): plain(v) for k, v in row.items()} for row in frame.to_dict("records")]

@@ -1,8 +1,8 @@
 """A published study as data and functions.
 
 A `Paper` has sizes (lengths and seeds), a function that makes its runs with a `Bench`, and
-functions for figures, tables and remarks. Its `Real` part says what a real engine runs; claims,
-runs, verdicts and the page are the same code for both. Every engine gives a `Column` of the
+functions for figures, tables and remarks. Its `Real` part specifies the runs of a real engine;
+claims, runs, verdicts and the page use the same code for both. Every engine gives a `Column` of the
 outcome.
 """
 
@@ -29,11 +29,11 @@ from sojourn.study.progress import Report
 from sojourn.study.until import Until
 
 Stage = Callable[[str], "Report | None"]
-"""Hears the name of each stage; returns the listener to its progress."""
+"""Callback with the name of each stage; returns the callback for its progress."""
 Cells = Sequence[tuple[Mapping[str, "Level"], "Runnable"]]
-"""Levels of the factors, and the scenario that they give, or what another engine runs."""
+"""Levels of the factors with the resulting scenario, or with another engine's runnable."""
 Frames = Mapping[str, "pd.DataFrame"]
-"""A part's tables by name; claims are judged on the one named after their metric, or on ``""``."""
+"""A part's tables by name; claims are judged on the table of their metric, or on ``""``."""
 Drawn = Mapping[str, tuple["Figure", str, str]]
 """Figures by file name, each with title and caption."""
 Titled = Sequence[tuple[str, "pd.DataFrame"]]
@@ -45,53 +45,53 @@ def silent(_name: str) -> None:
 
 
 def whole(table: Table) -> Frames:
-    """The table as it is."""
+    """Returns the table unchanged."""
     return {"": table.frame}
 
 
 @dataclass(frozen=True, kw_only=True)
 class Part:
-    """Runs that make up one table, and the claims that are judged on it."""
+    """Runs of one table, and the claims that are judged on it."""
 
     name: str
-    """Of its table, and of its folder."""
+    """Name of its table and of its folder."""
     title: str
     cells: Cells
     seeds: int
     claims: Sequence[Claim] = ()
     frames: Callable[[Table], Frames] = whole
-    """Derives from the table what claims, figures and tables use."""
+    """Derives the tables of claims, figures and output from the table of runs."""
     metrics: Sequence[str] | None = None
-    """Metrics that are kept, all by default."""
+    """Metrics that are kept; by default all."""
     tables: Sequence[str] | None = None
-    """Tables of the runs that are kept, all by default."""
+    """Tables of the runs that are kept; by default all."""
     reading: str = ""
-    """Another reading of the paper: its claims are judged apart, and give no verdicts."""
+    """Another reading of the paper: its claims are judged separately and give no verdicts."""
     sweep: str = ""
-    """The parameter of which `reading` is one value; values of a sweep do not count as readings."""
+    """Parameter of which `reading` is one value; values of a sweep do not count as readings."""
     real_seeds: int | None = None
-    """Seeds of the real runs, if they are fewer."""
+    """Number of seeds of the real runs, if lower."""
     real_claims: Sequence[Claim] = ()
     """Claims that only real runs can decide."""
     open: Sequence[Claim] = ()
-    """Claims that are left open, because what they are about is not run."""
+    """Claims that are left open because their levels are not run."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Withdrawn:
-    """A claim that is no longer made; it stays listed."""
+    """A claim that is no longer made; it remains listed."""
 
     id: str
     text: str
-    """The finding in words, as it was judged."""
+    """The judged finding in words."""
     date: str
-    """When it was withdrawn: YYYY-MM-DD."""
+    """Date of the withdrawal: YYYY-MM-DD."""
     verdict: Verdict
-    """The last one."""
+    """The last verdict."""
     reason: str
 
     def as_dict(self) -> dict[str, str]:
-        """As JSON can hold it."""
+        """Returns the fields as data for JSON."""
         return asdict(self)
 
 
