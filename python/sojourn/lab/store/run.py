@@ -76,7 +76,7 @@ def require(plan: Json, engine: str) -> None:
 class StoreRun:
     """One run in progress, with the settings of an engine.
 
-    `lineup` contains the programs of the plan's flows; usually there are none.
+    `lineup` contains the programs of the plan's flows; it is usually empty.
     """
 
     def __init__(
