@@ -97,7 +97,7 @@ class Withdrawn:
 
 @dataclass(frozen=True, kw_only=True)
 class Beside:
-    """Which means of both engines stand beside each other."""
+    """Means of both engines that the page compares."""
 
     part: str
     factors: Sequence[str]
@@ -106,32 +106,32 @@ class Beside:
     paper: Callable[[], Mapping[tuple[Any, ...], float]] | None = None
     """The paper's own values by cell, if it has any."""
     unit: str = ""
-    """Of metrics that no table of the runs has."""
+    """Unit of metrics that no table of the runs has."""
     margin: float = 0.15
-    """Two engines agree on a claim if they are this close, relative; settled before any run."""
+    """Relative margin within which two engines agree on a claim; fixed before any run."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Real:
-    """What is run with real programs, and how its page differs."""
+    """The runs with real programs, and the differences of their page."""
 
     title: str
     quick: Any
     full: Any
     beside: Beside
     estimate: Callable[[Any], str]
-    """Says how long the real runs of a size take."""
+    """Returns an estimate of the duration of a size's real runs."""
     remarks: Callable[[Outcome], list[str]]
     figures: Callable[[Outcome], Drawn]
     tables: Callable[[Outcome], Titled] = lambda _: ()
     facts: Callable[[Outcome], dict[str, Any]] = lambda _: {}
     notes: Callable[[Outcome], list[str]] = lambda _: []
     engines: Sequence[str] = ("wire",)
-    """Engines that can run it and measure what its claims are about."""
+    """Engines that can run it and measure its claims' metrics."""
     linux: Any = None
-    """Size of the recorded runs by Linux in virtual time, named before any of them."""
+    """Size of the recorded runs by Linux in virtual time, fixed before any of them."""
     no_linux: str = ""
-    """Why there are none, where `linux` is `None`."""
+    """Reason for their absence if `linux` is `None`."""
     verdicts_shown: bool = False
     """Whether the terminal shows each claim in both columns, instead of means."""
 
@@ -141,46 +141,47 @@ class Paper:
     """A published study."""
 
     name: str
-    """As in `sojourn paper NAME`."""
+    """Name as in `sojourn paper NAME`."""
     title: str
     reference: str
     quick: Any
-    """Lengths and seeds for minutes on two cores."""
+    """Lengths and seeds for a run of minutes on two cores."""
     full: Any
     """The paper's own lengths."""
     measure: Callable[[Bench], Mapping[str, Any]]
-    """Makes the parts of a size; returns what else was found."""
+    """Makes the parts of a size; returns further results."""
     published: Callable[[], Frames] = dict
-    """The paper's own numbers as tables of one seed: its claims are tried on them first."""
+    """The paper's own numbers as tables of one seed, on which its claims are tried first."""
     withdrawn: Sequence[Withdrawn] = ()
     """Claims that are no longer made."""
     remarks: Callable[[Outcome], list[str]] = lambda outcome: outcome.notes
-    """What a reader of the page has to know before the verdicts."""
+    """Remarks that a reader of the page needs before the verdicts."""
     notes: Callable[[Outcome], list[str]] = lambda _: []
-    """What the verdicts do not say."""
+    """Notes that the verdicts do not contain."""
     figures: Callable[[Outcome], Drawn] | None = None
-    """By default each claim's metric over a factor."""
+    """Figures; by default each claim's metric over a factor."""
     tables: Callable[[Outcome], Titled] | None = None
-    """By default the means of each claim's metric."""
+    """Tables; by default the means of each claim's metric."""
     shown: Sequence[str] | None = None
-    """Parts whose scenarios the page shows, by default all."""
+    """Returns the CPU time in seconds: of all threads and programs, and of this thread."""
     facts: Callable[[Outcome], dict[str, Any]] = lambda _: {}
-    """What the JSON form has besides."""
+    """Further fields of the JSON form."""
     about_claim: Callable[[Outcome, Judgement], dict[str, Any]] = lambda _outcome, _judgement: {}
-    """What the JSON form has of a claim besides."""
+    """Further fields of a claim in the JSON form."""
     units: Mapping[str, str] = field(default_factory=dict)
-    """Of metrics that the runs' tables do not have."""
+    """Units of metrics that the runs' tables do not have."""
     engine: Callable[[Engine | None], AbstractContextManager[Engine | None]] = nullcontext
-    """Turns the engine asked for (none: the simulator) into the one that makes the runs."""
+    """Converts the requested engine (`None`: the simulator) to the one that makes the runs."""
     cluster: bool = True
     """Whether a cluster may make the runs."""
     work: Callable[[Any], float] | None = None
-    """Seconds that the runs of a size simulate in all, about, each weighted by its traffic: how the
-    time of one size follows from that of another."""
+    """Approximate number of seconds that the runs of a size simulate in all, weighted by their
+    traffic; from it, the time of one size follows from that of another.
+    """
     real: Real | None = None
 
     def size(self, quick: bool, real: bool = False) -> Any:
-        """The size that is meant."""
+        """Returns the quick or full size of the simulated or real part."""
         of = self.real if real else self
         assert of is not None
         return of.quick if quick else of.full
@@ -197,13 +198,13 @@ class Paper:
         shift: int = 0,
         rule: Until | None = None,
     ) -> Outcome:
-        """Makes the runs that `out` does not hold yet, and judges the paper's findings.
+        """Makes the runs that `out` does not contain yet, and judges the paper's findings.
 
-        `size` replaces the two that `quick` chooses between. `on` is a Dask cluster. With `engine`
-        the runs of the real part are made by it and by the simulator, and verdicts rest on the
-        former. `shift` is added to every seed. With `rule` the cells of each part that has its
-        metrics get as many seeds as these take; claims on a part that reaches the maximum are not
-        decided.
+        `size` replaces the two sizes that `quick` selects. `on` is a Dask cluster. With `engine`,
+        both it and the simulator make the runs of the real part, and the verdicts depend on those
+        of `engine`. `shift` is added to every seed. With `rule`, the cells of each part with its
+        metrics run until their precision is reached; claims on a part that reaches the maximum are
+        not decided.
         """
         if rule is not None and (engine is not None or shift):
             raise ValueError("a rule is for simulated runs, whose seeds are 1, 2, 3, ...")
@@ -219,7 +220,7 @@ class Paper:
 
 
 def estimate(runs: str, seconds: float) -> str:
-    """How long real runs take one after the other, for people."""
+    """Describes the duration of real runs in sequence."""
     minutes = seconds / 60
     time = f"{minutes:.0f} minutes" if minutes < 90 else f"{minutes / 60:.1f} hours"
     return f"{runs}, one after the other: about {time}"

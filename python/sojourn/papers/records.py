@@ -1,8 +1,9 @@
-"""Recorded results of the published studies: verdicts, when they were made, how long it took.
+"""Recorded results of the published studies: verdicts, dates, and durations.
 
-`docs/studies/record.py` writes `recorded/NAME.json`; `recorded/cells/NAME.json` has sampled cells
-of the study, each with plan, seed, hash and metrics, which a test runs again;
-`recorded/quick/NAME.json` what quick runs with other seeds gave (`sojourn.papers.steady`).
+`docs/studies/record.py` writes `recorded/NAME.json`. `recorded/cells/NAME.json` contains sampled
+cells of the study with plan, seed, hash and metrics, which a test runs again.
+`recorded/quick/NAME.json` contains the results of quick runs with other seeds
+(`sojourn.papers.steady`).
 """
 
 from __future__ import annotations
@@ -23,9 +24,9 @@ from sojourn.study.machine import cores
 
 FOLDER = Path(__file__).parent / "recorded"
 COLUMNS = {"verdict": "simulated", "linux": "Linux in virtual time", "real": "real"}
-"""The engines' columns, by the key of a recorded claim."""
+"""Columns of the engines, by the key of a recorded claim."""
 _SHORT = {"linux": "Linux"}
-"""Heads that are shorter in a terminal."""
+"""Shorter heads for terminals."""
 WORDS = ("holds", "does not hold", "cannot be told")
 NOTHING = "–"
 _CALIBRATION = """\
@@ -45,12 +46,12 @@ app = "bulk"
 
 
 def path(name: str) -> Path:
-    """The file of a study's record."""
+    """Returns the file of a study's record."""
     return FOLDER / f"{name}.json"
 
 
 def record(name: str) -> dict[str, Any] | None:
-    """What is recorded of a study, if anything is."""
+    """Returns the record of a study, if any."""
     if not path(name).exists():
         return None
     found: dict[str, Any] = json.loads(path(name).read_text(encoding="utf-8"))
@@ -58,19 +59,19 @@ def record(name: str) -> dict[str, Any] | None:
 
 
 def counts(claims: list[dict[str, Any]], column: str = "verdict") -> list[int]:
-    """How many claims hold, do not hold, cannot be told in a column."""
+    """Returns the numbers of claims in a column that hold, do not hold, or are undecided."""
     found = Counter(claim.get(column) for claim in claims)
     return [found[word] for word in WORDS]
 
 
 def age(made: str, today: date) -> str:
-    """How long ago a record was made, for people."""
+    """Describes the age of a record."""
     days = (today - date.fromisoformat(made)).days
     return "today" if days <= 0 else f"{days} d"
 
 
 def seconds_shown(seconds: float) -> str:
-    """A length of time, for people."""
+    """Formats a duration."""
     if seconds < 90:
         return f"{seconds:.0f} s"
     minutes = seconds / 60
@@ -78,7 +79,7 @@ def seconds_shown(seconds: float) -> str:
 
 
 def listed() -> list[dict[str, Any]]:
-    """Every study: its verdicts by column, when they were made, and how long that took."""
+    """Returns every study with its verdicts by column, their date, and the duration of the runs."""
     found = []
     for name in NAMES:
         kept = record(name)
@@ -102,7 +103,7 @@ def listed() -> list[dict[str, Any]]:
 
 
 def rows(today: date | None = None) -> list[dict[str, str]]:
-    """The same for people."""
+    """Returns the same list as texts."""
     now = today or datetime.now(UTC).date()
 
     def row(one: dict[str, Any]) -> dict[str, str]:
@@ -126,7 +127,7 @@ def rows(today: date | None = None) -> list[dict[str, str]]:
 
 
 def footnotes() -> list[str]:
-    """What the rows do not say."""
+    """Returns notes on the rows."""
     told = ["Linux: in virtual time. time: of one core, for the simulated runs."]
     fingerprint = _core.fingerprint()
     other = [one["study"] for one in listed() if one["engine"] not in (None, fingerprint)]
@@ -134,7 +135,7 @@ def footnotes() -> list[str]:
 
 
 def calibrated() -> float:
-    """Seconds of a core that a fixed run takes here: how fast this machine is."""
+    """Returns the CPU time of a fixed run in seconds, which measures this machine's speed."""
     from sojourn.scenario import Scenario
 
     plan = Scenario.from_toml(_CALIBRATION).plan_json
@@ -148,7 +149,7 @@ def calibrated() -> float:
 
 
 class Meter:
-    """Measures the CPU time of runs that may be interrupted and gone on with, in a file."""
+    """Measures the CPU time of runs that may be interrupted and continued, in a file."""
 
     def __init__(self, file: Path) -> None:
         self._file = file
@@ -163,25 +164,25 @@ class Meter:
         return {"cpu": time.process_time() + programs, "serial": time.thread_time()}
 
     def spent(self) -> dict[str, float]:
-        """Seconds of CPU of all threads and programs, and of this thread alone, until now."""
+        """Returns the CPU time in seconds: of all threads and programs, and of this thread."""
         now = self._now()
         return {k: now[k] - self._begin[k] + self._before[k] for k in now}
 
     def keep(self) -> None:
-        """Writes them down."""
+        """Writes the times to the file."""
         self._file.parent.mkdir(parents=True, exist_ok=True)
         self._file.write_text(json.dumps(self.spent()), encoding="utf-8")
 
 
 def took(spent: Mapping[str, float]) -> dict[str, float]:
-    """What a record keeps of how long its runs took, so that another machine's time follows."""
+    """Returns a record's data on CPU times, from which those of another machine follow."""
     return {**{k: round(v, 1) for k, v in spent.items()}, "calibration": round(calibrated(), 4)}
 
 
 def expected(name: str, size: str) -> dict[str, float] | None:
-    """Seconds of CPU that a study's size takes here, and those of them that one thread takes.
+    """Returns the CPU time of a study's size here in seconds, in all and in one thread.
 
-    From how long it took where it was recorded, or scaled from the quick size by their work.
+    It follows from the recorded time, or is scaled from the quick size by their work.
     """
     known: Mapping[str, Mapping[str, float]] = (record(name) or {}).get("took", {})
     study, more = load(name), 1.0
@@ -195,7 +196,7 @@ def expected(name: str, size: str) -> dict[str, float] | None:
 
 
 def estimate(name: str, size: str, workers: int | None = None) -> str:
-    """How long a study takes here on idle cores, for people."""
+    """Describes the duration of a study on idle cores of this machine."""
     here = expected(name, size)
     if here is None:
         return f"{name}: no time is recorded for this size"

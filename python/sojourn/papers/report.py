@@ -59,20 +59,20 @@ def _real(outcome: Outcome) -> tuple[Drawn, Titled, list[str]]:
 
 
 def _withdrawn(outcome: Outcome) -> Titled:
-    """Claims that are no longer made."""
+    """Returns the claims that are no longer made."""
     listed = [claim.as_dict() for claim in outcome.paper.withdrawn]
     return [("Withdrawn claims", pd.DataFrame(listed))] if listed else []
 
 
 def _metrics(outcome: Outcome) -> list[tuple[Table, str]]:
-    """The metrics that claims speak about, each with its table."""
+    """Returns the metrics of the claims, each with its table."""
     metrics = dict.fromkeys(j.claim.metric for j in outcome.judgements)
     tables = outcome.tables.values()
     return [(next(t for t in tables if m in t.frame), m) for m in metrics]
 
 
 def _claimed(outcome: Outcome) -> Drawn:
-    """Each claim's metric over the factor that has most levels."""
+    """Returns each claim's metric over the factor with most levels."""
     drawn = {}
     for table, metric in _metrics(outcome):
         if not table.factors:
@@ -87,7 +87,7 @@ def _claimed(outcome: Outcome) -> Drawn:
 
 
 def _means(outcome: Outcome) -> Titled:
-    """Means of each claim's metric, in a unit that people read."""
+    """Returns the means of each claim's metric, in a readable unit."""
     found = []
     for table, metric in _metrics(outcome):
         frame = table.ci(metric).drop(columns=["sd", "missing"])

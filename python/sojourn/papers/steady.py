@@ -1,6 +1,6 @@
-"""Whether a study's quick runs can judge its claims: twenty of them against the full verdicts.
+"""Tests whether a study's quick runs can judge its claims, by a comparison with full verdicts.
 
-`docs/studies/record.py --steady` makes the quick runs, each with seeds of its own, and writes
+`docs/studies/record.py --steady` makes twenty quick runs, each with other seeds, and writes
 `recorded/quick/NAME.json`.
 """
 
@@ -15,28 +15,28 @@ from typing import Any
 from sojourn.papers import records
 
 TIMES = 20
-"""Quick runs that are compared with the full verdicts."""
+"""Number of quick runs that are compared with the full verdicts."""
 APART = 1_000_000
-"""Between the seeds of one quick run and those of the next; no study has so many."""
+"""Distance between the seeds of one quick run and of the next; no study has so many seeds."""
 CONTRADICTIONS = 1
-"""Quick verdicts against the full one that are forgiven a claim."""
+"""Number of quick verdicts per claim that may contradict the full one."""
 _JUDGED = ("holds", "does not hold")
 NOT_JUDGED = "not judged by --quick: quick runs with other seeds decide otherwise, or seldom"
-"""What is said of a claim instead of its verdict."""
+"""Text of a claim in place of its verdict."""
 
 
 def path(name: str) -> Path:
-    """The file with what a study's quick runs gave."""
+    """Returns the file with the results of a study's quick runs."""
     return records.FOLDER / "quick" / f"{name}.json"
 
 
 def shifts() -> range:
-    """What is added to the seeds of each quick run; none has those of the study."""
+    """Returns the shifts of the seeds of each quick run; none has the seeds of the study."""
     return range(APART, (TIMES + 1) * APART, APART)
 
 
 def against(full: Mapping[str, str], quick: Sequence[Mapping[str, str]]) -> dict[str, Any]:
-    """By claim of the full run, its verdict and the number of quick runs with each verdict."""
+    """Returns each claim's full verdict and the number of quick runs with each verdict."""
     return {
         claim: {"full": verdict, **Counter(run[claim] for run in quick if claim in run)}
         for claim, verdict in full.items()
@@ -44,7 +44,7 @@ def against(full: Mapping[str, str], quick: Sequence[Mapping[str, str]]) -> dict
 
 
 def judges(found: Mapping[str, Any], times: int) -> bool:
-    """Whether quick runs can judge a claim, of which `against` found this."""
+    """Returns whether quick runs can judge a claim, from its result of `against`."""
     told = {verdict: int(found.get(verdict, 0)) for verdict in _JUDGED}
     # Where the full run cannot tell, quick runs can only contradict each other.
     contrary = min(n for verdict, n in told.items() if verdict != found["full"])
