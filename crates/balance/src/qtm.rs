@@ -1,10 +1,10 @@
 //! QTM: the shortest average queue.
 //!
-//! Equation 2 of the queue-lb paper: every second each queue's length enters an average, `avg = (1
-//! - w) avg + w length` with w = 0.5, and a new flow goes to the queue with the least average.
-//! Averages begin at 0, as in the paper's flowchart. The paper does not define ties; here they are
-//! broken at random. There is no threshold. All flows that begin within a period go to the same
-//! server: with flows shorter than the period, the policy herds.
+//! Equation 2 of the queue-lb paper: every second each queue's length enters an average,
+//! `avg = (1 - w) avg + w length` with w = 0.5, and a new flow goes to the queue with the least
+//! average. Averages begin at 0, as in the paper's flowchart. The paper does not define ties; here
+//! they are broken at random. There is no threshold. All flows that begin within a period go to
+//! the same server: with flows shorter than the period, the policy herds.
 
 use crate::contract::{Ask, Policy, PolicyParams};
 use crate::facts::Backlog;
