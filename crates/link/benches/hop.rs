@@ -4,7 +4,7 @@
 #![allow(clippy::disallowed_types, clippy::disallowed_methods)]
 
 use sojourn_link::{Cells, Corrupt, Event, Impairments, Link, Observer, Params};
-use sojourn_queue::{Device, Ecn, Headers, Packet, TcpView};
+use sojourn_queue::{Device, Ecn, Headers, Packet, Sender, TcpView};
 use sojourn_random::Key;
 use sojourn_units::{EPOCH, Nanos, Rate};
 use std::hint::black_box;
@@ -70,6 +70,10 @@ impl Observer<Frame> for Count {
     }
     fn headers(&self, _: &Frame) -> Headers {
         Headers::default()
+    }
+
+    fn sender(&self, _: &Frame) -> Sender {
+        Sender::default()
     }
 }
 

@@ -1,6 +1,6 @@
 //! Events on a link, and the trait that receives them.
 
-use sojourn_queue::{DropReason, Headers, MarkReason, TcpView};
+use sojourn_queue::{DropReason, Headers, MarkReason, Sender, TcpView};
 use sojourn_units::Nanos;
 
 /// What happens to a packet on a link.
@@ -49,6 +49,10 @@ pub trait Observer<P> {
     /// Returns the protocol, ports and mark of `packet`, which arrives at the queue. Where filters send it
     /// depends on them.
     fn headers(&self, packet: &P) -> Headers;
+
+    /// Returns what the host that sends `packet` knows of it, if the link's queue is that host's. `fq`'s
+    /// decisions depend on it.
+    fn sender(&self, packet: &P) -> Sender;
 }
 
 /// A packet that a wire can damage.

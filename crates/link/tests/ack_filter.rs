@@ -3,7 +3,7 @@
 
 use crate::common::{Frame, params};
 use sojourn_link::{Event, Link, Medium, Observer, Station, csma};
-use sojourn_queue::{DropReason, Headers, TcpView};
+use sojourn_queue::{DropReason, Headers, Sender, TcpView};
 use sojourn_random::Key;
 use sojourn_units::{EPOCH, MILLISECOND, Nanos, SECOND};
 
@@ -38,6 +38,10 @@ impl Observer<Frame> for Counts {
     }
     fn headers(&self, _: &Frame) -> Headers {
         Headers::default()
+    }
+
+    fn sender(&self, _: &Frame) -> Sender {
+        Sender::default()
     }
 }
 

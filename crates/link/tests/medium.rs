@@ -3,7 +3,7 @@
 use crate::common::{Frame, params};
 use proptest::prelude::*;
 use sojourn_link::{Event, Medium, Observer, Params, Station, csma};
-use sojourn_queue::{Headers, TcpView};
+use sojourn_queue::{Headers, Sender, TcpView};
 use sojourn_random::Key;
 use sojourn_units::{EPOCH, MICROSECOND, MILLISECOND, Nanos, SECOND};
 
@@ -43,6 +43,10 @@ impl Observer<Frame> for Events {
     }
     fn headers(&self, _: &Frame) -> Headers {
         Headers::default()
+    }
+
+    fn sender(&self, _: &Frame) -> Sender {
+        Sender::default()
     }
 }
 

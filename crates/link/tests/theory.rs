@@ -5,7 +5,7 @@
 
 use crate::common::{Frame, params};
 use sojourn_link::{Event, Link, Observer};
-use sojourn_queue::{Headers, TcpView};
+use sojourn_queue::{Headers, Sender, TcpView};
 use sojourn_random::{Distribution, Key};
 use sojourn_units::{EPOCH, Nanos};
 
@@ -73,6 +73,10 @@ impl Observer<Frame> for Station {
     }
     fn headers(&self, _: &Frame) -> Headers {
         Headers::default()
+    }
+
+    fn sender(&self, _: &Frame) -> Sender {
+        Sender::default()
     }
 }
 

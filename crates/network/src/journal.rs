@@ -8,7 +8,7 @@ use crate::port::Port;
 use crate::slab::Packet;
 use sojourn_link::{Event, Link, Observer};
 use sojourn_plan::{Plan, Schedule};
-use sojourn_queue::{Headers, TcpView};
+use sojourn_queue::{Headers, Sender, TcpView};
 use sojourn_units::{EPOCH, Nanos};
 use std::fmt;
 
@@ -158,6 +158,11 @@ impl Observer<Packet> for Scribe<'_> {
 
     fn headers(&self, packet: &Packet) -> Headers {
         self.model.arrivals[packet.slot as usize].1
+    }
+
+    /// What is journalled comes from elsewhere.
+    fn sender(&self, _packet: &Packet) -> Sender {
+        Sender::default()
     }
 }
 

@@ -12,7 +12,7 @@ use sojourn_measure::ledger::balance;
 use sojourn_measure::{Count, FlowAccount, Imbalance, Kind, TraceHash};
 use sojourn_plan::Plan;
 use sojourn_queue::OtherDiscipline;
-use sojourn_queue::{DropReason, Headers, TcpView};
+use sojourn_queue::{DropReason, Headers, Sender, TcpView};
 use sojourn_units::{EPOCH, NEVER, Nanos};
 
 /// A packet on a link, as observers of the network see it.
@@ -198,6 +198,13 @@ impl<T: Copy, W: for<'a> Observer<Seen<'a, T>>> Observer<Packet> for Tap<'_, T, 
     fn headers(&self, packet: &Packet) -> Headers {
         let body = self.slab.get(packet.slot);
         self.observer.headers(&Seen { link: self.link, packet, body })
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn sender(&self, packet: &Packet) -> Sender {
+        let body = self.slab.get(packet.slot);
+        self.observer.sender(&Seen { link: self.link, packet, body })
     }
 }
 

@@ -188,7 +188,8 @@ impl Copies {
 pub struct Body<T> {
     /// Number of the packet in the run.
     pub number: u64,
-    /// When its host handed it to the network.
+    /// When it is to leave its host: when that hands it to the network, or the later departure time that TCP asks
+    /// of its host's queue.
     pub sent_at: Nanos,
     /// The receiving endpoint.
     pub endpoint: u32,

@@ -27,7 +27,7 @@ impl Watched {
     #[inline]
     pub fn received(&mut self, now: Nanos, sent_at: Nanos) {
         self.last_received = Some(now);
-        self.delays += now - sent_at;
+        self.delays += now.saturating_sub(sent_at);
     }
 
     /// A queue dropped a packet.

@@ -4,7 +4,7 @@ use sojourn_link::{Cells, Event, Impairments, Link, Observer, Params};
 use sojourn_network::journal::{Journal, replay};
 use sojourn_network::{Class, Packet, node};
 use sojourn_plan::{Bottleneck, Change, Node, Observe, Plan};
-use sojourn_queue::{Device, DropReason, Headers, Packet as _, TcpView};
+use sojourn_queue::{Device, DropReason, Headers, Packet as _, Sender, TcpView};
 use sojourn_random::Key;
 use sojourn_units::{EPOCH, MILLISECOND, Nanos, Rate, SECOND};
 
@@ -33,6 +33,10 @@ impl Observer<Packet> for Scribe {
     fn headers(&self, packet: &Packet) -> Headers {
         headers(packet)
     }
+
+    fn sender(&self, _: &Packet) -> Sender {
+        Sender::default()
+    }
 }
 
 fn plan() -> Plan {
@@ -56,6 +60,7 @@ fn plan() -> Plan {
             medium: None,
             ring: 0,
             host: None,
+            host_queue: false,
             params: Params {
                 rate: Rate::new(10_000_000),
                 trace: None,

@@ -19,6 +19,7 @@ fn plan() -> Plan {
         medium: None,
         ring: 0,
         host: None,
+        host_queue: false,
         params: Params {
             rate: Rate::new(10_000_000),
             trace: None,

@@ -14,6 +14,7 @@ fn plan() -> Plan {
         medium: None,
         ring: 0,
         host: None,
+        host_queue: false,
         changes: Vec::new(),
         params: sojourn_link::Params {
             rate: Rate::new(10_000_000),
@@ -128,6 +129,30 @@ fn mistakes_of_hosts_are_named_with_their_places() {
             },
             "links[1].host",
             "never late",
+        ),
+    ]);
+}
+
+#[test]
+fn a_host_s_own_queue_paces_and_lies_at_a_host() {
+    let fq = |plan: &mut Plan, link: usize| {
+        plan.links[link].host_queue = true;
+        plan.links[link].params.queue =
+            sojourn_queue::Params::parse("fq", &Device::default()).unwrap();
+    };
+    let mut allowed = plan();
+    fq(&mut allowed, 0);
+    assert_eq!(allowed.validate(), Ok(()));
+    each_is_refused(&[
+        (|p| p.links[0].host_queue = true, "links[0].host_queue", "`codel` does not pace"),
+        (
+            |p| {
+                p.links[2].host_queue = true;
+                p.links[2].params.queue =
+                    sojourn_queue::Params::parse("fq", &Device::default()).unwrap();
+            },
+            "links[2].host_queue",
+            "`router` is no host",
         ),
     ]);
 }

@@ -77,6 +77,12 @@ pub trait DisciplineParams: Parameters<On = Device> + Clone {
         None
     }
 
+    /// Whether it holds each packet until its departure time, so that TCP on its host needs no timer to pace
+    /// (`SK_PACING_FQ`).
+    fn paces(&self) -> bool {
+        false
+    }
+
     /// What is worth saying of a description that can be read.
     fn warnings(&self, _given: &Given) -> Vec<String> {
         Vec::new()

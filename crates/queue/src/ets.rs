@@ -119,6 +119,10 @@ impl Classful for Params {
         &mut self.tree
     }
 
+    fn leaves(&self) -> Vec<u16> {
+        self.ids()
+    }
+
     fn complete(&mut self, given: &Given, device: &Device) -> Result<(), WordError> {
         if self.bands != 0 {
             self.tree.keep_bands(self.bands);

@@ -156,6 +156,8 @@ pub struct Sender {
     pub socket: Option<Socket>,
     /// The departure time that was asked for (`skb->tstamp`).
     pub departure: Option<Nanos>,
+    /// It continues the super-packet of the packet before it, which Linux counts as one.
+    pub continues: bool,
 }
 
 /// A socket, as a discipline of its host sees it.

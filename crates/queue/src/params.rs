@@ -201,6 +201,11 @@ impl Params {
         disciplines!(each! (Params, self, params => params.has_handle(handle)))
     }
 
+    /// Whether it holds each packet of its host's sockets until its departure time.
+    pub fn paces(&self) -> bool {
+        disciplines!(each! (Params, self, params => params.paces()))
+    }
+
     /// The words of this discipline.
     pub fn table(&self) -> &'static Table {
         disciplines!(each! (Params, self, params => params.table()))

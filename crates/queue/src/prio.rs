@@ -101,6 +101,10 @@ impl Classful for Params {
         &mut self.tree
     }
 
+    fn leaves(&self) -> Vec<u16> {
+        self.ids()
+    }
+
     fn complete(&mut self, given: &Given, device: &Device) -> Result<(), WordError> {
         let bands = self.bands;
         check_map(&self.priomap, bands, given)?;

@@ -201,7 +201,7 @@ fn departures(text: &str, senders: &[Sender]) -> Vec<(u64, Nanos)> {
 }
 
 fn leaves_at(time: Nanos) -> Sender {
-    Sender { socket: None, departure: Some(EPOCH + time) }
+    Sender { departure: Some(EPOCH + time), ..Sender::default() }
 }
 
 #[test]
@@ -222,7 +222,7 @@ fn departure_times_are_kept() {
 fn a_socket_s_rate_paces_its_flow_alone() {
     let socket = |number, rate| Sender {
         socket: Some(Socket { number, kind: SocketKind::Stream, hash: 1, rate }),
-        departure: None,
+        ..Sender::default()
     };
     // The first passes by, since nothing is queued; 1000 bytes at 50 kB/s take 20 ms.
     let mut senders = vec![socket(7, None)];
@@ -237,4 +237,37 @@ fn a_socket_s_rate_paces_its_flow_alone() {
     assert_eq!(of(5..8), [0; 3]);
     let left = departures("fq nopacing", &senders);
     assert!(left.iter().all(|(id, time)| *id == 1 || *time == 0), "{left:?}");
+}
+
+#[test]
+fn a_super_packet_is_one_to_the_limit_of_its_flow() {
+    let socket = Socket { number: 1, kind: SocketKind::Stream, hash: 1, rate: None };
+    let of = |continues| Sender {
+        socket: Some(socket),
+        departure: Some(EPOCH + MILLISECOND),
+        continues,
+    };
+    let left = departures("fq flow_limit 2", &[false, true, true, false, true, false].map(of));
+    assert_eq!(left.iter().map(|(id, _)| *id).collect::<Vec<_>>(), [0, 1, 2, 3, 4]);
+}
+
+#[test]
+fn a_discipline_paces_if_all_that_hold_its_packets_do() {
+    for (text, paces) in [
+        ("fq", true),
+        ("fq nopacing", false),
+        ("fq_codel", false),
+        ("tbf rate 1mbit burst 10kb child fq", true),
+        ("tbf rate 1mbit burst 10kb latency 50ms", false),
+        (
+            "prio ; qdisc add parent 1:1 fq ; qdisc add parent 1:2 fq ; qdisc add parent 1:3 fq",
+            true,
+        ),
+        ("prio ; qdisc add parent 1:1 fq", false),
+        ("htb ; class add parent 1: classid 1:1 rate 1mbit ; qdisc add parent 1:1 fq", true),
+        ("htb", false),
+    ] {
+        let params = Params::parse(text, &Device::default()).expect(text);
+        assert_eq!(params.paces(), paces, "{text}");
+    }
 }

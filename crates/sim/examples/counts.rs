@@ -76,6 +76,7 @@ fn leaf_spine(leaves: usize, hosts: usize, spines: usize) -> Plan {
             medium: None,
             ring: 0,
             host: None,
+            host_queue: false,
             params: line(rate, MS / 100, "pfifo limit 200p"),
             changes: Vec::new(),
         });

@@ -5,7 +5,8 @@
 //! 1. the clock: end of the warm-up, samples of time series, audits, changes of links in the order of
 //!    the plan, readings of queues by balancers, the end of the run;
 //! 2. links, by their number in the plan: what arrives at a far end enters the next link, or is
-//!    taken by its host, within the same event, and what the host sends in answer follows at once;
+//!    taken by its host, within the same event, and what the host sends in answer follows at once; then
+//!    connections go on whose segments have left the queues of hosts that pace, in the order in which they left;
 //! 3. timers: applications, those of flows in the order of the plan (groups, then flows in them) and
 //!    then the plan's own, and after them connections by slot.
 //!
@@ -144,30 +145,34 @@ impl<'a> Engine<'a> {
     fn process(&mut self, progress: &mut dyn FnMut(Progress) -> Control) -> Result<(), RunError> {
         let mut quota = EVENTS_A_STEP;
         loop {
-            let link = self.world.net.due.first();
-            let timer = self.world.timers.first();
-            let link_at = link.map_or(NEVER, |(at, _)| at);
-            let timer_at = timer.map_or(NEVER, |(at, _)| at);
-            let at = link_at.min(timer_at);
-            if self.ticks.next <= at {
-                if self.tick(progress)? {
-                    break;
+            if self.world.net.observer.has_left() {
+                self.wake_senders();
+            } else {
+                let link = self.world.net.due.first();
+                let timer = self.world.timers.first();
+                let link_at = link.map_or(NEVER, |(at, _)| at);
+                let timer_at = timer.map_or(NEVER, |(at, _)| at);
+                let at = link_at.min(timer_at);
+                if self.ticks.next <= at {
+                    if self.tick(progress)? {
+                        break;
+                    }
+                    continue;
                 }
-                continue;
-            }
-            let before = self.world.now;
-            assert!(at >= before, "time went back from {before} to {at}");
-            self.events += 1;
-            self.instant = if at > before { 0 } else { self.instant + 1 };
-            self.world.now = at;
-            match (link, timer) {
-                (Some((_, id)), _) if link_at <= timer_at => self.world.net.run(at, id),
-                (_, Some((_, timer))) => self.fire(timer),
-                _ => unreachable!("an event has a link or a timer"),
+                let before = self.world.now;
+                assert!(at >= before, "time went back from {before} to {at}");
+                self.events += 1;
+                self.instant = if at > before { 0 } else { self.instant + 1 };
+                self.world.now = at;
+                match (link, timer) {
+                    (Some((_, id)), _) if link_at <= timer_at => self.world.net.run(at, id),
+                    (_, Some((_, timer))) => self.fire(timer),
+                    _ => unreachable!("an event has a link or a timer"),
+                }
             }
             self.take_arrivals();
             if self.instant > self.instant_limit {
-                return Err(RunError::NoProgress { at: at - EPOCH });
+                return Err(RunError::NoProgress { at: self.world.now - EPOCH });
             }
             if self.events >= quota {
                 quota = self.events + EVENTS_A_STEP;
@@ -233,6 +238,17 @@ impl<'a> Engine<'a> {
         }
         self.ticks.schedule(self.end);
         Ok(over)
+    }
+
+    /// Segments have left the queues of their hosts: connections that waited for that go on.
+    #[cold]
+    fn wake_senders(&mut self) {
+        self.instant += 1;
+        while let Some((app, connection, change)) = self.world.wake_sender() {
+            if let Some(change) = change {
+                self.tell(app, connection, change);
+            }
+        }
     }
 
     /// A timer is due.

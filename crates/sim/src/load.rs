@@ -3,7 +3,7 @@
 use crate::pcap::{Frame, TcpHeader};
 use sojourn_network::{Body, Packet};
 use sojourn_plan::{Labels, address};
-use sojourn_queue::{Headers, Packet as _, TcpView};
+use sojourn_queue::{Headers, Packet as _, Sender, Socket, SocketKind, TcpView};
 use sojourn_tcp::{Flags, Segment};
 
 /// A UDP datagram.
@@ -14,6 +14,9 @@ pub struct Datagram {
     /// Payload bytes.
     pub payload: u32,
 }
+
+/// Sockets of datagrams are numbered from here, after those of connections.
+const DATAGRAMS: u32 = 1 << 31;
 
 /// A packet's content.
 #[derive(Clone, Copy, Debug)]
@@ -63,6 +66,22 @@ pub fn tcp_view(labels: &Labels, packet: &Packet, body: &Body<Cargo>) -> Option<
         other_options: segment.flags.has(Flags::SYN) || segment.marked_bytes().is_some(),
         sack: segment.sack().map(|(start, end)| (start as u32, end as u32)).collect(),
     })
+}
+
+/// What the sending host's queue knows of a packet: each end of a connection and each flow of datagrams has a socket.
+pub fn sender(body: &Body<Cargo>) -> Sender {
+    let socket = |number, kind| Some(Socket { number, kind, hash: body.connection, rate: None });
+    match &body.load {
+        Cargo::Datagram(_) => Sender {
+            socket: socket(DATAGRAMS + body.endpoint, SocketKind::Datagram),
+            ..Sender::default()
+        },
+        Cargo::Segment(segment) => Sender {
+            socket: socket(body.endpoint ^ 1, SocketKind::Stream),
+            departure: Some(body.sent_at),
+            continues: segment.flags.has(Flags::CONTINUES),
+        },
+    }
 }
 
 /// The flags that [`sojourn_tcp`] knows, as on the wire.

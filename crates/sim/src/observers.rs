@@ -1,12 +1,14 @@
 //! What observes the links of a run: captures, and a log of packets for callers that advance the run.
 
 use crate::captures::Captures;
-use crate::load::{Cargo, headers, tcp_view};
+use crate::load::{Cargo, headers, sender, tcp_view};
 use sojourn_link::{Event, Observer};
-use sojourn_network::Seen;
-use sojourn_plan::{Labels, Plan};
-use sojourn_queue::{Headers, TcpView};
+use sojourn_network::{Node, Seen, node};
+use sojourn_plan::{Labels, Link, Plan};
+use sojourn_queue::{Headers, Sender, TcpView};
+use sojourn_tcp::Segment;
 use sojourn_units::{EPOCH, Nanos};
+use std::collections::VecDeque;
 
 /// An event of a packet on a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,6 +28,17 @@ pub struct PacketEvent {
     pub event: Event,
 }
 
+/// A segment that has left its host's queue, or was dropped there.
+#[derive(Clone, Copy, Debug)]
+pub struct Left {
+    /// The slot of the end that sent it.
+    pub slot: u32,
+    /// The number of its connection.
+    pub connection: u32,
+    /// The segment.
+    pub segment: Segment,
+}
+
 /// The observer of a run's links.
 #[derive(Clone, Debug)]
 pub struct Observers {
@@ -33,6 +46,10 @@ pub struct Observers {
     pub captures: Captures,
     /// Ports and marks of the flows' packets, for filters.
     labels: Labels,
+    /// Segments that have left the queues of hosts which pace, in their order, to be told to their connections.
+    left: VecDeque<Left>,
+    /// By link, the host whose own queue it has.
+    hosts: Vec<Option<Node>>,
     /// Links whose packets are logged.
     logged: Vec<bool>,
     /// Their events that nobody has taken yet.
@@ -45,9 +62,38 @@ impl Observers {
         Self {
             captures: Captures::new(plan),
             labels: Labels::new(&plan.groups),
+            left: VecDeque::new(),
+            hosts: plan.links.iter().map(pacing_host).collect(),
             logged: vec![false; plan.links.len()],
             log: Vec::new(),
         }
+    }
+
+    /// Whether a packet is on a link whose queue is its host's own.
+    fn is_own(&self, seen: &Seen<'_, Cargo>) -> bool {
+        self.hosts[seen.link as usize] == Some(seen.packet.from)
+    }
+
+    /// The links with queues of hosts that pace.
+    pub fn paced(&self) -> impl Iterator<Item = usize> {
+        let links = self.hosts.iter().enumerate();
+        links.filter(|(_, host)| host.is_some()).map(|(link, _)| link)
+    }
+
+    /// Whether the queue of this link paces the connections of the host where it begins.
+    pub fn paces(&self, link: u32) -> bool {
+        self.hosts.get(link as usize).is_some_and(Option::is_some)
+    }
+
+    /// Whether anything has left that was not taken.
+    #[inline]
+    pub fn has_left(&self) -> bool {
+        !self.left.is_empty()
+    }
+
+    /// Takes what has left first.
+    pub fn next_left(&mut self) -> Option<Left> {
+        self.left.pop_front()
     }
 
     /// Logs the packets of these links from now on, and of no others.
@@ -64,10 +110,22 @@ impl Observers {
     }
 }
 
+/// The host at which a link begins, if the queue there is its own.
+fn pacing_host(link: &Link) -> Option<Node> {
+    link.host_queue.then(|| node(link.from as u32))
+}
+
 impl Observer<Seen<'_, Cargo>> for Observers {
     fn on_event(&mut self, at: Nanos, seen: &Seen<'_, Cargo>, event: Event) {
         if event == Event::Departed {
             self.captures.add(at - EPOCH, seen, &self.labels);
+        }
+        if matches!(event, Event::Departed | Event::Dropped { .. })
+            && self.is_own(seen)
+            && let Cargo::Segment(segment) = seen.body.load
+        {
+            let (slot, connection) = (seen.body.endpoint ^ 1, seen.body.connection);
+            self.left.push_back(Left { slot, connection, segment });
         }
         if self.logged[seen.link as usize] {
             self.log.push(PacketEvent {
@@ -87,5 +145,9 @@ impl Observer<Seen<'_, Cargo>> for Observers {
 
     fn headers(&self, seen: &Seen<'_, Cargo>) -> Headers {
         headers(&self.labels, seen.packet, seen.body)
+    }
+
+    fn sender(&self, seen: &Seen<'_, Cargo>) -> Sender {
+        if self.is_own(seen) { sender(seen.body) } else { Sender::default() }
     }
 }

@@ -3,7 +3,7 @@
 
 mod common;
 use common::*;
-use sojourn_plan::Transport;
+use sojourn_plan::{Link, Transport};
 use sojourn_sim::Control;
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::Mutex;
@@ -82,6 +82,24 @@ fn no_allocation_in_steady_state() {
         // Rings grow when a maximum is exceeded; that becomes rarer and rarer.
         assert!(calls * 50_000 < events, "{queue}: {calls} allocations in {events} events");
     }
+}
+
+/// The senders' own queues pace them.
+#[test]
+fn no_allocation_behind_a_host_s_fq() {
+    let mut plan = Dumbbell::new(10, 100_000_000, 10 * MS, "pfifo limit 300p")
+        .group("ftp", 10, tcp("cubic"), "bulk")
+        .group("cbr", 2, Transport::Udp, "cbr rate 5mbit")
+        .seconds(1, 40)
+        .plan;
+    let (left, right) = (plan.links[0].from, plan.links[0].to);
+    let own = |link: &&mut Link| link.to == Some(left) && Some(link.from) != right;
+    for link in plan.links.iter_mut().filter(own) {
+        link.params.queue = queue("fq");
+        link.host_queue = true;
+    }
+    let (calls, events) = second_half(&plan);
+    assert!(events > 500_000 && calls * 50_000 < events, "{calls} allocations in {events} events");
 }
 
 #[test]

@@ -38,6 +38,7 @@ impl Star {
                     medium: None,
                     ring: 0,
                     host: None,
+                    host_queue: false,
                     params,
                     changes: Vec::new(),
                 });

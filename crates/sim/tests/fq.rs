@@ -1,6 +1,7 @@
 //! FQ in a network: flows paced by `maxrate` behind a faster link, and shares of a full one.
 
 use crate::common::*;
+use sojourn_plan::Plan;
 
 fn near(found: f64, expected: f64, margin: f64) {
     assert!((found / expected - 1.0).abs() <= margin, "{found}, expected {expected}");
@@ -28,4 +29,78 @@ fn flows_share_a_full_link() {
         .plan;
     let record = run(&plan, 1).unwrap();
     near(metric(&record, "cubic.goodput") / metric(&record, "goodput"), 0.5, 0.05);
+}
+
+/// A server with the queue `text` before its own link of 1 Gbit/s, and 20 Mbit/s with room for `room` packets on the way.
+fn server(text: &str, room: u32, control: &str) -> Plan {
+    let mut plan = Dumbbell::new(1, 20_000_000, 20 * MS, &format!("pfifo limit {room}p"))
+        .group("flow", 1, tcp(control), "bulk")
+        .seconds(5, 25)
+        .plan;
+    plan.links[OWN].params = line(1_000_000_000, 5 * MS, text);
+    plan.links[OWN].host_queue = plan.links[OWN].params.queue.paces();
+    plan.groups[0].start_spread = 0;
+    plan
+}
+
+/// The server's own link.
+const OWN: usize = 2;
+
+/// Goodput, retransmissions, and the 99th percentile of the time in the queue on the way.
+fn outcome(plan: &Plan) -> [f64; 3] {
+    let record = run(plan, 1).unwrap();
+    ["goodput", "flow.retransmissions", "sojourn_p99"].map(|name| metric(&record, name))
+}
+
+/// What BBR's timer does without `fq`, `fq` does.
+#[test]
+fn a_host_s_fq_paces_as_the_timer_of_tcp() {
+    let [timer, fq] = ["pfifo limit 1000p", "fq"].map(|text| outcome(&server(text, 100, "bbr")));
+    near(fq[0], timer[0], 0.01);
+    near(fq[2], timer[2], 0.05);
+    assert_eq!((fq[1], timer[1]), (0.0, 0.0));
+}
+
+/// Small queues: far less than the window waits at the host.
+#[test]
+fn little_of_a_connection_is_in_its_host_s_queue() {
+    let mut plan = server("fq", 100, "bbr");
+    plan.observe.bottleneck.links = vec![OWN];
+    plan.observe.bottleneck.name.clone_from(&plan.links[OWN].name);
+    let record = run(&plan, 1).unwrap();
+    let [longest, window] = ["queue_max", "cwnd_mean"].map(|name| metric(&record, name));
+    // Two super-packets of two segments, and the next one.
+    assert!((4.0..=6.0).contains(&longest) && window > 100_000.0, "{longest}, {window}");
+}
+
+/// A queue that is not said to be the host's paces nobody: it knows flows by their hashes alone. At the host controls
+/// without a timer are paced too, unless TCP is not to pace.
+#[test]
+fn only_the_host_s_own_queue_paces() {
+    let hash = |plan: &Plan| run(plan, 1).unwrap().trace_hash;
+    let own = |text, control| hash(&server(text, 50, control));
+    let mut unsaid = server("fq", 50, "cubic");
+    unsaid.links[OWN].host_queue = false;
+    assert_eq!(hash(&unsaid), own("fq nopacing", "cubic"));
+    assert_ne!(own("fq", "cubic"), own("fq nopacing", "cubic"));
+    assert_eq!(own("fq", "cubic pacing off"), own("fq nopacing", "cubic pacing off"));
+    let router = |text| {
+        let mut plan = server("pfifo limit 1000p", 50, "cubic");
+        plan.links[0].params.queue = queue(text);
+        hash(&plan)
+    };
+    assert_eq!(router("fq"), router("fq nopacing"));
+}
+
+/// Packets that leave before their time, or are dropped at the host, let the sender go on.
+#[test]
+fn a_near_horizon_stops_no_connection() {
+    for text in ["fq horizon 100us horizon_cap", "fq horizon 100us", "fq flow_limit 1"] {
+        let [goodput, ..] = outcome(&server(text, 50, "bbr"));
+        assert!(goodput > 1e4, "{text}: {goodput}");
+    }
+    // Acknowledgements come before the departure times of what they acknowledge.
+    let mut near = server("fq horizon 1us horizon_cap", 50, "cubic");
+    near.links.iter_mut().for_each(|link| link.params.delay = 10_000);
+    assert!(outcome(&near)[0] > 1e6);
 }

@@ -31,6 +31,7 @@ fn mesh(nodes: usize, delay: Nanos, loss: f64, factor: u32, requests: u64) -> Pl
                 medium: None,
                 ring: 0,
                 host: None,
+                host_queue: false,
                 params,
                 changes,
             });
@@ -289,6 +290,7 @@ fn a_thousand_nodes_work() {
             medium: None,
             ring: 0,
             host: None,
+            host_queue: false,
             params: line(1_000_000_000, 5 * MS, "pfifo limit 1000p"),
             changes: Vec::new(),
         })

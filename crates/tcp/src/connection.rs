@@ -148,6 +148,28 @@ impl Connection {
         self.sender.draw = draw;
     }
 
+    /// The host's queue holds packets until their departure times, so that no timer of the connection paces. Said
+    /// before the connection is established.
+    pub fn pace_by_queue(&mut self) {
+        self.sender.host_paces = true;
+    }
+
+    /// When the segment that [`Connection::poll_transmit`] gave at `now` is to depart.
+    #[inline]
+    pub fn departure(&self, now: Nanos) -> Nanos {
+        self.sender.host_queue.as_ref().map_or(now, |queue| queue.departure(now))
+    }
+
+    /// A segment has left its host's queue, or was dropped there. Returns whether the connection waited for that, and
+    /// may have more to send now.
+    pub fn on_left(&mut self, segment: &Segment) -> bool {
+        if segment.len == 0 && !segment.flags.has(Flags::FIN) {
+            return false;
+        }
+        let continues = segment.flags.has(Flags::CONTINUES);
+        self.sender.host_queue.as_mut().is_some_and(|queue| queue.on_left(segment.len, continues))
+    }
+
     // ---------------------------------------------------------------- segments in
 
     /// A segment arrives; `ce` says whether its IP header carries Congestion Experienced.
@@ -454,6 +476,9 @@ impl Connection {
         if output.push {
             flags |= Flags::PSH;
         }
+        if self.sender.host_queue.as_ref().is_some_and(|queue| queue.continues()) {
+            flags |= Flags::CONTINUES;
+        }
         if self.ecn != Ecn::Off {
             // RFC 3168, section 6.1.5: retransmissions are not ECN-capable; RFC 8257 lets them be.
             if !output.repeat || self.ecn.is_exact() {
@@ -467,7 +492,8 @@ impl Connection {
         segment.len = output.len;
         self.receiver.stamp(&mut segment);
         if self.timestamps {
-            segment.set_timestamps(timestamp(now), self.receiver.ts_recent());
+            let departure = self.departure(now);
+            segment.set_timestamps(timestamp(departure), self.receiver.ts_recent());
         }
         if self.receiver.has_sack() {
             let full = self.params.mss + HEADERS;

@@ -18,7 +18,7 @@ pub const MAX_BLOCKS: usize = 4;
 /// Space for options in a TCP header.
 pub const MAX_OPTIONS: u32 = 40;
 
-/// The control bits, and the ECN field of the IP header.
+/// The control bits, the ECN field of the IP header, and what the sending host alone knows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Flags(u16);
 
@@ -45,6 +45,8 @@ impl Flags {
     pub const AE: Self = Self(256);
     /// The receiver should hand over what it has: the end of a super-packet, or of what was written.
     pub const PSH: Self = Self(512);
+    /// It continues the super-packet of the segment before it: both leave the host in one piece.
+    pub const CONTINUES: Self = Self(1024);
 
     /// Whether all bits of `other` are set.
     #[inline]

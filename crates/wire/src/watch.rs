@@ -9,7 +9,7 @@ use sojourn_link::{Event, Observer};
 use sojourn_network::Seen;
 use sojourn_network::journal::{self, Journal};
 use sojourn_plan::{Labels, Plan};
-use sojourn_queue::{Headers, Packet as _, TcpView};
+use sojourn_queue::{Headers, Packet as _, Sender, TcpView};
 use sojourn_units::Nanos;
 use std::collections::BTreeMap;
 
@@ -75,6 +75,11 @@ impl Observer<Seen<'_, PacketMeta>> for Watch {
 
     fn headers(&self, seen: &Seen<'_, PacketMeta>) -> Headers {
         headers(&self.labels, &self.arena, seen)
+    }
+
+    /// Real hosts have queues of their own.
+    fn sender(&self, _seen: &Seen<'_, PacketMeta>) -> Sender {
+        Sender::default()
     }
 }
 

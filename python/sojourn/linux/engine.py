@@ -114,8 +114,8 @@ class LinuxEngine:
         why: list[str] = []
         if self.name == "linux":
             try:
-                links = qdiscs.links(run.plan, captures=True)
-                why = layout.beyond(links)
+                links = layout.placed(run, qdiscs.links(run.plan, captures=True))
+                why = layout.beyond(links, run.plan["observe"]["capture"])
             except NotPossible as error:
                 why = [": ".join(filter(None, (p.place, p.asked))) for p in error.problems]
             if why:

@@ -1,7 +1,8 @@
 """A plan's hosts and links as commands of `ip` and `tc`, and the job of a guest.
 
 Each direction of a link is a namespace of its own: a router whose far port has the discipline, then
-a bridge whose far port has `netem`.
+a bridge whose far port has `netem`. A discipline that is the sender's own (`host_queue`) lies at
+the sender's device instead.
 
 The discipline is the child of `cbs`, which takes a packet from it when the one before has been
 transmitted, and also asks an empty one, as a network card does. Other shapers do not: `htb` does
@@ -13,12 +14,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
-from sojourn.lab.kernel.qdiscs import IN_FLIGHT, Link, next_links
+from sojourn import _core
+from sojourn.lab.kernel.qdiscs import CHILD, IN_FLIGHT, Link, next_links
 from sojourn.lab.programs.plan import Run, address
 from sojourn.lab.programs.stack import HostSettings
+from sojourn.scenario.tc import LEAF
 
 QUEUE = 0x10_0000
 """Handle `10:` of the discipline below `cbs`."""
@@ -33,6 +36,20 @@ DEEPEST = -1_000_000
 AHEAD = 1.002
 """The delay line's rate over the link's: it adds a packet's own transmission time, and no queue.
 `cbs` counts in whole bytes, so a packet may leave earlier by a byte's time or two."""
+
+
+def placed(run: Run, links: Sequence[Link]) -> list[Link]:
+    """Return the links; queues that are their hosts' own lie at these hosts."""
+
+    def put(link: Link) -> Link:
+        told = run.plan["links"][link.number]
+        if not link.queued or not told.get("host_queue"):
+            return link
+        queue = json.dumps(told["params"]["queue"])
+        commands = _core.queue_commands(queue, link.device, LEAF, CHILD)
+        return replace(link, own=True, queue=tuple(commands))
+
+    return [put(link) for link in links]
 
 
 def sysctl(name: str) -> str:
@@ -113,6 +130,9 @@ class _Layout:
         stages = stages_of(link)
         sender, receiver = self.number[link.sender], self.number[link.receiver]
         chain = [(sender, link.device)]
+        if link.own:
+            self.hosts[sender].tc += [c.removeprefix("tc ") for c in queue_of(link)]
+            self.queues.append(_queue(sender, link, arrivals=None, captured=False))
         if stages:
             line = self.lines[link.number] = len(self.hosts)
             self.hosts.append(_Host(None, plays=False))
@@ -133,24 +153,17 @@ class _Layout:
         for host, device in chain:
             self.hosts[host].devices.append(device)
             self.hosts[host].ip.append(f"link set dev {device} up")
-        if link.queued:
+        if link.routed:
             self.hosts[line].ip.append(f"route add default dev {link.far(0)}")
 
     def _add_stage(self, link: Link, stage: int, line: _Host) -> None:
         near, far = link.near(stage), link.far(stage)
-        if link.queued and stage == 0:
+        if link.routed and stage == 0:
             # A router: what it takes from the sender counts no more as waiting there. TCP would
             # send little while its packets wait in a queue that a bridge fills (small queues).
             line.ip.append(f"link set dev {near} address {link.mac(ROUTER)}")
-            self.queues.append(
-                {
-                    "host": self.lines[link.number],
-                    "device": far,
-                    "handle": QUEUE,
-                    "arrivals": near,
-                    "capture": link.number if link.number in self.captured else None,
-                }
-            )
+            captured = link.number in self.captured
+            self.queues.append(_queue(self.lines[link.number], link, near, captured=captured))
             return
         bridge = f"b{link.number}.{stage}"
         line.ip += [
@@ -168,50 +181,67 @@ class _Layout:
                 if (told := settings.get(node)) is not None and (route := told.routes.get(goal)):
                     words = route.words()
                 there = f"route add {address(goal)}/32 dev {link.device} src {address(node)}"
-                nearest = link.mac(ROUTER if link.queued else 1)
+                nearest = link.mac(ROUTER if link.routed else 1)
                 self.hosts[self.number[node]].ip += [
                     _neighbour(goal, nearest, link.device),
                     " ".join((there, *words)),
                 ]
-                if link.queued:
+                if link.routed:
                     line = self.hosts[self.lines[link.number]]
                     line.ip.append(_neighbour(goal, link.mac(1), link.far(0)))
+
+
+def _queue(host: int, link: Link, arrivals: str | None, *, captured: bool) -> dict[str, Any]:
+    """Return a queue as the guest is told of it. Arrivals at a host's own queue cannot be seen."""
+    return {
+        "host": host,
+        "device": link.queue_device,
+        "handle": QUEUE,
+        "arrivals": arrivals,
+        "capture": link.number if captured else None,
+    }
 
 
 def _neighbour(goal: int, mac: str, device: str) -> str:
     return f"neighbour add {address(goal)} lladdr {mac} nud permanent dev {device}"
 
 
-def beyond(links: Sequence[Link]) -> list[str]:
-    """Return what keeps links from being the kernel's."""
+def beyond(links: Sequence[Link], captured: Sequence[int] = ()) -> list[str]:
+    """Return what keeps links from being the kernel's; those captured are given by number."""
     found = []
     for link in links:
         if link.rate is not None and (link.rate % UNIT or not 0 < link.rate < PORT):
             found.append(f"{link.name}: a rate of {link.rate} bit/s")
         if link.rate is not None and link.overhead:
             found.append(f"{link.name}: overhead")
+        if link.own and link.number in captured:
+            found.append(f"{link.name}: a capture before a host's own queue")
     return found
 
 
 def stages_of(link: Link) -> list[list[str]]:
     """Return what the far ports of the router and of the bridge are told."""
     made = []
-    far = link.far(0)
-    if link.rate is not None and link.queue is not None:
-        slopes = f"idleslope {link.rate // UNIT} sendslope {(link.rate - PORT) // UNIT}"
-        allowed = f"hicredit 0 locredit {DEEPEST}"
-        made.append(
-            [
-                f"tc qdisc replace dev {far} root handle 1: cbs {slopes} {allowed}",
-                *link.queue,
-            ]
-        )
+    if link.routed:
+        made.append(queue_of(link))
     if link.delay is not None or link.rate is not None:
         words = link.delay or f"netem limit {IN_FLIGHT}"
         if link.rate is not None:
             words += f" rate {round(link.rate * AHEAD)}bit"
         made.append([f"tc qdisc replace dev {link.far(len(made))} root handle 1: {words}"])
     return made
+
+
+def queue_of(link: Link) -> list[str]:
+    """Return what the device with the queue is told."""
+    assert link.rate is not None, "a link with a queue has a rate"
+    device = link.queue_device
+    slopes = f"idleslope {link.rate // UNIT} sendslope {(link.rate - PORT) // UNIT}"
+    allowed = f"hicredit 0 locredit {DEEPEST}"
+    return [
+        f"tc qdisc replace dev {device} root handle 1: cbs {slopes} {allowed}",
+        *(link.queue or ()),
+    ]
 
 
 def batch(

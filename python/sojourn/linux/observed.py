@@ -37,9 +37,10 @@ def observed(
         run.plan_json, files["packets"], numbers, ended, run.duration
     )
     ends = _core.observe_flows(run.plan_json, files["ends"], run.duration)
+    rows = zip(queued, _rows(seen, (*_SAMPLED, "drops_")), strict=True)
+    # Of a host's own queue the counters alone tell: what comes to it is seen nowhere.
     queues = {
-        number: row | _decided(row, counted[number])
-        for number, row in zip(numbers, _rows(seen, (*_SAMPLED, "drops_")), strict=True)
+        link.number: row | _decided(row, counted[link.number]) for link, row in rows if link.routed
     }
     flows, groups, total = (_rows(table, _UNSEEN) for table in ends[:3])
     known = tables.Observed(queues, flows, groups, total[0], [*_whole(series), *_whole(ends[4])])
@@ -61,7 +62,7 @@ def _counted(link: qdiscs.Link, files: Mapping[str, bytes]) -> reasons.Counters 
 
     def read(name: str) -> reasons.Counters | None:
         listed = [one for host in json.loads(files[name]) for one in host]
-        return reasons.read(listed, qdiscs.CHILD, link.far(0))
+        return reasons.read(listed, qdiscs.CHILD, link.queue_device)
 
     before = read("tc-warm.json" if "tc-warm.json" in files else "tc-start.json")
     after = read("tc-end.json")

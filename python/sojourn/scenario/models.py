@@ -145,6 +145,14 @@ class LinkKeys(Part):
             "stalls (`sojourn explain host`). Never late by default."
         ),
     )
+    host_queue: Flag | None = Field(
+        None,
+        description=(
+            "Whether the queue is the sending host's own: TCP there hands it departure times in "
+            "place of pacing by a timer, and flows are sockets. The queue is one that paces, such "
+            "as `fq`. Like `queue` it says nothing of the other direction; false by default."
+        ),
+    )
 
 
 class Direction(LinkKeys):

@@ -70,6 +70,7 @@ class _Resolver(Context):
             "medium": None if link.medium is None else self.medium_index[link.medium],
             "ring": numbers.pop("ring"),
             **({"host": self.host(link)} if link.host.strip() else {}),
+            **({"host_queue": True} if link.host_queue else {}),
             "params": {
                 **capacity,
                 **numbers,

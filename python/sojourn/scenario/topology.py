@@ -25,9 +25,11 @@ FORWARD, REVERSE = "forward", "reverse"
 LAN = "lan"
 """The medium that the hosts of a `lan` share."""
 
-TEXTS = ("rate", "netem", "queue", "cells", "host")
-NUMBERS = [key for key in LinkKeys.model_fields if key not in TEXTS]
+OTHERS = ("rate", "netem", "queue", "cells", "host", "host_queue")
+NUMBERS = [key for key in LinkKeys.model_fields if key not in OTHERS]
 """The keys of links that are numbers."""
+_OF_QUEUE = ("queue", "host_queue")
+"""The keys that belong to one interface."""
 
 NO_CELLS = "none"
 """The cells of a link that cuts no packets."""
@@ -65,11 +67,14 @@ class OneWay:
     cells: str
     host: str
     """How late its host is; empty if it never is."""
+    host_queue: bool
+    """Whether its queue is its host's own."""
     rate_at: Path
     """Path of the key that gives the rate; likewise the others."""
     netem_at: Path
     queue_at: Path
     host_at: Path
+    host_queue_at: Path
     explicit_queue: bool
     medium: str | None = None
     """The medium that it shares."""
@@ -101,6 +106,8 @@ class OneWay:
                 return (*self.place, "ring")
             case ("host", *_):
                 return self.host_at
+            case ("host_queue",):
+                return self.host_queue_at
             case _:
                 return self.place
 
@@ -109,7 +116,7 @@ def _given(key: str, way: str, layers: Sequence[Layer], index: int) -> tuple[Any
     """What the first table that says so gives for `key` in this direction, and where it stands."""
     for part, at in layers:
         for table, path in ((getattr(part, way, None), (*at, way, key)), (part, (*at, key))):
-            if table is part and key == "queue" and way == REVERSE:
+            if table is part and key in _OF_QUEUE and way == REVERSE:
                 continue  # it sits on one interface
             value = getattr(table, key, None)
             if isinstance(value, list):
@@ -119,7 +126,7 @@ def _given(key: str, way: str, layers: Sequence[Layer], index: int) -> tuple[Any
             if value is not None:
                 return value, path
     at = layers[0][1]
-    return None, (*at, way, key) if key == "queue" and way == REVERSE else (*at, key)
+    return None, (*at, way, key) if key in _OF_QUEUE and way == REVERSE else (*at, key)
 
 
 def _turns(way: str, layers: Sequence[Layer]) -> tuple[tuple[Turn, ...], Path]:
@@ -153,6 +160,7 @@ def _one_way(
     netem, netem_at = _given("netem", way, layers, index)
     queue, queue_at = _given("queue", way, layers, index)
     host, host_at = _given("host", way, layers, index)
+    host_queue, host_queue_at = _given("host_queue", way, layers, index)
     return OneWay(
         name,
         *ends,
@@ -162,10 +170,12 @@ def _one_way(
         {key: _given(key, way, layers, index)[0] or 0 for key in NUMBERS},
         _given("cells", way, layers, index)[0] or NO_CELLS,
         host or "",
+        bool(host_queue),
         rate_at,
         netem_at,
         queue_at,
         host_at,
+        host_queue_at,
         queue is not None,
         medium,
         *_turns(way, layers),

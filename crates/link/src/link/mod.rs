@@ -13,8 +13,8 @@ use crate::trace::{Opportunities, Trace};
 use sojourn_measure::Count;
 use sojourn_queue::OtherDiscipline;
 use sojourn_queue::{
-    Dequeue, Discipline, Draws, DropReason, Headers, MarkReason, Packet, Queue, Return, Sink,
-    TcpView,
+    Dequeue, Discipline, Draws, DropReason, Headers, MarkReason, Packet, Queue, Return, Sender,
+    Sink, TcpView,
 };
 use sojourn_random::{Key, Stream};
 use sojourn_units::{NEVER, Nanos, Rate};
@@ -114,6 +114,10 @@ impl<P: Packet, O: Observer<P> + ?Sized> Sink<P> for Tap<'_, O> {
 
     fn headers(&self, packet: &P) -> Headers {
         self.observer.headers(packet)
+    }
+
+    fn sender(&self, packet: &P) -> Sender {
+        self.observer.sender(packet)
     }
 }
 

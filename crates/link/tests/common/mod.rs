@@ -2,7 +2,7 @@
 #![allow(dead_code)]
 
 use sojourn_link::{Cells, Corrupt, Event, Impairments, Link, Observer, Params, Station};
-use sojourn_queue::{Device, Ecn, Headers, Packet, Return, TcpView};
+use sojourn_queue::{Device, Ecn, Headers, Packet, Return, Sender, TcpView};
 use sojourn_random::Key;
 use sojourn_units::{EPOCH, Nanos, Rate};
 
@@ -79,6 +79,10 @@ impl Observer<Frame> for Log {
     }
     fn headers(&self, _: &Frame) -> Headers {
         Headers::default()
+    }
+
+    fn sender(&self, _: &Frame) -> Sender {
+        Sender::default()
     }
 }
 

@@ -1,9 +1,11 @@
 //! Checks of a plan's links: ends, media, impairments, changes, traces.
 
+use crate::apps::App;
 use crate::problems::{Names, Path, Problems};
 use crate::{Link, Plan, Wire, at, limits};
 use sojourn_link::{Chance, Impairments, Loss, Trace};
 use sojourn_units::Nanos;
+use std::collections::BTreeSet;
 
 impl Plan {
     /// Whether indices of links and nodes are in range.
@@ -39,12 +41,45 @@ impl Plan {
             check_trace(problems, i, link);
             check_host(problems, i, link);
         }
+        self.check_host_queues(problems);
         let changes = self.links.iter().map(|link| link.changes.len() as u64).sum();
         problems.at_most(at!["links"], "changes", changes, limits::CHANGES as u64);
         let traces = self.links.iter().filter_map(|link| link.params.trace.as_ref());
         let opportunities = traces.map(|trace| Trace::len(trace) as u64).sum();
         let most = limits::OPPORTUNITIES as u64;
         problems.at_most(at!["links"], "opportunities", opportunities, most);
+    }
+
+    /// Whether queues that are hosts' own can pace, and lie at hosts.
+    fn check_host_queues(&self, problems: &mut Problems) {
+        if !self.links.iter().any(|link| link.host_queue) {
+            return;
+        }
+        let ends: BTreeSet<usize> = self.ends().collect();
+        for (i, link) in self.links.iter().enumerate().filter(|(_, link)| link.host_queue) {
+            let name = link.params.queue.table().name;
+            if !link.params.queue.paces() {
+                let message =
+                    format!("`{name}` does not pace: a host's own queue does, such as `fq`");
+                problems.add(at!["links", i, "host_queue"], message);
+            } else if !ends.contains(&link.from) {
+                let node = &self.nodes[link.from].name;
+                let message = format!("`{node}` is no host: no flow begins or ends there");
+                problems.add(at!["links", i, "host_queue"], message);
+            }
+        }
+    }
+
+    /// The nodes where flows, or connections of applications, may begin or end.
+    fn ends(&self) -> impl Iterator<Item = usize> {
+        let pairs = self.groups.iter().flat_map(|group| &group.pairs);
+        let servers = self.balancers.iter().flat_map(|balancer| &balancer.servers);
+        let hosts =
+            self.apps.iter().flat_map(|App::Store(store)| store.nodes.iter().chain(&store.clients));
+        pairs
+            .flat_map(|&(from, to)| [from, to])
+            .chain(servers.map(|server| server.node))
+            .chain(hosts.map(|host| host.node))
     }
 
     /// Whether links do not change too often in a run of a length.

@@ -3,7 +3,7 @@
 use crate::discipline::{
     Dequeue, Discipline, Draws, DropReason, MarkReason, Return, Sink, Totals, View,
 };
-use crate::packet::{Headers, Packet, TcpView};
+use crate::packet::{Headers, Packet, Sender, TcpView};
 use crate::params::Params;
 use crate::peek::Peek;
 use crate::queue::Queue;
@@ -296,5 +296,9 @@ impl<P, S: Sink<P>> Sink<P> for Unmarked<'_, P, S> {
 
     fn headers(&self, packet: &P) -> Headers {
         self.sink.headers(packet)
+    }
+
+    fn sender(&self, packet: &P) -> Sender {
+        self.sink.sender(packet)
     }
 }

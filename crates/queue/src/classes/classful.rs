@@ -29,6 +29,12 @@ pub trait Classful: Parameters<On = Device> + Clone {
         None
     }
 
+    /// The classes that hold packets.
+    fn leaves(&self) -> Vec<u16> {
+        let tree = self.tree();
+        tree.ids().into_iter().filter(|id| tree.is_leaf(*id)).collect()
+    }
+
     /// Reads the statements and settles values that depend on each other.
     ///
     /// # Errors
@@ -91,6 +97,12 @@ impl<D: Classful> DisciplineParams for D {
         let mut bare = self.clone();
         *bare.tree_mut() = Tree::default();
         bare.write(Text::new(D::TABLE.name)).done()
+    }
+
+    /// If all its leaves do: a packet's class is not known before it comes.
+    fn paces(&self) -> bool {
+        let leaves = self.leaves();
+        !leaves.is_empty() && leaves.into_iter().all(|id| self.tree().child(id).paces())
     }
 }
 

@@ -55,6 +55,8 @@ pub(super) struct Note {
     pub band: u8,
     /// Its sender asked for the time.
     pub is_timed: bool,
+    /// It continues the super-packet of the packet before it.
+    pub continues: bool,
 }
 
 /// Packets in the order of their times.
@@ -64,11 +66,13 @@ pub(super) struct Line<P> {
     linear: VecDeque<Queued<P, Note>>,
     /// Packets that came after a later one, in the order of their times.
     sorted: VecDeque<Queued<P, Note>>,
+    /// Packets that continue super-packets.
+    continuing: usize,
 }
 
 impl<P> Default for Line<P> {
     fn default() -> Self {
-        Self { linear: VecDeque::new(), sorted: VecDeque::new() }
+        Self { linear: VecDeque::new(), sorted: VecDeque::new(), continuing: 0 }
     }
 }
 
@@ -78,9 +82,15 @@ impl<P> Line<P> {
         self.linear.len() + self.sorted.len()
     }
 
+    /// Packets queued, where those of a super-packet count as one.
+    pub fn supers(&self) -> usize {
+        self.len() - self.continuing
+    }
+
     /// Adds a packet behind those of its time.
     pub fn push(&mut self, queued: Queued<P, Note>) {
         let time = queued.note.time;
+        self.continuing += usize::from(queued.note.continues);
         if self.linear.back().is_none_or(|last| time >= last.note.time) {
             self.linear.push_back(queued);
         } else {
@@ -104,7 +114,10 @@ impl<P> Line<P> {
 
     /// Takes it.
     pub fn pop(&mut self) -> Option<Queued<P, Note>> {
-        if self.is_sorted_first() { self.sorted.pop_front() } else { self.linear.pop_front() }
+        let line = if self.is_sorted_first() { &mut self.sorted } else { &mut self.linear };
+        let queued = line.pop_front()?;
+        self.continuing -= usize::from(queued.note.continues);
+        Some(queued)
     }
 
     /// The times of arrival, in any order.

@@ -45,6 +45,10 @@ impl DisciplineParams for Params {
         Some((Unit::Packets, bands.saturating_add(FAST as u32)))
     }
 
+    fn paces(&self) -> bool {
+        self.pacing
+    }
+
     fn warnings(&self, given: &Given) -> Vec<String> {
         let idle = ["buckets", "timer_slack"].into_iter().filter(|word| given.has(word));
         idle.map(|word| format!("`{word}` has no effect here")).collect()
@@ -502,7 +506,8 @@ impl<P: Packet> Discipline<P> for Fq<P> {
             self.counters.horizon_caps += 1;
             time = horizon;
         }
-        let note = Note { time, band, is_timed: sender.departure.is_some() };
+        let (is_timed, continues) = (sender.departure.is_some(), sender.continues);
+        let note = Note { time, band, is_timed, continues };
         if self.passes(now, time, &sender) {
             self.counters.fastpath += 1;
             self.packets += 1;
@@ -516,7 +521,7 @@ impl<P: Packet> Discipline<P> for Fq<P> {
         let key = Key::of(&packet, &sender, self.params.orphan_mask);
         let slot = self.find(now, key, &sender);
         let length = self.flow(slot).line.len();
-        if length >= self.params.flow_limit as usize {
+        if !continues && self.flow(slot).line.supers() >= self.params.flow_limit as usize {
             self.counters.flows_plimit += 1;
             self.totals.refuse(packet, DropReason::Overflow, sink);
             return Return::Drop;

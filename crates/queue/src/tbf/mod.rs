@@ -56,6 +56,10 @@ impl DisciplineParams for Params {
         self.child.as_ref().is_some_and(|child| child.has_handle(handle))
     }
 
+    fn paces(&self) -> bool {
+        self.child.as_ref().is_some_and(|child| child.paces())
+    }
+
     fn warnings(&self, _given: &Given) -> Vec<String> {
         self.small_bucket().into_iter().collect()
     }

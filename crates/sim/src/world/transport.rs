@@ -65,7 +65,26 @@ impl World<'_> {
     pub fn install(&mut self, opening: &Opening) -> u32 {
         let slot = self.connections.insert(self.now, opening);
         self.timers.grow(self.connections.slots());
+        for end in &mut self.connections.ends[slot as usize..][..2] {
+            if self.net.observer.paces(self.net.routes.link(end.place)) {
+                end.tcp.pace_by_queue();
+            }
+        }
         slot
+    }
+
+    /// Tells connections what has left their hosts' queues, in its order, until one that waited for that has sent what
+    /// it could. Returns that one's application, and what happened to the connection.
+    #[cold]
+    pub(crate) fn wake_sender(&mut self) -> Option<(u32, Handle, Option<Change>)> {
+        while let Some(left) = self.net.observer.next_left() {
+            let end = &mut self.connections.ends[left.slot as usize];
+            if end.number == left.connection && end.tcp.on_left(&left.segment) {
+                let (app, handle) = (end.app, end.handle(left.slot));
+                return Some((app, handle, self.flush(left.slot)));
+            }
+        }
+        None
     }
 
     /// A flow begins, or begins again, on a connection of its own from its sender to its receiver; it
@@ -137,7 +156,7 @@ impl World<'_> {
             let packet = Packet::new(Class::Tcp, end.nodes, end.place, end.hash, len, tos);
             let body = Body {
                 number: 0,
-                sent_at: now,
+                sent_at: end.tcp.departure(now),
                 endpoint: slot ^ 1,
                 connection: end.number,
                 flow: end.account,
@@ -184,7 +203,7 @@ impl World<'_> {
         // What the other end answers on a flow's connection is none of the flow's data.
         let data = end.forward && !slot.is_multiple_of(2);
         if segment.len > 0 && data {
-            let delay = now - body.sent_at;
+            let delay = now.saturating_sub(body.sent_at);
             if let Some(histogram) = &mut group.packet_delay {
                 flow.packet_delays.add(delay);
                 histogram.record(delay);

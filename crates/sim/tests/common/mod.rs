@@ -79,6 +79,7 @@ impl Dumbbell {
                 medium: None,
                 ring: 0,
                 host: None,
+                host_queue: false,
                 params,
                 changes: Vec::new(),
             });
@@ -140,6 +141,7 @@ pub fn lan(clients: usize, servers: usize, delay: u64, text: &str) -> Plan {
             medium: Some(0),
             ring: 0,
             host: None,
+            host_queue: false,
             changes: Vec::new(),
             params: line(2_000_000_000, delay, text),
         })

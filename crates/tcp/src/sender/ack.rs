@@ -216,9 +216,10 @@ impl Sender {
     /// sample from a retransmitted segment, unless timestamps tell (RFC 7323, section 4).
     fn on_round_trip(&mut self, now: Nanos, news: &News, tally: &Tally) -> Nanos {
         let (sample, newest) = if tally.first_sent > 0 && !tally.repeated {
-            (now - tally.first_sent, now - tally.last_sent)
+            // A queue with a near horizon lets packets go before their departure times.
+            (now.saturating_sub(tally.first_sent), now.saturating_sub(tally.last_sent))
         } else if tally.sack_sent > 0 && !tally.repeated {
-            (now - tally.sack_sent, now - tally.sack_sent)
+            (now.saturating_sub(tally.sack_sent), now.saturating_sub(tally.sack_sent))
         } else if let (Some(echo), true) = (news.echo, news.acked > 0) {
             let elapsed = timestamp(now).wrapping_sub(echo);
             if elapsed >= 1 << 31 {

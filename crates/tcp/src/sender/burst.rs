@@ -43,6 +43,12 @@ impl Burst {
         self.left == 0
     }
 
+    /// Segments of the super-packet that left last.
+    #[inline]
+    pub(crate) fn last(&self) -> u64 {
+        if self.enabled { self.sent } else { 1 }
+    }
+
     /// A super-packet of `segments` begins.
     #[inline]
     pub(crate) fn begin(&mut self, segments: u64) {

@@ -15,6 +15,7 @@ mod ack;
 mod burst;
 mod ecn;
 mod frto;
+mod host_queue;
 mod newreno;
 mod output;
 mod pacer;
@@ -35,6 +36,7 @@ mod undo;
 use self::burst::Burst;
 use self::ecn::EcnSender;
 use self::frto::Frto;
+use self::host_queue::HostQueue;
 use self::newreno::DuplicateAcks;
 use self::pacer::Pacer;
 use self::persist::Persist;
@@ -126,6 +128,10 @@ pub(crate) struct Sender {
     frto: Frto,
 
     pacer: Pacer,
+    /// The host's queue holds packets until their departure times.
+    pub(crate) host_paces: bool,
+    /// What is in that queue.
+    pub(crate) host_queue: Option<Box<HostQueue>>,
     burst: Burst,
     rate: DeliveryRate,
     last_sent: Nanos,
@@ -163,6 +169,8 @@ impl Sender {
             undo: Undo::new(params.undo),
             frto: Frto::new(params.frto),
             pacer: Pacer::new(false),
+            host_paces: false,
+            host_queue: None,
             burst: Burst::new(params.tso),
             rate: DeliveryRate::new(control.wants_rate()),
             last_sent: 0,
@@ -207,11 +215,13 @@ impl Sender {
         self.rate = DeliveryRate::new(self.control.wants_rate());
         self.board = Scoreboard::new(self.window.mss, self.rate.is_enabled());
         self.pacer = Pacer::new(match params.pacing {
-            Pacing::Auto => self.control.pacing_rate().is_some(),
+            Pacing::Auto => self.host_paces || self.control.pacing_rate().is_some(),
             Pacing::Off => false,
             Pacing::On => true,
         })
-        .with_credit(params.pacing_credit);
+        .with_credit(params.pacing_credit)
+        .delegating(self.host_paces);
+        self.host_queue = self.pacer.delegates().then(Box::default);
         self.space.una = 1;
         self.space.nxt = 1;
         if lost_syns > 0 && self.rtt.srtt() == 0 {

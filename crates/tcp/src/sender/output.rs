@@ -59,6 +59,9 @@ impl Sender {
             if self.pacer.must_wait(now) {
                 return None;
             }
+            if self.host_queue.is_some() && self.is_queue_full(len, true) {
+                return None;
+            }
         }
         Some(self.repeat(now, index))
     }
@@ -88,12 +91,17 @@ impl Sender {
             self.burst.end();
             return None;
         }
-        if self.burst.is_over() {
+        let continues = !self.burst.is_over();
+        if !continues {
             if self.pacer.must_wait(now) {
                 return None;
             }
+            let segments = if self.burst.is_enabled() { self.next_burst(now, flight) } else { 1 };
+            if self.host_queue.is_some() && self.is_queue_full_for(segments) {
+                return None;
+            }
             if self.burst.is_enabled() {
-                self.burst.begin(self.next_burst(now, flight));
+                self.burst.begin(segments);
                 if self.burst.is_over() {
                     self.limited_end = self.space.nxt;
                     return None;
@@ -102,7 +110,24 @@ impl Sender {
         }
         self.burst.on_sent();
         let push = self.burst.is_complete() || len < self.window.mss || self.unsent() == len;
-        Some(Output { push, ..self.send(now, len, fin) })
+        Some(Output { push, ..self.send(now, len, fin, continues) })
+    }
+
+    /// Whether a super-packet of so many new segments must wait for others to leave the host's queue. With one
+    /// super-packet outstanding at most none does.
+    #[cold]
+    fn is_queue_full_for(&mut self, segments: u64) -> bool {
+        segments > 0
+            && self.board.len() > self.burst.last()
+            && self.is_queue_full(segments * self.window.mss, false)
+    }
+
+    #[cold]
+    fn is_queue_full(&mut self, payload: u64, repeat: bool) -> bool {
+        let Some(queue) = &mut self.host_queue else { return false };
+        let flight = self.space.outstanding();
+        let rate = pacing_rate(&self.control, &self.window, flight, self.rtt.srtt());
+        queue.must_wait(payload, rate, repeat)
     }
 
     /// Segments that leave at once now that at least one may, with `flight` bytes in flight; 0 to
@@ -136,7 +161,11 @@ impl Sender {
         if waiting > 0 && self.space.usable() > 0 && !self.stream.is_starved(&self.space) {
             return;
         }
-        if self.rate.is_enabled() && pipe < self.window.cwnd && self.board.lost_bytes() == 0 {
+        if self.rate.is_enabled()
+            && pipe < self.window.cwnd
+            && self.board.lost_bytes() == 0
+            && self.host_queue.as_ref().is_none_or(|queue| !queue.is_filled())
+        {
             self.rate.on_app_limited(pipe);
         }
         if waiting > 0 && self.board.is_empty() && self.space.usable() == 0 {
@@ -182,8 +211,9 @@ impl Sender {
         if self.rate.is_enabled() { self.pipe() + len } else { 0 }
     }
 
-    fn send(&mut self, now: Nanos, len: u64, fin: bool) -> Output {
+    fn send(&mut self, now: Nanos, len: u64, fin: bool, continues: bool) -> Output {
         let in_flight = self.pipe_with(len);
+        let now = self.depart(now, len, continues);
         let snapshot = self.rate.on_sent(now, self.board.is_empty(), in_flight);
         let seq = self.space.nxt;
         let numbers = len + u64::from(fin);
@@ -202,9 +232,17 @@ impl Sender {
         Output { seq, len: len as u32, fin, cwr, push: false, repeat: false }
     }
 
+    /// When a segment leaves that is sent at `now`: at once, or when the host's queue lets it.
+    #[inline]
+    fn depart(&mut self, now: Nanos, len: u64, continues: bool) -> Nanos {
+        let Some(queue) = &mut self.host_queue else { return now };
+        queue.on_sent(now, self.pacer.earliest(), len as u32, continues)
+    }
+
     fn repeat(&mut self, now: Nanos, index: u64) -> Output {
         let entry = *self.board.entry(index);
         let in_flight = self.pipe_with(u64::from(entry.len));
+        let now = self.depart(now, u64::from(entry.len - u32::from(entry.fin)), false);
         let snapshot = self.rate.on_sent(now, false, in_flight);
         self.board.on_repair(index, now, snapshot, self.rack.is_enabled());
         self.recovery.on_retransmit();
@@ -242,7 +280,7 @@ impl Sender {
         self.counters.probes += 1;
         self.event();
         let output = if let Some((len, fin)) = self.next_segment(true) {
-            self.send(now, len, fin)
+            self.send(now, len, fin, false)
         } else {
             let index = self.board.last_unacked()?;
             self.repeat(now, index)

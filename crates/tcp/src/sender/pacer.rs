@@ -3,7 +3,8 @@
 //! Source: Linux's internal pacing (`tcp_update_pacing_rate`, `tcp_update_skb_after_send`).
 //! Idea: each segment moves the earliest departure of the next one by its transmission time at the
 //! pacing rate. Time in which nothing was sent gives no credit; in Linux (`pacing_credit`) it shortens
-//! the next gap, by half at most.
+//! the next gap, by half at most. Where the host's queue holds packets until their departure times (`fq`), no
+//! timer does: segments leave with the times that they would have waited for.
 //! Invariants: `next` never moves back; a segment is charged at most [`MAX_GAP`].
 
 use crate::receiver::NEVER;
@@ -19,6 +20,8 @@ const MAX_GAP: Nanos = 10 * SECOND;
 #[derive(Clone, Debug)]
 pub(crate) struct Pacer {
     enabled: bool,
+    /// The host's queue holds segments until their departures.
+    delegates: bool,
     /// A late departure shortens the gap after it.
     credit: bool,
     /// How late the present super-packet is, as far as it has not shortened a gap.
@@ -33,13 +36,38 @@ pub(crate) struct Pacer {
 
 impl Pacer {
     pub(crate) fn new(enabled: bool) -> Self {
-        Self { enabled, credit: false, late: 0, free: FREE_SEGMENTS, next: 0, waiting: false }
+        Self {
+            enabled,
+            delegates: false,
+            credit: false,
+            late: 0,
+            free: FREE_SEGMENTS,
+            next: 0,
+            waiting: false,
+        }
     }
 
     /// Gives credit for late departures, if `credit`.
     #[must_use]
     pub(crate) fn with_credit(self, credit: bool) -> Self {
         Self { credit, ..self }
+    }
+
+    /// Leaves the waiting to the host's queue, if `delegates`.
+    #[must_use]
+    pub(crate) fn delegating(self, delegates: bool) -> Self {
+        Self { delegates: delegates && self.enabled, ..self }
+    }
+
+    /// Whether the host's queue holds segments until their departures.
+    #[inline]
+    pub(crate) fn delegates(&self) -> bool {
+        self.delegates
+    }
+
+    /// The earliest departure of the next segment.
+    pub(crate) fn earliest(&self) -> Nanos {
+        self.next
     }
 
     /// The earliest departure of the next segment, if segments are paced.
@@ -70,7 +98,7 @@ impl Pacer {
     #[inline]
     pub(crate) fn must_wait(&mut self, now: Nanos) -> bool {
         self.late = 0;
-        self.waiting = self.enabled && now < self.next;
+        self.waiting = self.enabled && now < self.next && !self.delegates;
         self.waiting
     }
 

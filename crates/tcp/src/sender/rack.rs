@@ -76,7 +76,7 @@ impl Rack {
         }
         self.reordering |= reordered;
         if newest.0 > 0 {
-            self.rtt = now - newest.0;
+            self.rtt = now.saturating_sub(newest.0);
             self.newest = self.newest.max(newest);
         }
     }

@@ -12,7 +12,7 @@ use super::space::SendSpace;
 const UNLIMITED: u64 = 1 << 62;
 
 /// Memory of a super-packet beside its payload, measured (`SKB_TRUESIZE` of its header).
-const OVERHEAD: u64 = 768;
+pub(super) const OVERHEAD: u64 = 768;
 /// Payload of the largest super-packet.
 const SUPER_BYTES: u64 = 65_215;
 

@@ -49,6 +49,8 @@ class Link:
     overhead: int
     delay: str | None
     """Discipline of the delay line, in the words of `tc`."""
+    own: bool = False
+    """Whether the queue lies at the sender's own device, and paces its TCP."""
 
     @property
     def device(self) -> str:
@@ -79,6 +81,16 @@ class Link:
     def queued(self) -> bool:
         """Whether there is a queue, at the far port of the first bridge."""
         return self.rate is not None and self.queue is not None
+
+    @property
+    def routed(self) -> bool:
+        """Whether a router has the queue."""
+        return self.queued and not self.own
+
+    @property
+    def queue_device(self) -> str:
+        """The device that has the queue."""
+        return self.device if self.own else self.far(0)
 
     def near(self, stage: int) -> str:
         """Returns the name of a bridge's port towards the sender."""

@@ -1,0 +1,53 @@
+"""Queues that are their hosts' own, as scenarios say it."""
+
+from __future__ import annotations
+
+import pytest
+
+from sojourn.scenario import Scenario, ScenarioError
+from tests.scenario.texts import HOME
+
+QUEUE = 'queue = "codel limit 1000p target 5ms"\n'
+HUB = """
+[links.more]
+from = "isp"
+to = "far"
+rate = "1gbit"
+queue = "fq"
+host_queue = true
+"""
+
+
+def home(lines: str) -> Scenario:
+    return Scenario.from_toml(HOME.replace(QUEUE, lines))
+
+
+def test_a_queue_is_its_host_s_where_that_is_said() -> None:
+    forward, back = home('queue = "fq"\nhost_queue = true\n').plan()["links"]
+    assert forward["host_queue"] is True
+    assert "host_queue" not in back, "a queue sits on one interface"
+    forward, back = home('reverse = { queue = "fq", host_queue = true }\n').plan()["links"]
+    assert "host_queue" not in forward
+    assert back["host_queue"] is True
+
+
+def test_other_plans_stay_the_same() -> None:
+    plain = home('queue = "fq"\n')
+    assert not any("host_queue" in link for link in plain.plan()["links"])
+    assert home('queue = "fq"\nhost_queue = false\n').plan() == plain.plan()
+
+
+@pytest.mark.parametrize(
+    ("lines", "message"),
+    [
+        ('queue = "codel"\nhost_queue = true\n', "`codel` does not pace"),
+        ('queue = "fq nopacing"\nhost_queue = true\n', "`fq` does not pace"),
+        (f'queue = "fq"\n{HUB.replace("isp", "middle")}', "`middle` is no host"),
+    ],
+)
+def test_what_cannot_be_a_host_s_own_is_refused(lines: str, message: str) -> None:
+    with pytest.raises(ScenarioError) as caught:
+        home(lines)
+    (problem,) = caught.value.problems
+    assert message in str(problem)
+    assert "host_queue" in str(problem)
