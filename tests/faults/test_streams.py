@@ -78,7 +78,7 @@ def test_an_output_that_is_full_is_named(arguments: list[str], unbuffered: str, 
             env={**os.environ, "PYTHONUNBUFFERED": unbuffered},
         )
     assert done.returncode == 2
-    assert done.stderr.startswith(b"standard output: No space left on device; make room")
+    assert done.stderr.startswith(b"standard output: No space left on device; free some space")
     assert done.stderr.count(b"\n") == 1
 
 

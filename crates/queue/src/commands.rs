@@ -8,7 +8,7 @@
 
 use crate::classes::{FilterCommand, Name, commands_of};
 use crate::params::Params;
-use crate::tc::{Inside, NoKernelEquivalent, TXQUEUELEN};
+use crate::tc::{Inside, Nested, NoKernelEquivalent, TXQUEUELEN};
 use std::collections::BTreeSet;
 
 /// The largest number of a discipline: `ffff:` stands at a device's entrance.
@@ -57,6 +57,20 @@ impl Params {
     }
 }
 
+impl Nested for Params {
+    fn name(&self) -> &'static str {
+        self.table().name
+    }
+
+    fn inside(&self) -> Option<Inside<'_>> {
+        self.inside()
+    }
+
+    fn own_words(&self) -> Result<String, NoKernelEquivalent> {
+        self.own_words()
+    }
+}
+
 /// Gathers the numbers that the disciplines inside have of their own and can keep.
 fn keep_numbers(inside: &Inside<'_>, kept: &mut BTreeSet<u16>, taken: &BTreeSet<u16>) {
     for (_, child) in &inside.children {
@@ -101,7 +115,7 @@ impl Writer<'_> {
     /// disciplines inside keep.
     fn discipline(
         &mut self,
-        params: &Params,
+        params: &dyn Nested,
         at: &str,
         place: Option<&str>,
         handle: u16,
@@ -133,7 +147,7 @@ impl Writer<'_> {
                 Some(own) => own,
                 None => self.take(id.saturating_mul(scale)),
             };
-            self.discipline(child, &format!("parent {class}"), Some(&class), number, kept)?;
+            self.discipline(*child, &format!("parent {class}"), Some(&class), number, kept)?;
         }
         let mut order = 0;
         for filter in inside.filters {

@@ -1,7 +1,6 @@
 //! How `tc` reads and prints the kernel's numbers, and what it takes of a queue.
 
 use crate::classes::Filter;
-use crate::params::Params;
 use std::fmt;
 
 /// Why a queue cannot be had from the kernel.
@@ -34,7 +33,22 @@ impl fmt::Display for NoKernelEquivalent {
 
 impl std::error::Error for NoKernelEquivalent {}
 
-/// What a discipline holds, as commands of `tc` state it.
+/// A discipline in a class, as commands of `tc` state it.
+pub(crate) trait Nested: fmt::Debug {
+    /// Returns the name of the discipline.
+    fn name(&self) -> &'static str;
+
+    /// Returns its content; `None` for a discipline without classes.
+    fn inside(&self) -> Option<Inside<'_>>;
+
+    /// Returns the words of the discipline itself, without its content.
+    ///
+    /// # Errors
+    /// If the kernel has no such discipline.
+    fn own_words(&self) -> Result<String, NoKernelEquivalent>;
+}
+
+/// Content of a discipline, as commands of `tc` state it.
 #[derive(Clone, Debug, Default)]
 pub struct Inside<'a> {
     /// Its number, with which the names of its classes begin; 0 where nothing depends on it.
@@ -44,7 +58,7 @@ pub struct Inside<'a> {
     /// Classes that need a command: number, that of the parent, kind and words.
     pub(crate) classes: Vec<(u16, u16, String)>,
     /// Disciplines by the number of their class.
-    pub(crate) children: Vec<(u16, &'a Params)>,
+    pub(crate) children: Vec<(u16, &'a dyn Nested)>,
     /// Filters, in the order in which they are asked.
     pub(crate) filters: &'a [Filter],
 }

@@ -8,7 +8,7 @@ use crate::fifo;
 use crate::limit::Unit;
 use crate::packet::Packet;
 use crate::params::{Params, tables};
-use crate::tc::{Inside, TXQUEUELEN};
+use crate::tc::{Inside, Nested, TXQUEUELEN};
 use crate::typed::with_unit;
 use serde::{Deserialize, Serialize};
 use sojourn_units::declare::Parameters;
@@ -183,12 +183,15 @@ impl<C: ClassParams> Tree<C> {
         let words = |class: &Class<C>| class.words.write(Text::new(C::DISCIPLINE)).done();
         let is_said = |class: &&Class<C>| !C::IMPLICIT || words(class) != C::DISCIPLINE;
         let classes = self.classes.iter().filter(is_said);
-        let children = self.classes.iter();
         Inside {
             handle: self.handle,
             txqueuelen: Some(self.txqueuelen),
             classes: classes.map(|class| (class.id, class.parent, words(class))).collect(),
-            children: children.filter_map(|c| Some((c.id, c.child.as_deref()?))).collect(),
+            children: self
+                .classes
+                .iter()
+                .filter_map(|c| Some((c.id, c.child.as_deref()? as &dyn Nested)))
+                .collect(),
             filters: &self.filters,
         }
     }

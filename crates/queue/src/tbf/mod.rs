@@ -26,7 +26,7 @@ use crate::packet::Packet;
 use crate::peek::Peek;
 use crate::queue::Queue;
 use crate::store::viewed;
-use crate::tc::Inside;
+use crate::tc::{Inside, Nested};
 use sojourn_units::declare::Parameters;
 use sojourn_units::words::{Given, Table, Text, WordError};
 use sojourn_units::{Nanos, Rate};
@@ -70,7 +70,8 @@ impl DisciplineParams for Params {
 
     fn inside(&self) -> Option<Inside<'_>> {
         let child = self.child.as_deref();
-        Some(Inside { children: child.map(|child| (1, child)).into_iter().collect(), ..Inside::default() })
+        let children = child.map(|child| (1, child as &dyn Nested)).into_iter().collect();
+        Some(Inside { children, ..Inside::default() })
     }
 
     /// `tc` wants a limit where there is a child, too: it has no effect then.

@@ -84,9 +84,6 @@ impl Packet for Plain {
     fn hosts(&self) -> (u32, u32) {
         (0, 1)
     }
-    fn headers(&self) -> Headers {
-        Headers::default()
-    }
     fn dscp(&self) -> u8 {
         0
     }
@@ -110,6 +107,9 @@ impl Sink<Plain> for Drops {
     fn marked(&mut self, _packet: &Plain, _reason: MarkReason) {}
     fn tcp(&self, _packet: &Plain) -> Option<TcpView> {
         None
+    }
+    fn headers(&self, _packet: &Plain) -> Headers {
+        Headers::default()
     }
 }
 
