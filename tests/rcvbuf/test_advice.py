@@ -150,4 +150,4 @@ def test_the_command_ends_with_it(tmp_path: Path) -> None:
     assert [one["verdict"] for one in last["advice"]] == ["enough"]
     both = command("--port", str(port), "--watch", "--json")
     assert both.returncode == 2
-    assert "--watch or --json" in both.stdout + both.stderr
+    assert "--watch and --json" in both.stdout + both.stderr

@@ -69,8 +69,8 @@ def test_words_that_cannot_be_used(tmp_path: Path) -> None:
     for words, what in (
         ([], "Usage"),
         (["--dry-run"], "--pid PID"),
-        (["--pid", "1", "--systemd", "x"], "not both"),
-        (["--all", "--port", "9"], "stands alone"),
+        (["--pid", "1", "--systemd", "x"], "exclude each other"),
+        (["--all", "--port", "9"], "cannot be combined"),
         (["--pid", str(2**22 + 1), *state], "no process"),
         (["--port", "9", "--policy", "elastik", *state], "did you mean `elastic`"),
         (["--port", "9", "--interval", "2s", *state], "interval"),
