@@ -142,12 +142,12 @@ def test_a_terminal_of_40_columns(
 
 
 def test_without_a_terminal_there_are_lines(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """And with one there is a bar, which goes."""
-    asked = ["compare", str(home), "--seeds", "5", "--queues", "codel", "pie"]
+    """And with one there is a bar, which goes. The runs take several calls of the engine."""
+    asked = ["compare", str(home), "--seeds", "100", "--queues", "codel", "pie"]
     for name in ("LINE_FIRST", "LINE_EVERY"):
         monkeypatch.setattr(bars, name, 0.02)
     done = sojourn(*asked)
-    told = [line for line in done.err.splitlines() if "/10 runs" in line]
+    told = [line for line in done.err.splitlines() if "/200 runs" in line]
     assert told, done.err
     assert "\x1b" not in done.err
     shown = in_a_terminal([*SOJOURN, *asked])
