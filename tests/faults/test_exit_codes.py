@@ -62,7 +62,7 @@ def test_situations(arguments: list[str], status: int, here: Path) -> None:
         (KeyError("broken"), 70, "bug in sojourn"),
         (KeyboardInterrupt(), 130, "interrupted"),
         (MemoryError(), 2, "out of memory"),
-        (OSError(28, "No space left on device", "here"), 2, "here: No space left on device; free some space"),
+        (OSError(28, "No space left on device", "here"), 2, "here: No space left on device; free"),
         (PermissionError(13, "Permission denied", b"here"), 2, "here: Permission denied; choose"),
         (BrokenPipeError(32, "Broken pipe"), 2, "Broken pipe"),
     ],
