@@ -27,7 +27,11 @@ struct Bytes {
 impl Bytes {
     /// Returns the share of marked bytes, 0 without bytes.
     fn share(self) -> f64 {
-        if self.delivered == 0 { 0.0 } else { (self.marked as f64 / self.delivered as f64).min(1.0) }
+        if self.delivered == 0 {
+            0.0
+        } else {
+            (self.marked as f64 / self.delivered as f64).min(1.0)
+        }
     }
 }
 

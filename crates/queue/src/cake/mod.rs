@@ -36,8 +36,8 @@ use flows::{Set, Tin, Ways};
 use lists::{DECAYING, NEW, OLD};
 use overflow::Heap;
 use shaper::Shaper;
-use sojourn_units::{Nanos, Rate};
 use sojourn_units::words::{Given, Table};
+use sojourn_units::{Nanos, Rate};
 use tins::{QUEUES, TINS};
 
 /// What CAKE counts beside its totals, over all tins.
