@@ -2,9 +2,9 @@
 
 use crate::facts::{Flow, Reading, Server};
 use crate::family::{Any, Params};
-use crate::needs::{Look, Needs};
+use crate::needs::{Needs, Signal};
 use crate::pick::{Draws, Reason};
-use crate::sight::Known;
+use crate::view::Known;
 use sojourn_units::Nanos;
 
 /// Choice of a server.
@@ -86,11 +86,11 @@ impl Balancer {
         debug_assert!(known.up, "a server that is down was chosen");
         known.open = known.open.saturating_add(1);
         let age = |at: Nanos| now.saturating_sub(at);
-        let age = match self.needs.look {
-            Look::Nothing => None,
-            Look::Connections | Look::Latency => Some(0),
-            Look::Counters => known.counters.map(|(at, _)| age(at)),
-            Look::Backlog => known.backlog.map(|(at, _)| age(at)),
+        let age = match self.needs.signal {
+            Signal::Nothing => None,
+            Signal::Connections | Signal::Latency => Some(0),
+            Signal::Counters => known.counters.map(|(at, _)| age(at)),
+            Signal::Backlog => known.backlog.map(|(at, _)| age(at)),
         };
         Some(Choice { server, reason, age })
     }

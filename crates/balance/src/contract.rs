@@ -3,20 +3,20 @@
 use crate::facts::Flow;
 use crate::needs::Needs;
 use crate::pick::{Draws, Pick};
-use crate::sight::{Sight, View};
+use crate::view::{Servers, View};
 use sojourn_units::Nanos;
 use sojourn_units::declare::Parameters;
 use sojourn_units::words::{self, Table, Text};
 
 /// A request for a server.
 #[expect(missing_debug_implementations, reason = "draws have none")]
-pub struct Ask<'a, V> {
+pub struct Request<'a, V> {
     /// Present time.
     pub now: Nanos,
     /// The new flow.
     pub flow: Flow,
     /// The policy's view of the servers.
-    pub sight: Sight<'a, V>,
+    pub servers: Servers<'a, V>,
     /// Random draws.
     pub draws: &'a mut Draws<'a>,
 }
@@ -27,10 +27,10 @@ pub trait Policy {
     type View: View;
 
     /// Called after readings have been taken.
-    fn observe(&mut self, _now: Nanos, _sight: &Sight<'_, Self::View>) {}
+    fn observe(&mut self, _now: Nanos, _servers: &Servers<'_, Self::View>) {}
 
     /// Returns the server for a new flow; `None` if no server is available.
-    fn choose(&mut self, ask: Ask<'_, Self::View>) -> Option<Pick>;
+    fn choose(&mut self, request: Request<'_, Self::View>) -> Option<Pick>;
 
     /// Called after a flow of `server` has ended; `latency` is its duration in nanoseconds, if
     /// known.
@@ -39,12 +39,12 @@ pub trait Policy {
         _now: Nanos,
         _server: usize,
         _latency: Option<Nanos>,
-        _sight: &Sight<'_, Self::View>,
+        _servers: &Servers<'_, Self::View>,
     ) {
     }
 
     /// Called after servers have come up or gone down, and once before any other method.
-    fn changed(&mut self, _sight: &Sight<'_, Self::View>) {}
+    fn changed(&mut self, _servers: &Servers<'_, Self::View>) {}
 
     /// Visits the policy's state: server, name and value.
     fn state(&self, _visit: &mut dyn FnMut(usize, &str, f64)) {}

@@ -7,11 +7,11 @@
 //!
 //! `examples/policies/` has a complete policy with its own `main`.
 
-use crate::contract::{self, Ask, PolicyParams};
+use crate::contract::{self, PolicyParams, Request};
 use crate::facts::{Backlog, Counters, Flow};
-use crate::needs::{Fresh, LONGEST, Look, Needs};
+use crate::needs::{Freshness, LONGEST, Needs, Signal};
 use crate::pick::{Pick, Reason};
-use crate::sight::{Everything, Sight};
+use crate::view::{Everything, Servers};
 use serde::{Deserialize, Serialize};
 use sojourn_units::declare::{derived, unset};
 use sojourn_units::external::{Code, Fault, Spec};
@@ -112,7 +112,7 @@ params! {
         /// The policy and its values.
         spec: Spec = unset(),
         /// Information that the policy uses.
-        look: Look = derived(|()| Look::Nothing),
+        look: Signal = derived(|()| Signal::Nothing),
         /// Time from one reading to the next; with 0 readings are taken for each choice.
         period: Nanos = unset(),
         /// Code of the policy.
@@ -123,7 +123,7 @@ params! {
 
 impl Params {
     /// Returns the parameters of a user's policy in Rust.
-    pub fn bound(name: &str, look: Look, factory: Arc<dyn Factory>) -> Self {
+    pub fn bound(name: &str, look: Signal, factory: Arc<dyn Factory>) -> Self {
         Self { spec: Spec::named(name), look, code: Code::new(factory), ..Self::default() }
     }
 }
@@ -134,11 +134,11 @@ impl PolicyParams for Params {
     type Policy = External;
 
     fn needs(&self) -> Needs {
-        let fresh = match self.look {
-            Look::Counters | Look::Backlog => Fresh::every(self.period),
-            Look::Nothing | Look::Connections | Look::Latency => Fresh::Unread,
+        let freshness = match self.look {
+            Signal::Counters | Signal::Backlog => Freshness::every(self.period),
+            Signal::Nothing | Signal::Connections | Signal::Latency => Freshness::Unread,
         };
-        Needs { fresh, ..Needs::weighted(self.look) }
+        Needs { freshness, ..Needs::weighted(self.look) }
     }
 
     fn build(&self, servers: usize, key: u64) -> External {
@@ -161,7 +161,7 @@ impl PolicyParams for Params {
     fn check(&self) -> Result<(), String> {
         match (self.look, self.period) {
             (_, period) if period > LONGEST => Err("`period` must be at most 1h".to_owned()),
-            (Look::Counters, 0) => {
+            (Signal::Counters, 0) => {
                 Err("`period` must be above 0s where counters are looked at".to_owned())
             }
             _ => Ok(()),
@@ -171,7 +171,7 @@ impl PolicyParams for Params {
 
 /// An external policy with the state that it needs for its calls.
 pub struct External {
-    look: Look,
+    look: Signal,
     /// `None` after a fault.
     policy: Option<Box<dyn Policy>>,
     /// Buffer for the information that the policy is shown.
@@ -200,23 +200,23 @@ impl External {
     fn ask<T>(
         &mut self,
         now: Nanos,
-        sight: &Sight<'_, Everything>,
+        servers: &Servers<'_, Everything>,
         ask: impl FnOnce(&mut dyn Policy, &[ServerInfo]) -> Result<T, Fault>,
     ) -> Option<T> {
         let policy = self.policy.as_deref_mut()?;
         self.now = now;
-        let (look, shown) = (self.look, 0..sight.len());
+        let (look, shown) = (self.look, 0..servers.len());
         self.servers.clear();
         self.servers.extend(shown.map(|i| {
-            let seen = sight.get(i);
-            let counts = matches!(look, Look::Connections | Look::Latency);
+            let seen = servers.get(i);
+            let counts = matches!(look, Signal::Connections | Signal::Latency);
             ServerInfo {
-                id: sight.id(i),
-                weight: sight.weight(i),
-                is_up: sight.is_up(i),
+                id: servers.id(i),
+                weight: servers.weight(i),
+                is_up: servers.is_up(i),
                 open: seen.filter(|_| counts).map(|seen| seen.open),
-                backlog: seen.filter(|_| look == Look::Backlog).and_then(|seen| seen.backlog),
-                counters: seen.filter(|_| look == Look::Counters).and_then(|seen| seen.counters),
+                backlog: seen.filter(|_| look == Signal::Backlog).and_then(|seen| seen.backlog),
+                counters: seen.filter(|_| look == Signal::Counters).and_then(|seen| seen.counters),
             }
         }));
         match ask(policy, &self.servers) {
@@ -233,12 +233,15 @@ impl External {
 impl contract::Policy for External {
     type View = Everything;
 
-    fn observe(&mut self, now: Nanos, sight: &Sight<'_, Everything>) {
-        self.ask(now, sight, |policy, servers| policy.observe(now, servers));
+    fn observe(&mut self, now: Nanos, servers: &Servers<'_, Everything>) {
+        self.ask(now, servers, |policy, servers| policy.observe(now, servers));
     }
 
-    fn choose(&mut self, Ask { now, flow, sight, .. }: Ask<'_, Everything>) -> Option<Pick> {
-        let chosen = self.ask(now, &sight, |policy, servers| {
+    fn choose(
+        &mut self,
+        Request { now, flow, servers, .. }: Request<'_, Everything>,
+    ) -> Option<Pick> {
+        let chosen = self.ask(now, &servers, |policy, servers| {
             let chosen = policy.choose(now, flow, servers)?;
             match chosen.map(|server| (server, servers.get(server))) {
                 Some((server, None)) => {
@@ -254,7 +257,7 @@ impl contract::Policy for External {
         if let Some(chosen) = chosen {
             return chosen.map(|server| (server, Reason::Policy));
         }
-        let server = sight.up().find(|&i| i >= self.turn).or_else(|| sight.up().next())?;
+        let server = servers.up().find(|&i| i >= self.turn).or_else(|| servers.up().next())?;
         self.turn = server + 1;
         Some((server, Reason::Turn))
     }
@@ -264,13 +267,13 @@ impl contract::Policy for External {
         now: Nanos,
         server: usize,
         latency: Option<Nanos>,
-        sight: &Sight<'_, Everything>,
+        servers: &Servers<'_, Everything>,
     ) {
-        self.ask(now, sight, |policy, servers| policy.finished(now, server, latency, servers));
+        self.ask(now, servers, |policy, servers| policy.finished(now, server, latency, servers));
     }
 
-    fn changed(&mut self, sight: &Sight<'_, Everything>) {
-        self.ask(self.now, sight, |policy, servers| policy.changed(servers));
+    fn changed(&mut self, servers: &Servers<'_, Everything>) {
+        self.ask(self.now, servers, |policy, servers| policy.changed(servers));
     }
 
     fn state(&self, visit: &mut dyn FnMut(usize, &str, f64)) {

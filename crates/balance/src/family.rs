@@ -1,10 +1,10 @@
 //! The family: one type for all policies, and one for their parameters.
 
-use crate::contract::{Ask, Policy, PolicyParams};
+use crate::contract::{Policy, PolicyParams, Request};
 use crate::facts::Flow;
 use crate::needs::Needs;
 use crate::pick::{Draws, Pick};
-use crate::sight::{Known, Sight};
+use crate::view::{Known, Servers};
 use serde::{Deserialize, Serialize};
 use sojourn_units::declare::Parameters;
 use sojourn_units::words::{self, WordError};
@@ -60,7 +60,7 @@ impl Any {
     }
 
     pub(crate) fn observe(&mut self, now: Nanos, servers: &[Known]) {
-        policies!(each! (Any, self, policy => policy.observe(now, &Sight::new(servers))));
+        policies!(each! (Any, self, policy => policy.observe(now, &Servers::new(servers))));
     }
 
     pub(crate) fn choose(
@@ -71,7 +71,7 @@ impl Any {
         draws: &mut Draws<'_>,
     ) -> Option<Pick> {
         policies!(each! (Any, self, policy => {
-            policy.choose(Ask { now, flow, sight: Sight::new(servers), draws })
+            policy.choose(Request { now, flow, servers: Servers::new(servers), draws })
         }))
     }
 
@@ -83,12 +83,12 @@ impl Any {
         servers: &[Known],
     ) {
         policies!(each! (Any, self, policy => {
-            policy.finished(now, server, latency, &Sight::new(servers));
+            policy.finished(now, server, latency, &Servers::new(servers));
         }));
     }
 
     pub(crate) fn changed(&mut self, servers: &[Known]) {
-        policies!(each! (Any, self, policy => policy.changed(&Sight::new(servers))));
+        policies!(each! (Any, self, policy => policy.changed(&Servers::new(servers))));
     }
 
     pub(crate) fn state(&self, visit: &mut dyn FnMut(usize, &str, f64)) {

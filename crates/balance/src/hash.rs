@@ -4,8 +4,8 @@
 //! added or removed, almost all flows would move to other servers; see [`maglev`](super::maglev)
 //! for a remedy.
 
-use crate::contract::{Ask, Policy, PolicyParams};
-use crate::needs::{Look, Needs};
+use crate::contract::{Policy, PolicyParams, Request};
+use crate::needs::{Needs, Signal};
 use crate::pick::{Pick, Reason};
 use serde::{Deserialize, Serialize};
 use sojourn_units::declare::Parameters;
@@ -30,7 +30,7 @@ impl PolicyParams for Params {
     type Policy = Hash;
 
     fn needs(&self) -> Needs {
-        Needs::of(Look::Nothing)
+        Needs::of(Signal::Nothing)
     }
 
     fn build(&self, _servers: usize, _key: u64) -> Hash {
@@ -45,9 +45,9 @@ pub struct Hash;
 impl Policy for Hash {
     type View = ();
 
-    fn choose(&mut self, Ask { flow, sight, .. }: Ask<'_, ()>) -> Option<Pick> {
-        let up = sight.up().count() as u64;
+    fn choose(&mut self, Request { flow, servers, .. }: Request<'_, ()>) -> Option<Pick> {
+        let up = servers.up().count() as u64;
         let nth = flow.hash.checked_rem(up)?;
-        sight.up().nth(nth as usize).map(|i| (i, Reason::Hashed))
+        servers.up().nth(nth as usize).map(|i| (i, Reason::Hashed))
     }
 }

@@ -5,9 +5,9 @@
 //! when all queues are above the threshold: here the parameter `full` does, by default the shortest
 //! queue. A queue without a known limit is never above the threshold.
 
-use crate::contract::{Ask, Policy, PolicyParams};
+use crate::contract::{Policy, PolicyParams, Request};
 use crate::facts::Backlog;
-use crate::needs::{Fresh, Look, Needs, period};
+use crate::needs::{Freshness, Needs, Signal, period};
 use crate::pick::{Pick, Reason};
 use serde::{Deserialize, Serialize};
 use sojourn_units::declare::{Choices, Param, Parameters, probability};
@@ -64,7 +64,7 @@ impl PolicyParams for Params {
     type Policy = Iqlb;
 
     fn needs(&self) -> Needs {
-        Needs { limits: true, ..Needs::read(Look::Backlog, Fresh::every(self.period)) }
+        Needs { limits: true, ..Needs::read(Signal::Backlog, Freshness::every(self.period)) }
     }
 
     fn build(&self, _servers: usize, _key: u64) -> Iqlb {
@@ -81,18 +81,20 @@ pub struct Iqlb {
 impl Policy for Iqlb {
     type View = Backlog;
 
-    fn choose(&mut self, Ask { sight, draws, .. }: Ask<'_, Backlog>) -> Option<Pick> {
-        let packets = |i| sight.get(i).map(|backlog| backlog.packets);
-        let below =
-            |i| sight.get(i).filter(|b| b.limit.is_none() || b.occupancy() < self.params.threshold);
-        let found = sight.least_of(sight.up(), |i| below(i).map(|backlog| backlog.packets), draws);
-        if found.is_some() || sight.up().all(|i| sight.get(i).is_none()) {
-            return found.or_else(|| sight.least(packets, draws));
+    fn choose(&mut self, Request { servers, draws, .. }: Request<'_, Backlog>) -> Option<Pick> {
+        let packets = |i| servers.get(i).map(|backlog| backlog.packets);
+        let below = |i| {
+            servers.get(i).filter(|b| b.limit.is_none() || b.occupancy() < self.params.threshold)
+        };
+        let found =
+            servers.least_of(servers.up(), |i| below(i).map(|backlog| backlog.packets), draws);
+        if found.is_some() || servers.up().all(|i| servers.get(i).is_none()) {
+            return found.or_else(|| servers.least(packets, draws));
         }
         match self.params.full {
             Full::Refuse => None,
-            Full::Random => sight.draw(|_| true, draws).map(|i| (i, Reason::Full)),
-            Full::Shortest => sight.least(packets, draws).map(|(i, _)| (i, Reason::Full)),
+            Full::Random => servers.draw(|_| true, draws).map(|i| (i, Reason::Full)),
+            Full::Shortest => servers.least(packets, draws).map(|(i, _)| (i, Reason::Full)),
         }
     }
 }

@@ -4,10 +4,10 @@
 //! of the list; if the list is empty, a server is drawn. No information is requested when a flow
 //! begins.
 
-use crate::contract::{Ask, Policy, PolicyParams};
-use crate::needs::{Look, Needs};
+use crate::contract::{Policy, PolicyParams, Request};
+use crate::needs::{Needs, Signal};
 use crate::pick::{Pick, Reason};
-use crate::sight::{Connections, Sight};
+use crate::view::{Connections, Servers};
 use serde::{Deserialize, Serialize};
 use sojourn_units::declare::Parameters;
 use sojourn_units::words::Table;
@@ -32,7 +32,7 @@ impl PolicyParams for Params {
     type Policy = Jiq;
 
     fn needs(&self) -> Needs {
-        Needs::of(Look::Connections)
+        Needs::of(Signal::Connections)
     }
 
     fn build(&self, servers: usize, _key: u64) -> Jiq {
@@ -48,9 +48,9 @@ pub struct Jiq {
 }
 
 impl Jiq {
-    fn report(&mut self, server: usize, sight: &Sight<'_, Connections>) {
-        let idle = sight.get(server).is_some_and(|seen| seen.open == 0);
-        if idle && sight.is_up(server) && !self.idle.contains(&server) {
+    fn report(&mut self, server: usize, servers: &Servers<'_, Connections>) {
+        let idle = servers.get(server).is_some_and(|seen| seen.open == 0);
+        if idle && servers.is_up(server) && !self.idle.contains(&server) {
             self.idle.push_back(server);
         }
     }
@@ -59,14 +59,14 @@ impl Jiq {
 impl Policy for Jiq {
     type View = Connections;
 
-    fn choose(&mut self, Ask { sight, draws, .. }: Ask<'_, Connections>) -> Option<Pick> {
+    fn choose(&mut self, Request { servers, draws, .. }: Request<'_, Connections>) -> Option<Pick> {
         while let Some(server) = self.idle.pop_front() {
             // A server that was drawn in the meantime is no longer idle.
-            if sight.get(server).is_some_and(|seen| seen.open == 0) {
+            if servers.get(server).is_some_and(|seen| seen.open == 0) {
                 return Some((server, Reason::Idle));
             }
         }
-        sight.draw(|_| true, draws).map(|i| (i, Reason::Drawn))
+        servers.draw(|_| true, draws).map(|i| (i, Reason::Drawn))
     }
 
     fn finished(
@@ -74,15 +74,15 @@ impl Policy for Jiq {
         _now: Nanos,
         server: usize,
         _latency: Option<Nanos>,
-        sight: &Sight<'_, Connections>,
+        servers: &Servers<'_, Connections>,
     ) {
-        self.report(server, sight);
+        self.report(server, servers);
     }
 
-    fn changed(&mut self, sight: &Sight<'_, Connections>) {
-        self.idle.retain(|&server| sight.is_up(server));
-        for server in sight.up() {
-            self.report(server, sight);
+    fn changed(&mut self, servers: &Servers<'_, Connections>) {
+        self.idle.retain(|&server| servers.is_up(server));
+        for server in servers.up() {
+            self.report(server, servers);
         }
     }
 

@@ -4,9 +4,9 @@
 //! current lengths, no policy has a lower mean delay in heavy traffic. With outdated lengths, all
 //! flows of a period join the same queue (Mitzenmacher, "How useful is old information?").
 
-use crate::contract::{Ask, Policy, PolicyParams};
+use crate::contract::{Policy, PolicyParams, Request};
 use crate::facts::Backlog;
-use crate::needs::{Fresh, Look, Needs, period};
+use crate::needs::{Freshness, Needs, Signal, period};
 use crate::pick::Pick;
 use serde::{Deserialize, Serialize};
 use sojourn_units::declare::Parameters;
@@ -34,7 +34,7 @@ impl PolicyParams for Params {
     type Policy = Jsq;
 
     fn needs(&self) -> Needs {
-        Needs::read(Look::Backlog, Fresh::every(self.period))
+        Needs::read(Signal::Backlog, Freshness::every(self.period))
     }
 
     fn build(&self, _servers: usize, _key: u64) -> Jsq {
@@ -49,7 +49,7 @@ pub struct Jsq;
 impl Policy for Jsq {
     type View = Backlog;
 
-    fn choose(&mut self, Ask { sight, draws, .. }: Ask<'_, Backlog>) -> Option<Pick> {
-        sight.least(|i| sight.get(i).map(|backlog| backlog.packets), draws)
+    fn choose(&mut self, Request { servers, draws, .. }: Request<'_, Backlog>) -> Option<Pick> {
+        servers.least(|i| servers.get(i).map(|backlog| backlog.packets), draws)
     }
 }

@@ -10,7 +10,7 @@
 //! load.
 
 use crate::contract::PolicyParams;
-use crate::needs::{Fresh, Look, Needs, span};
+use crate::needs::{Freshness, Needs, Signal, span};
 use crate::rates::Rates;
 use serde::{Deserialize, Serialize};
 use sojourn_units::declare::Parameters;
@@ -38,7 +38,7 @@ impl PolicyParams for Params {
     type Policy = Rates;
 
     fn needs(&self) -> Needs {
-        Needs::read(Look::Counters, Fresh::Sampled { period: self.period })
+        Needs::read(Signal::Counters, Freshness::Sampled { period: self.period })
     }
 
     fn build(&self, servers: usize, _key: u64) -> Rates {

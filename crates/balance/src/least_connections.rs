@@ -4,10 +4,10 @@
 //! nothing about the load of a connection. Weighted as in LVS' `wlc`: open connections over weight,
 //! with ties broken at random.
 
-use crate::contract::{Ask, Policy, PolicyParams};
-use crate::needs::{Look, Needs};
+use crate::contract::{Policy, PolicyParams, Request};
+use crate::needs::{Needs, Signal};
 use crate::pick::Pick;
-use crate::sight::Connections;
+use crate::view::Connections;
 use serde::{Deserialize, Serialize};
 use sojourn_units::declare::Parameters;
 use sojourn_units::params;
@@ -31,7 +31,7 @@ impl PolicyParams for Params {
     type Policy = LeastConnections;
 
     fn needs(&self) -> Needs {
-        Needs::weighted(Look::Connections)
+        Needs::weighted(Signal::Connections)
     }
 
     fn build(&self, _servers: usize, _key: u64) -> LeastConnections {
@@ -46,9 +46,9 @@ pub struct LeastConnections;
 impl Policy for LeastConnections {
     type View = Connections;
 
-    fn choose(&mut self, Ask { sight, draws, .. }: Ask<'_, Connections>) -> Option<Pick> {
-        sight.least(
-            |i| sight.get(i).map(|seen| f64::from(seen.open) / f64::from(sight.weight(i))),
+    fn choose(&mut self, Request { servers, draws, .. }: Request<'_, Connections>) -> Option<Pick> {
+        servers.least(
+            |i| servers.get(i).map(|seen| f64::from(seen.open) / f64::from(servers.weight(i))),
             draws,
         )
     }

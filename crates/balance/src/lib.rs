@@ -7,7 +7,7 @@
 //! The type of a policy determines the information that it may use ([`Policy::View`]): none, its
 //! own open connections, counters of ports, or backlogs of their queues. A [`Balancer`] stores the
 //! latest readings ([`Balancer::observe`]) and shows each policy only its own part, so the program
-//! that drives it determines the age of the information: [`Needs::fresh`] states whether readings
+//! that drives it determines the age of the information: [`Needs::freshness`] states whether readings
 //! are taken at each choice or once per period.
 //!
 //! # Invariants (one contract test for all)
@@ -52,16 +52,16 @@ mod family;
 mod needs;
 mod pick;
 mod rates;
-mod sight;
 mod urn;
+mod view;
 
 pub use balancer::{Balancer, Choice, MOST_SERVERS};
-pub use contract::{Ask, Policy, PolicyParams};
+pub use contract::{Policy, PolicyParams, Request};
 pub use facts::{Backlog, Counters, Flow, Limit, Reading, Server, hash_of};
 pub use family::{Params, tables};
-pub use needs::{Fresh, Look, Needs};
+pub use needs::{Freshness, Needs, Signal};
 pub use pick::{Draws, Pick, Reason};
-pub use sight::{Connections, Everything, Sight, View};
+pub use view::{Connections, Everything, Servers, View};
 
 #[cfg(test)]
 mod tests;

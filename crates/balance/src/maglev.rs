@@ -5,11 +5,11 @@
 //! each gets floor or ceil(M/N) entries, and the removal of a server moves few other entries. With
 //! weights, a server's turns are in proportion to its weight, as in Envoy.
 
-use crate::contract::{Ask, Policy, PolicyParams};
+use crate::contract::{Policy, PolicyParams, Request};
 use crate::facts::mix;
-use crate::needs::{Look, Needs};
+use crate::needs::{Needs, Signal};
 use crate::pick::{Pick, Reason};
-use crate::sight::Sight;
+use crate::view::Servers;
 use serde::{Deserialize, Serialize};
 use sojourn_units::declare::{Param, Parameters};
 use sojourn_units::params;
@@ -44,7 +44,7 @@ impl PolicyParams for Params {
     type Policy = Maglev;
 
     fn needs(&self) -> Needs {
-        Needs::weighted(Look::Nothing)
+        Needs::weighted(Signal::Nothing)
     }
 
     fn build(&self, _servers: usize, _key: u64) -> Maglev {
@@ -97,27 +97,27 @@ impl Maglev {
 impl Policy for Maglev {
     type View = ();
 
-    fn choose(&mut self, Ask { flow, .. }: Ask<'_, ()>) -> Option<Pick> {
+    fn choose(&mut self, Request { flow, .. }: Request<'_, ()>) -> Option<Pick> {
         let place = flow.hash % self.table.len() as u64;
         let server = self.table[place as usize];
         (server != FREE).then_some((usize::from(server), Reason::Hashed))
     }
 
-    fn changed(&mut self, sight: &Sight<'_, ()>) {
+    fn changed(&mut self, servers: &Servers<'_, ()>) {
         let size = self.table.len() as u64;
         self.table.fill(FREE);
-        let mut claimants: Vec<Claimant> = sight
+        let mut claimants: Vec<Claimant> = servers
             .up()
             .map(|i| Claimant {
                 server: i as u16,
-                place: mix(sight.id(i)) % size,
-                skip: mix(sight.id(i) ^ 0x9E37_79B9_7F4A_7C15) % (size - 1) + 1,
-                weight: u64::from(sight.weight(i)),
+                place: mix(servers.id(i)) % size,
+                skip: mix(servers.id(i) ^ 0x9E37_79B9_7F4A_7C15) % (size - 1) + 1,
+                weight: u64::from(servers.weight(i)),
                 spent: 0,
             })
             .collect();
         // Sorted by identifier, so that the position at which a server is added does not matter.
-        claimants.sort_by_key(|c| (sight.id(usize::from(c.server)), c.server));
+        claimants.sort_by_key(|c| (servers.id(usize::from(c.server)), c.server));
         let Some(heaviest) = claimants.iter().map(|c| c.weight).max() else { return };
         let mut free = size;
         for round in 1u64.. {

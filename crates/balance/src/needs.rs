@@ -9,7 +9,7 @@ choices! {
     /// Information that a policy uses.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
     #[serde(rename_all = "kebab-case")]
-    pub enum Look {
+    pub enum Signal {
         /// No information.
         Nothing = "nothing",
         /// Open connections: flows assigned minus flows finished.
@@ -26,7 +26,7 @@ choices! {
 /// Times of readings, which determine the age of the information at a choice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case", tag = "fresh")]
-pub enum Fresh {
+pub enum Freshness {
     /// No readings.
     Unread,
     /// A reading for each choice.
@@ -43,7 +43,7 @@ pub enum Fresh {
     },
 }
 
-impl Fresh {
+impl Freshness {
     /// Returns readings once per period; for each choice with period 0.
     pub fn every(period: Nanos) -> Self {
         if period == 0 { Self::Now } else { Self::Sampled { period } }
@@ -64,10 +64,11 @@ impl Fresh {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Needs {
     /// Content of readings.
-    pub look: Look,
+    #[serde(rename = "look")]
+    pub signal: Signal,
     /// Times of readings.
     #[serde(flatten)]
-    pub fresh: Fresh,
+    pub freshness: Freshness,
     /// Whether the limits of queues affect choices.
     pub limits: bool,
     /// Whether the rates of ports affect choices.
@@ -77,19 +78,19 @@ pub struct Needs {
 }
 
 impl Needs {
-    /// Returns a need for `look` without readings; limits, rates and weights have no effect.
-    pub fn of(look: Look) -> Self {
-        Self { look, fresh: Fresh::Unread, limits: false, rates: false, weights: false }
+    /// Returns a need for `signal` without readings; limits, rates and weights have no effect.
+    pub fn of(signal: Signal) -> Self {
+        Self { signal, freshness: Freshness::Unread, limits: false, rates: false, weights: false }
     }
 
     /// As [`Needs::of`], for a policy that uses weights.
-    pub fn weighted(look: Look) -> Self {
-        Self { weights: true, ..Self::of(look) }
+    pub fn weighted(signal: Signal) -> Self {
+        Self { weights: true, ..Self::of(signal) }
     }
 
-    /// Returns a need for readings of `look` at these times.
-    pub fn read(look: Look, fresh: Fresh) -> Self {
-        Self { fresh, ..Self::of(look) }
+    /// Returns a need for readings of `signal` at these times.
+    pub fn read(signal: Signal, freshness: Freshness) -> Self {
+        Self { freshness, ..Self::of(signal) }
     }
 }
 

@@ -5,11 +5,11 @@
 //! increases count immediately, decreases only gradually. While a server is silent its average
 //! decays, so that it is tried again. Default of Finagle and Linkerd; the definition is tower's.
 
-use crate::contract::{Ask, Policy, PolicyParams};
-use crate::needs::{Look, Needs, span};
+use crate::contract::{Policy, PolicyParams, Request};
+use crate::needs::{Needs, Signal, span};
 use crate::pick::Pick;
-use crate::sight::{Connections, Sight};
 use crate::urn::{Urn, drawn};
+use crate::view::{Connections, Servers};
 use serde::{Deserialize, Serialize};
 use sojourn_units::declare::Parameters;
 use sojourn_units::words::Table;
@@ -40,7 +40,7 @@ impl PolicyParams for Params {
     type Policy = PeakEwma;
 
     fn needs(&self) -> Needs {
-        Needs::weighted(Look::Latency)
+        Needs::weighted(Signal::Latency)
     }
 
     fn build(&self, servers: usize, _key: u64) -> PeakEwma {
@@ -79,14 +79,17 @@ pub struct PeakEwma {
 impl Policy for PeakEwma {
     type View = Connections;
 
-    fn choose(&mut self, Ask { now, sight, draws, .. }: Ask<'_, Connections>) -> Option<Pick> {
+    fn choose(
+        &mut self,
+        Request { now, servers, draws, .. }: Request<'_, Connections>,
+    ) -> Option<Pick> {
         let Self { params, latency, urn } = self;
         let cost = |i| {
-            let open = f64::from(sight.get(i)?.open) + 1.0;
-            Some(latency[i].decayed(now, params.decay) * open / f64::from(sight.weight(i)))
+            let open = f64::from(servers.get(i)?.open) + 1.0;
+            Some(latency[i].decayed(now, params.decay) * open / f64::from(servers.weight(i)))
         };
-        let drawn = urn.draw(&sight, params.d, draws);
-        sight.least_of(drawn.iter().copied(), cost, draws)
+        let drawn = urn.draw(&servers, params.d, draws);
+        servers.least_of(drawn.iter().copied(), cost, draws)
     }
 
     fn finished(
@@ -94,7 +97,7 @@ impl Policy for PeakEwma {
         now: Nanos,
         server: usize,
         latency: Option<Nanos>,
-        _sight: &Sight<'_, Connections>,
+        _servers: &Servers<'_, Connections>,
     ) {
         let Some(sample) = latency.map(|latency| latency as f64) else { return };
         let Latency { at, value } = self.latency[server];

@@ -7,9 +7,9 @@
 //! server stays the shortest in the outdated lengths. The fraction of queues with at least k jobs
 //! tends to `rho^((d^k - 1)/(d - 1))` (memory 0, many servers).
 
-use crate::contract::{Ask, Policy, PolicyParams};
+use crate::contract::{Policy, PolicyParams, Request};
 use crate::facts::Backlog;
-use crate::needs::{Fresh, Look, Needs, period};
+use crate::needs::{Freshness, Needs, Signal, period};
 use crate::pick::Pick;
 use crate::urn::{MOST, Urn, drawn};
 use serde::{Deserialize, Serialize};
@@ -42,7 +42,7 @@ impl PolicyParams for Params {
     type Policy = PowerOfD;
 
     fn needs(&self) -> Needs {
-        Needs::read(Look::Backlog, Fresh::every(self.period))
+        Needs::read(Signal::Backlog, Freshness::every(self.period))
     }
 
     fn build(&self, servers: usize, _key: u64) -> PowerOfD {
@@ -69,18 +69,18 @@ pub struct PowerOfD {
 impl Policy for PowerOfD {
     type View = Backlog;
 
-    fn choose(&mut self, Ask { sight, draws, .. }: Ask<'_, Backlog>) -> Option<Pick> {
+    fn choose(&mut self, Request { servers, draws, .. }: Request<'_, Backlog>) -> Option<Pick> {
         self.looked.clear();
-        self.looked.extend_from_slice(self.urn.draw(&sight, self.params.d, draws));
+        self.looked.extend_from_slice(self.urn.draw(&servers, self.params.d, draws));
         for &server in &self.remembered {
-            if sight.is_up(server) && !self.looked.contains(&server) {
+            if servers.is_up(server) && !self.looked.contains(&server) {
                 self.looked.push(server);
             }
         }
-        let packets = |i| sight.get(i).map(|backlog: Backlog| backlog.packets);
-        let picked = sight
+        let packets = |i| servers.get(i).map(|backlog: Backlog| backlog.packets);
+        let picked = servers
             .least_of(self.looked.iter().copied(), packets, draws)
-            .or_else(|| sight.least(packets, draws));
+            .or_else(|| servers.least(packets, draws));
         // The sort is stable, so the drawn servers come first in a random order: among equal
         // queues, any may be remembered.
         self.looked.sort_by_key(|&i| packets(i).unwrap_or(u64::MAX));

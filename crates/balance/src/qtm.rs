@@ -6,11 +6,11 @@
 //! they are broken at random. There is no threshold. All flows that begin within a period go to
 //! the same server: with flows shorter than the period, the policy herds.
 
-use crate::contract::{Ask, Policy, PolicyParams};
+use crate::contract::{Policy, PolicyParams, Request};
 use crate::facts::Backlog;
-use crate::needs::{Fresh, Look, Needs, span};
+use crate::needs::{Freshness, Needs, Signal, span};
 use crate::pick::Pick;
-use crate::sight::Sight;
+use crate::view::Servers;
 use serde::{Deserialize, Serialize};
 use sojourn_units::declare::{Parameters, probability};
 use sojourn_units::words::Table;
@@ -39,7 +39,7 @@ impl PolicyParams for Params {
     type Policy = Qtm;
 
     fn needs(&self) -> Needs {
-        Needs::read(Look::Backlog, Fresh::Averaged { period: self.period })
+        Needs::read(Signal::Backlog, Freshness::Averaged { period: self.period })
     }
 
     fn build(&self, servers: usize, _key: u64) -> Qtm {
@@ -58,23 +58,23 @@ pub struct Qtm {
 impl Policy for Qtm {
     type View = Backlog;
 
-    fn observe(&mut self, _now: Nanos, sight: &Sight<'_, Backlog>) {
+    fn observe(&mut self, _now: Nanos, servers: &Servers<'_, Backlog>) {
         let w = self.params.weight;
         for (i, average) in self.average.iter_mut().enumerate() {
-            *average = sight
+            *average = servers
                 .get(i)
                 .map(|seen| (1.0 - w) * average.unwrap_or(0.0) + w * seen.packets as f64);
         }
     }
 
-    fn choose(&mut self, Ask { sight, draws, .. }: Ask<'_, Backlog>) -> Option<Pick> {
-        sight.least(|i| self.average[i], draws)
+    fn choose(&mut self, Request { servers, draws, .. }: Request<'_, Backlog>) -> Option<Pick> {
+        servers.least(|i| self.average[i], draws)
     }
 
     /// Resets the average of a server that was down.
-    fn changed(&mut self, sight: &Sight<'_, Backlog>) {
+    fn changed(&mut self, servers: &Servers<'_, Backlog>) {
         for (i, average) in self.average.iter_mut().enumerate() {
-            if sight.get(i).is_none() {
+            if servers.get(i).is_none() {
                 *average = None;
             }
         }

@@ -5,9 +5,9 @@
 //! two empty queues is chosen. For a port with an unknown rate, the rate is the server's weight in
 //! Mbit/s.
 
-use crate::contract::{Ask, Policy, PolicyParams};
+use crate::contract::{Policy, PolicyParams, Request};
 use crate::facts::Backlog;
-use crate::needs::{Fresh, Look, Needs, period};
+use crate::needs::{Freshness, Needs, Signal, period};
 use crate::pick::Pick;
 use serde::{Deserialize, Serialize};
 use sojourn_units::declare::Parameters;
@@ -35,7 +35,7 @@ impl PolicyParams for Params {
     type Policy = QueueDelay;
 
     fn needs(&self) -> Needs {
-        Needs { rates: true, ..Needs::read(Look::Backlog, Fresh::every(self.period)) }
+        Needs { rates: true, ..Needs::read(Signal::Backlog, Freshness::every(self.period)) }
     }
 
     fn build(&self, _servers: usize, _key: u64) -> QueueDelay {
@@ -53,13 +53,13 @@ pub struct QueueDelay;
 impl Policy for QueueDelay {
     type View = Backlog;
 
-    fn choose(&mut self, Ask { sight, draws, .. }: Ask<'_, Backlog>) -> Option<Pick> {
+    fn choose(&mut self, Request { servers, draws, .. }: Request<'_, Backlog>) -> Option<Pick> {
         let delay = |i| {
-            let seen: Backlog = sight.get(i)?;
-            let assumed = u64::from(sight.weight(i)) * 1_000_000;
+            let seen: Backlog = servers.get(i)?;
+            let assumed = u64::from(servers.weight(i)) * 1_000_000;
             let rate = seen.rate.map_or(assumed, Rate::bits);
             Some(seen.bytes.saturating_add(FRAME) as f64 * 8.0 / rate as f64)
         };
-        sight.least(delay, draws)
+        servers.least(delay, draws)
     }
 }

@@ -3,8 +3,8 @@
 //! The baseline: it needs no information and cannot herd. The longest of n queues is far above the
 //! mean (balls into bins).
 
-use crate::contract::{Ask, Policy, PolicyParams};
-use crate::needs::{Look, Needs};
+use crate::contract::{Policy, PolicyParams, Request};
+use crate::needs::{Needs, Signal};
 use crate::pick::{Pick, Reason};
 use serde::{Deserialize, Serialize};
 use sojourn_units::declare::Parameters;
@@ -29,7 +29,7 @@ impl PolicyParams for Params {
     type Policy = Random;
 
     fn needs(&self) -> Needs {
-        Needs::weighted(Look::Nothing)
+        Needs::weighted(Signal::Nothing)
     }
 
     fn build(&self, _servers: usize, _key: u64) -> Random {
@@ -44,12 +44,12 @@ pub struct Random;
 impl Policy for Random {
     type View = ();
 
-    fn choose(&mut self, Ask { sight, draws, .. }: Ask<'_, ()>) -> Option<Pick> {
-        let total: u64 = sight.up().map(|i| u64::from(sight.weight(i))).sum();
-        let only = sight.up().nth(1).is_none();
+    fn choose(&mut self, Request { servers, draws, .. }: Request<'_, ()>) -> Option<Pick> {
+        let total: u64 = servers.up().map(|i| u64::from(servers.weight(i))).sum();
+        let only = servers.up().nth(1).is_none();
         let mut left = if total == 0 || only { 0 } else { draws(total) };
-        for i in sight.up() {
-            match left.checked_sub(u64::from(sight.weight(i))) {
+        for i in servers.up() {
+            match left.checked_sub(u64::from(servers.weight(i))) {
                 None => return Some((i, Reason::Drawn)),
                 Some(rest) => left = rest,
             }

@@ -1,10 +1,10 @@
 //! The server whose port has sent the least in the last period: base of policies that compare the
 //! growth of a counter.
 
-use crate::contract::{Ask, Policy};
+use crate::contract::{Policy, Request};
 use crate::facts::Counters;
 use crate::pick::Pick;
-use crate::sight::Sight;
+use crate::view::Servers;
 use sojourn_units::Nanos;
 
 /// Rates of counters between their last two readings.
@@ -31,9 +31,9 @@ impl Rates {
 impl Policy for Rates {
     type View = Counters;
 
-    fn observe(&mut self, now: Nanos, sight: &Sight<'_, Counters>) {
+    fn observe(&mut self, now: Nanos, servers: &Servers<'_, Counters>) {
         for (i, port) in self.ports.iter_mut().enumerate() {
-            let Some(value) = sight.get(i).map(|counters| (self.count)(&counters)) else {
+            let Some(value) = servers.get(i).map(|counters| (self.count)(&counters)) else {
                 *port = Port::default();
                 continue;
             };
@@ -50,8 +50,8 @@ impl Policy for Rates {
         }
     }
 
-    fn choose(&mut self, Ask { sight, draws, .. }: Ask<'_, Counters>) -> Option<Pick> {
-        sight.least(|i| self.ports[i].rate, draws)
+    fn choose(&mut self, Request { servers, draws, .. }: Request<'_, Counters>) -> Option<Pick> {
+        servers.least(|i| self.ports[i].rate, draws)
     }
 
     fn state(&self, visit: &mut dyn FnMut(usize, &str, f64)) {

@@ -2,8 +2,8 @@
 //!
 //! Flows are distributed evenly, regardless of the servers, their links and the sizes of flows.
 
-use crate::contract::{Ask, Policy, PolicyParams};
-use crate::needs::{Look, Needs};
+use crate::contract::{Policy, PolicyParams, Request};
+use crate::needs::{Needs, Signal};
 use crate::pick::{Pick, Reason};
 use serde::{Deserialize, Serialize};
 use sojourn_units::declare::Parameters;
@@ -28,7 +28,7 @@ impl PolicyParams for Params {
     type Policy = RoundRobin;
 
     fn needs(&self) -> Needs {
-        Needs::of(Look::Nothing)
+        Needs::of(Signal::Nothing)
     }
 
     fn build(&self, _servers: usize, _key: u64) -> RoundRobin {
@@ -45,8 +45,8 @@ pub struct RoundRobin {
 impl Policy for RoundRobin {
     type View = ();
 
-    fn choose(&mut self, Ask { sight, .. }: Ask<'_, ()>) -> Option<Pick> {
-        let server = sight.up().find(|&i| i >= self.next).or_else(|| sight.up().next())?;
+    fn choose(&mut self, Request { servers, .. }: Request<'_, ()>) -> Option<Pick> {
+        let server = servers.up().find(|&i| i >= self.next).or_else(|| servers.up().next())?;
         self.next = server + 1;
         Some((server, Reason::Turn))
     }

@@ -126,8 +126,8 @@ proptest! {
                         Some(choice) => {
                             prop_assert!(balancer.is_up(choice.server));
                             open[choice.server] += 1;
-                            let read = !matches!(needs.fresh, Fresh::Unread);
-                            prop_assert!(!(needs.look == Look::Nothing && choice.age.is_some()));
+                            let read = !matches!(needs.freshness, Freshness::Unread);
+                            prop_assert!(!(needs.signal == Signal::Nothing && choice.age.is_some()));
                             prop_assert!(!read || choice.age.is_none_or(|age| age <= now));
                         }
                     }
@@ -660,7 +660,7 @@ mod outside {
     fn a_faulty_policy_is_not_asked_again() {
         let faults = Arc::new(AtomicU32::new(0));
         let factory = Arc::new(Careless(faults.clone()));
-        let params = external::Params::bound("careless", Look::Connections, factory);
+        let params = external::Params::bound("careless", Signal::Connections, factory);
         let mut balancer = Balancer::new(&Params::External(params), &servers(&[1; 3]), 0);
         balancer.set_up(1, false);
         let mut choose = |hash| {
@@ -679,10 +679,10 @@ mod outside {
             let bound = external::Params::bound("careless", look, factory);
             Params::External(external::Params { period, ..bound })
         };
-        assert_eq!(params(Look::Backlog, 0).check(), Ok(()));
-        assert_eq!(params(Look::Backlog, 0).needs().fresh, Fresh::Now);
-        assert!(params(Look::Counters, 0).check().unwrap_err().contains("above 0s"));
-        assert!(params(Look::Backlog, 7200 * SECOND).check().unwrap_err().contains("1h"));
+        assert_eq!(params(Signal::Backlog, 0).check(), Ok(()));
+        assert_eq!(params(Signal::Backlog, 0).needs().freshness, Freshness::Now);
+        assert!(params(Signal::Counters, 0).check().unwrap_err().contains("above 0s"));
+        assert!(params(Signal::Backlog, 7200 * SECOND).check().unwrap_err().contains("1h"));
         assert!(Params::parse("external").is_err());
     }
 }

@@ -1,7 +1,7 @@
 //! Draws of servers without replacement.
 
 use crate::pick::Draws;
-use crate::sight::{Sight, View};
+use crate::view::{Servers, View};
 use sojourn_units::declare::{Param, integer};
 
 /// Largest number of servers that may be drawn, or remembered.
@@ -26,12 +26,12 @@ impl Urn {
     /// no more than `d`.
     pub(crate) fn draw<V: View>(
         &mut self,
-        sight: &Sight<'_, V>,
+        servers: &Servers<'_, V>,
         d: u64,
         draws: &mut Draws<'_>,
     ) -> &[usize] {
         self.0.clear();
-        self.0.extend(sight.up());
+        self.0.extend(servers.up());
         let (n, d) = (self.0.len(), d as usize);
         if d >= n {
             return &self.0;

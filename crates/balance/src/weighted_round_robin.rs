@@ -5,10 +5,10 @@
 //! from its credit. With weights 5, 1, 1 the turns are a a b a c a a, not a a a a a b c. In every
 //! full round, each server has as many turns as its weight.
 
-use crate::contract::{Ask, Policy, PolicyParams};
-use crate::needs::{Look, Needs};
+use crate::contract::{Policy, PolicyParams, Request};
+use crate::needs::{Needs, Signal};
 use crate::pick::{Pick, Reason};
-use crate::sight::Sight;
+use crate::view::Servers;
 use serde::{Deserialize, Serialize};
 use sojourn_units::declare::Parameters;
 use sojourn_units::params;
@@ -32,7 +32,7 @@ impl PolicyParams for Params {
     type Policy = WeightedRoundRobin;
 
     fn needs(&self) -> Needs {
-        Needs::weighted(Look::Nothing)
+        Needs::weighted(Signal::Nothing)
     }
 
     fn build(&self, servers: usize, _key: u64) -> WeightedRoundRobin {
@@ -49,10 +49,10 @@ pub struct WeightedRoundRobin {
 impl Policy for WeightedRoundRobin {
     type View = ();
 
-    fn choose(&mut self, Ask { sight, .. }: Ask<'_, ()>) -> Option<Pick> {
+    fn choose(&mut self, Request { servers, .. }: Request<'_, ()>) -> Option<Pick> {
         let (mut best, mut total) = (None, 0);
-        for i in sight.up() {
-            let weight = i64::from(sight.weight(i));
+        for i in servers.up() {
+            let weight = i64::from(servers.weight(i));
             self.credit[i] += weight;
             total += weight;
             if best.is_none_or(|b: usize| self.credit[i] > self.credit[b]) {
@@ -65,7 +65,7 @@ impl Policy for WeightedRoundRobin {
     }
 
     /// Resets all credits: a returning server's old credit would distort the turns of the others.
-    fn changed(&mut self, _sight: &Sight<'_, ()>) {
+    fn changed(&mut self, _servers: &Servers<'_, ()>) {
         self.credit.fill(0);
     }
 

@@ -36,12 +36,12 @@ policies!(modules!);
 mod contract;
 mod family;
 mod observation;
-pub mod store;
+pub mod receive_buffer;
 
 pub use contract::{PolicyParams, Sizing};
 pub use family::{Params, Policy, tables};
 pub use observation::{Decision, GREATEST, Memory, Observation, Reason};
-pub use store::Store;
+pub use receive_buffer::ReceiveBuffer;
 
 #[cfg(test)]
 mod tests;

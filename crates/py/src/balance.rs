@@ -5,7 +5,7 @@ use crate::own::{self, Faults};
 use crate::parse::json;
 use pyo3::exceptions::{PyIndexError, PyValueError};
 use pyo3::prelude::*;
-use sojourn_balance::{self, Backlog, Counters, Fresh, Limit, MOST_SERVERS, Params, Reading};
+use sojourn_balance::{self, Backlog, Counters, Freshness, Limit, MOST_SERVERS, Params, Reading};
 use sojourn_random::Stream;
 use sojourn_units::Rate;
 use sojourn_units::declare::Choices;
@@ -149,16 +149,16 @@ impl Balancer {
     #[getter]
     fn needs<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, pyo3::types::PyDict>> {
         let needs = self.inner.needs();
-        let fresh = match needs.fresh {
-            Fresh::Unread => "unread",
-            Fresh::Now => "now",
-            Fresh::Sampled { .. } => "sampled",
-            Fresh::Averaged { .. } => "averaged",
+        let fresh = match needs.freshness {
+            Freshness::Unread => "unread",
+            Freshness::Now => "now",
+            Freshness::Sampled { .. } => "sampled",
+            Freshness::Averaged { .. } => "averaged",
         };
         let dict = pyo3::types::PyDict::new(py);
-        dict.set_item("look", needs.look.name())?;
+        dict.set_item("look", needs.signal.name())?;
         dict.set_item("fresh", fresh)?;
-        dict.set_item("period", needs.fresh.period().map_or(-1, |period| period as i64))?;
+        dict.set_item("period", needs.freshness.period().map_or(-1, |period| period as i64))?;
         dict.set_item("limits", needs.limits)?;
         dict.set_item("rates", needs.rates)?;
         dict.set_item("weights", needs.weights)?;

@@ -6,7 +6,7 @@ use crate::memory::memory;
 use crate::packet::{Code, DIGEST, Id};
 use crate::server::{Counters, Job, Limits, Message, Out, Server};
 use rustix::time::{ClockId, clock_gettime};
-use sojourn_buffer::{Reason, store};
+use sojourn_buffer::{Reason, receive_buffer};
 use sojourn_measure::Histogram;
 use sojourn_units::{Bytes, MILLISECOND, Nanos, SECOND};
 use std::io;
@@ -63,7 +63,7 @@ impl Settings {
 #[derive(Clone, Copy, Debug)]
 pub struct Stats {
     /// Counters of the buffer: messages, and bytes with their charges.
-    pub buffer: store::Counters,
+    pub buffer: receive_buffer::Counters,
     /// Counters of datagrams and connections.
     pub transport: Counters,
     /// Size of the buffer in bytes.
@@ -143,8 +143,8 @@ impl Shared {
                 looked = now;
                 let memory = memory();
                 let mut core = self.core();
-                core.server.store_mut().set_memory(memory);
-                core.server.store_mut().tick(now);
+                core.server.buffer_mut().set_memory(memory);
+                core.server.buffer_mut().tick(now);
                 core.server.sweep(now);
                 self.note_cpu(0);
             }
@@ -277,7 +277,7 @@ impl Running {
     /// Replaces the policy.
     pub fn set_policy(&self, policy: sojourn_buffer::Params) {
         let now = self.shared.now();
-        self.shared.core().server.store_mut().set_policy(now, policy);
+        self.shared.core().server.buffer_mut().set_policy(now, policy);
     }
 
     /// Returns counters and measurements.
@@ -285,15 +285,15 @@ impl Running {
         let seconds = |i: usize| self.shared.cpu[i].load(Ordering::Relaxed) as f64 / SECOND as f64;
         let kernel_buffer = self.shared.socket.kernel_buffer();
         let core = self.shared.core();
-        let store = core.server.store();
+        let buffer = core.server.buffer();
         let quantile = |q| core.sojourn.quantile(q) / SECOND as f64;
         Stats {
-            buffer: *store.counters(),
+            buffer: *buffer.counters(),
             transport: core.server.counters(),
-            size: store.size(),
-            reason: store.reason(),
-            occupied: store.occupied(),
-            peaks: (store.peak_size(), store.peak_occupied()),
+            size: buffer.size(),
+            reason: buffer.reason(),
+            occupied: buffer.occupied(),
+            peaks: (buffer.peak_size(), buffer.peak_occupied()),
             connections: core.server.connections(),
             sojourn: (quantile(0.5), quantile(0.99)),
             cpu: (seconds(0), seconds(1)),

@@ -16,7 +16,7 @@ use crate::cookie::Baker;
 use crate::packet::{self, CHARGE, Code, DIGEST, Data, Id, Packet};
 use crate::ranges::Ranges;
 use crate::spare::Spare;
-use sojourn_buffer::Store;
+use sojourn_buffer::ReceiveBuffer;
 use sojourn_units::{Bytes, MILLISECOND, Nanos, SECOND};
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -164,7 +164,7 @@ fn note(numbers: &mut Ranges, newest: &mut Option<u64>, urgent: &mut u8, number:
 pub struct Server {
     limits: Limits,
     baker: Baker,
-    store: Store<Message>,
+    buffer: ReceiveBuffer<Message>,
     connections: BTreeMap<Id, Connection>,
     due: Vec<Id>,
     /// Pending acknowledgements, by the time since which they wait.
@@ -186,7 +186,7 @@ impl Server {
         Self {
             limits,
             baker: Baker::new(key),
-            store: Store::new(policy, true),
+            buffer: ReceiveBuffer::new(policy, true),
             connections: BTreeMap::new(),
             due: Vec::new(),
             late: VecDeque::new(),
@@ -199,13 +199,13 @@ impl Server {
     }
 
     /// Returns the buffer for reading.
-    pub fn store(&self) -> &Store<Message> {
-        &self.store
+    pub fn buffer(&self) -> &ReceiveBuffer<Message> {
+        &self.buffer
     }
 
     /// Returns the buffer for a change of its policy or of the known memory.
-    pub fn store_mut(&mut self) -> &mut Store<Message> {
-        &mut self.store
+    pub fn buffer_mut(&mut self) -> &mut ReceiveBuffer<Message> {
+        &mut self.buffer
     }
 
     /// Returns the counters.
@@ -374,7 +374,7 @@ impl Server {
     /// send.
     fn limit(&self, id: Id) -> u64 {
         let Some(c) = self.connections.get(&id) else { return 0 };
-        let room = self.store.potential().saturating_sub(self.store.occupied());
+        let room = self.buffer.potential().saturating_sub(self.buffer.occupied());
         let room = room.min(self.limits.client.saturating_sub(c.held));
         c.charged.saturating_add(room)
     }
@@ -414,7 +414,7 @@ impl Server {
         let partial = match c.partial.entry(message) {
             Entry::Occupied(entry) => entry.into_mut(),
             Entry::Vacant(entry) => {
-                if charge > self.store.params().bounds().1.min(self.limits.client) {
+                if charge > self.buffer.params().bounds().1.min(self.limits.client) {
                     // The message can never fit.
                     c.asked = true;
                     c.result.get_or_insert((Code::Refused, [0; DIGEST]));
@@ -422,8 +422,8 @@ impl Server {
                 }
                 let same = c.refused.is_some_and(|(m, i)| m == message && i < index);
                 let full = c.held.saturating_add(charge) > self.limits.client
-                    || (same && self.store.occupied() + charge > self.store.size());
-                if full || !self.store.reserve(now, charge) {
+                    || (same && self.buffer.occupied() + charge > self.buffer.size());
+                if full || !self.buffer.reserve(now, charge) {
                     // Not acknowledged, but the sender learns how much room there is.
                     c.refused = Some((message, index));
                     self.short |= c.held.saturating_add(charge) <= self.limits.client;
@@ -432,7 +432,7 @@ impl Server {
                 c.held += charge;
                 c.charged += charge;
                 let fragments = fragments(length, c.chunk);
-                let room = self.store.size() - self.store.occupied();
+                let room = self.buffer.size() - self.buffer.occupied();
                 entry.insert(Partial {
                     data: self.spare.get(length as usize, room),
                     length,
@@ -480,7 +480,7 @@ impl Server {
             while c.above.remove(&c.below) {
                 c.below += 1;
             }
-            self.store.complete(now, charge, Message { connection: id, number: message, data });
+            self.buffer.complete(now, charge, Message { connection: id, number: message, data });
         }
         if at_once {
             self.set_due(id);
@@ -527,7 +527,7 @@ impl Server {
 
     /// Returns whether the handler has a task.
     pub fn has_work(&self) -> bool {
-        !self.store.is_empty() || !self.finish.is_empty()
+        !self.buffer.is_empty() || !self.finish.is_empty()
     }
 
     /// Returns the next task of the handler.
@@ -536,7 +536,7 @@ impl Server {
             return Some(job);
         }
         loop {
-            let taken = self.store.take()?;
+            let taken = self.buffer.take()?;
             // Messages of an ended connection are obsolete.
             let ended = self.connections.get_mut(&taken.item.connection);
             match ended {
@@ -552,7 +552,7 @@ impl Server {
     /// Records that the handler has processed a message.
     pub fn processed(&mut self, message: Message) {
         let (id, length) = (message.connection, message.data.len());
-        let room = self.store.size().saturating_sub(self.store.occupied());
+        let room = self.buffer.size().saturating_sub(self.buffer.occupied());
         self.spare.put(message.data, room);
         let Some(c) = self.connections.get_mut(&id) else { return };
         c.held = c.held.saturating_sub(length as Bytes + CHARGE);
@@ -561,7 +561,7 @@ impl Server {
         self.ask_finish(id);
         // The client waits for this message or will soon lack room, and there is much more room
         // than it knows.
-        let most = self.store.potential().min(self.limits.client);
+        let most = self.buffer.potential().min(self.limits.client);
         let short = told.saturating_sub(charged) < most / 4;
         if idle || short && self.limit(id).saturating_sub(told) >= most / 8 {
             self.set_due(id);
@@ -592,7 +592,7 @@ impl Server {
     fn forget(&mut self, id: Id) {
         let Some(c) = self.connections.remove(&id) else { return };
         for partial in c.partial.values() {
-            self.store.release(Bytes::from(partial.length) + CHARGE);
+            self.buffer.release(Bytes::from(partial.length) + CHARGE);
         }
         self.finish.push_back(Job::Gone(id));
     }

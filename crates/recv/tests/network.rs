@@ -116,15 +116,15 @@ impl World {
         }
         self.server.acks(self.now, &mut out);
         self.answer(out);
-        let store = self.server.store();
-        self.peak = self.peak.max(store.occupied());
-        assert!(store.occupied() <= store.size());
+        let buffer = self.server.buffer();
+        self.peak = self.peak.max(buffer.occupied());
+        assert!(buffer.occupied() <= buffer.size());
         if self.clients[self.dead..].iter().all(|(_, c)| c.end().is_some()) {
             return false;
         }
         let arrival = self.flying.first_key_value().map(|(&(at, _), _)| at);
         let wakes = self.clients[self.dead..].iter().filter_map(|(_, c)| c.wake());
-        let work = (!self.server.store().is_empty()).then_some(self.free);
+        let work = (!self.server.buffer().is_empty()).then_some(self.free);
         let late = self.server.wake();
         let next = arrival.into_iter().chain(wakes).chain(work).chain(late).min().unwrap();
         // The server's thread looks around every 100 ms, too.
@@ -132,7 +132,7 @@ impl World {
         self.now = next.min(tick).max(self.now);
         if self.now >= tick {
             self.looked = self.now;
-            self.server.store_mut().tick(self.now);
+            self.server.buffer_mut().tick(self.now);
         }
         while let Some(entry) = self.flying.first_entry() {
             if entry.key().0 > self.now {
@@ -199,8 +199,8 @@ fn messages_of_any_size_arrive() {
         world.run(&[0, 1, 1417, 1418, 1419, 100_000, 0, 4 << 20, 65_536], 60 * SECOND);
         let counters = world.clients[0].1.counters();
         assert_eq!((counters.lost, counters.repeated), (0, 0), "{mode:?}");
-        assert_eq!(world.server.store().counters().discarded.packets, 0);
-        assert_eq!(world.server.store().occupied(), 0);
+        assert_eq!(world.server.buffer().counters().discarded.packets, 0);
+        assert_eq!(world.server.buffer().occupied(), 0);
     }
 }
 
@@ -227,13 +227,13 @@ fn a_slow_handler_pushes_back() {
         &[settings(Mode::Windowed)],
     );
     world.run(&[30_000; 200], 60 * SECOND);
-    assert_eq!(world.server.store().counters().discarded.packets, 0);
+    assert_eq!(world.server.buffer().counters().discarded.packets, 0);
     assert!(world.peak <= 256 << 10);
     let many = vec![settings(Mode::StopAndWait { processed: true }); 12];
     let mut world =
         World::new("static size 128kb", Limits::default(), Path::CLEAN, 2_000_000, &many);
     world.run(&[30_000; 20], 120 * SECOND);
-    assert!(world.server.store().counters().discarded.packets > 0);
+    assert!(world.server.buffer().counters().discarded.packets > 0);
 }
 
 /// A message that a buffer cannot hold now makes it grow, or is refused if it never fits.
@@ -288,13 +288,13 @@ fn a_silent_client_is_forgotten_and_its_room_freed() {
         &[Settings::default()],
     );
     world.clients[0].1.push(vec![1; 500_000]).unwrap();
-    while world.server.store().occupied() == 0 {
+    while world.server.buffer().occupied() == 0 {
         world.step();
     }
     assert_eq!(world.server.connections(), 1);
     world.server.sweep(world.now + 31 * SECOND);
-    assert_eq!((world.server.connections(), world.server.store().occupied()), (0, 0));
-    assert_eq!(world.server.store().counters().abandoned.packets, 1);
+    assert_eq!((world.server.connections(), world.server.buffer().occupied()), (0, 0));
+    assert_eq!(world.server.buffer().counters().abandoned.packets, 1);
     assert_eq!(world.server.counters().timed_out, 1);
 }
 
@@ -336,7 +336,7 @@ fn half_messages_of_dead_clients_hold_no_living_one_up() {
             world.clients.append(&mut survivors);
         }
         world.dead = killed;
-        assert!(world.server.store().occupied() > 0, "nothing half sent");
+        assert!(world.server.buffer().occupied() > 0, "nothing half sent");
         let begun = world.now;
         world.run(&[65_536; 128], begun + 60 * SECOND);
         let took = (world.now - begun) as f64 / 1e9;
@@ -350,7 +350,7 @@ fn room_of_a_message_that_stands_still_is_taken() {
     let all = [Settings::default(), Settings::default()];
     let mut world = World::new("static size 1mb", Limits::default(), Path::CLEAN, 1 << 30, &all);
     world.clients[0].1.push(vec![1; 1_000_000]).unwrap();
-    while world.server.store().occupied() == 0 {
+    while world.server.buffer().occupied() == 0 {
         world.step();
     }
     world.dead = 1;
@@ -392,7 +392,7 @@ proptest! {
         let limits = Limits { idle: 600 * SECOND, ..Limits::default() };
         let mut world = World::new(policy, limits, path, rate, &settings);
         world.run(&messages, 3000 * SECOND);
-        prop_assert_eq!(world.server.store().occupied(), 0);
+        prop_assert_eq!(world.server.buffer().occupied(), 0);
     }
 
     /// Nothing that a client with a valid cookie sends crashes the server or makes it hold more than
@@ -457,8 +457,8 @@ proptest! {
             }
             server.acks(now, &mut out);
             server.sweep(now);
-            let store = server.store();
-            prop_assert!(store.occupied() <= store.size() && store.size() <= 1 << 20);
+            let buffer = server.buffer();
+            prop_assert!(buffer.occupied() <= buffer.size() && buffer.size() <= 1 << 20);
             prop_assert!(server.connections() <= 3);
             if shape == 1 {
                 match server.next_job() {

@@ -28,7 +28,7 @@ impl Balancer {
                 problems.add(at(field), "must be at most 60s");
             }
         }
-        if let Some(period) = self.policy.needs().fresh.period().filter(|&period| period > 0) {
+        if let Some(period) = self.policy.needs().freshness.period().filter(|&period| period > 0) {
             if period < limits::SHORTEST_PERIOD {
                 problems.add(at("policy"), "`period` must be at least 10us");
             } else if self.delay / period > limits::READINGS {

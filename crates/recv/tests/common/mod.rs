@@ -179,8 +179,8 @@ impl World {
             }
             _ => {
                 let text = POLICIES[words.number(1) as usize % POLICIES.len()];
-                self.server.store_mut().set_policy(self.now, Params::parse(text).unwrap());
-                self.server.store_mut().tick(self.now);
+                self.server.buffer_mut().set_policy(self.now, Params::parse(text).unwrap());
+                self.server.buffer_mut().tick(self.now);
             }
         }
     }
@@ -231,8 +231,8 @@ impl World {
     }
 
     fn check(&self) {
-        let store = self.server.store();
-        assert!(store.occupied() <= store.size() && store.size() <= CEILING);
+        let buffer = self.server.buffer();
+        assert!(buffer.occupied() <= buffer.size() && buffer.size() <= CEILING);
         assert!(self.server.connections() <= LIMITS.connections);
         assert!(self.sender.end().is_some() || self.sender.wake().is_some());
     }
@@ -240,7 +240,7 @@ impl World {
     /// What happened, coarsely: inputs that do something new are worth more.
     fn features(&self) -> Vec<u32> {
         let log = |n: u64| u64::BITS - n.leading_zeros();
-        let (c, b) = (self.server.counters(), self.server.store().counters());
+        let (c, b) = (self.server.counters(), self.server.buffer().counters());
         let s = self.sender.counters();
         let seen = [
             c.strange,

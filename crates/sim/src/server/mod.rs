@@ -17,7 +17,7 @@ pub mod handler;
 use crate::schedule::Schedule;
 use handler::Handler;
 use serde::{Deserialize, Serialize};
-use sojourn_buffer::{Memory, Store};
+use sojourn_buffer::{Memory, ReceiveBuffer};
 use sojourn_measure::histogram::Histogram;
 use sojourn_random::{Key, Stream};
 use sojourn_units::{Bytes, Nanos, SECOND};
@@ -212,7 +212,7 @@ struct Slot {
 }
 
 struct Socket {
-    store: Store<(u32, u32)>,
+    buffer: ReceiveBuffer<(u32, u32)>,
     handler: Handler,
     /// The message the handler works on.
     at_work: Option<(u32, u32, Bytes)>,
@@ -285,7 +285,7 @@ impl<'a> Server<'a> {
             draws: key.child(u64::from(i)).stream("client"),
         };
         let socket = |i: u32| Socket {
-            store: Store::new(policy.clone(), params.ask == 0),
+            buffer: ReceiveBuffer::new(policy.clone(), params.ask == 0),
             handler: Handler::new(&params.handler, Key::new(seed, "handler").child(u64::from(i))),
             at_work: None,
         };
@@ -352,7 +352,7 @@ impl<'a> Server<'a> {
                 What::Timeout { slot, serial, attempt } => self.timeout(slot, serial, attempt),
                 What::Ask => {
                     for socket in 0..self.sockets.len() {
-                        self.changing(socket, Store::tick);
+                        self.changing(socket, ReceiveBuffer::tick);
                     }
                     self.set_memory();
                     self.at(time + self.params.ask, What::Ask);
@@ -365,8 +365,8 @@ impl<'a> Server<'a> {
         }
         self.now = end;
         self.weigh();
-        let sum = |f: fn(&sojourn_buffer::store::Counters) -> u64| -> u64 {
-            self.sockets.iter().map(|s| f(s.store.counters())).sum()
+        let sum = |f: fn(&sojourn_buffer::receive_buffer::Counters) -> u64| -> u64 {
+            self.sockets.iter().map(|s| f(s.buffer.counters())).sum()
         };
         let busy = self.sockets.iter().map(|s| s.handler.busy).sum();
         (sum(|c| c.arrived.packets), sum(|c| c.discarded.packets), busy)
@@ -468,12 +468,12 @@ impl<'a> Server<'a> {
             return;
         }
         let bytes = self.params.message;
-        let held = self.sockets[socket].store.occupied();
-        let taken = self.changing(socket, |store, now| store.offer(now, bytes, (slot, serial)));
+        let held = self.sockets[socket].buffer.occupied();
+        let taken = self.changing(socket, |buffer, now| buffer.offer(now, bytes, (slot, serial)));
         if taken.is_err() {
             return;
         }
-        self.held += self.sockets[socket].store.occupied() - held;
+        self.held += self.sockets[socket].buffer.occupied() - held;
         self.peaks.1 = self.peaks.1.max(self.held);
         if let Some((acknowledged, back)) = closed {
             let s = &mut self.slots[slot as usize];
@@ -492,7 +492,7 @@ impl<'a> Server<'a> {
         if s.at_work.is_some() {
             return;
         }
-        let Some(first) = s.store.first() else { return };
+        let Some(first) = s.buffer.first() else { return };
         let ((slot, serial), bytes) = (first.item, first.bytes);
         self.sojourn.record(self.now - first.arrived);
         s.at_work = Some((slot, serial, bytes));
@@ -503,7 +503,7 @@ impl<'a> Server<'a> {
     fn done(&mut self, socket: u32) {
         let s = &mut self.sockets[socket as usize];
         let Some((slot, serial, bytes)) = s.at_work.take() else { return };
-        s.store.take();
+        s.buffer.take();
         self.held -= bytes;
         self.processed += bytes;
         if let Load::Closed { acknowledged: Acknowledged::Processed, rtt, .. } = self.params.load {
@@ -517,12 +517,12 @@ impl<'a> Server<'a> {
     fn changing<R>(
         &mut self,
         socket: usize,
-        act: impl FnOnce(&mut Store<(u32, u32)>, Nanos) -> R,
+        act: impl FnOnce(&mut ReceiveBuffer<(u32, u32)>, Nanos) -> R,
     ) -> R {
-        let store = &mut self.sockets[socket].store;
-        let before = store.size();
-        let result = act(store, self.now);
-        let after = store.size();
+        let buffer = &mut self.sockets[socket].buffer;
+        let before = buffer.size();
+        let result = act(buffer, self.now);
+        let after = buffer.size();
         if after != before {
             self.weigh();
             self.sizes = self.sizes - before + after;
@@ -547,17 +547,17 @@ impl<'a> Server<'a> {
         }
         let available = total.saturating_sub(self.params.used).saturating_sub(self.sizes);
         for socket in &mut self.sockets {
-            socket.store.set_memory(Some(Memory { total, available }));
+            socket.buffer.set_memory(Some(Memory { total, available }));
         }
     }
 
     fn sample(&mut self) {
-        let store = &self.sockets[0].store;
-        let c = store.counters();
+        let buffer = &self.sockets[0].buffer;
+        let c = buffer.counters();
         self.samples.push(Sample {
             at: self.now,
-            size: store.size(),
-            occupied: store.occupied(),
+            size: buffer.size(),
+            occupied: buffer.occupied(),
             arrived: c.arrived.bytes,
             processed: c.processed.bytes,
             discarded: c.discarded.bytes,

@@ -24,7 +24,9 @@
 
 use super::hash::hash;
 use super::timers::NEVER;
-use sojourn_balance::{Backlog, Balancer, Counters, Flow, Fresh, Limit, Reading, Server as Known};
+use sojourn_balance::{
+    Backlog, Balancer, Counters, Flow, Freshness, Limit, Reading, Server as Known,
+};
 use sojourn_measure::{Histogram, Welford, jain};
 use sojourn_network::{Network, Row};
 use sojourn_plan::{Fault, Plan};
@@ -201,7 +203,7 @@ pub struct Controller {
     draws: Stream,
     delay: Nanos,
     decision: Nanos,
-    fresh: Fresh,
+    fresh: Freshness,
     /// When the queues are read next, of themselves.
     next_reading: Nanos,
     messages: VecDeque<(Nanos, ControlMessage)>,
@@ -240,11 +242,11 @@ impl Controller {
             });
             let draws = key.stream("policy").next_u64();
             let balancer = Balancer::new(&planned.policy, &known, draws);
-            let fresh = balancer.needs().fresh;
+            let fresh = balancer.needs().freshness;
             Self {
                 next_reading: match fresh {
-                    Fresh::Sampled { .. } | Fresh::Averaged { .. } => EPOCH,
-                    Fresh::Unread | Fresh::Now => NEVER,
+                    Freshness::Sampled { .. } | Freshness::Averaged { .. } => EPOCH,
+                    Freshness::Unread | Freshness::Now => NEVER,
                 },
                 balancer,
                 servers: servers.collect(),
@@ -357,7 +359,7 @@ impl Controller {
                 Stage::Idle => {
                     asking.asked = now;
                     match self.fresh {
-                        Fresh::Now => (Stage::Reading, now + 2 * self.delay),
+                        Freshness::Now => (Stage::Reading, now + 2 * self.delay),
                         _ => (Stage::Deciding, now + self.delay + self.decision),
                     }
                 }

@@ -38,10 +38,10 @@ pub struct Taken<T> {
 
 /// A receive buffer.
 #[derive(Clone, Debug)]
-pub struct Store<T> {
+pub struct ReceiveBuffer<T> {
     params: Params,
     policy: Policy,
-    /// Whether the policy decides before each packet, not only in [`Store::tick`].
+    /// Whether the policy decides before each packet, not only in [`ReceiveBuffer::tick`].
     each: bool,
     size: Bytes,
     reason: Reason,
@@ -55,7 +55,7 @@ pub struct Store<T> {
     peaks: (Bytes, Bytes),
 }
 
-impl<T> Store<T> {
+impl<T> ReceiveBuffer<T> {
     /// Returns an empty buffer. With `each` the policy decides before each packet.
     pub fn new(params: Params, each: bool) -> Self {
         let size = params.initial();
@@ -236,7 +236,7 @@ mod tests {
             steps in proptest::collection::vec((0..4u8, 0..200_000u64), 1..300),
         ) {
             let texts = ["static size 100kb", "on-demand", "rrda", "elastic patience 1ms"];
-            let mut store = Store::new(Params::parse(texts[policies[0]]).unwrap(), each);
+            let mut store = ReceiveBuffer::new(Params::parse(texts[policies[0]]).unwrap(), each);
             let mut model = VecDeque::new();
             for (i, (what, value)) in steps.into_iter().enumerate() {
                 let now = i as u64 * 1_000_000;

@@ -84,12 +84,12 @@ impl View for Everything {
 
 /// The servers as seen by a policy with view `V`.
 #[derive(Debug)]
-pub struct Sight<'a, V> {
+pub struct Servers<'a, V> {
     servers: &'a [Known],
     view: PhantomData<V>,
 }
 
-impl<'a, V: View> Sight<'a, V> {
+impl<'a, V: View> Servers<'a, V> {
     pub(crate) fn new(servers: &'a [Known]) -> Self {
         Self { servers, view: PhantomData }
     }
