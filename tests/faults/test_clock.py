@@ -18,7 +18,7 @@ WALL = {"time", "time_ns", "localtime", "ctime", "now", "utcnow", "today"}
 ALLOWED = {
     "study/manifest.py": "when a run was made, for people",
     "papers/records.py": "how old a study's record is, for people",
-    "lab/programs/play.py": "what ping's times of day are to be compared with",
+    "lab/programs/execution.py": "what ping's times of day are to be compared with",
 }
 """Where the time of day is read, and what for."""
 ALLOWED_RUST = {

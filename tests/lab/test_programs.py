@@ -15,15 +15,15 @@ from sojourn.lab import Host
 from sojourn.lab.programs import (
     BulkResult,
     EndpointResult,
+    Execution,
     NotPossible,
     Options,
     Ping,
     Probe,
-    Stage,
     WebResult,
     prepare,
 )
-from sojourn.lab.programs.lineup import Collected, Lineup
+from sojourn.lab.programs.run_setup import Collected, RunSetup
 from tests.lab.plans import SECOND, flow, plan
 
 pytestmark = pytest.mark.alone
@@ -31,12 +31,12 @@ pytestmark = pytest.mark.alone
 Pair = tuple[Host, Host]
 
 
-def played(lineup: Lineup, pair: Pair, folder: Path) -> Collected:
-    with Stage(lineup, dict(enumerate(pair)), folder) as stage:
-        stage.configure()
-        stage.ready()
-        assert stage.play()
-        return stage.collect()
+def played(setup: RunSetup, pair: Pair, folder: Path) -> Collected:
+    with Execution(setup, dict(enumerate(pair)), folder) as execution:
+        execution.configure()
+        execution.ready()
+        assert execution.play()
+        return execution.collect()
 
 
 @pytest.mark.needs("iperf3", "ping")
@@ -45,11 +45,11 @@ def test_bulk_and_ping(pair: Pair, tmp_path: Path) -> None:
         flow("bulk", tcp="reno iw 3 min_rto 300ms ecn classic", count=2, start="uniform 0s 1s"),
         duration="2s",
     )
-    lineup = prepare(text, 3, Options(interval=0.2, pings=(Ping(0, 1, interval=0.05),)))
-    found = played(lineup, pair, tmp_path)
+    setup = prepare(text, 3, Options(interval=0.2, pings=(Ping(0, 1, interval=0.05),)))
+    found = played(setup, pair, tmp_path)
     assert found.errors == ()
     assert len(found.flows) == 2
-    for planned, result in zip(lineup.run.flows, found.flows, strict=True):
+    for planned, result in zip(setup.run.flows, found.flows, strict=True):
         assert isinstance(result, BulkResult)
         assert planned.start is not None
         assert result.congestion == "reno"
@@ -81,10 +81,10 @@ def test_bulk_and_ping(pair: Pair, tmp_path: Path) -> None:
 def test_delay_under_load_by_probes(pair: Pair, tmp_path: Path) -> None:
     text = plan(flow("voip", name="probe-0"), flow("cbr rate 1mbit size 500"))
     options = Options(probes=(Probe(1, 0, interval=0.005), Probe(0, 1, payload=8)))
-    lineup = prepare(text, 1, options)
-    assert lineup.run.plan_json == text
-    assert len(lineup.run.flows) == 2
-    found = played(lineup, pair, tmp_path)
+    setup = prepare(text, 1, options)
+    assert setup.run.plan_json == text
+    assert len(setup.run.flows) == 2
+    found = played(setup, pair, tmp_path)
     assert found.errors == ()
     assert [result.name for result in found.flows] == ["probe-0", "cbr"]
     assert [result.name for result in found.probes] == ["probe-0-", "probe-1"]
@@ -103,9 +103,9 @@ def test_flows_that_never_start(pair: Pair, tmp_path: Path) -> None:
         flow("bulk", count=2, start="every 5s"),
         flow("web", count=2, start="every 5s"),
     )
-    lineup = prepare(text, 1)
-    assert [flow.start is None for flow in lineup.run.flows] == [False, True] * 3
-    found = played(lineup, pair, tmp_path)
+    setup = prepare(text, 1)
+    assert [flow.start is None for flow in setup.run.flows] == [False, True] * 3
+    found = played(setup, pair, tmp_path)
     assert found.errors == ()
     assert [result.error for result in found.flows] == [None] * 6
 
@@ -113,11 +113,11 @@ def test_flows_that_never_start(pair: Pair, tmp_path: Path) -> None:
 @pytest.mark.needs("iperf3")
 def test_a_run_that_is_cut_short(pair: Pair, tmp_path: Path) -> None:
     text = plan(flow("bulk"), flow("bulk", start="50s"), flow("voip"), flow("web"), duration="60s")
-    lineup = prepare(text, 1)
-    with Stage(lineup, dict(enumerate(pair)), tmp_path) as stage:
-        stage.ready()
-        assert not stage.play(tick=lambda now: now < SECOND, every=0.1)
-        found = stage.collect()
+    setup = prepare(text, 1)
+    with Execution(setup, dict(enumerate(pair)), tmp_path) as execution:
+        execution.ready()
+        assert not execution.play(tick=lambda now: now < SECOND, every=0.1)
+        found = execution.collect()
     first, never, call, page = found.flows
     assert isinstance(first, BulkResult)
     assert first.error is None
@@ -134,12 +134,12 @@ def test_a_run_that_is_cut_short(pair: Pair, tmp_path: Path) -> None:
 
 @pytest.mark.needs("iperf3")
 def test_a_server_that_cannot_listen(pair: Pair, tmp_path: Path) -> None:
-    lineup = prepare(plan(flow("bulk")), 1)
+    setup = prepare(plan(flow("bulk")), 1)
     with (
-        Stage(lineup, {0: pair[1], 1: pair[0]}, tmp_path) as stage,
+        Execution(setup, {0: pair[1], 1: pair[0]}, tmp_path) as execution,
         pytest.raises(NotPossible) as error,
     ):
-        stage.ready()
+        execution.ready()
     assert "iperf3-server-bulk.0" in str(error.value)
     assert "Cannot assign requested address" in str(error.value)
 
@@ -153,9 +153,9 @@ def test_packets_are_sent_as_the_simulator_sends_them(pair: Pair, tmp_path: Path
         flow("voip", name="call", tcp="cubic mss 600", **back),
         duration="2.5s",
     )
-    lineup = prepare(text, 4)
-    assert [program.name for program in lineup.programs] == ["endpoint-a", "endpoint-b"]
-    found = played(lineup, pair, tmp_path)
+    setup = prepare(text, 4)
+    assert [program.name for program in setup.programs] == ["endpoint-a", "endpoint-b"]
+    found = played(setup, pair, tmp_path)
     assert found.errors == ()
     record = _core.simulate(text, 4)
     simulated = {name: data for name, _, _, data in record.table("flows")}
@@ -224,10 +224,10 @@ def test_a_receiver_that_is_not_there(pair: Pair, tmp_path: Path) -> None:
         flow("cbr rate 1mbit payload 100", name="lost"),
         flow("cbr rate 1mbit payload 100", name="writes", tcp="reno"),
     )
-    lineup = prepare(text, 1)
-    sender, receiver = lineup.programs
+    setup = prepare(text, 1)
+    sender, receiver = setup.programs
     alone = dataclasses.replace(receiver, argv=(*receiver.argv[:-1], "7"))
-    deaf = dataclasses.replace(lineup, programs=(sender, alone))
+    deaf = dataclasses.replace(setup, programs=(sender, alone))
     found = played(deaf, pair, tmp_path)
     transfers, lost, writes = found.flows
     assert isinstance(transfers, EndpointResult)
@@ -271,11 +271,11 @@ CAPTURED = ((0, 100), (10_000_000, 1), (370_000_000, 1472))
 
 
 def test_an_endpoint_that_cannot_listen(pair: Pair, tmp_path: Path) -> None:
-    lineup = prepare(plan(flow("voip")), 1)
+    setup = prepare(plan(flow("voip")), 1)
     with (
-        Stage(lineup, {0: pair[1], 1: pair[0]}, tmp_path) as stage,
+        Execution(setup, {0: pair[1], 1: pair[0]}, tmp_path) as execution,
         pytest.raises(NotPossible) as error,
     ):
-        stage.ready()
+        execution.ready()
     assert "endpoint-b" in str(error.value)
     assert "10.0.0.2:20000: Cannot assign requested address" in str(error.value)

@@ -34,16 +34,16 @@ def refused(tcp: str, kernel: Kernel = KERNEL) -> list[str]:
 
 
 def test_defaults_are_possible() -> None:
-    lineup = prepare(plan(flow("bulk"), flow("bulk", tcp="reno", count=3)), 1, kernel=KERNEL)
-    assert [program.name for program in lineup.programs] == [
+    setup = prepare(plan(flow("bulk"), flow("bulk", tcp="reno", count=3)), 1, kernel=KERNEL)
+    assert [program.name for program in setup.programs] == [
         "iperf3-server-bulk.0",
         *(f"iperf3-server-bulk-2.{n}" for n in range(3)),
         "iperf3-client-bulk.0",
         *(f"iperf3-client-bulk-2.{n}" for n in range(3)),
     ]
-    assert lineup.versions["iperf3"]
-    assert not any(settings.routes for settings in lineup.settings.values())
-    sender, receiver = lineup.settings[0].sysctls, lineup.settings[1].sysctls
+    assert setup.versions["iperf3"]
+    assert not any(settings.routes for settings in setup.settings.values())
+    sender, receiver = setup.settings[0].sysctls, setup.settings[1].sysctls
     assert sender["net.ipv4.tcp_no_metrics_save"] == "1"
     assert sender["net.ipv4.tcp_wmem"] == "4096 16384 4194304"
     assert receiver["net.ipv4.tcp_rmem"] == "4096 131072 33554432"
@@ -56,12 +56,12 @@ def test_what_hosts_and_routes_are_told() -> None:
         "cubic iw 3 min_rto 1s ecn classic delack 1 sack off timestamps off rwnd 64kb "
         "memory payload autotune off idle_restart off frto off retries 5 sndbuf 100kb"
     )
-    lineup = prepare(plan(flow("bulk", tcp=words)), 1, kernel=KERNEL)
-    there, back = lineup.settings[0].routes, lineup.settings[1].routes
+    setup = prepare(plan(flow("bulk", tcp=words)), 1, kernel=KERNEL)
+    there, back = setup.settings[0].routes, setup.settings[1].routes
     assert there == {1: Route(initcwnd=3, rto_min=SECOND, ecn=True)}
     assert back == {0: Route(quickack=True)}
     assert there[1].metrics() == {"initcwnd": 3, "rto_min": 1000, "lock": 8192, "features": 1}
-    both = lineup.settings[0].sysctls | lineup.settings[1].sysctls
+    both = setup.settings[0].sysctls | setup.settings[1].sysctls
     told = {name.removeprefix("net.ipv4."): value for name, value in both.items()}
     for name, value in {
         "tcp_sack": "0",
@@ -237,18 +237,18 @@ replication = 1
 tcp = "reno min_rto 20ms ecn classic frto off"
 """
     wanted = Scenario.from_toml(text)
-    lineup = prepare(wanted.plan_json, 1, kernel=KERNEL)
-    assert lineup.programs == ()
-    names = [node["name"] for node in lineup.run.plan["nodes"]]
+    setup = prepare(wanted.plan_json, 1, kernel=KERNEL)
+    assert setup.programs == ()
+    names = [node["name"] for node in setup.run.plan["nodes"]]
     a, b, c = (names.index(name) for name in "abc")
     opened = Route(rto_min=20_000_000, ecn=True, congestion="reno")
-    assert lineup.settings[a].routes[b] == lineup.settings[b].routes[a] == opened
-    assert lineup.settings[c].routes[a] == opened
+    assert setup.settings[a].routes[b] == setup.settings[b].routes[a] == opened
+    assert setup.settings[c].routes[a] == opened
     # The client has opened what it is answered on.
-    assert lineup.settings[a].routes[c] == Route(rto_min=20_000_000, congestion="reno")
+    assert setup.settings[a].routes[c] == Route(rto_min=20_000_000, congestion="reno")
     assert opened.metrics() == {"congctl": "reno", "rto_min": 20, "lock": 8192, "features": 1}
     for host in (a, b, c):
-        assert lineup.settings[host].sysctls["net.ipv4.tcp_frto"] == "0"
+        assert setup.settings[host].sysctls["net.ipv4.tcp_frto"] == "0"
 
     def asks(**more: Any) -> list[str]:
         with pytest.raises(NotPossible) as error:

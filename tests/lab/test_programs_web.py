@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from sojourn import _core
-from sojourn.lab.programs import Stage, WebResult, installed, prepare, web
+from sojourn.lab.programs import Execution, WebResult, installed, prepare, web
 from sojourn.lab.programs.program import Ended
 from tests.lab.plans import SECOND, flow, plan
 from tests.lab.test_programs import Pair, played
@@ -37,9 +37,9 @@ def test_answers_have_their_length() -> None:
 
 def test_users_ask_as_in_the_simulator(pair: Pair, tmp_path: Path) -> None:
     text = plan(flow(WEB, name="web", count=4, tcp="reno mss 1000", dscp=10), duration="3s")
-    lineup = prepare(text, 2)
-    assert [program.name for program in lineup.programs] == ["nginx-a", "browser-b"]
-    found = played(lineup, pair, tmp_path)
+    setup = prepare(text, 2)
+    assert [program.name for program in setup.programs] == ["nginx-a", "browser-b"]
+    found = played(setup, pair, tmp_path)
     assert found.errors == ()
     sessions = {session.flow: session for session in _core.web_sessions(text, 2, 1)}
     assert len(sessions) == 4
@@ -101,11 +101,11 @@ def test_servers_are_told_what_their_flows_ask_for(pair: Pair, tmp_path: Path) -
             said[:] = ss.output().decode().splitlines()
         return sum(":20000" in line or ":20001" in line for line in said) < 2
 
-    with Stage(prepare(text, 1), dict(enumerate(pair)), tmp_path) as stage:
-        stage.configure()
-        stage.ready()
-        assert not stage.play(look, every=0.1)
-        stage.collect()
+    with Execution(prepare(text, 1), dict(enumerate(pair)), tmp_path) as execution:
+        execution.configure()
+        execution.ready()
+        assert not execution.play(look, every=0.1)
+        execution.collect()
     (one,) = (line for line in said if ":20000" in line)
     (two,) = (line for line in said if ":20001" in line)
     assert " reno " in one
@@ -116,9 +116,9 @@ def test_servers_are_told_what_their_flows_ask_for(pair: Pair, tmp_path: Path) -
 
 def test_a_server_that_is_not_there(pair: Pair, tmp_path: Path) -> None:
     text = plan(flow(WEB, name="web"), duration="1s")
-    lineup = prepare(text, 1)
-    (browser,) = (program for program in lineup.programs if program.log)
-    found = played(dataclasses.replace(lineup, programs=(browser,)), pair, tmp_path)
+    setup = prepare(text, 1)
+    (browser,) = (program for program in setup.programs if program.log)
+    found = played(dataclasses.replace(setup, programs=(browser,)), pair, tmp_path)
     (result,) = found.flows
     assert isinstance(result, WebResult)
     assert result.error is not None
@@ -131,14 +131,14 @@ def test_a_server_that_is_not_there(pair: Pair, tmp_path: Path) -> None:
 
 
 def test_logs_that_nobody_writes(tmp_path: Path) -> None:
-    lineup = prepare(plan(flow(WEB, name="web"), duration="1s"), 1)
-    (browser,) = (program for program in lineup.programs if program.log)
+    setup = prepare(plan(flow(WEB, name="web"), duration="1s"), 1)
+    (browser,) = (program for program in setup.programs if program.log)
     log = tmp_path / "log"
     page = {"flow": 0, "page": 0, "started": 1, "ended": 2, "objects": 1, "whole": True}
     for line, error in (("{}", "KeyError('flow')"), ("[]", "TypeError"), ("x", "JSONDecodeError")):
         log.write_text(json.dumps(page) + "\n" + line + "\n", encoding="utf-8")
         ended = Ended(browser, 0, log=log)
-        results, _, errors = web.collect(lineup.run, lineup.run.flows, [ended])
+        results, _, errors = web.collect(setup.run, setup.run.flows, [ended])
         assert len(results[0].pages) == 1
         assert len(errors) == 1
         assert errors[0].startswith("browser-b: line 2 of its log: ")
@@ -170,8 +170,8 @@ def test_sessions_know_what_was_asked_for() -> None:
 def test_nginx_of_a_run() -> None:
     """What it serves, and that it leaves nothing outside its folder."""
     path = installed.require(["nginx"])["nginx"]
-    lineup = prepare(plan(flow(WEB, name="web"), duration="1s"), 1)
-    (server,) = web.programs(path, lineup.run, lineup.run.flows)[:1]
+    setup = prepare(plan(flow(WEB, name="web"), duration="1s"), 1)
+    (server,) = web.programs(path, setup.run, setup.run.flows)[:1]
     text = server.inputs[0]
     assert isinstance(text, bytes)
     assert b"listen 10.0.0.1:20000;" in text

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 from sojourn.cli import main
 from sojourn.lab.machine.stolen import ProcessorTime
 from sojourn.lab.machine.waiting import Waits
-from sojourn.lab.programs.lineup import Collected
 from sojourn.lab.programs.results import EndpointResult, Stats
+from sojourn.lab.programs.run_setup import Collected
 from sojourn.lab.run import LabRecord
 from sojourn.lab.validity import Doubt, doubts
 from sojourn.scenario.engine import core

@@ -17,7 +17,7 @@ from typing import Literal
 from sojourn import _core, temporary
 from sojourn.lab.cassandra import VERSION as CASSANDRA
 from sojourn.lab.openvswitch import Datapath
-from sojourn.lab.programs import Lineup, Options, prepare
+from sojourn.lab.programs import Options, RunSetup, prepare
 from sojourn.lab.run import LabRecord, Run
 from sojourn.lab.sandbox.sandbox import Privilege
 from sojourn.lab.store.run import StoreRun, require
@@ -74,7 +74,7 @@ class WireEngine:
         """Returns the version for display."""
         return f"{_core.version()} ({self.name})"
 
-    def check(self, plan_json: str, seed: int) -> Lineup:
+    def check(self, plan_json: str, seed: int) -> RunSetup:
         """Checks whether this machine can run a plan, before anything is started."""
         plan = json.loads(plan_json)
         if store_in(plan):
@@ -88,32 +88,32 @@ class WireEngine:
         fails.
         """
         plan = json.loads(plan_json)
-        lineup = None if store_in(plan) else self.check(plan_json, seed)
+        setup = None if store_in(plan) else self.check(plan_json, seed)
         with ExitStack() as stack:
-            if lineup is None:
+            if setup is None:
                 record = self.make_store(plan_json, seed, stack, progress)
             else:
                 raw = self._raw(stack, plan_json, seed)
-                record = self.make(lineup, raw, stack, progress)
+                record = self.make(setup, raw, stack, progress)
         self.made += 1
         if record.doubts:
             self.doubtful.append(record.doubts)
         return record
 
     def make(
-        self, lineup: Lineup, raw: Path, stack: ExitStack, progress: RunProgress | None
+        self, setup: RunSetup, raw: Path, stack: ExitStack, progress: RunProgress | None
     ) -> LabRecord:
         """Makes one run; `stack` holds its resources."""
-        part = None if lineup.balanced is None else Switch(lineup.balanced, self.datapath)
-        return Run(self, lineup, raw, stack, part).make(progress)
+        part = None if setup.balanced is None else Switch(setup.balanced, self.datapath)
+        return Run(self, setup, raw, stack, part).make(progress)
 
     def make_store(
         self, plan_json: str, seed: int, stack: ExitStack, progress: RunProgress | None
     ) -> LabRecord:
         """Makes one run of a plan with a store."""
-        lineup = self.check(plan_json, seed)
+        setup = self.check(plan_json, seed)
         raw = self._raw(stack, plan_json, seed)
-        return StoreRun(self, plan_json, seed, lineup, raw, stack).make(progress)
+        return StoreRun(self, plan_json, seed, setup, raw, stack).make(progress)
 
     def _raw(self, stack: ExitStack, plan_json: str, seed: int) -> Path:
         if self.keep is None:

@@ -21,7 +21,7 @@ from sojourn.lab.machine import cpu
 from sojourn.lab.machine.settings import AtLeast, Settings
 from sojourn.lab.machine.waiting import waited as waited_for
 from sojourn.lab.programs.endpoint import environment, python
-from sojourn.lab.programs.play import NICE
+from sojourn.lab.programs.execution import NICE
 from sojourn.lab.sandbox.process import Process
 from sojourn.lab.sandbox.sandbox import Privilege, Sandbox
 from sojourn.lab.validity import WAITING

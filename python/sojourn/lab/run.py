@@ -14,7 +14,7 @@ from typing import IO, TYPE_CHECKING, Any
 
 from sojourn.lab.findings import with_findings
 from sojourn.lab.machine.stolen import ProcessorTime
-from sojourn.lab.programs import Stage, command
+from sojourn.lab.programs import Execution, command
 from sojourn.lab.sandbox.sandbox import Sandbox
 from sojourn.lab.validity import Doubt, doubts
 from sojourn.lab.wire.start import DEVICE, WireProcess, devices_of, settle, start_wire
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from sojourn.lab.engine import WireEngine
-    from sojourn.lab.programs import Collected, Lineup
+    from sojourn.lab.programs import Collected, RunSetup
     from sojourn.lab.sandbox.host import Host
     from sojourn.lab.wire.wiring import Outcome
     from sojourn.scenario.engine import Column, RunProgress
@@ -96,11 +96,11 @@ class Part:
 
     def settle(self, run: Run) -> None:
         """Brings up all hosts' devices with their addresses."""
-        settle(run.hosts, run.lineup.mtu)
+        settle(run.hosts, run.setup.mtu)
 
-    def begin(self, stage: Stage, tell: IO[bytes]) -> None:
+    def begin(self, execution: Execution, tell: IO[bytes]) -> None:
         """Sets the run's start and sends it to the wire."""
-        tell.write(b"%d\n" % stage.begin())
+        tell.write(b"%d\n" % execution.begin())
 
     def check(self) -> None:
         """Raises the error that has ended the part's programs, if any."""
@@ -130,17 +130,17 @@ class Run:
     def __init__(
         self,
         engine: WireEngine,
-        lineup: Lineup,
+        setup: RunSetup,
         raw: Path,
         stack: ExitStack,
         part: Part | None = None,
     ) -> None:
         self.engine = engine
         self.part = part or Part()
-        self.lineup = lineup
+        self.setup = setup
         self.raw = raw
         self.stack = stack
-        self.plan = lineup.run.plan
+        self.plan = setup.run.plan
         self.hosts: dict[int, Host] = {}
 
     def make(self, progress: RunProgress | None) -> LabRecord:
@@ -153,18 +153,18 @@ class Run:
         tell = self.stack.enter_context(os.fdopen(tell_fd, "wb", buffering=0))
         links = self.plan["observe"]["bottleneck"]["links"] if self.engine.journals else []
         wire = start_wire(
-            sandbox, self.stack, self.plan, self.lineup.run.seed,
+            sandbox, self.stack, self.plan, self.setup.run.seed,
             self.part.devices(self, sandbox),
-            mtu=self.lineup.mtu, stdin=told, journals=links,
+            mtu=self.setup.mtu, stdin=told, journals=links,
             control=self.part.control(self),
         )  # fmt: skip
         os.close(told)
         self.part.settle(self)
-        stage = self.stack.enter_context(Stage(self.lineup, self.hosts, self.raw))
-        stage.configure(DEVICE)
-        stage.ready()
-        self.part.begin(stage, tell)
-        duration = self.lineup.run.duration
+        execution = self.stack.enter_context(Execution(self.setup, self.hosts, self.raw))
+        execution.configure(DEVICE)
+        execution.ready()
+        self.part.begin(execution, tell)
+        duration = self.setup.run.duration
 
         def tick(now: int) -> bool:
             if not wire.process.running:
@@ -173,9 +173,9 @@ class Run:
             return progress is None or progress(max(now, 0) / duration, 0) is not False
 
         before = ProcessorTime.now()
-        stage.play(tick)
+        execution.play(tick)
         stolen = ProcessorTime.now().stolen_since(before)
-        collected = stage.collect()
+        collected = execution.collect()
         self.part.end(self)
         # The devices disappear with the wire.
         lost = {host.name: n for host in self.hosts.values() if (n := lost_before(host)) > 0}
@@ -187,7 +187,7 @@ class Run:
 
     def nodes(self) -> list[int]:
         """Returns senders, receivers, and the hosts of the part."""
-        return sorted(ends_of(self.lineup) | self.part.nodes())
+        return sorted(ends_of(self.setup) | self.part.nodes())
 
     def _record(
         self,
@@ -208,12 +208,12 @@ class Run:
         real = {
             **about_run(
                 self.engine,
-                self.lineup,
+                self.setup,
                 self.hosts,
                 sandbox,
                 against,
                 self.part.names(),
-                command.told(collected.flows),
+                command.records(collected.flows),
             ),
             "realtime": wire.realtime,
             "offloads": offloads,
@@ -237,7 +237,7 @@ def busy() -> float:
 
 def about_run(
     engine: WireEngine,
-    lineup: Lineup,
+    setup: RunSetup,
     hosts: Mapping[int, Host],
     sandbox: Sandbox,
     against: Sequence[Doubt],
@@ -245,7 +245,7 @@ def about_run(
     own_programs: Sequence[Mapping[str, Any]] = (),
 ) -> dict[str, Any]:
     """Returns the common description of a real run; `names` are names of non-hosts."""
-    nodes = lineup.run.plan["nodes"]
+    nodes = setup.run.plan["nodes"]
     named = names or {}
     return {
         "engine": engine.name,
@@ -255,7 +255,7 @@ def about_run(
         "privilege": sandbox.privilege,
         "privilege_reason": sandbox.reason,
         "kernel": platform.release(),
-        "programs": dict(lineup.versions),
+        "programs": dict(setup.versions),
         "own_programs": list(own_programs),
         "settings": {
             hosts[node].name: {
@@ -265,16 +265,16 @@ def about_run(
                     for to, route in settings.routes.items()
                 },
             }
-            for node, settings in lineup.settings.items()
+            for node, settings in setup.settings.items()
         },
     }
 
 
-def ends_of(lineup: Lineup) -> set[int]:
+def ends_of(setup: RunSetup) -> set[int]:
     """Returns the nodes of a line-up that send or receive."""
-    flows = {n for f in lineup.run.flows for n in (f.sender, f.receiver, *f.servers)}
-    pings = {n for p in lineup.options.pings for n in (p.sender, p.receiver)}
-    probes = {n for p in lineup.run.probes for n in (p.sender, p.receiver)}
+    flows = {n for f in setup.run.flows for n in (f.sender, f.receiver, *f.servers)}
+    pings = {n for p in setup.options.pings for n in (p.sender, p.receiver)}
+    probes = {n for p in setup.run.probes for n in (p.sender, p.receiver)}
     return flows | pings | probes
 
 

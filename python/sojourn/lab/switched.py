@@ -20,11 +20,11 @@ from typing import IO, Any
 from sojourn._core import PolicyError
 from sojourn.lab.errors import LabError
 from sojourn.lab.openvswitch import Datapath, OpenVSwitch, require, switch_off_offloads, version
-from sojourn.lab.programs import Stage
+from sojourn.lab.programs import Execution
 from sojourn.lab.programs.balanced import Balanced
 from sojourn.lab.programs.endpoint import environment
+from sojourn.lab.programs.execution import NICE
 from sojourn.lab.programs.plan import FIRST_PORT, SECOND, address
-from sojourn.lab.programs.play import NICE
 from sojourn.lab.run import Part, Run
 from sojourn.lab.sandbox.host import Host
 from sojourn.lab.sandbox.process import Process
@@ -121,7 +121,7 @@ class Switch(Part):
         self._neighbours(run)
         ports = [f"p{node}" for node in run.hosts]
         for port in ports:
-            self.bench.set_link(port, up=True, mtu=run.lineup.mtu, queue=QUEUE)
+            self.bench.set_link(port, up=True, mtu=run.setup.mtu, queue=QUEUE)
         self.bench.sysctl({"net.ipv6.conf.all.disable_ipv6": 1})
         self.switch = OpenVSwitch(self.bench, self.datapath)
         self.switch.start()
@@ -149,7 +149,7 @@ class Switch(Part):
     def _neighbours(self, run: Run) -> None:
         """Adds neighbour entries, so that only the virtual address needs ARP."""
         known = set()
-        for flow in run.lineup.run.flows:
+        for flow in run.setup.run.flows:
             for one, other in self.balanced.meetings(flow):
                 known |= {(one, other), (other, one)}
         for host, other in sorted(known):
@@ -182,7 +182,7 @@ class Switch(Part):
             "address": address(self.balanced.virtual),
             "servers": servers,
             "policy": balancer_text(balancer["policy"], run.plan.get("sources", {})),
-            "seed": run.lineup.run.seed,
+            "seed": run.setup.run.seed,
             "affinity": self.balanced.affinity,
             "affinity_seconds": AFFINITY_SECONDS,
             **self._health(),
@@ -202,9 +202,9 @@ class Switch(Part):
         every = max(probes["every"] / SECOND, LEAST_PROBES)
         return {"health": "arp", "health_seconds": every, "misses": probes["misses"]}
 
-    def begin(self, stage: Stage, tell: IO[bytes]) -> None:
+    def begin(self, execution: Execution, tell: IO[bytes]) -> None:
         """Starts the wire, then the controller, which reads it, then the run."""
-        start = stage.begin(time.monotonic_ns() + LEAD)
+        start = execution.begin(time.monotonic_ns() + LEAD)
         tell.write(b"%d\n" % start)
         self._begin.write(b"%d\n" % start)
         self.controller.wait_output('"listening"', LEAD / SECOND)
@@ -289,7 +289,7 @@ class Switch(Part):
             (f"{name}.choices_jain", "1", "f8", struct.pack("<d", jain)),
         ]
         # Servers send Web pages and receive everything else.
-        pages = {flow.flow for flow in run.lineup.run.flows if flow.app == "web"}
+        pages = {flow.flow for flow in run.setup.run.flows if flow.app == "web"}
         flows: list[Column] = []
         for column, unit, kind, data in tables["flows"]:
             if column in ("from", "to") and isinstance(data, list):

@@ -10,8 +10,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from sojourn.lab.programs.lineup import Collected
 from sojourn.lab.programs.results import EndpointResult
+from sojourn.lab.programs.run_setup import Collected
 
 LATENESS = 1e-3
 """Lowest limit of the lateness of 1 % of all packets, in seconds."""

@@ -21,9 +21,9 @@ from sojourn.lab.kernel import qdiscs
 from sojourn.lab.kernel.engine import SYSCTLS
 from sojourn.lab.programs import command, endpoint, stack
 from sojourn.lab.programs.errors import NotPossible, Problem
-from sojourn.lab.programs.lineup import Collected
 from sojourn.lab.programs.plan import Run, mtu, read
 from sojourn.lab.programs.results import FlowResult
+from sojourn.lab.programs.run_setup import Collected
 from sojourn.lab.run import LabRecord
 from sojourn.lab.validity import Doubt, doubts, programs_doubts
 from sojourn.lab.wire.wiring import Outcome
@@ -209,7 +209,7 @@ class LinuxEngine:
             "limits": LIMITS,
             "repeats": self.kernel.repeats,
             "programs": {},
-            "own_programs": command.told(flows),
+            "own_programs": command.records(flows),
             "privilege": "user",
             "links": "kernel" if prepared.links is not None else "wire",
             "links_why": prepared.why,

@@ -8,8 +8,8 @@ from collections.abc import Mapping, Sequence
 
 from sojourn import _core
 from sojourn.lab.kernel import qdiscs, reasons, tables
-from sojourn.lab.programs.lineup import Collected
 from sojourn.lab.programs.plan import Run
+from sojourn.lab.programs.run_setup import Collected
 from sojourn.lab.wire.wiring import Outcome
 from sojourn.scenario.engine import Column
 

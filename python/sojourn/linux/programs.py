@@ -81,7 +81,7 @@ def add(run: Run, job: dict[str, Any]) -> None:
 
 def _described(one: Command, host: int) -> dict[str, Any]:
     return {
-        "name": one.told,
+        "name": one.label,
         "host": host,
         "words": [seen(one.words[0], one.folder) or one.words[0], *one.words[1:]],
         "folder": str(one.folder),

@@ -15,7 +15,7 @@ from sojourn.lab.cassandra import artefacts, node
 from sojourn.lab.cassandra.client import ANSWERED
 from sojourn.lab.cassandra.java import find_java
 from sojourn.lab.errors import DeadlinePassed, LabError, SandboxDied
-from sojourn.lab.programs.play import NICE
+from sojourn.lab.programs.execution import NICE
 from sojourn.lab.sandbox.host import Host
 from sojourn.lab.sandbox.process import Process
 from sojourn.temporary import nameless

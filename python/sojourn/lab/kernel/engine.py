@@ -17,7 +17,7 @@ from sojourn.lab.kernel import qdiscs
 from sojourn.lab.kernel.tables import queue, tables
 from sojourn.lab.machine.needs import find_program
 from sojourn.lab.machine.stolen import ProcessorTime
-from sojourn.lab.programs import Collected, Lineup, Options, Stage, command
+from sojourn.lab.programs import Collected, Execution, Options, RunSetup, command
 from sojourn.lab.programs.errors import NotPossible, Problem
 from sojourn.lab.programs.plan import address
 from sojourn.lab.run import LabRecord, about_run, ends_of, packed, switched_on
@@ -52,37 +52,37 @@ class KernelEngine(WireEngine):
         super().__init__(options=options, privilege=privilege, keep=keep)
         self._known: set[str] = set()
 
-    def check(self, plan_json: str, seed: int) -> Lineup:
+    def check(self, plan_json: str, seed: int) -> RunSetup:
         """Checks whether this machine can run a plan, with a trial of the kernel's disciplines."""
-        lineup = super().check(plan_json, seed)
-        if lineup.balanced is not None:
+        setup = super().check(plan_json, seed)
+        if setup.balanced is not None:
             has = "a switch's ports are the wire's: use that engine"
-            raise NotPossible([Problem(lineup.balanced.name, "a balancer", has)])
+            raise NotPossible([Problem(setup.balanced.name, "a balancer", has)])
         find_program("tc")
-        wanted = qdiscs.links(lineup.run.plan)
+        wanted = qdiscs.links(setup.run.plan)
         words = {w for link in wanted for w in (*link.disciplines, link.delay) if w is not None}
         if not words <= self._known:
             with Sandbox(self.privilege) as sandbox:
                 qdiscs.require(sandbox, wanted)
             self._known |= words
-        return lineup
+        return setup
 
     def make(
-        self, lineup: Lineup, raw: Path, stack: ExitStack, progress: RunProgress | None
+        self, setup: RunSetup, raw: Path, stack: ExitStack, progress: RunProgress | None
     ) -> LabRecord:
         """Makes one run."""
-        return _Run(self, lineup, raw, stack).make(progress)
+        return _Run(self, setup, raw, stack).make(progress)
 
 
 class _Run:
     """One run in progress."""
 
-    def __init__(self, engine: KernelEngine, lineup: Lineup, raw: Path, stack: ExitStack) -> None:
+    def __init__(self, engine: KernelEngine, setup: RunSetup, raw: Path, stack: ExitStack) -> None:
         self.engine = engine
-        self.lineup = lineup
+        self.setup = setup
         self.raw = raw
         self.stack = stack
-        self.plan = lineup.run.plan
+        self.plan = setup.run.plan
         self.hosts: dict[int, Host] = {}
 
     def make(self, progress: RunProgress | None) -> LabRecord:
@@ -91,11 +91,11 @@ class _Run:
         for node in sorted({n for link in self.links for n in (link.sender, link.receiver)}):
             self.hosts[node] = sandbox.host(self.plan["nodes"][node]["name"])
             self.hosts[node].sysctl(SYSCTLS)
-        self.middle = qdiscs.build(sandbox, self.hosts, self.links, self.lineup.mtu)
+        self.middle = qdiscs.build(sandbox, self.hosts, self.links, self.setup.mtu)
         self._address()
-        stage = self.stack.enter_context(Stage(self.lineup, self.hosts, self.raw))
-        stage.ready()
-        duration, warmup = self.lineup.run.duration, self.lineup.run.warmup
+        execution = self.stack.enter_context(Execution(self.setup, self.hosts, self.raw))
+        execution.ready()
+        duration, warmup = self.setup.run.duration, self.setup.run.warmup
         queued = [link for link in self.links if link.queued]
         samples: dict[int, list[qdiscs.Sample]] = {link.number: [] for link in queued}
         before: dict[int, int | None] = {}
@@ -110,17 +110,17 @@ class _Run:
                 before.update(self._marks(queued))
             return progress is None or progress(max(now, 0) / duration, 0) is not False
 
-        stage.begin()
+        execution.begin()
         begun = ProcessorTime.now()
-        complete = stage.play(tick, SAMPLES)
+        complete = execution.play(tick, SAMPLES)
         stolen = ProcessorTime.now().stolen_since(begun)
-        look(stage.ended)
+        look(execution.ended)
         marked = {
             number: None if now is None or (then := before.get(number, now)) is None else now - then
             for number, now in self._marks(queued).items()
         }
         return self._kernel_record(
-            sandbox, stage.collect(), samples, marked, stage.ended,
+            sandbox, execution.collect(), samples, marked, execution.ended,
             complete=complete, stolen=stolen,
         )  # fmt: skip
 
@@ -131,16 +131,16 @@ class _Run:
         """Sets the hosts' addresses, and routes to every host that receives flows."""
         for node, host in self.hosts.items():
             host.add_address("lo", f"{address(node)}/32")
-        for goal in sorted(ends_of(self.lineup)):
+        for goal in sorted(ends_of(self.setup)):
             for node, link in qdiscs.next_links(self.links, goal).items():
                 host = self.hosts[node]
                 host.add_neighbour(link.device, address(goal), link.mac(1))
-                settings = self.lineup.settings.get(node)
+                settings = self.setup.settings.get(node)
                 route = None if settings is None else settings.routes.get(goal)
                 metrics: dict[str, Any] = {} if route is None else dict(route.metrics())
                 there = f"{address(goal)}/32"
                 host.add_route(there, link=link.device, source=address(node), **metrics)
-        for node, settings in self.lineup.settings.items():
+        for node, settings in self.setup.settings.items():
             self.hosts[node].sysctl(settings.sysctls)
 
     def _kernel_record(
@@ -154,7 +154,7 @@ class _Run:
         complete: bool,
         stolen: float,
     ) -> LabRecord:
-        run = self.lineup.run
+        run = self.setup.run
         made = tables(run, self.links, samples, marked, collected.flows, collected.groups, ended)
         made = with_findings(made, self.plan, collected.flows, collected.groups)
         against = programs_doubts(self.plan, collected, stolen, preferred=os.geteuid() == 0)
@@ -172,11 +172,11 @@ class _Run:
         real: dict[str, Any] = {
             **about_run(
                 self.engine,
-                self.lineup,
+                self.setup,
                 self.hosts,
                 sandbox,
                 against,
-                own_programs=command.told(collected.flows),
+                own_programs=command.records(collected.flows),
             ),
             "links": {
                 link.name: [command for commands in link.stages() for command in commands]

@@ -1,12 +1,12 @@
 """Real programs for a plan's flows, and numbers from their output.
 
-    lineup = prepare(plan_json, seed)      # or NotPossible, MissingProgram: nothing is started
-    lineup.settings                        # sysctls and route attributes, by host
-    with Stage(lineup, hosts, folder) as stage:
-        stage.configure()                  # applies the settings
-        stage.ready()                      # starts servers and waits until they are ready
-        stage.play()                       # starts clients at the times that the simulator draws
-        found = stage.collect()            # a FlowResult for each flow, in the plan's order
+    setup = prepare(plan_json, seed)      # or NotPossible, MissingProgram: nothing is started
+    setup.settings                        # sysctls and route attributes, by host
+    with Execution(setup, hosts, folder) as execution:
+        execution.configure()           # applies the settings
+        execution.ready()               # starts servers and waits until they are ready
+        execution.play()                # starts clients at the times that the simulator drew
+        found = execution.collect()     # a FlowResult for each flow, in the plan's order
 
 `hosts` are the plan's nodes by index, each with the address 10.0.0.0 + node + 1; flow `f` uses the
 port 20000 + `f`.

@@ -1,12 +1,8 @@
 from sojourn.lab.programs.errors import MissingProgram as MissingProgram
 from sojourn.lab.programs.errors import NotPossible as NotPossible
 from sojourn.lab.programs.errors import Problem as Problem
-from sojourn.lab.programs.lineup import Collected as Collected
-from sojourn.lab.programs.lineup import Lineup as Lineup
-from sojourn.lab.programs.lineup import Options as Options
-from sojourn.lab.programs.lineup import prepare as prepare
+from sojourn.lab.programs.execution import Execution as Execution
 from sojourn.lab.programs.ping import Ping as Ping
-from sojourn.lab.programs.play import Stage as Stage
 from sojourn.lab.programs.probe import Probe as Probe
 from sojourn.lab.programs.results import BulkResult as BulkResult
 from sojourn.lab.programs.results import EndpointResult as EndpointResult
@@ -14,6 +10,10 @@ from sojourn.lab.programs.results import FlowResult as FlowResult
 from sojourn.lab.programs.results import GroupStats as GroupStats
 from sojourn.lab.programs.results import PingResult as PingResult
 from sojourn.lab.programs.results import WebResult as WebResult
+from sojourn.lab.programs.run_setup import Collected as Collected
+from sojourn.lab.programs.run_setup import Options as Options
+from sojourn.lab.programs.run_setup import RunSetup as RunSetup
+from sojourn.lab.programs.run_setup import prepare as prepare
 from sojourn.lab.programs.stack import HostSettings as HostSettings
 from sojourn.lab.programs.stack import Kernel as Kernel
 from sojourn.lab.programs.stack import Route as Route

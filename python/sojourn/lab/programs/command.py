@@ -49,7 +49,7 @@ class Command:
         return f"command-{self.role}-{self.flow.label}"
 
     @property
-    def told(self) -> str:
+    def label(self) -> str:
         """Name of the program in messages."""
         return f"{self.role} of `{self.flow.label}`: `{shlex.join(self.words)}`"
 
@@ -241,7 +241,7 @@ def results(run: Run, ends: Iterable[tuple[Command, ProgramEnd]]) -> dict[int, C
     }
 
 
-def told(results: Sequence[Any]) -> list[dict[str, Any]]:
+def records(results: Sequence[Any]) -> list[dict[str, Any]]:
     """Returns the ends of the flows' programs, for a run's record."""
     return [
         {"flow": f"{result.name}.{result.number}", **end.as_dict()}

@@ -23,7 +23,7 @@ from sojourn.lab.cassandra.cluster import Asker, Cluster, Node
 from sojourn.lab.errors import LabError, Unavailable
 from sojourn.lab.findings import with_findings
 from sojourn.lab.machine.stolen import ProcessorTime
-from sojourn.lab.programs import Stage
+from sojourn.lab.programs import Execution
 from sojourn.lab.programs.errors import NotPossible, Problem
 from sojourn.lab.programs.plan import SECOND, address
 from sojourn.lab.run import END_SECONDS, LabRecord, about_run, ends_of, lost_before, packed
@@ -36,7 +36,7 @@ from sojourn.plans import the_store
 
 if TYPE_CHECKING:
     from sojourn.lab.engine import WireEngine
-    from sojourn.lab.programs import Collected, Lineup
+    from sojourn.lab.programs import Collected, RunSetup
     from sojourn.lab.sandbox.host import Host
     from sojourn.scenario.engine import RunProgress
 
@@ -76,7 +76,7 @@ def require(plan: Json, engine: str) -> None:
 class StoreRun:
     """One run in progress, with the settings of an engine.
 
-    `lineup` contains the programs of the plan's flows; it is usually empty.
+    `setup` contains the programs of the plan's flows; it is usually empty.
     """
 
     def __init__(
@@ -84,14 +84,14 @@ class StoreRun:
         engine: WireEngine,
         plan_json: str,
         seed: int,
-        lineup: Lineup,
+        setup: RunSetup,
         raw: Path,
         stack: ExitStack,
     ) -> None:
         self.engine = engine
         self.plan: Json = json.loads(plan_json)
         self.seed = seed
-        self.lineup = lineup
+        self.setup = setup
         self.raw = raw
         self.stack = stack
         self.store: Json = the_store(self.plan)
@@ -99,7 +99,7 @@ class StoreRun:
         self.keyspace = keyspace()
         self.hosts: dict[int, Host] = {}
         self.wire: WireProcess
-        self.stage: Stage
+        self.execution: Execution
         self.cluster: Cluster
         self.stolen = 0.0
         self._tell: IO[bytes]
@@ -113,20 +113,20 @@ class StoreRun:
         )
         self._progress = progress
         ends = {host["node"] for host in (*self.store["nodes"], *self.store["clients"])}
-        for end in sorted(ends | ends_of(self.lineup)):
+        for end in sorted(ends | ends_of(self.setup)):
             self.hosts[end] = sandbox.host(self.plan["nodes"][end]["name"])
         read, write = os.pipe()
         self._tell = self.stack.enter_context(os.fdopen(write, "wb", buffering=0))
         links = self.plan["observe"]["bottleneck"]["links"] if self.engine.journals else []
         self.wire = start_wire(
             sandbox, self.stack, self.plan, self.seed, devices_of(self.hosts),
-            mtu=self.lineup.mtu, stdin=read, journals=links, control=self.engine.control,
+            mtu=self.setup.mtu, stdin=read, journals=links, control=self.engine.control,
             around=self.around(),
         )  # fmt: skip
         os.close(read)
-        settle(self.hosts, self.lineup.mtu)
-        self.stage = self.stack.enter_context(Stage(self.lineup, self.hosts, self.raw))
-        self.stage.configure(DEVICE)
+        settle(self.hosts, self.setup.mtu)
+        self.execution = self.stack.enter_context(Execution(self.setup, self.hosts, self.raw))
+        self.execution.configure(DEVICE)
         self.turn(time.monotonic_ns())
         cluster = Cluster(self.members(), self.settings())
         self.cluster = self.stack.enter_context(cluster)
@@ -136,11 +136,11 @@ class StoreRun:
         agreed = cluster.agree(clients)
         self.look(0)
         self.prepare(clients)
-        self.stage.ready()
+        self.execution.ready()
         before = ProcessorTime.now()
         answers = self.measure(clients)
         self.stolen = ProcessorTime.now().stolen_since(before)
-        collected = self.stage.collect()
+        collected = self.execution.collect()
         self.turn(time.monotonic_ns())
         checked = self.check(clients)
         lost = {host.name: n for host in self.hosts.values() if (n := lost_before(host)) > 0}
@@ -253,7 +253,7 @@ class StoreRun:
 
     def measure(self, clients: Sequence[Asker]) -> list[Json]:
         """Switches to the plan's links and starts clients and flows."""
-        begin = self.stage.begin()
+        begin = self.execution.begin()
         self.turn(begin)
         start = begin + self.store["load"]["start"]
         end = begin + self.plan["duration"]
@@ -265,8 +265,8 @@ class StoreRun:
             self.tick(faults, now)
             return True
 
-        if self.lineup.programs:
-            self.stage.play(tick, TICK)
+        if self.setup.programs:
+            self.execution.play(tick, TICK)
         for each in clients:
             while not each.answered(self.pause(faults)):
                 tick(time.monotonic_ns() - begin)
@@ -351,9 +351,9 @@ class StoreRun:
             *doubts_of(about),
         ]
         real = {
-            **about_run(self.engine, self.lineup, self.hosts, sandbox, against),
+            **about_run(self.engine, self.setup, self.hosts, sandbox, against),
             "realtime": self.wire.realtime,
-            "programs": {"cassandra": VERSION, **self.lineup.versions},
+            "programs": {"cassandra": VERSION, **self.setup.versions},
             "store": about,
             "health": health,
             "agreements": outcome.agreements,

@@ -19,9 +19,9 @@ from typing import Any, Self
 from sojourn.lab.errors import DeadlinePassed, LabError, SandboxDied
 from sojourn.lab.machine.waiting import Waits
 from sojourn.lab.programs.errors import NotPossible, Problem
-from sojourn.lab.programs.lineup import Collected, Lineup
 from sojourn.lab.programs.plan import SECOND, address
 from sojourn.lab.programs.program import READY, Ended, Program, Ready
+from sojourn.lab.programs.run_setup import Collected, RunSetup
 from sojourn.lab.sandbox.host import Host
 from sojourn.lab.sandbox.process import Process
 
@@ -41,22 +41,22 @@ NICE = -15
 """Priority (nice) of programs: they only answer packets, and must not wait for other work."""
 
 
-class Stage:
+class Execution:
     """A line-up's programs from start to end.
 
     `configure`, `ready`, `play` and `collect` are called in this order. The context manager kills
     programs that still run at its end. The programs' output stays in the folder `raw`.
     """
 
-    def __init__(self, lineup: Lineup, hosts: Mapping[int, Host], raw: Path) -> None:
-        self.lineup = lineup
+    def __init__(self, setup: RunSetup, hosts: Mapping[int, Host], raw: Path) -> None:
+        self.setup = setup
         self.hosts = hosts
         self.raw = raw
         self.start = 0
         """Start of the run by `CLOCK_MONOTONIC` in nanoseconds; 0 before it is known."""
         self.wall = 0
         """Start of the run by `CLOCK_REALTIME` in nanoseconds."""
-        self.ended = lineup.run.duration
+        self.ended = setup.run.duration
         """End of the run, in nanoseconds since its start."""
         self._running: dict[str, Process] = {}
         self._started: dict[str, int] = {}
@@ -77,7 +77,7 @@ class Stage:
 
     def configure(self, link: str = "eth0") -> None:
         """Sets the sysctls and routes of the flows on all hosts; routes use `link`."""
-        for node, settings in self.lineup.settings.items():
+        for node, settings in self.setup.settings.items():
             host = self.hosts[node]
             host.sysctl(settings.sysctls)
             for to, route in settings.routes.items():
@@ -90,7 +90,7 @@ class Stage:
         Raises `NotPossible` with their error output if they do not become ready.
         """
         self.raw.mkdir(parents=True, exist_ok=True)
-        before = [program for program in self.lineup.programs if program.start_at is None]
+        before = [program for program in self.setup.programs if program.start_at is None]
         for program in before:
             self._start(program)
         deadline = time.monotonic() + READY_TIMEOUT
@@ -162,9 +162,9 @@ class Stage:
 
     def _acts(self) -> list[tuple[int, Callable[[Program], None], Program]]:
         """Returns starts and stops in order of time; a stop precedes a start at the same time."""
-        duration = self.lineup.run.duration
+        duration = self.setup.run.duration
         acts: list[tuple[int, Callable[[Program], None], Program]] = []
-        for program in self.lineup.programs:
+        for program in self.setup.programs:
             if program.start_at is not None:
                 stop = duration if program.stop_at is None else min(program.stop_at, duration)
                 acts.append((program.start_at, self._start, program))
@@ -177,20 +177,20 @@ class Stage:
 
     def collect(self) -> Collected:
         """Ends all programs, saves their output, and parses it."""
-        for program in self.lineup.programs:
+        for program in self.setup.programs:
             if program.start_at is not None or program.ends:
                 self._wait(program, GRACE)
         self._wait_for_chosen()
-        for program in self.lineup.programs:
+        for program in self.setup.programs:
             if self._wait(program, 0.0) is None:
                 self._stop(program)
-        ended = {program.name: self._ended(program) for program in self.lineup.programs}
+        ended = {program.name: self._ended(program) for program in self.setup.programs}
         for one in ended.values():
             for suffix, text in (("out", one.stdout), ("err", one.stderr)):
                 if text:
                     last = text[-(one.program.written or len(text)) :]
                     (self.raw / f"{one.program.name}.{suffix}").write_bytes(last)
-        collected = self.lineup.collect(ended, self.wall, self.ended)
+        collected = self.setup.collect(ended, self.wall, self.ended)
         return replace(collected, waits=self._waits.shares())
 
     def _start(self, program: Program) -> None:
@@ -228,7 +228,7 @@ class Stage:
             running.signal(program.stop_signal, group=program.group)
 
     def _stop_all(self) -> None:
-        for program in self.lineup.programs:
+        for program in self.setup.programs:
             if program.start_at is not None or program.waits:
                 self._stop(program)
 
@@ -244,7 +244,7 @@ class Stage:
     def _wait_for_chosen(self) -> None:
         """Waits until one of each set `Program.one_of` has ended, at most `GRACE` seconds."""
         sets: dict[str, list[Program]] = {}
-        for program in self.lineup.programs:
+        for program in self.setup.programs:
             if program.one_of:
                 sets.setdefault(program.one_of, []).append(program)
         deadline = time.monotonic() + GRACE

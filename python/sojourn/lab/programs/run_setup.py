@@ -62,8 +62,8 @@ class Collected:
 
 
 @dataclass(frozen=True)
-class Lineup:
-    """The programs of a run, ready to be started; see `play.Stage`."""
+class RunSetup:
+    """The programs of a run, ready to be started; see `execution.Execution`."""
 
     run: Run
     options: Options
@@ -158,7 +158,7 @@ def prepare(
     seed: int,
     options: Options | None = None,
     kernel: stack.Kernel | None = None,
-) -> Lineup:
+) -> RunSetup:
     """Converts a plan's flows into programs. Nothing is started or changed.
 
     Raises `MissingProgram`, `NotPossible` with everything that this machine cannot do, or
@@ -222,7 +222,7 @@ def prepare(
     for program in command.programs(run):
         (servers if program.start_at is None else clients).append(program)
     clients = sorted([*clients, *pings], key=lambda program: program.start_at or 0)
-    return Lineup(
+    return RunSetup(
         run=run,
         options=options,
         settings={n: asked for n, asked in settings.hosts.items() if n < len(run.plan["nodes"])},
