@@ -167,6 +167,10 @@ crosscheck: setup ## the same dumbbells in ns-3 (needs libns3-dev)
 bench: setup ## instruction counts, packets per CPU-second
 	@bench/run
 
+.PHONY: peers
+peers: setup ## speed beside ns-3 (NS3=FOLDER:FOLDER) and htsim (HTSIM=PROGRAM), recorded for the documentation
+	$(BIN)/python bench/peers/run.py --write
+
 # Shows
 
 .PHONY: demo

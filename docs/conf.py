@@ -23,6 +23,7 @@ extensions = [
     "live",
     "marks",
     "mathml",
+    "peers",
     "verdicts",
     "words",
 ]

@@ -7,6 +7,7 @@ same processors, as they do in a laboratory.
 from __future__ import annotations
 
 import json
+import os
 import sys
 from typing import Any
 
@@ -56,6 +57,15 @@ def say(what: str, figure: str, real: dict[str, Any] | None = None, note: str = 
     print(f"{what:<46} {figure:>18}   {how}", flush=True)
 
 
+def work(metrics: dict[str, Any], real: dict[str, Any]) -> None:
+    """Print what packets cost the wire, by its own counters, whatever else the machine does."""
+    health, packets = real["health"], metrics["departures"]
+    each = packets / (health["cpu_share"] * metrics["measured"])
+    reads, writes = health["reads"] / packets, health["writes"] / packets
+    note = f"for each packet {reads:.2f} reads and {writes:.2f} writes of devices"
+    say("    packets per CPU-second of the wire", f"{each / 1e3:.0f} k", note=note)
+
+
 def veth(offloads: bool) -> float:
     """Return the goodput of one TCP connection over a veth pair, in bit/s."""
     with Sandbox() as sandbox:
@@ -88,6 +98,7 @@ def kernels(wanted: Scenario) -> None:
 
 def main() -> int:
     """Print the table."""
+    print(f"load averages {', '.join(f'{load:.1f}' for load in os.getloadavg())}")
     say("veth pair, one TCP connection", f"{veth(True) / 1e9:.2f} Gbit/s")
     say("veth pair without offloads", f"{veth(False) / 1e9:.2f} Gbit/s")
     for queue in ("pfifo limit 10000p", "codel limit 10000p", "fq_codel limit 10000p"):
@@ -96,13 +107,16 @@ def main() -> int:
         figure = f"{metrics['goodput'] / 1e9:.2f} Gbit/s"
         say(f"wire, {queue.split()[0]}, one TCP connection", figure, real)
         say("    packets of 1514 bytes", f"{packets / 1e3:.0f} k/s")
+        work(metrics, real)
     small = '{from = "a", to = "b", app = "cbr rate 200mbit size 106"}'
     metrics, real = run(one("10gbit", "fq_codel", [small]))
     packets = metrics["received"] / metrics["measured"]
     say("wire, fq_codel, UDP of 106 bytes, 236 k/s asked", f"{packets / 1e3:.0f} k/s", real)
+    work(metrics, real)
     for rate in ("10mbit", "100mbit", "1gbit"):
         metrics, real = run(one(rate, "fq_codel", [BULK.format(count=1)], "delay 5ms"))
         say(f"wire, {rate}, one TCP connection", f"{metrics['utilisation']:.1%} used", real)
+        work(metrics, real)
     kernels(one("100mbit", "fq_codel", [BULK.format(count=1)], "delay 5ms"))
     pairs = range(50)
     links = [

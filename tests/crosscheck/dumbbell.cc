@@ -567,7 +567,7 @@ main(int argc, char* argv[])
     const double delivered = after.delivered - before.delivered;
 
     printf("{\n");
-    printf("  \"program\": \"ns-3\",\n  \"version\": \"3.37\",\n");
+    printf("  \"program\": \"ns-3\",\n");
     printf("  \"queue\": \"%s\", \"flows\": %u, \"rate_bps\": %" PRIu64 ", \"seed\": %u,\n",
            o.queue.c_str(), o.flows, o.rate, o.seed);
     printf("  \"link_bps\": %" PRIu64 ", \"device_queue\": %u,\n",

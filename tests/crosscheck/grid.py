@@ -8,22 +8,37 @@ QUEUES = ("pfifo", "red", "codel", "fq_codel", "pie", "cobalt")
 FLOWS = (8, 64)
 RATES = (10_000_000, 100_000_000)
 
-RTT_MIN_MS = 40.0
-RTT_MAX_MS = 80.0
-BOTTLENECK_DELAY_MS = 10.0  # one way
-RECEIVER_DELAY_MS = 1.0  # one way
-ACCESS_RATE = 10_000_000_000
-START_SPREAD_S = 1.0
 SEGMENT = 1448
 FRAME = 1514  # IP 20 + TCP 20 + timestamps 12 + payload 1448 + Ethernet 14
 BUFFER = 1 << 20
 
 
-def rtt_ms(flow: int, flows: int) -> float:
-    """Base round-trip time of a flow: evenly from RTT_MIN_MS to RTT_MAX_MS."""
-    if flows == 1:
-        return RTT_MIN_MS
-    return RTT_MIN_MS + (RTT_MAX_MS - RTT_MIN_MS) * flow / (flows - 1)
+@dataclass(frozen=True)
+class Paths:
+    """Delays and access links of a dumbbell, and the time in which its flows start."""
+
+    rtt_min_ms: float = 40.0
+    """Base round-trip time of the first flow."""
+    rtt_max_ms: float = 80.0
+    """Base round-trip time of the last flow."""
+    bottleneck_ms: float = 10.0
+    """One-way delay of the bottleneck."""
+    receiver_ms: float = 1.0
+    """One-way delay of a receiver's link."""
+    access_rate: int = 10_000_000_000
+    """Rate of the access links, in bit/s."""
+    start_spread_s: float = 1.0
+    """Flows start uniformly in this time."""
+
+    def sender_ms(self, flow: int, flows: int) -> float:
+        """Returns the one-way delay of a sender's link; the base RTTs are evenly spread."""
+        share = flow / (flows - 1) if flows > 1 else 0.0
+        rtt = self.rtt_min_ms + (self.rtt_max_ms - self.rtt_min_ms) * share
+        return rtt / 2 - self.bottleneck_ms - self.receiver_ms
+
+
+WIDE = Paths()
+"""The cross-check's paths."""
 
 
 @dataclass(frozen=True)
@@ -121,6 +136,7 @@ class Cell:
     rate: int
     duration_s: float
     warmup_s: float
+    paths: Paths = WIDE
 
     @property
     def key(self) -> str:

@@ -5,16 +5,7 @@ from __future__ import annotations
 import resource
 from typing import Any
 
-from grid import (
-    ACCESS_RATE,
-    BOTTLENECK_DELAY_MS,
-    BUFFER,
-    RECEIVER_DELAY_MS,
-    START_SPREAD_S,
-    Cell,
-    queue,
-    rtt_ms,
-)
+from grid import BUFFER, Cell, queue
 
 PROFILE = "ns3-3.37"
 TCP = f"reno profile {PROFILE} rwnd {BUFFER}b sndbuf {BUFFER}b"
@@ -22,10 +13,8 @@ TCP = f"reno profile {PROFILE} rwnd {BUFFER}b sndbuf {BUFFER}b"
 
 def scenario_toml(cell: Cell, tcp: str = TCP, more: str = "") -> str:
     """The dumbbell in the words of a scenario file."""
-    sides = [
-        rtt_ms(i, cell.flows) / 2 - BOTTLENECK_DELAY_MS - RECEIVER_DELAY_MS
-        for i in range(cell.flows)
-    ]
+    paths = cell.paths
+    sides = [paths.sender_ms(i, cell.flows) for i in range(cell.flows)]
     delays = ", ".join(f'"delay {round(ms * 1000)}us"' for ms in sides)
     return f"""
 name = "cross-check {cell.key}"
@@ -35,21 +24,21 @@ warmup = "{cell.warmup_s:g}s"
 [topology]
 template = "dumbbell"
 rate = "{cell.rate}bit"
-netem = "delay {BOTTLENECK_DELAY_MS:g}ms"
+netem = "delay {paths.bottleneck_ms:g}ms"
 queue = "{queue(cell.queue, cell.rate).ours}"
 reverse.queue = "pfifo limit 100000p"
 
 [topology.left]
 hosts = {cell.flows}
-rate = "{ACCESS_RATE}bit"
+rate = "{paths.access_rate}bit"
 netem = [{delays}]
 queue = "pfifo limit 1000000p"
 reverse.queue = "pfifo limit 1000000p"
 
 [topology.right]
 hosts = {cell.flows}
-rate = "{ACCESS_RATE}bit"
-netem = "delay {RECEIVER_DELAY_MS:g}ms"
+rate = "{paths.access_rate}bit"
+netem = "delay {paths.receiver_ms:g}ms"
 queue = "pfifo limit 1000000p"
 reverse.queue = "pfifo limit 1000000p"
 
@@ -60,7 +49,7 @@ to = "right"
 app = "bulk"
 tcp = "{tcp}"
 count = {cell.flows}
-start = "uniform 0s {START_SPREAD_S:g}s"
+start = "uniform 0s {paths.start_spread_s:g}s"
 
 [observe]
 series = "0s"

@@ -331,8 +331,9 @@ def main() -> int:
         against = json.loads(RECORDED.read_text())["against"] + ", recorded"
     else:
         try:
-            against = ns3.build_name()
-            program = ns3.compile_dumbbell(args.build)
+            library = ns3.installed()
+            against = library.name
+            program = ns3.compile_dumbbell(args.build, library)
         except ns3.Missing as why:
             print(f"{ns3.MISSING}\n  ({why})", file=sys.stderr)
             return 2

@@ -1,0 +1,79 @@
+"""The programs that run the dumbbells: Sojourn, builds of ns-3, htsim. One adapter each."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from interleave import Missing, Program, Run
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "tests" / "crosscheck"))
+
+import ns3  # noqa: E402
+import ours  # noqa: E402
+from grid import BUFFER, FRAME, SEGMENT, Cell, queue  # noqa: E402
+
+BUILD = ROOT / "target" / "crosscheck"
+SEED = 1
+OURS = "Sojourn"
+SHORT_RUNS = 3
+"""Runs in a round of a program whose runs take a fraction of a second."""
+
+
+def _of(result: dict[str, Any]) -> Run:
+    return Run(
+        int(result["packets_whole_run"]),
+        int(result["drops"]),
+        float(result["goodput_bps"]),
+        float(result["cpu_s"]),
+    )
+
+
+def sojourn() -> Program:
+    """Sojourn, in this process, with trace hash, conservation checks and default probes."""
+    return Program(OURS, lambda cell: _of(ours.run(cell, SEED)), SHORT_RUNS)
+
+
+def ns3_of(library: Callable[[], ns3.Library]) -> Program:
+    """A build of ns-3."""
+    try:
+        found = library()
+        program = ns3.compile_dumbbell(BUILD, found)
+    except ns3.Missing as why:
+        raise Missing(f"ns-3: {why}") from why
+    return Program(found.name, lambda cell: _of(ns3.run(program, ns3.arguments(cell, SEED))))
+
+
+def htsim(program: Path) -> Program:
+    """htsim, by the program made from `bench/htsim/dumbbell.cc`."""
+    if not program.is_file():
+        raise Missing(f"htsim: {program} is not a program")
+
+    def run(cell: Cell) -> Run:
+        paths = cell.paths
+        options = {
+            "flows": cell.flows,
+            "rate": cell.rate,
+            "accessRate": paths.access_rate,
+            "rttMin": paths.rtt_min_ms / 1e3,
+            "rttMax": paths.rtt_max_ms / 1e3,
+            "bottleneckDelay": paths.bottleneck_ms / 1e3,
+            "receiverDelay": paths.receiver_ms / 1e3,
+            "duration": cell.duration_s,
+            "startSpread": paths.start_spread_s,
+            "frame": FRAME,
+            "segment": SEGMENT,
+            "limit": queue(cell.queue, cell.rate).ns3["limit"],
+            "buffer": BUFFER,
+            "seed": SEED,
+        }
+        words = [str(program.resolve()), *(f"--{k}={v!r}" for k, v in options.items())]
+        done = subprocess.run(words, capture_output=True, text=True, check=True)
+        return _of(json.loads(done.stdout))
+
+    return Program("htsim", run, SHORT_RUNS)
