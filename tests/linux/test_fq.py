@@ -1,4 +1,4 @@
-"""A host's own `fq` paces its TCP, in Linux as in the simulator."""
+"""A host's own queue: small queues, and TCP paced by `fq`, in Linux as in the simulator."""
 
 import json
 
@@ -21,7 +21,7 @@ from = "server"
 to = "switch"
 rate = "1gbit"
 netem = "delay 5ms"
-queue = "fq"
+queue = "{own}"
 host_queue = true
 reverse.queue = "pfifo limit 1000p"
 
@@ -41,8 +41,8 @@ tcp = "{control}"
 """
 
 
-def scenario(control: str, queue: str = "pfifo limit 60p") -> Scenario:
-    return Scenario.from_toml(TEXT.format(control=control, queue=queue))
+def scenario(control: str, own: str = "fq", queue: str = "pfifo limit 60p") -> Scenario:
+    return Scenario.from_toml(TEXT.format(control=control, own=own, queue=queue))
 
 
 def test_a_queue_that_paces_lies_at_its_host(kernel: Kernel) -> None:
@@ -65,9 +65,10 @@ def test_a_capture_before_a_host_s_own_queue_is_made_on_our_links(kernel: Kernel
     assert prepared.why == ["nic: a capture before a host's own queue"]
 
 
+@pytest.mark.parametrize("own", ["fq", "pfifo_fast"])
 @pytest.mark.parametrize("control", ["bbr", "cubic"])
-def test_a_host_s_fq_gives_the_same_figures(kernel: Kernel, control: str) -> None:
-    plan = scenario(control).plan_json
+def test_a_host_s_own_queue_gives_the_same_figures(kernel: Kernel, control: str, own: str) -> None:
+    plan = scenario(control, own).plan_json
     real, simulated = row(LinuxEngine(kernel).simulate(plan, 1)), row(_core.simulate(plan, 1))
     margins = {"goodput": 0.01, "flow.delay_mean": 0.03, "flow.delay_p99": 0.03}
     for name, margin in margins.items():

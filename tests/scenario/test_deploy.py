@@ -79,6 +79,21 @@ def test_a_tree_slower_than_the_line_needs_no_shaper() -> None:
     assert " root handle 1: tbf rate 9mbit " in slower.commands[0]
 
 
+def test_a_host_s_own_queue_needs_no_shaper() -> None:
+    own = Scenario.from_toml(HOME).replace({"links.uplink.host_queue": True})
+    deployment = own.with_queue("fq").to_tc("wan0")
+    (command,) = deployment.commands
+    assert command.startswith("tc qdisc replace dev wan0 root handle 1: fq ")
+    assert "so there is no shaper" in str(deployment)
+    assert "shaper sends" not in str(deployment)
+    # CAKE shapes as ever, and so does a bucket below the line's rate.
+    assert "cake bandwidth 19mbit" in own.with_queue("cake").to_tc("wan0").queue
+    slower = own.with_queue("tbf rate 5mbit burst 10k limit 10k").to_tc("wan0")
+    assert "The shaper sends at 5000kbit" in str(slower)
+    with pytest.raises(ScenarioError, match="needs no shaper"):
+        own.with_queue("fq_codel").to_tc("wan0", form="sqm")
+
+
 def test_another_tree_is_in_the_shaper_under_another_number() -> None:
     queue = "drr; class 1:1; class 1:2; qdisc parent 1:1 codel; filter all to 1:2"
     for text in (queue, "htb default 1; class 1:1 rate 30mbit"):

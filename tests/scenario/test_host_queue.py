@@ -37,17 +37,15 @@ def test_other_plans_stay_the_same() -> None:
     assert home('queue = "fq"\nhost_queue = false\n').plan() == plain.plan()
 
 
-@pytest.mark.parametrize(
-    ("lines", "message"),
-    [
-        ('queue = "codel"\nhost_queue = true\n', "`codel` does not pace"),
-        ('queue = "fq nopacing"\nhost_queue = true\n', "`fq` does not pace"),
-        (f'queue = "fq"\n{HUB.replace("isp", "middle")}', "`middle` is no host"),
-    ],
-)
-def test_what_cannot_be_a_host_s_own_is_refused(lines: str, message: str) -> None:
+@pytest.mark.parametrize("queue", ["codel", "fq nopacing", "pfifo limit 1000p"])
+def test_any_queue_may_be_a_host_s_own(queue: str) -> None:
+    forward, _ = home(f'queue = "{queue}"\nhost_queue = true\n').plan()["links"]
+    assert forward["host_queue"] is True
+
+
+def test_a_router_s_queue_is_no_host_s_own() -> None:
     with pytest.raises(ScenarioError) as caught:
-        home(lines)
+        home(f'queue = "fq"\n{HUB.replace("isp", "middle")}')
     (problem,) = caught.value.problems
-    assert message in str(problem)
+    assert "`middle` is no host" in str(problem)
     assert "host_queue" in str(problem)

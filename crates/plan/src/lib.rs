@@ -111,8 +111,9 @@ pub struct Link {
     /// How late the sending host serves the queue; never if `None`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub host: Option<sojourn_link::host::Params>,
-    /// Whether the queue is the sending host's own: that host's TCP hands it each segment with its departure time and
-    /// needs no timer to pace, and each of its connections and flows of datagrams is a socket.
+    /// Whether the queue is the sending host's own: small queues bound what each of that host's connections has in it, and
+    /// each of its connections and flows of datagrams is a socket. If the queue paces, TCP hands it each segment with its
+    /// departure time and needs no timer to pace.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub host_queue: bool,
     /// Rate, delay, impairments and queue.

@@ -134,27 +134,19 @@ fn mistakes_of_hosts_are_named_with_their_places() {
 }
 
 #[test]
-fn a_host_s_own_queue_paces_and_lies_at_a_host() {
-    let fq = |plan: &mut Plan, link: usize| {
-        plan.links[link].host_queue = true;
-        plan.links[link].params.queue =
-            sojourn_queue::Params::parse("fq", &Device::default()).unwrap();
-    };
-    let mut allowed = plan();
-    fq(&mut allowed, 0);
-    assert_eq!(allowed.validate(), Ok(()));
-    each_is_refused(&[
-        (|p| p.links[0].host_queue = true, "links[0].host_queue", "`codel` does not pace"),
-        (
-            |p| {
-                p.links[2].host_queue = true;
-                p.links[2].params.queue =
-                    sojourn_queue::Params::parse("fq", &Device::default()).unwrap();
-            },
-            "links[2].host_queue",
-            "`router` is no host",
-        ),
-    ]);
+fn a_host_s_own_queue_lies_at_a_host() {
+    for text in ["codel", "fq", "fq nopacing", "tbf rate 1mbit burst 10k limit 10k"] {
+        let mut allowed = plan();
+        allowed.links[0].host_queue = true;
+        allowed.links[0].params.queue =
+            sojourn_queue::Params::parse(text, &Device::default()).unwrap();
+        assert_eq!(allowed.validate(), Ok(()), "{text}");
+    }
+    each_is_refused(&[(
+        |p| p.links[2].host_queue = true,
+        "links[2].host_queue",
+        "`router` is no host",
+    )]);
 }
 
 #[test]

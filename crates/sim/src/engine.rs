@@ -6,7 +6,7 @@
 //!    the plan, readings of queues by balancers, the end of the run;
 //! 2. links, by their number in the plan: what arrives at a far end enters the next link, or is
 //!    taken by its host, within the same event, and what the host sends in answer follows at once; then
-//!    connections go on whose segments have left the queues of hosts that pace, in the order in which they left;
+//!    connections go on whose segments have left the queues of their hosts, in the order in which they left;
 //! 3. timers: applications, those of flows in the order of the plan (groups, then flows in them) and
 //!    then the plan's own, and after them connections by slot.
 //!

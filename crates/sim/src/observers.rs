@@ -39,6 +39,23 @@ pub struct Left {
     pub segment: Segment,
 }
 
+/// A queue that is a host's own.
+#[derive(Clone, Copy, Debug)]
+pub struct HostQueue {
+    /// The host.
+    host: Node,
+    /// Whether the queue holds packets until their departure times.
+    pub paces: bool,
+}
+
+impl HostQueue {
+    /// The queue of a link, if it is a host's own.
+    fn of(link: &Link) -> Option<Self> {
+        let paces = link.params.queue.paces();
+        link.host_queue.then(|| Self { host: node(link.from as u32), paces })
+    }
+}
+
 /// The observer of a run's links.
 #[derive(Clone, Debug)]
 pub struct Observers {
@@ -46,10 +63,10 @@ pub struct Observers {
     pub captures: Captures,
     /// Ports and marks of the flows' packets, for filters.
     labels: Labels,
-    /// Segments that have left the queues of hosts which pace, in their order, to be told to their connections.
+    /// Segments that have left the queues of their hosts, in their order, to be told to their connections.
     left: VecDeque<Left>,
-    /// By link, the host whose own queue it has.
-    hosts: Vec<Option<Node>>,
+    /// By link, its queue if that is a host's own.
+    host_queues: Vec<Option<HostQueue>>,
     /// Links whose packets are logged.
     logged: Vec<bool>,
     /// Their events that nobody has taken yet.
@@ -63,7 +80,7 @@ impl Observers {
             captures: Captures::new(plan),
             labels: Labels::new(&plan.groups),
             left: VecDeque::new(),
-            hosts: plan.links.iter().map(pacing_host).collect(),
+            host_queues: plan.links.iter().map(HostQueue::of).collect(),
             logged: vec![false; plan.links.len()],
             log: Vec::new(),
         }
@@ -71,18 +88,18 @@ impl Observers {
 
     /// Whether a packet is on a link whose queue is its host's own.
     fn is_own(&self, seen: &Seen<'_, Cargo>) -> bool {
-        self.hosts[seen.link as usize] == Some(seen.packet.from)
+        self.host_queues[seen.link as usize].is_some_and(|queue| queue.host == seen.packet.from)
     }
 
-    /// The links with queues of hosts that pace.
-    pub fn paced(&self) -> impl Iterator<Item = usize> {
-        let links = self.hosts.iter().enumerate();
-        links.filter(|(_, host)| host.is_some()).map(|(link, _)| link)
+    /// The links whose queues are hosts' own.
+    pub fn links_of_hosts(&self) -> impl Iterator<Item = usize> {
+        let links = self.host_queues.iter().enumerate();
+        links.filter(|(_, queue)| queue.is_some()).map(|(link, _)| link)
     }
 
-    /// Whether the queue of this link paces the connections of the host where it begins.
-    pub fn paces(&self, link: u32) -> bool {
-        self.hosts.get(link as usize).is_some_and(Option::is_some)
+    /// The queue of this link, if it is a host's own.
+    pub fn host_queue(&self, link: u32) -> Option<HostQueue> {
+        self.host_queues.get(link as usize).copied().flatten()
     }
 
     /// Whether anything has left that was not taken.
@@ -108,11 +125,6 @@ impl Observers {
     pub fn take_log(&mut self) -> Vec<PacketEvent> {
         std::mem::take(&mut self.log)
     }
-}
-
-/// The host at which a link begins, if the queue there is its own.
-fn pacing_host(link: &Link) -> Option<Node> {
-    link.host_queue.then(|| node(link.from as u32))
 }
 
 impl Observer<Seen<'_, Cargo>> for Observers {

@@ -2,6 +2,7 @@
 
 use crate::common::*;
 use sojourn_plan::Plan;
+use sojourn_units::Rate;
 
 fn near(found: f64, expected: f64, margin: f64) {
     assert!((found / expected - 1.0).abs() <= margin, "{found}, expected {expected}");
@@ -38,7 +39,7 @@ fn server(text: &str, room: u32, control: &str) -> Plan {
         .seconds(5, 25)
         .plan;
     plan.links[OWN].params = line(1_000_000_000, 5 * MS, text);
-    plan.links[OWN].host_queue = plan.links[OWN].params.queue.paces();
+    plan.links[OWN].host_queue = true;
     plan.groups[0].start_spread = 0;
     plan
 }
@@ -61,16 +62,36 @@ fn a_host_s_fq_paces_as_the_timer_of_tcp() {
     assert_eq!((fq[1], timer[1]), (0.0, 0.0));
 }
 
+/// The same plan, with the server's own queue as its subject.
+fn at_the_server(mut plan: Plan) -> Plan {
+    plan.observe.bottleneck.links = vec![OWN];
+    plan.observe.bottleneck.name.clone_from(&plan.links[OWN].name);
+    plan
+}
+
 /// Small queues: far less than the window waits at the host.
 #[test]
 fn little_of_a_connection_is_in_its_host_s_queue() {
-    let mut plan = server("fq", 100, "bbr");
-    plan.observe.bottleneck.links = vec![OWN];
-    plan.observe.bottleneck.name.clone_from(&plan.links[OWN].name);
-    let record = run(&plan, 1).unwrap();
+    let record = run(&at_the_server(server("fq", 100, "bbr")), 1).unwrap();
     let [longest, window] = ["queue_max", "cwnd_mean"].map(|name| metric(&record, name));
     // Two super-packets of two segments, and the next one.
     assert!((4.0..=6.0).contains(&longest) && window > 100_000.0, "{longest}, {window}");
+}
+
+/// The server's link of 10 Mbit/s is the narrowest, and CUBIC fills its window of data, which waits in the socket where
+/// the queue is the host's own, whatever queue it is.
+#[test]
+fn small_queues_bound_what_waits_before_every_queue_of_a_host() {
+    let longest = |text: &str, host_queue| {
+        let mut plan = at_the_server(server(text, 1000, "cubic"));
+        plan.links[OWN].params.rate = Rate::new(10_000_000);
+        plan.links[OWN].host_queue = host_queue;
+        metric(&run(&plan, 1).unwrap(), "queue_max")
+    };
+    for text in ["pfifo limit 1000p", "pfifo_fast", "codel limit 1000p target 1s interval 2s"] {
+        assert!(longest(text, false) > 900.0, "{text}");
+        assert!((4.0..=12.0).contains(&longest(text, true)), "{text}: {}", longest(text, true));
+    }
 }
 
 /// A queue that is not said to be the host's paces nobody: it knows flows by their hashes alone. At the host controls
@@ -79,9 +100,12 @@ fn little_of_a_connection_is_in_its_host_s_queue() {
 fn only_the_host_s_own_queue_paces() {
     let hash = |plan: &Plan| run(plan, 1).unwrap().trace_hash;
     let own = |text, control| hash(&server(text, 50, control));
-    let mut unsaid = server("fq", 50, "cubic");
-    unsaid.links[OWN].host_queue = false;
-    assert_eq!(hash(&unsaid), own("fq nopacing", "cubic"));
+    let elsewhere = |text| {
+        let mut plan = server(text, 50, "cubic");
+        plan.links[OWN].host_queue = false;
+        hash(&plan)
+    };
+    assert_eq!(elsewhere("fq"), elsewhere("fq nopacing"));
     assert_ne!(own("fq", "cubic"), own("fq nopacing", "cubic"));
     assert_eq!(own("fq", "cubic pacing off"), own("fq nopacing", "cubic pacing off"));
     let router = |text| {

@@ -148,10 +148,10 @@ impl Connection {
         self.sender.draw = draw;
     }
 
-    /// The host's queue holds packets until their departure times, so that no timer of the connection paces. Said
-    /// before the connection is established.
-    pub fn pace_by_queue(&mut self) {
-        self.sender.host_paces = true;
+    /// Segments leave by a queue of the host, which bounds how many are in it. If the queue `paces`, it holds packets until
+    /// their departure times, so that no timer of the connection paces. Called before the connection is established.
+    pub fn leave_by_host_queue(&mut self, paces: bool) {
+        self.sender.leave_by_host_queue(paces);
     }
 
     /// When the segment that [`Connection::poll_transmit`] gave at `now` is to depart.

@@ -2,7 +2,8 @@
 
 A queue only forms at the bottleneck. A discipline on an interface faster than the line behind it
 stays empty, so it is put inside a shaper that sends a little slower than the line. CAKE has a
-shaper of its own, and so have trees and `tbf` whose rate is below the line's.
+shaper of its own, and so have trees and `tbf` whose rate is below the line's. A host's own queue is
+at the line itself and needs no shaper.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import textwrap
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from sojourn import _core
 from sojourn.scenario import networkd, sqm, tc
 from sojourn.scenario.errors import Problem, ScenarioError
 from sojourn.scenario.placement import DEFAULT_INTERFACE, Placement, place, rate_text
@@ -94,7 +96,7 @@ def deploy(
         text = f"{form} sets one discipline, and this queue has several: use the commands of tc"
         raise ScenarioError([Problem(text)])
     steps = FORMATS[form](placed)
-    notes = [*steps.notes, *_notes(placed), _verification(steps.device)]
+    notes = [*steps.notes, *_notes(placed), _verification(placed, steps.device)]
     if since := SINCE.get(placed.name):
         notes.insert(0, f"Linux has `{placed.name}` since {since}, and `tc` of the same age.")
     if not (interface or asked.interface):
@@ -130,14 +132,18 @@ def _notes(placed: Placement) -> list[str]:
     varies = (
         "The line's rate varies; this is for" if placed.varies else "If the line's rate varies, use"
     )
-    notes = [
-        (
-            f"The shaper sends at {rate_text(placed.rate)}, "
-            f"{placed.rate * 100 // placed.line} % of the line's rate, so that the queue forms "
-            f"here and not in the device {'before' if placed.ingress else 'behind'} it."
-        ),
-        f"{varies} its lowest rate: above it the queue moves away again.",
-    ]
+    if placed.own and not placed.shapes_itself:
+        line = _core.format_quantity("rate", placed.line)
+        notes = [f"The interface itself is the line of {line}, so there is no shaper."]
+    else:
+        notes = [
+            (
+                f"The shaper sends at {rate_text(placed.rate)}, "
+                f"{placed.rate * 100 // placed.line} % of the line's rate, so that the queue forms "
+                f"here and not in the device {'before' if placed.ingress else 'behind'} it."
+            ),
+            f"{varies} its lowest rate: above it the queue moves away again.",
+        ]
     if placed.is_cake:
         notes.append("Packets merged by offloads need no care: cake splits them.")
         if placed.ingress:
@@ -152,7 +158,12 @@ def _notes(placed: Placement) -> list[str]:
     return notes
 
 
-def _verification(device: str) -> str:
+def _verification(placed: Placement, device: str) -> str:
+    if placed.own and not placed.shapes_itself:
+        return (
+            f"To verify: `tc -s qdisc show dev {device}` shows the discipline, and its counts grow "
+            "while the machine sends."
+        )
     return (
         "To verify: fill the line in this direction and watch `ping` across it. Its times stay "
         f"near those of the idle line, and `tc -s qdisc show dev {device}` counts drops or marks. "

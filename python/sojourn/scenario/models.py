@@ -148,9 +148,10 @@ class LinkKeys(Part):
     host_queue: Flag | None = Field(
         None,
         description=(
-            "Whether the queue is the sending host's own: TCP there hands it departure times in "
-            "place of pacing by a timer, and flows are sockets. The queue is one that paces, such "
-            "as `fq`. Like `queue` it says nothing of the other direction; false by default."
+            "Whether the queue is the sending host's own: small queues bound what each TCP "
+            "connection of that host has in it, and to `fq` flows are sockets, which it paces in "
+            "place of TCP's timer. Like `queue` it says nothing of the other direction; false by "
+            "default."
         ),
     )
 

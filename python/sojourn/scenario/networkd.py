@@ -123,7 +123,7 @@ def _drop_in(placed: Placement) -> Steps:
     """A drop-in beside the file that configures the interface, which stays as it is."""
     dev = placed.interface
     lines = []
-    if placed.shapes_itself:
+    if placed.is_root:
         lines += _discipline(placed, parent="root", handle="1")
     else:
         burst = tc.burst_of(placed.rate)

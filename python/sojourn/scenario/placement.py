@@ -51,6 +51,8 @@ class Placement:
     """Bytes that each packet takes on the line beyond its length."""
     router: tuple[str, ...]
     """The user's words that have no effect in a simulation, but on a router, such as `nat`."""
+    own: bool
+    """Whether the queue is the machine's own (`host_queue`), at an interface of the line's rate."""
     cells: str
     """Cells into which the line cuts packets: `none`, `atm`, `ptm`."""
 
@@ -88,9 +90,14 @@ class Placement:
 
     @property
     def shapes_itself(self) -> bool:
-        """Whether the queue needs no shaper around it: it sends slower than the line."""
+        """Whether the queue sends slower than the line."""
         rate = _core.queue_rate(json.dumps(self.queue))
         return self.is_cake or (rate is not None and rate < self.line)
+
+    @property
+    def is_root(self) -> bool:
+        """Whether the queue needs no shaper around it."""
+        return self.own or self.shapes_itself
 
     @property
     def shaped(self) -> str:
@@ -140,7 +147,8 @@ def place(scenario: Scenario, interface: str | None, machine: str | None) -> Pla
     least = {link["name"]: min(rates_of(link, plan["duration"])) for link in links}
     link = min(links, key=lambda link: least[link["name"]])
     line = least[link["name"]]
-    rate = line * SHARE_PERCENT // 100
+    at_line = not ingress and all(link.get("host_queue", False) for link in links)
+    rate = line if at_line else line * SHARE_PERCENT // 100
     cells = link["params"].get("cells", NO_CELLS)
     params = link["params"]["queue"]
     if not is_own(scenario.queue):
@@ -149,7 +157,7 @@ def place(scenario: Scenario, interface: str | None, machine: str | None) -> Pla
     overhead = link["params"]["overhead"]
     own = _core.queue_rate(json.dumps(params))
     if params["name"] == "cake":
-        rate = min(own or rate, rate)
+        rate = min(own or rate, line * SHARE_PERCENT // 100)
         _shape(params, rate, overhead, cells, ingress=ingress)
     elif own is not None and own < line:
         rate = own
@@ -167,6 +175,7 @@ def place(scenario: Scenario, interface: str | None, machine: str | None) -> Pla
         varies=line != link["params"]["rate"],
         overhead=overhead,
         router=_router_words(scenario.queue) if params["name"] == "cake" else (),
+        own=at_line,
         cells=cells,
     )
 

@@ -21,6 +21,8 @@ def steps(placed: Placement) -> Steps:
     kbit = placed.rate // 1000
     if kbit == 0:
         raise _refused(f"SQM shapes in whole kbit/s, and {placed.rate} bit/s is less than one")
+    if placed.own and not placed.shapes_itself:
+        raise _refused("SQM shapes, and a host's own queue needs no shaper: use tc's commands")
     if name == "red" and "ecn" not in words.split():
         raise _refused("SQM gives `red` the word `ecn` and none to undo it: add `ecn` to the queue")
     cake = name == "cake"

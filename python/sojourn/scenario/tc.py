@@ -33,7 +33,7 @@ def steps(placed: Placement) -> Steps:
             f"tc qdisc del dev {shaped} root",
             f"ip link del dev {shaped}",
         ]
-    if placed.shapes_itself:
+    if placed.is_root:
         queue = placed.commands(shaped)
     else:
         queue = [

@@ -50,19 +50,14 @@ impl Plan {
         problems.at_most(at!["links"], "opportunities", opportunities, most);
     }
 
-    /// Whether queues that are hosts' own can pace, and lie at hosts.
+    /// Whether queues that are hosts' own lie at hosts.
     fn check_host_queues(&self, problems: &mut Problems) {
         if !self.links.iter().any(|link| link.host_queue) {
             return;
         }
         let ends: BTreeSet<usize> = self.ends().collect();
         for (i, link) in self.links.iter().enumerate().filter(|(_, link)| link.host_queue) {
-            let name = link.params.queue.table().name;
-            if !link.params.queue.paces() {
-                let message =
-                    format!("`{name}` does not pace: a host's own queue does, such as `fq`");
-                problems.add(at!["links", i, "host_queue"], message);
-            } else if !ends.contains(&link.from) {
+            if !ends.contains(&link.from) {
                 let node = &self.nodes[link.from].name;
                 let message = format!("`{node}` is no host: no flow begins or ends there");
                 problems.add(at!["links", i, "host_queue"], message);

@@ -62,8 +62,8 @@ impl<'a> World<'a> {
     /// The world of a valid plan at its beginning, without flows.
     pub fn new(plan: &'a Plan, seed: u64, options: Options) -> Self {
         let mut net = Network::new(plan, seed, options, Observers::new(plan));
-        let paced: Vec<usize> = net.observer.paced().collect();
-        plan.observe.capture.iter().chain(&paced).for_each(|&link| net.observe_link(link));
+        let of_hosts: Vec<usize> = net.observer.links_of_hosts().collect();
+        plan.observe.capture.iter().chain(&of_hosts).for_each(|&link| net.observe_link(link));
         let flows = plan.groups.iter().map(|group| group.count as usize).sum();
         net.accounts.reserve_exact(2 * flows);
         let apps = flows + plan.apps.len();

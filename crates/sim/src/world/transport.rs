@@ -66,8 +66,9 @@ impl World<'_> {
         let slot = self.connections.insert(self.now, opening);
         self.timers.grow(self.connections.slots());
         for end in &mut self.connections.ends[slot as usize..][..2] {
-            if self.net.observer.paces(self.net.routes.link(end.place)) {
-                end.tcp.pace_by_queue();
+            let link = self.net.routes.link(end.place);
+            if let Some(queue) = self.net.observer.host_queue(link) {
+                end.tcp.leave_by_host_queue(queue.paces);
             }
         }
         slot

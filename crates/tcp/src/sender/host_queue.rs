@@ -1,9 +1,9 @@
-//! A connection whose host's own queue paces: departure times, and TCP small queues.
+//! A connection whose segments leave by a queue of its host: TCP small queues, and departure times if that queue paces.
 //!
-//! Source: Linux's `tcp_small_queue_check` and `tcp_wfree`. A connection that is paced hands its host's queue about a
-//! millisecond of data at the pacing rate, at least two super-packets, and goes on when packets have left. A
-//! retransmission may find twice as much. Where at most one super-packet is outstanding, the next one leaves whatever
-//! the queue holds.
+//! Source: Linux's `tcp_small_queue_check` and `tcp_wfree`. A connection hands its host's queue about a millisecond of
+//! data at the pacing rate, at least two super-packets, and goes on when packets have left. It has a pacing rate whether it
+//! is paced or not; if not, 4 MiB are the most. A retransmission may find twice as much. Where at most one super-packet is
+//! outstanding, the next one leaves whatever the queue holds.
 //! Invariant: `queued` is the memory of the segments that were sent and have neither left the queue nor been dropped by
 //! it.
 
@@ -13,9 +13,14 @@ use sojourn_units::Nanos;
 /// Logarithm of the part of a second of data that may wait (`sk_pacing_shift`).
 const SHIFT: u32 = 10;
 
+/// The most that waits of a connection that is not paced, in bytes (`net.ipv4.tcp_limit_output_bytes`).
+const UNPACED: u64 = 4 << 20;
+
 /// What a connection has in its host's queue, and the departure of what was sent last.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct HostQueue {
+    /// The queue holds packets until their departure times.
+    paces: bool,
     /// The departure of the segment that was handed over last, and whether that continues a super-packet.
     departure: Nanos,
     continues: bool,
@@ -25,12 +30,28 @@ pub(crate) struct HostQueue {
     waits: bool,
 }
 
+/// Bytes that a connection may have in its host's queue, by its pacing rate in bytes per second and whether it is paced.
+pub(crate) fn allowance(rate: u64, paced: bool) -> u64 {
+    let waiting = rate >> SHIFT;
+    if paced { waiting } else { waiting.min(UNPACED) }
+}
+
 /// Memory of a segment with so much payload; that of a super-packet's header counts with its first segment.
 fn memory(payload: u32, continues: bool) -> u32 {
     payload + if continues { 0 } else { OVERHEAD as u32 }
 }
 
 impl HostQueue {
+    /// An empty queue of the host, which `paces` or does not.
+    pub(crate) fn new(paces: bool) -> Self {
+        Self { paces, ..Self::default() }
+    }
+
+    /// Whether the queue holds packets until their departure times.
+    pub(crate) fn paces(&self) -> bool {
+        self.paces
+    }
+
     /// Whether anything is in the host's queue.
     pub(crate) fn is_filled(&self) -> bool {
         self.queued > 0
@@ -46,16 +67,16 @@ impl HostQueue {
         self.departure.max(now)
     }
 
-    /// Whether a super-packet with so much `payload` must wait, at `rate` bytes per second.
-    pub(crate) fn must_wait(&mut self, payload: u64, rate: u64, repeat: bool) -> bool {
-        let limit = (2 * (payload + OVERHEAD)).max(rate >> SHIFT) << u32::from(repeat);
+    /// Whether a super-packet with so much `payload` must wait, where the connection may have `allowance` bytes in the queue.
+    pub(crate) fn must_wait(&mut self, payload: u64, allowance: u64, repeat: bool) -> bool {
+        let limit = (2 * (payload + OVERHEAD)).max(allowance) << u32::from(repeat);
         let must_wait = u64::from(self.queued) > limit;
         self.waits |= must_wait;
         must_wait
     }
 
-    /// A segment is handed to the queue at `now`, to depart at `next` at the earliest. Returns when it departs: one that
-    /// continues a super-packet, with that.
+    /// A segment is handed to the queue at `now`, to depart at `next` at the earliest if the queue paces. Returns when it
+    /// departs: one that continues a super-packet, with that.
     pub(crate) fn on_sent(
         &mut self,
         now: Nanos,
@@ -66,7 +87,7 @@ impl HostQueue {
         self.queued = self.queued.saturating_add(memory(payload, continues));
         self.continues = continues;
         if !continues {
-            self.departure = next.max(now);
+            self.departure = if self.paces { next.max(now) } else { now };
         }
         self.departure
     }
@@ -93,21 +114,29 @@ mod tests {
 
     #[test]
     fn a_slow_sender_has_two_super_packets_and_the_next_in_the_queue() {
-        assert!(!holding(2).must_wait(1000, 1000, false));
-        assert!(holding(3).must_wait(1000, 1000, false));
+        assert!(!holding(2).must_wait(1000, 0, false));
+        assert!(holding(3).must_wait(1000, 0, false));
     }
 
     #[test]
     fn a_fast_sender_has_a_millisecond_of_data_in_the_queue() {
-        let rate = 10_240_000;
-        assert!(!holding(5).must_wait(1000, rate, false));
-        assert!(holding(6).must_wait(1000, rate, false));
+        let allowance = allowance(10_240_000, true);
+        assert!(!holding(5).must_wait(1000, allowance, false));
+        assert!(holding(6).must_wait(1000, allowance, false));
+    }
+
+    #[test]
+    fn a_connection_without_pacing_has_four_mebibytes_in_the_queue_at_most() {
+        let fast = 10_000_000_000;
+        assert_eq!(allowance(fast, true), 9_765_625);
+        assert_eq!(allowance(fast, false), 4_194_304);
+        assert_eq!(allowance(1_024_000, false), 1_000);
     }
 
     #[test]
     fn retransmissions_may_find_twice_as_much() {
-        assert!(!holding(4).must_wait(1000, 1000, true));
-        assert!(holding(5).must_wait(1000, 1000, true));
+        assert!(!holding(4).must_wait(1000, 0, true));
+        assert!(holding(5).must_wait(1000, 0, true));
     }
 
     #[test]
@@ -115,10 +144,10 @@ mod tests {
         let mut queue = holding(3);
         assert!(!queue.on_left(1000, false), "nobody waits");
         queue.on_sent(0, 0, 1000, false);
-        assert!(queue.must_wait(1000, 1000, false));
+        assert!(queue.must_wait(1000, 0, false));
         assert!(queue.on_left(1000, false));
         assert!(!queue.on_left(1000, false));
-        assert!(!queue.must_wait(1000, 1000, false));
+        assert!(!queue.must_wait(1000, 0, false));
     }
 
     #[test]
@@ -126,7 +155,7 @@ mod tests {
         let mut queue = HostQueue::default();
         queue.on_sent(0, 0, 1000, false);
         queue.on_sent(0, 0, 1000, true);
-        assert!(!queue.must_wait(650, 1000, false), "2768 bytes");
+        assert!(!queue.must_wait(650, 0, false), "2768 bytes");
         queue.on_left(1000, false);
         queue.on_left(1000, true);
         assert!(!queue.is_filled());

@@ -128,9 +128,7 @@ pub(crate) struct Sender {
     frto: Frto,
 
     pacer: Pacer,
-    /// The host's queue holds packets until their departure times.
-    pub(crate) host_paces: bool,
-    /// What is in that queue.
+    /// What is in the host's queue, if segments leave by one.
     pub(crate) host_queue: Option<Box<HostQueue>>,
     burst: Burst,
     rate: DeliveryRate,
@@ -169,7 +167,6 @@ impl Sender {
             undo: Undo::new(params.undo),
             frto: Frto::new(params.frto),
             pacer: Pacer::new(false),
-            host_paces: false,
             host_queue: None,
             burst: Burst::new(params.tso),
             rate: DeliveryRate::new(control.wants_rate()),
@@ -184,6 +181,11 @@ impl Sender {
             control,
             draw: 0,
         }
+    }
+
+    /// Segments leave by a queue of the host, which `paces` or does not.
+    pub(crate) fn leave_by_host_queue(&mut self, paces: bool) {
+        self.host_queue = Some(Box::new(HostQueue::new(paces)));
     }
 
     /// The handshake is done: SND.UNA and SND.NXT stand after the SYN. `lost_syns` is how often it
@@ -214,14 +216,14 @@ impl Sender {
         self.ecn = EcnSender::new(ecn);
         self.rate = DeliveryRate::new(self.control.wants_rate());
         self.board = Scoreboard::new(self.window.mss, self.rate.is_enabled());
+        let host_paces = self.host_queue.as_ref().is_some_and(|queue| queue.paces());
         self.pacer = Pacer::new(match params.pacing {
-            Pacing::Auto => self.host_paces || self.control.pacing_rate().is_some(),
+            Pacing::Auto => host_paces || self.control.pacing_rate().is_some(),
             Pacing::Off => false,
             Pacing::On => true,
         })
         .with_credit(params.pacing_credit)
-        .delegating(self.host_paces);
-        self.host_queue = self.pacer.delegates().then(Box::default);
+        .delegating(host_paces);
         self.space.una = 1;
         self.space.nxt = 1;
         if lost_syns > 0 && self.rtt.srtt() == 0 {

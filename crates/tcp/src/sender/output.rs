@@ -1,6 +1,7 @@
 //! What leaves: lost segments, new ones, probes.
 
 use super::burst::{Offer, ack_is_near, full_size};
+use super::host_queue::allowance;
 use super::pacer::pacing_rate;
 use super::{Output, Sender, timestamp};
 use sojourn_units::Nanos;
@@ -127,7 +128,7 @@ impl Sender {
         let Some(queue) = &mut self.host_queue else { return false };
         let flight = self.space.outstanding();
         let rate = pacing_rate(&self.control, &self.window, flight, self.rtt.srtt());
-        queue.must_wait(payload, rate, repeat)
+        queue.must_wait(payload, allowance(rate, self.pacer.is_enabled()), repeat)
     }
 
     /// Segments that leave at once now that at least one may, with `flight` bytes in flight; 0 to

@@ -59,12 +59,6 @@ impl Pacer {
         Self { delegates: delegates && self.enabled, ..self }
     }
 
-    /// Whether the host's queue holds segments until their departures.
-    #[inline]
-    pub(crate) fn delegates(&self) -> bool {
-        self.delegates
-    }
-
     /// The earliest departure of the next segment.
     pub(crate) fn earliest(&self) -> Nanos {
         self.next
