@@ -23,7 +23,7 @@ def test_imports_go_down(room: str) -> None:
 def test_the_crates_that_have_a_clock_are_named() -> None:
     text = " ".join(house.PAGE.read_text(encoding="utf-8").split())
     clocks = {room.removeprefix("crates/") for room in ROOMS if house.clock(room)}
-    _, _, told = text.partition("in a `clippy.toml` beside their sources: ")
+    _, _, told = text.partition("in a `clippy.toml` next to their sources: ")
     named = told.partition(".")[0].replace(" and ", ", ")
     assert {name.strip("`") for name in named.split(", ")} == clocks
 
