@@ -40,5 +40,5 @@ class Peak:
         return average * self.weight(now, at) * (server.open + 1.0) / server.weight
 
     def weight(self, now, at):
-        """What an average of `at` weighs by now."""
+        """Returns the present weight of an average from the time `at`."""
         return math.exp(-(max(0, now - at) / self.decay))

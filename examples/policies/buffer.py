@@ -1,4 +1,4 @@
-"""A receive buffer that doubles when a packet does not fit, and never gives back.
+"""A receive buffer that doubles when a packet does not fit, and never shrinks.
 
 Sojourn's own `on-demand` decides alike.
 """

@@ -29,7 +29,7 @@ class Codel:
         return sojourn.ACCEPT
 
     def take(self, now, queue):
-        """The next packet, and whether it is to be dropped (codel_should_drop)."""
+        """Returns the next packet, and whether to drop it (codel_should_drop)."""
         packet = queue.pop()
         if packet is None:
             self.first_above_time = 0
@@ -44,7 +44,7 @@ class Codel:
         return packet, False
 
     def signal(self, packet, queue):
-        """Whether the packet is marked; it is dropped otherwise."""
+        """Returns whether the packet is marked; otherwise it is dropped."""
         marked = self.ecn and queue.mark(packet)
         if not marked:
             queue.drop(packet)
@@ -94,5 +94,5 @@ class Codel:
 
 
 def after(a, b):
-    """Whether `a` is after `b` on a clock of 32 bits."""
+    """Returns whether `a` is after `b` on a clock of 32 bits."""
     return 0 < (a - b) & 0xFFFFFFFF < 1 << 31

@@ -13,7 +13,7 @@ class Video:
         self.left = self.length()
 
     def length(self):
-        """Bytes of a frame; twelve uniform draws have almost a normal sum."""
+        """Returns the bytes of a frame; twelve uniform draws have an almost normal sum."""
         deviation = sum(self.draws.uniform() for _ in range(12)) - 6
         mean = self.params.rate / 8 / self.params.frames
         return max(1, round(mean * (1 + self.params.spread * deviation)))

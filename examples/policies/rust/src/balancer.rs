@@ -1,4 +1,4 @@
-//! A balancing policy of one's own in Rust, and a balancer around it.
+//! A balancing policy in Rust, and a balancer that uses it.
 //!
 //! The server with the fewest open flows for its weight is chosen, the first of several.
 
@@ -8,7 +8,7 @@ use sojourn_units::Nanos;
 use sojourn_units::external::Fault;
 use std::sync::Arc;
 
-/// Flows over weight; what it remembers is only the number of its choices.
+/// Flows over weight; its only state is the number of its choices.
 #[derive(Clone, Default)]
 struct Fewest {
     choices: u64,

@@ -1,4 +1,4 @@
-//! A policy for receive buffers of one's own in Rust, and a buffer around it.
+//! A policy for receive buffers in Rust, and a buffer that uses it.
 //!
 //! The buffer has room for twice as much as the last packet would fill.
 

@@ -1,4 +1,4 @@
-//! A congestion control of one's own in Rust, and a path that loses what does not fit.
+//! A congestion control in Rust, and a path that loses packets beyond its capacity.
 //!
 //! The policy adds a segment each round trip and keeps seven tenths on congestion.
 

@@ -1,4 +1,4 @@
-//! Policies of one's own in Rust, each with what runs it.
+//! Users' own policies in Rust, each with a program that runs it.
 
 mod balancer;
 mod buffer;

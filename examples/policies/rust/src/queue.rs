@@ -1,4 +1,4 @@
-//! A queue discipline of one's own in Rust, and a queue around it.
+//! A queue discipline in Rust, and a queue that uses it.
 //!
 //! The policy drops a packet at random with a probability that grows with the backlog.
 
@@ -96,7 +96,7 @@ impl Packet for Plain {
     }
 }
 
-/// Counts what the queue drops.
+/// Counts the drops of the queue.
 #[derive(Default)]
 struct Drops(usize);
 
@@ -113,7 +113,7 @@ impl Sink<Plain> for Drops {
     }
 }
 
-/// Draws for what surrounds the policy; a simulation has them from the run's seed.
+/// Draws for the code around the policy; in a simulation they follow from the run's seed.
 struct Seed(u64);
 
 impl sojourn_queue::Draws for Seed {

@@ -1,4 +1,4 @@
-//! A traffic source of one's own in Rust, and its packets in one second.
+//! A traffic source in Rust, and its packets in one second.
 //!
 //! The policy sends bursts of ten packets at intervals between half the mean and one and a half times it.
 
