@@ -1,4 +1,4 @@
-"""`{drawn} SECTION NAME`: a component's figure, with what it shows, as `make figures` left them."""
+"""`{drawn} SECTION NAME`: a component's figure and caption, as `make figures` wrote them."""
 
 import json
 from pathlib import Path

@@ -5,9 +5,9 @@
 {playground}`TEXT`    a link to the page that has all scenarios and all controls
 
 The element of a figure holds a sentence with a link, which readers see where scripts do not run and
-in the text and manual builders. A scenario or a queue that the engine refuses is a warning, hence
-an error under `-W`. `make wasm` builds the engine for browsers. Without it there is no playground:
-figures stand still, and links lead to the guide.
+in the text and manual builders. A scenario or a queue that the engine refuses is a warning, which
+is an error under `-W`. `make wasm` builds the engine for browsers. Without it there is no
+playground: figures are static, and links lead to the guide.
 """
 
 from functools import cache
@@ -33,15 +33,15 @@ log = logging.getLogger(__name__)
 
 GUIDE = "/guides/play"
 FOLDER = "playground"
-"""What `sojourn play` serves, as a folder of the site; the pages' figures use its scripts."""
+"""Folder of the site with the files that `sojourn play` serves; the figures use its scripts."""
 STYLE = "live.css"
 FIGURES = files.SCRIPTS[:-1]
-"""The last one runs the playground."""
+"""Scripts of the page; the last one runs the playground."""
 
 
 @cache
 def playground() -> dict[str, bytes]:
-    """Its files by name; none without the engine for browsers."""
+    """Returns its files by name; none without the engine for browsers."""
     try:
         return files.page(catalogue(docs="../index.html"))
     except ModuleMissing:
@@ -49,7 +49,7 @@ def playground() -> dict[str, bytes]:
 
 
 def guide(text: str, docname: str) -> addnodes.pending_xref:
-    """A link to the guide of `sojourn play`."""
+    """Returns a link to the guide of `sojourn play`."""
     link = addnodes.pending_xref(
         refdomain="std", reftype="doc", reftarget=GUIDE,
         refdoc=docname, refexplicit=True, refwarn=True,
@@ -63,7 +63,7 @@ class Live(nodes.General, nodes.Element):
 
 
 class LiveDirective(SphinxDirective):
-    """Makes the figure, and refuses scenarios and queues that are not known."""
+    """Makes the figure, and refuses unknown scenarios and queues."""
 
     required_arguments = 1
     option_spec: ClassVar = {
@@ -84,14 +84,14 @@ class LiveDirective(SphinxDirective):
         return [figure]
 
     def queues(self, name: str) -> dict[str, str]:
-        """The descriptions of the queues; raises an error if there is no such scenario or queue."""
+        """Returns the queues' descriptions; raises an error for an unknown scenario or queue."""
         if name not in TEMPLATES:
             raise KeyError(f"no scenario called {name}: one of {', '.join(TEMPLATES)}")
         scenario = TEMPLATES[name].scenario()
         return {key: scenario.with_queue(queue).queue for key, queue in self.options.items()}
 
     def still(self, name: str) -> nodes.paragraph:
-        """What stands for the figure where it does not run."""
+        """Returns the replacement of the figure where it does not run."""
         queues = [f"`{text}`" for text in self.options.values()]
         behind = f" behind {' and behind '.join(queues)}" if queues else ""
         link = guide("`sojourn play`", self.env.docname)
@@ -101,7 +101,7 @@ class LiveDirective(SphinxDirective):
 
 
 class Playground(SphinxRole):
-    """A link to the playground, or to the guide where there is none."""
+    """A link to the playground, or to the guide without one."""
 
     def run(self) -> tuple[list[nodes.Node], list[nodes.system_message]]:
         if not self.config.live:
@@ -126,7 +126,7 @@ def _nothing(_translator: Any, _node: Live) -> None:
 def load(
     app: Sphinx, _name: str, _template: str, context: dict[str, Any], page: nodes.document | None
 ) -> None:
-    """Has a page with a live figure load what moves it."""
+    """Adds the scripts to a page with a live figure."""
     if not app.config.live or page is None or not any(page.findall(Live)):
         return
 
@@ -139,7 +139,7 @@ def load(
 
 
 def write(app: Sphinx, error: Exception | None) -> None:
-    """Writes the playground beside the pages."""
+    """Writes the playground into a folder of the pages."""
     if error is not None or not app.config.live or app.builder.format != "html":
         return
     folder = Path(app.outdir) / FOLDER

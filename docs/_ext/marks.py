@@ -1,4 +1,4 @@
-"""The role `mark`: how we know a statement. {mark}`verified` is shown as a small label."""
+"""The role `mark`: the source of a statement. {mark}`verified` is shown as a small label."""
 
 from typing import Any
 
@@ -19,7 +19,7 @@ class Mark(nodes.Inline, nodes.TextElement):
 
 
 class MarkRole(SphinxRole):
-    """Makes the label, and refuses a kind that is not known."""
+    """Makes the label, and refuses an unknown kind."""
 
     def run(self) -> tuple[list[nodes.Node], list[nodes.system_message]]:
         kind = self.text.strip()

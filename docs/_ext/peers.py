@@ -1,4 +1,4 @@
-"""Speed beside other simulators: the figures that `bench/peers/run.py --write` recorded.
+"""Speed of other simulators: the figures that `bench/peers/run.py --write` recorded.
 
 `{peers}`   two tables, speeds with ratios and the work that was done, and how they were measured
 """
@@ -17,14 +17,14 @@ OURS = "Sojourn"
 
 
 def speed(packets_per_cpu_s: float) -> str:
-    """A speed with three digits."""
+    """Returns a speed with three digits."""
     if packets_per_cpu_s >= 1e6:
         return f"{packets_per_cpu_s / 1e6:.2f} million"
     return f"{packets_per_cpu_s:,.0f}"
 
 
 def figures(name: str, column: dict[str, Any] | None) -> str:
-    """A program's speed and how many times as fast Sojourn was in the same run."""
+    """Returns a program's speed, and the ratio of Sojourn's to it in the same run."""
     if column is None:
         return "–"
     text = speed(column["packets_per_cpu_s"])
@@ -32,14 +32,14 @@ def figures(name: str, column: dict[str, Any] | None) -> str:
 
 
 def done(column: dict[str, Any] | None) -> str:
-    """What a program did: packets, drops, goodput."""
+    """Returns the work of a program: packets, drops, goodput."""
     if column is None:
         return "–"
     return f"{column['packets']:,}; {column['drops']:,}; {column['goodput_bps'] / 1e6:,.1f}"
 
 
 def conditions(columns: list[dict[str, Any]]) -> str:
-    """When, where and beside how much other work the figures were taken."""
+    """Returns the date, machine and load of the figures."""
     dates = sorted({column["date"] for column in columns})
     loads = sorted({float(column["load"].split()[0]) for column in columns})
     where = "; ".join(sorted({column["processor"] for column in columns}))

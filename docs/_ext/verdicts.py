@@ -1,9 +1,9 @@
-"""Published studies: their findings with what was found here.
+"""Published studies: their findings with the verdicts on them.
 
 `{verdicts} NAME`   a table of all findings, from the study's record, which
                     `docs/studies/record.py` writes from a study's results
-`{recorded} NAME FIGURE`  a figure of the same results, if it is there; the content is its caption
-`{standings}`       how many findings of each study hold, do not hold, cannot be told
+`{recorded} NAME FIGURE`  a figure of the same results, if it exists; the content is its caption
+`{standings}`       the number of findings of each study by verdict
 """
 
 from pathlib import Path
@@ -25,7 +25,7 @@ FOLDER = "studies"
 def columns(
     claims: list[dict[str, Any]],
 ) -> tuple[tuple[str, ...], list[tuple[str, ...]], tuple[int, ...]]:
-    """Heads, rows and widths; with the verdicts on real runs, if there are any."""
+    """Returns heads, rows and widths; with the verdicts on real runs, if any."""
     there = {k: told for k, told in COLUMNS.items() if any(k in claim for claim in claims)}
     rows = [
         (
@@ -41,7 +41,7 @@ def columns(
 
 
 class Recorded(SphinxDirective):
-    """Something made of recorded verdicts."""
+    """A directive whose content comes from recorded verdicts."""
 
     def recorded(self, name: str) -> dict[str, Any] | None:
         self.env.note_dependency(str(path(name)))
@@ -64,7 +64,7 @@ class Verdicts(Recorded):
         holds, not_, unsure = counts(claims)
         summary = (
             f"Of {len(claims)} findings {holds} {'holds' if holds == 1 else 'hold'}, {not_} "
-            f"{'does' if not_ == 1 else 'do'} not, and {unsure} cannot be told. "
+            f"{'does' if not_ == 1 else 'do'} not, and {unsure} are undecided. "
             f"{found['how']} The command is `{found['command']}`."
         )
         made = [nodes.paragraph("", "", *inline(summary)), table(*columns(claims))]

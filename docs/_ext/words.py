@@ -14,7 +14,7 @@
 `{sizes}`                lengths and repetitions of the tail-drop study
 `{keys} MODEL`           the keys of a table of the scenario, from `sojourn.scenario.models`
 
-A name that the engine does not know is a warning, hence an error under `-W`.
+A name that the engine does not know is a warning, which is an error under `-W`.
 """
 
 import json
@@ -44,7 +44,7 @@ def description() -> dict[str, Any]:
 
 
 def takes(word: dict[str, Any]) -> str:
-    """What follows a word, in words."""
+    """Returns a description of the values after a word."""
     match word["kind"]:
         case "flag":
             return "nothing"
@@ -79,7 +79,7 @@ def takes(word: dict[str, Any]) -> str:
 
 
 def inline(text: str) -> list[nodes.Node]:
-    """Text with `code` in backquotes."""
+    """Returns nodes of a text with `code` in backquotes."""
     found: list[nodes.Node] = []
     for index, part in enumerate(text.split("`")):
         if part:
@@ -228,7 +228,7 @@ class Tables(Described):
         return [built]
 
     def pages(self, section: str) -> dict[str, str]:
-        """Which page has the words of which component."""
+        """Returns the page of each component's words."""
         source = Path(self.env.srcdir)
         folder = source / Path(self.env.docname).parent / self.options["to"]
         found = {}
@@ -275,7 +275,7 @@ class Sources(Described):
 
 
 class Metrics(Described):
-    """Those `of` something; each is a target, `metric-NAME`, for links."""
+    """The metrics of one kind; each is a target, `metric-NAME`, for links."""
 
     required_arguments = 1
     final_argument_whitespace = True
@@ -334,7 +334,7 @@ class Describe(Described):
 
 
 def example(schema: dict[str, Any]) -> str:
-    """What may stand as a key's value, in a few words."""
+    """Returns a short description of a key's values."""
     if "anyOf" in schema:
         shown = [example(s) for s in schema["anyOf"] if s.get("type") != "null"]
         return " or ".join(dict.fromkeys(shown))
@@ -381,7 +381,7 @@ class Keys(Described):
 
 
 class Sizes(Described):
-    """What `sojourn paper taildrop` runs, in full and with `--quick`."""
+    """The runs of `sojourn paper taildrop`, in full and with `--quick`."""
 
     def build(self, _engine: dict[str, Any]) -> list[nodes.Node]:
         from sojourn.papers.taildrop import mechanisms, scenarios
@@ -406,7 +406,7 @@ class Sizes(Described):
 
 
 class RealSizes(Described):
-    """What `sojourn paper taildrop --real` runs, in full and with `--quick`."""
+    """The runs of `sojourn paper taildrop --real`, in full and with `--quick`."""
 
     def build(self, _engine: dict[str, Any]) -> list[nodes.Node]:
         from sojourn.papers.taildrop import study

@@ -3,8 +3,8 @@
 
     python docs/studies/matrix.py [FOLDER]
 
-`FOLDER` is what `sojourn study coexistence` wrote, by default results/coexistence. The tables
-stand between the page's marks, `% tables: begin` and `% tables: end`.
+`FOLDER` is the folder that `sojourn study coexistence` wrote, by default
+results/coexistence. The tables are between the page's marks, `% tables: begin` and `% tables: end`.
 """
 
 from __future__ import annotations

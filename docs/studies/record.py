@@ -64,7 +64,7 @@ FIGURES = {
 
 
 def how(name: str, outcome: Any) -> str:
-    """What was run, in a sentence."""
+    """Returns a sentence about the runs."""
     size = outcome.size
     match name:
         case "taildrop":
@@ -93,7 +93,7 @@ def how(name: str, outcome: Any) -> str:
 
 
 def image(source: Path, target: Path) -> None:
-    """A figure as the pages show it: few colours, and as many dots as its size allows."""
+    """Writes a figure for the pages: few colours, and as many dots as its size allows."""
     from PIL import Image
 
     whole = Image.open(source).convert("RGB")
@@ -107,12 +107,12 @@ def image(source: Path, target: Path) -> None:
 
 
 def real_verdicts(printed: str) -> dict[str, str]:
-    """The verdicts on real runs by claim, of what `sojourn paper NAME --real --json` printed."""
+    """Returns verdicts on real runs by claim, from `sojourn paper NAME --real --json`."""
     return {claim["id"]: claim["verdict"] for claim in json.loads(printed)["claims"]}
 
 
 def planned(asked: argparse.Namespace) -> None:
-    """Prints the CPU-hours of everything that is asked for, as far as they are known."""
+    """Prints the CPU-hours of all requested studies, as far as they are known."""
     from sojourn.papers import load, records, steady
 
     size, total, unknown = "full" if asked.full else "quick", 0.0, []
@@ -143,7 +143,7 @@ def planned(asked: argparse.Namespace) -> None:
 
 
 def measured(folder: Path, size: str, took: dict[str, Any], run: Callable[[Any], Any]) -> Any:
-    """What a run of a study gives, its CPU time kept if all of it was made by this command."""
+    """Returns the results of a study, with CPU time if this command made all runs."""
     from sojourn.cli.bars import stages
     from sojourn.papers import records
 
@@ -166,7 +166,7 @@ def measured(folder: Path, size: str, took: dict[str, Any], run: Callable[[Any],
 
 
 def steadiness(name: str, results: Path, full: dict[str, str]) -> dict[str, Any]:
-    """What quick runs with other seeds give, beside the full verdicts."""
+    """Returns the results of quick runs with other seeds and the full verdicts."""
     from sojourn.cli.bars import stages
     from sojourn.papers import load, steady
 
@@ -183,7 +183,7 @@ def steadiness(name: str, results: Path, full: dict[str, str]) -> dict[str, Any]
 
 
 def write(file: Path, data: dict[str, Any]) -> None:
-    """Writes what is recorded."""
+    """Writes the record."""
     file.parent.mkdir(exist_ok=True)
     text = json.dumps(data, indent=1, ensure_ascii=False)
     file.write_text(text + "\n", encoding="utf-8")
