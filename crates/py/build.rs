@@ -24,7 +24,8 @@ const DECIDING: [&str; 14] = [
 ];
 const SHARED: [&str; 3] = ["Cargo.lock", "Cargo.toml", "rust-toolchain.toml"];
 
-/// FNV-1a on 128 bits: no dependency, and nobody attacks a fingerprint.
+/// FNV-1a on 128 bits: it needs no dependency, and a fingerprint needs no protection against
+/// attacks.
 struct Hash(u128);
 
 impl Hash {

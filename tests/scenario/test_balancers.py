@@ -175,7 +175,7 @@ def test_a_dead_server_has_the_shortest_queue() -> None:
         (
             {"balancers.lb.faults": [{"server": "server1", "at": "1s"}] * 2},
             "balancers.lb.faults",
-            "cannot be reached then already",
+            "already unreachable at that time",
         ),
         (
             {
@@ -200,7 +200,7 @@ def test_a_dead_server_has_the_shortest_queue() -> None:
         (
             {"balancers.lb.servers": ["server1", "server1"]},
             "balancers.lb.servers",
-            "`server1` is named twice",
+            "`server1` is listed twice",
         ),
         ({"balancers.lb.weights": 0}, "balancers.lb.weights", "from 1 to"),
         ({"balancers.lb.service": "exp(2)"}, "balancers.lb.service", "needs a time with its unit"),

@@ -91,7 +91,7 @@ def test_placeholders_are_filled() -> None:
         ("count = 2", "udp = false", "udp", "udp", "choose TCP or UDP themselves"),
         ("count = 2", 'dscp = "ef"', "dscp", "dscp", "mark their packets themselves"),
         ("count = 2", 'tcp = "qubic"', "tcp", "qubic", "unknown"),
-        ("count = 2", 'stop = "0s"', "stop", "stop", "must lie after the start"),
+        ("count = 2", 'stop = "0s"', "stop", "stop", "must be after the start"),
     ],
 )
 def test_one_mistake(old: str, new: str, key: str, marked: str, words: str) -> None:

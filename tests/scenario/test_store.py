@@ -134,7 +134,7 @@ def test_data_centres_racks_and_faults() -> None:
         ({"clients": ["node1"]}, "store", "named twice"),
         ({"every": "exp(10)"}, "store.every", "10"),
         ({"every": "1ms", "think": "1ms"}, "store.think", "does not think"),
-        ({"warmup": 200}, "store.warmup", "no request to be measured"),
+        ({"warmup": 200}, "store.warmup", "must be below the number of requests"),
         ({"faults": [{"at": "1s"}]}, "store.faults.0", "either a `crash` or a `partition`"),
         ({"faults": [{"at": "2s", "until": "1s", "crash": "node1"}]}, "store.faults.0.until",
          "before it begins"),

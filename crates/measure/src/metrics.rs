@@ -186,7 +186,7 @@ pub const METRICS: &[Metric] = metrics! {
         "utilisation" "1" "utilisation" "Share of the time that transmissions on the link take, its overhead included; where its rate changes, share of its capacity that they use; on a shared medium, share of the time that they occupy it, propagation included; the mean over several links." { percent: true, also_of: &["server"] }
     }
     "link" Higher Operator JAIN {
-        "utilisation_jain" "1" "evenness of the links' utilisation (Jain's index)" "Jain's index over the utilisations of several links taken together: 1 if all are used alike for their rates, 1/n if one has all."
+        "utilisation_jain" "1" "evenness of the links' utilisation (Jain's index)" "Jain's index over the utilisations of several links together: 1 if all are used alike for their rates, 1/n if only one is used."
     }
     "link" Neutral Operator COUNT {
         "arrivals" "1" "packets offered to the queue" "Packets offered to the link's queue."
@@ -196,7 +196,7 @@ pub const METRICS: &[Metric] = metrics! {
     "link" Lower Operator COUNT {
         "abandoned" "1" "packets given up by the transmitter" "Packets that the transmitter gave up because the shared medium was busy at every attempt." { rare: true }
         "drops" "1" "packets dropped" "Packets that the queue dropped, for any reason."
-        "drops_early" "1" "packets dropped early" "Packets that the policy dropped by its probability or schedule, before it had to." { rare: true }
+        "drops_early" "1" "packets dropped early" "Packets that the policy dropped by its probability or schedule, before a limit was reached." { rare: true }
         "drops_forced" "1" "packets dropped above the threshold" "Packets that the policy dropped because its upper threshold was reached." { rare: true }
         "drops_overflow" "1" "packets dropped for lack of room" "Packets dropped for lack of room in the queue."
     }
@@ -302,10 +302,10 @@ pub const METRICS: &[Metric] = metrics! {
         "recoveries" "1" "loss recoveries" "Times that a TCP sender entered loss recovery without a timeout." { sum: true, also_of: &["run", "store"] }
     }
     "flow" Neutral Bulk COUNT {
-        "writes" "1" "writes" "Writes that packet sources wanted to make into TCP." { sum: true, also_of: &["run"] }
+        "writes" "1" "writes" "Writes into TCP that packet sources attempted." { sum: true, also_of: &["run"] }
     }
     "flow" Lower Interactive COUNT {
-        "refused" "1" "writes refused" "Writes of packet sources that were refused, TCP's send buffer being full." { sum: true, also_of: &["run"] }
+        "refused" "1" "writes refused" "Writes of packet sources that were refused because TCP's send buffer was full." { sum: true, also_of: &["run"] }
     }
     "flow" Neutral Operator ANY {
         "cwnd" "B" "congestion window" "Congestion window." { form: Form::Series }
@@ -319,7 +319,7 @@ pub const METRICS: &[Metric] = metrics! {
         "active_mean" "1" "mean number of active flows" "Mean over time of the number of flows that have begun and not ended." { also_of: &["run"] }
     }
     "flow" Higher Bulk COUNT {
-        "finished" "1" "transfers finished" "Transfers that ended, flows of writes that were delivered wholly among them." { sum: true, also_of: &["run"] }
+        "finished" "1" "transfers finished" "Transfers that ended, with flows of writes that were delivered completely." { sum: true, also_of: &["run"] }
     }
     "flow" Lower Bulk COUNT {
         "unfinished" "1" "transfers unfinished" "Transfers begun but not ended by the end of the run." { sum: true }
@@ -370,22 +370,22 @@ pub const METRICS: &[Metric] = metrics! {
         "end" "s" "end of the flow" "When the flow ended; not a number if it did not." { form: Form::Row }
     }
     "balancer" Neutral Operator COUNT {
-        "choices" "1" "choices of a server" "Flows or connections that the balancer has given a server."
+        "choices" "1" "choices of a server" "Flows or connections for which the balancer chose a server."
     }
     "balancer" Lower Operator COUNT {
-        "choices_refused" "1" "flows that got no server" "Times that the balancer gave a flow no server." { rare: true }
+        "choices_refused" "1" "flows that got no server" "Flows for which the balancer found no server." { rare: true }
     }
     "balancer" Higher Operator JAIN {
-        "choices_jain" "1" "evenness of the choices (Jain's index)" "Jain's index over the servers' numbers of choices: 1 if all were chosen as often."
+        "choices_jain" "1" "evenness of the choices (Jain's index)" "Jain's index over the servers' numbers of choices: 1 if all were chosen equally often."
     }
     "balancer" Lower Operator POINTS {
-        "choices_repeated" "1" "share of choices that repeat the one before" "Share of choices that fell on the same server as the choice before: 1/n if n servers are drawn, near 1 where flows herd." { percent: true }
+        "choices_repeated" "1" "share of choices that repeat the previous one" "Share of choices that fell on the same server as the previous choice: 1/n if n servers are drawn, near 1 where flows herd." { percent: true }
         "choices_unreachable" "1" "share of choices that could not be reached" "Share of choices whose server could not be reached when the flow began." { percent: true }
         "misplaced" "1" "share of flows that did not get the shortest queue" "Share of choices whose port, when the flow began, held a wait longer than the shortest of all ports by more than a full frame." { percent: true }
     }
     "balancer" Lower Operator QUEUEING {
         "excess_wait_mean" "s" "mean wait beyond the shortest queue's" "Mean wait in the chosen port's queue above that in the shortest, when the flow began; waits are backlog over rate."
-        "age_mean" "s" "mean age of what was known of a server" "Mean age, when a server was chosen, of what was known of it; of choices that looked at something."
+        "age_mean" "s" "mean age of the readings of a server" "Mean age of the readings of a server when it was chosen, over choices that used readings."
     }
     "balancer" Lower Interactive QUEUEING {
         "decision_mean" "s" "mean time of a decision" "Mean time from a flow's first packet at the switch until the flow could go on."
@@ -396,12 +396,12 @@ pub const METRICS: &[Metric] = metrics! {
         "requests" "1" "requests" "Requests to a store that are measured: those after its warm-up."
     }
     "store" Higher StoreClient REQUESTS {
-        "acknowledged" "1" "number of requests acknowledged" "Requests that as many replicas answered as the consistency level wants."
+        "acknowledged" "1" "number of requests acknowledged" "Requests answered by as many replicas as the consistency level requires."
     }
     "store" Lower StoreClient COUNT {
-        "unavailable" "1" "number of requests refused" "Requests refused at once, too few replicas being up."
+        "unavailable" "1" "number of requests refused" "Requests refused at once because too few replicas were up."
         "errors" "1" "number of requests that failed" "Requests that failed otherwise: too many replicas failed, or no node was up."
-        "timed_out" "1" "number of requests that timed out" "Requests that were not answered in time: nobody knows whether they took effect."
+        "timed_out" "1" "number of requests that timed out" "Requests that were not answered in time: whether they took effect is unknown."
     }
     "store" Neutral StoreClient COUNT {
         "pending" "1" "number of requests pending" "Requests without an outcome at the end of the run."
@@ -430,18 +430,18 @@ pub const METRICS: &[Metric] = metrics! {
         "mismatches" "1" "reads whose replicas differed" "Reads whose replicas differed." { rare: true }
     }
     "store" Neutral Operator COUNT {
-        "read_repairs" "1" "read repairs" "Writes that reads made to replicas that were behind."
-        "hints" "1" "hints" "Writes kept for replicas that were away or slow." { rare: true }
+        "read_repairs" "1" "read repairs" "Writes that reads made to stale replicas."
+        "hints" "1" "hints" "Writes kept for replicas that were down or slow." { rare: true }
         "hints_handed" "1" "hints handed over" "Writes kept and handed over when the replica was back."
     }
     "store" Lower StoreClient COUNT {
-        "unconverged" "1" "records that differ at the end" "Records that at the end not all of their replicas have in the newest version." { rare: true }
+        "unconverged" "1" "records that differ at the end" "Records whose newest version is missing on a replica at the end." { rare: true }
     }
     "store" Lower StoreClient POINTS {
-        "stale_0ms" "1" "probability of a stale read at once" "Probability that a read at the moment of a write's acknowledgement misses it: replicas drawn at random, as many as the read level wants (t-visibility, Bailis et al., VLDB 2012)." { percent: true, rare: true }
-        "stale_10ms" "1" "probability of a stale read 10 ms later" "Probability that a read 10 ms after a write's acknowledgement misses it: replicas drawn at random, as many as the read level wants (t-visibility, Bailis et al., VLDB 2012)." { percent: true, rare: true }
-        "stale_100ms" "1" "probability of a stale read 100 ms later" "Probability that a read 100 ms after a write's acknowledgement misses it: replicas drawn at random, as many as the read level wants (t-visibility, Bailis et al., VLDB 2012)." { percent: true, rare: true }
-        "stale_1s" "1" "probability of a stale read 1 s later" "Probability that a read 1 s after a write's acknowledgement misses it: replicas drawn at random, as many as the read level wants (t-visibility, Bailis et al., VLDB 2012)." { percent: true, rare: true }
+        "stale_0ms" "1" "probability of a stale read at once" "Probability that a read at the moment of a write's acknowledgement misses it: replicas drawn at random, as many as the read level requires (t-visibility, Bailis et al., VLDB 2012)." { percent: true, rare: true }
+        "stale_10ms" "1" "probability of a stale read 10 ms later" "Probability that a read 10 ms after a write's acknowledgement misses it: replicas drawn at random, as many as the read level requires (t-visibility, Bailis et al., VLDB 2012)." { percent: true, rare: true }
+        "stale_100ms" "1" "probability of a stale read 100 ms later" "Probability that a read 100 ms after a write's acknowledgement misses it: replicas drawn at random, as many as the read level requires (t-visibility, Bailis et al., VLDB 2012)." { percent: true, rare: true }
+        "stale_1s" "1" "probability of a stale read 1 s later" "Probability that a read 1 s after a write's acknowledgement misses it: replicas drawn at random, as many as the read level requires (t-visibility, Bailis et al., VLDB 2012)." { percent: true, rare: true }
     }
     "store" Neutral Operator COUNT {
         "coordinated" "1" "requests coordinated" "Requests that a node coordinated, those before the warm-up's end too."
@@ -487,7 +487,7 @@ pub const METRICS: &[Metric] = metrics! {
     }
     "monitor" Lower Nobody COUNT {
         "dropped" "1" "packets dropped" "Packets of one direction of a flow that queues dropped, for any reason."
-        "measurement_drops" "1" "packets dropped by measuring" "Those of them that queues dropped by measuring."
+        "measurement_drops" "1" "packets dropped by measuring" "Packets of one direction of a flow that queues dropped by measuring."
         "lost" "1" "packets lost on lines" "Packets of one direction of a flow that were lost on lines."
     }
     "monitor" Neutral Nobody ANY {
@@ -501,8 +501,8 @@ pub const METRICS: &[Metric] = metrics! {
         "flow" "1" "flow" "Number of the flow within its group."
         "from" "" "sender" "Name of the sending node."
         "to" "" "receiver" "Name of the receiving node."
-        "place" "" "place" "Link or group that a distribution belongs to."
-        "metric" "" "metric" "Metric that a distribution is of."
+        "place" "" "place" "Link or group of a distribution."
+        "metric" "" "metric" "Metric of a distribution."
         "low" "" "least value" "Least value of a bin, in the metric's unit."
         "high" "" "greatest value" "Greatest value of a bin, in the metric's unit."
         "count" "1" "count" "Number of values in a bin."

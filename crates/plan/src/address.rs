@@ -4,19 +4,20 @@ use std::net::Ipv4Addr;
 
 /// The first of the flows' ports.
 pub const FIRST_PORT: u16 = 20_000;
-/// Flows that have a port of their own: behind theirs begin those that a Linux host gives to its own
-/// connections.
+/// Number of flows with a port of their own. The ports that a Linux host chooses for its own
+/// connections begin behind these.
 pub const PORTS: u32 = 12_768;
 
-/// The first of the ports that clients have: of the dynamic range, which no dissector takes for its own.
+/// The first port of clients, in the dynamic range, which no dissector assigns to a protocol.
 pub const DYNAMIC: u16 = 49_152;
 
-/// The IPv4 address of a node: 10.0.0.1 for the first one.
+/// Returns the IPv4 address of a node: 10.0.0.1 for the first one.
 pub fn ipv4(node: usize) -> Ipv4Addr {
     Ipv4Addr::from(0x0A00_0001 + node as u32)
 }
 
-/// The server's port of flow number `flow`, counted over all groups; `None` beyond [`PORTS`].
+/// Returns the server's port of flow number `flow`, counted over all groups; `None` beyond
+/// [`PORTS`].
 pub fn port(flow: u32) -> Option<u16> {
     (flow < PORTS).then(|| FIRST_PORT + flow as u16)
 }

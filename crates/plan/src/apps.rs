@@ -1,9 +1,9 @@
-//! Applications of the plan's own, beside the flows of its groups.
+//! Applications of the plan itself, in addition to the flows of its groups.
 
 use crate::store::Store;
 use serde::{Deserialize, Serialize};
 
-/// An application that is no flow of a group.
+/// An application that is not a flow of a group.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "kind")]
 pub enum App {
@@ -12,14 +12,14 @@ pub enum App {
 }
 
 impl App {
-    /// Its name in results.
+    /// Returns its name in results.
     pub fn name(&self) -> &str {
         match self {
             Self::Store(store) => &store.name,
         }
     }
 
-    /// What it is, for people.
+    /// Returns a description for messages.
     pub fn what(&self) -> &'static str {
         match self {
             Self::Store(_) => "the store",

@@ -1,47 +1,48 @@
-//! Balancers: who chooses a server for each flow that is sent to them, and what is known of the servers.
+//! Balancers: the controllers that choose a server for each flow, and their knowledge of the
+//! servers.
 
 use serde::{Deserialize, Serialize};
 use sojourn_random::Distribution;
 use sojourn_units::{Nanos, SECOND};
 
-/// A switch with an address of its own behind which servers stand, and the controller that chooses.
+/// A switch with servers behind its own address, and the controller that chooses one.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Balancer {
-    /// Its name, which flows have for a destination.
+    /// Its name, the destination of flows.
     pub name: String,
-    /// How it chooses.
+    /// Its policy.
     pub policy: sojourn_balance::Params,
     /// The servers behind it.
     pub servers: Vec<Server>,
-    /// From the switch to the controller, and the same back.
+    /// Delay from the switch to the controller, and of the way back.
     #[serde(default)]
     pub delay: Nanos,
-    /// What a decision takes the controller.
+    /// Time that the controller needs for a decision.
     #[serde(default)]
     pub decision: Nanos,
-    /// How it finds out which servers can be reached.
+    /// How it detects servers that cannot be reached.
     #[serde(default)]
     pub probes: Probes,
-    /// Times at which servers cannot be reached, as the controller's probes find. What then becomes
-    /// of packets is up to the links' changes.
+    /// Times at which servers cannot be reached, as the controller's probes find. The links'
+    /// changes decide what happens to packets.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub faults: Vec<Fault>,
 }
 
-/// Probes through the data path, answered at once by a server that can be reached. They begin at a
-/// drawn moment of the first period.
+/// Probes through the data path, which a reachable server answers at once. They begin at a drawn
+/// time of the first period.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Probes {
-    /// From one to the next.
+    /// Time between two probes.
     pub every: Nanos,
-    /// A server is down when the next one is due after so many without an answer.
+    /// Number of unanswered probes after which a server is down, when the next one is due.
     pub misses: u32,
 }
 
 impl Default for Probes {
-    /// One a second, and three misses.
+    /// Returns one probe a second, and three misses.
     fn default() -> Self {
         Self { every: SECOND, misses: 3 }
     }
@@ -51,17 +52,17 @@ impl Default for Probes {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Fault {
-    /// Its number behind the balancer.
+    /// Number of the server behind the balancer.
     pub server: usize,
-    /// When it begins, from the start of the run.
+    /// Begin, from the start of the run.
     pub at: Nanos,
-    /// When it is over; never if `None`.
+    /// End, from the start of the run; never if `None`.
     #[serde(default)]
     pub until: Option<Nanos>,
 }
 
 impl Fault {
-    /// Whether the server cannot be reached `since` the start of the run.
+    /// Returns whether the server cannot be reached at the time `since` the start of the run.
     pub fn holds(&self, since: Nanos) -> bool {
         self.at <= since && since < self.until.unwrap_or(Nanos::MAX)
     }
@@ -77,8 +78,8 @@ pub struct Server {
     pub port: usize,
     /// Its weight.
     pub weight: u32,
-    /// Nanoseconds that it works on a transfer that has come in, one after the other; none if it
-    /// takes no time.
+    /// Nanoseconds of work on each transfer received, one after the other; none if it takes no
+    /// time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub service: Option<Distribution>,
 }

@@ -1,7 +1,7 @@
-//! Links that change on the way: what is written, and when it happens.
+//! Changes of links during a run: their description and their times.
 //!
-//! What drives a link, be it a virtual clock or a real one, asks its [`Schedule`] when the next change
-//! is due and hands what it gives to the link. Nothing is random here.
+//! The driver of a link, with a virtual or a real clock, asks the link's [`Schedule`] for the time
+//! of the next change and passes the new parameters to the link. Nothing is random here.
 
 use serde::{Deserialize, Serialize};
 use sojourn_link::{Impairments, Params};
@@ -9,24 +9,24 @@ use sojourn_units::{Nanos, Rate};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-/// What one direction of a link becomes at a time. What is `None` stays as it is.
+/// A change of one direction of a link. A value that is `None` stays.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Change {
-    /// When, from the start of the run.
+    /// First time, from the start of the run.
     pub at: Nanos,
-    /// Again so much later each time; only once if 0.
+    /// Period of repetition; only once if 0.
     #[serde(default)]
     pub every: Nanos,
-    /// The rate from then on.
+    /// The new rate.
     #[serde(default)]
     pub rate: Option<Rate>,
-    /// Delay and impairments from then on.
+    /// The new delay and impairments.
     #[serde(default)]
     pub wire: Option<Wire>,
 }
 
-/// What a wire does to packets, as netem says it.
+/// Effects of a wire on packets, in netem's terms.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Wire {
@@ -37,7 +37,7 @@ pub struct Wire {
 }
 
 impl Change {
-    /// How often it happens before `end`.
+    /// Returns how often the change happens before `end`.
     pub fn times(&self, end: Nanos) -> u64 {
         match end.checked_sub(self.at) {
             None | Some(0) => 0,
@@ -57,30 +57,30 @@ impl Change {
     }
 }
 
-/// The changes of one direction of a link in the order of time. Those of one time are one, and among
-/// them the last that is written has the last word.
+/// The changes of one direction of a link in the order of time. Changes at one time are merged; the
+/// last one in the plan takes precedence.
 #[derive(Clone, Debug)]
 pub struct Schedule {
     changes: Vec<Change>,
-    /// When each happens next, by time and then by number.
+    /// Next time of each change, sorted by time and then by number.
     due: BinaryHeap<Reverse<(Nanos, usize)>>,
     params: Params,
 }
 
 impl Schedule {
-    /// The changes of a link that begins with `params`.
+    /// Returns the changes of a link that begins with `params`.
     pub fn new(params: &Params, changes: &[Change]) -> Self {
         let due = changes.iter().enumerate().map(|(i, change)| Reverse((change.at, i))).collect();
         Self { changes: changes.to_vec(), due, params: params.clone() }
     }
 
-    /// When the next change is, from the start of the run; none if there is none any more.
+    /// Returns the time of the next change from the start of the run, or `None` after the last.
     pub fn next_at(&self) -> Option<Nanos> {
         self.due.peek().map(|Reverse((at, _))| *at)
     }
 
-    /// Takes the next change: when it is, and the parameters from then on. Their queue is the link's at
-    /// its beginning.
+    /// Takes the next change: returns its time and the new parameters. Their queue is the link's
+    /// initial one.
     pub fn take_next(&mut self) -> Option<(Nanos, &Params)> {
         let at = self.next_at()?;
         while let Some(mut next) = self.due.peek_mut().filter(|next| next.0.0 == at) {

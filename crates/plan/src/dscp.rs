@@ -30,10 +30,10 @@ pub const NAMES: [(&str, u8); 24] = [
     ("af43", 38),
 ];
 
-/// The code point of a name, in upper or lower case.
+/// Returns the code point of a name, in upper or lower case.
 ///
 /// # Errors
-/// If there is no such name.
+/// The name is unknown.
 pub fn parse(text: &str) -> Result<u8, WordError> {
     let name = text.trim().to_lowercase();
     let names = || NAMES.iter().map(|(name, _)| *name);

@@ -1,7 +1,7 @@
-//! Changes to a resolved plan by the texts of a few values, as controls of a page make them.
+//! Edits of a resolved plan by the texts of a few values, as the controls of a page make them.
 //!
-//! Names, templates and files are resolved already: an edit names links and groups by their numbers, and
-//! its texts are read by the same tables as those of a scenario.
+//! Names, templates and files are resolved already: an edit refers to links and groups by number,
+//! and its texts are read by the same tables as those of a scenario.
 
 use crate::{Path, Plan, PlanError, PlanErrors, at};
 use serde::Deserialize;
@@ -9,11 +9,11 @@ use sojourn_queue::Device;
 use sojourn_units::quantity::{parse_rate, parse_time};
 use sojourn_units::{MILLISECOND, Nanos, Rate, quantity_error};
 
-/// Changes to a plan. What is absent stays as it is.
+/// Edits of a plan. Values that are absent stay.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Edits {
-    /// Length of the run. The warm-up keeps its share of it, in whole milliseconds.
+    /// Length of the run. The warm-up keeps its share, in whole milliseconds.
     pub duration: Option<String>,
     /// Changes to links.
     pub links: Vec<LinkEdit>,
@@ -41,9 +41,9 @@ pub struct LinkEdit {
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PathEdit {
-    /// The number of one direction.
+    /// Number of one direction.
     pub there: usize,
-    /// The number of the other.
+    /// Number of the other direction.
     pub back: usize,
     /// The sum of their delays; each direction keeps its share.
     pub rtt: String,
@@ -55,19 +55,19 @@ pub struct PathEdit {
 pub struct GroupEdit {
     /// Its number.
     pub group: usize,
-    /// Flows, or Web sessions. They use the pairs of nodes that the plan has.
+    /// Number of flows, or of Web sessions. They use the pairs of nodes in the plan.
     pub count: u32,
 }
 
-/// The warm-up of a run of another length: the same share, in whole milliseconds.
+/// Returns the warm-up of a run of another length: the same share, in whole milliseconds.
 pub fn scaled_warmup(warmup: Nanos, before: Nanos, duration: Nanos) -> Nanos {
     let share = u128::from(warmup) * u128::from(duration) / u128::from(before.max(1));
     let whole = share / u128::from(MILLISECOND) * u128::from(MILLISECOND);
     Nanos::try_from(whole).unwrap_or(Nanos::MAX)
 }
 
-/// The delays of two directions with the sum `rtt`, in the shares of before; equal ones if there was
-/// none.
+/// Returns the delays of two directions with the sum `rtt`, in their former shares; equal ones if
+/// both were 0.
 pub fn shared_delays(rtt: Nanos, before: (Nanos, Nanos)) -> (Nanos, Nanos) {
     let sum = u128::from(before.0) + u128::from(before.1);
     let there = match sum {
@@ -78,11 +78,11 @@ pub fn shared_delays(rtt: Nanos, before: (Nanos, Nanos)) -> (Nanos, Nanos) {
 }
 
 impl Plan {
-    /// Makes changes. The result is not validated.
+    /// Applies edits. The result is not validated.
     ///
     /// # Errors
-    /// The first text that cannot be read, or number that the plan does not have, with its place among
-    /// the edits. The plan may have some of the changes then.
+    /// The first unreadable text, or number that the plan does not have, with its place among the
+    /// edits. The plan may then have some of the edits.
     pub fn edit(&mut self, edits: &Edits) -> Result<(), PlanErrors> {
         if let Some(text) = &edits.duration {
             let duration = time(at!["duration"], text)?;

@@ -1,4 +1,4 @@
-//! Policies from outside the engine that a plan names, wherever they stand in it.
+//! All policies from outside the engine in a plan.
 
 use crate::{App, Plan, Transport};
 use sojourn_units::external::Spec;
@@ -17,7 +17,7 @@ pub enum External<'a> {
 }
 
 impl External<'_> {
-    /// Which policy, with which parameters.
+    /// Returns the policy and its parameters.
     pub fn spec(&self) -> &Spec {
         match self {
             Self::Queue(params) => &params.spec,

@@ -1,4 +1,4 @@
-//! The flows of a group: who, and from when on, as the simulator and real programs both need it.
+//! The flows of a group, with their nodes and times, for the simulator and for real programs.
 
 use crate::Group;
 use sojourn_random::Key;
@@ -12,16 +12,16 @@ pub struct Flow {
     pub number: u32,
     /// Its nodes: sender and receiver.
     pub pair: (usize, usize),
-    /// What its random streams are keyed by.
+    /// Key of its random streams.
     pub key: Key,
-    /// When it begins, on a clock that shows [`EPOCH`] at the run's start; `None` if it never does.
+    /// Start, on a clock that shows [`EPOCH`] at the run's start; `None` if it never starts.
     pub start: Option<Nanos>,
-    /// When its application stops offering data; `None` if only the run's end does that.
+    /// Time at which its application stops offering data; `None` if only the run's end stops it.
     pub stop: Option<Nanos>,
 }
 
 impl Flow {
-    /// When its random streams begin: at its start, or where that could last have been.
+    /// Returns the begin of its random streams: its start, or the last possible time of the start.
     pub fn begins(&self, duration: Nanos) -> Nanos {
         let last = EPOCH + duration;
         self.start.unwrap_or(self.stop.map_or(last, |stop| stop.min(last)))
@@ -29,7 +29,7 @@ impl Flow {
 }
 
 impl Group {
-    /// The flows of a run of this `duration` with this `seed`, in their order.
+    /// Returns the flows of a run of this `duration` with this `seed`, in their order.
     pub fn flows(&self, seed: u64, duration: Nanos) -> impl Iterator<Item = Flow> {
         let key = Key::new(seed, &self.name);
         let mut sessions = match &self.app {
@@ -52,14 +52,14 @@ impl Group {
         })
     }
 
-    /// A pair with the client first: the receiver of Web traffic and of tests of responsiveness, the
-    /// sender of all other.
+    /// Returns a pair with the client first: the receiver of Web traffic and of tests of
+    /// responsiveness, the sender of all other traffic.
     pub fn client_first(&self, (from, to): (usize, usize)) -> (usize, usize) {
         let receives = matches!(self.app, App::Web(_) | App::Responsiveness(_));
         if receives { (to, from) } else { (from, to) }
     }
 
-    /// The servers of a Web session of `client`, each once: those that a pair names for it.
+    /// Returns the servers of a Web session of `client`, each once: those of its pairs.
     pub fn servers(&self, client: usize) -> Vec<usize> {
         let mut servers = Vec::new();
         for &(from, to) in &self.pairs {

@@ -1,7 +1,7 @@
-//! Ports and marks of the flows' packets for filters, in simulation and on real packets alike.
+//! Ports and marks of the flows' packets for filters, in simulation and on real packets.
 //!
-//! Queues hold small packets without ports. A filter that needs them gets them from here, by the packet's flow:
-//! those that the scenario gives the flow, or otherwise the packet's own.
+//! Queues hold small packets without ports. A filter gets ports and marks from here, by the
+//! packet's flow: the scenario's values for the flow, or otherwise the packet's own.
 
 use crate::{Group, address};
 use sojourn_queue::Headers;
@@ -12,7 +12,7 @@ use sojourn_traffic::App;
 struct Label {
     /// The node that opens its connections, or sends its datagrams.
     client: u32,
-    /// The client's and the server's port; none where the packet's own counts.
+    /// The client's and the server's port; `None` where the packet's own counts.
     ports: (Option<u16>, Option<u16>),
     mark: u32,
 }
@@ -34,7 +34,7 @@ impl Label {
 pub struct Labels(Vec<Label>);
 
 impl Labels {
-    /// Those of the flows of a plan's groups, in their order.
+    /// Returns the labels of the flows of a plan's groups, in their order.
     pub fn new(groups: &[Group]) -> Self {
         let flows = groups.iter().flat_map(|group| {
             (0..group.count).map(move |n| (group, group.pairs[n as usize % group.pairs.len()]))

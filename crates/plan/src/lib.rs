@@ -1,8 +1,8 @@
-//! What is to be run, resolved: nanoseconds, bytes, bits per second, indices.
+//! The description of a run, resolved to nanoseconds, bytes, bits per second and indices.
 //!
-//! A plan says everything that decides a run's result except the seed. Names are kept for results
-//! and to key random streams; no decision depends on them otherwise. Each component owns the type of
-//! its parameters; this crate only puts them together and checks that they fit.
+//! A plan contains everything that decides a run's result except the seed. Names are for results
+//! and keys of random streams; no decision depends on them otherwise. Each component owns the type
+//! of its parameters; this crate only combines them and checks that they fit.
 
 pub mod address;
 mod apps;
@@ -39,7 +39,7 @@ pub use store::Store;
 pub struct Plan {
     /// Length of the run, from time 0.
     pub duration: Nanos,
-    /// What happens before this time is not measured.
+    /// End of the warm-up. Earlier events are not measured.
     pub warmup: Nanos,
     /// Hosts and routers.
     pub nodes: Vec<Node>,
@@ -48,24 +48,24 @@ pub struct Plan {
     pub media: Vec<Medium>,
     /// Links, one direction each.
     pub links: Vec<Link>,
-    /// Who chooses servers for flows.
+    /// Balancers, which choose servers for flows.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub balancers: Vec<Balancer>,
     /// Groups of flows.
     pub groups: Vec<Group>,
-    /// Applications of its own, beside the flows of groups.
+    /// Applications of the plan itself, in addition to the flows of groups.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub apps: Vec<App>,
-    /// What is recorded beyond the defaults.
+    /// Records in addition to the defaults.
     pub observe: Observe,
-    /// Sources of external policies by their digests: the files of each by name. Whoever runs the plan
-    /// finds the code there.
+    /// Sources of external policies by their digests: the files of each by name. The code is loaded
+    /// from here.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub sources: BTreeMap<String, BTreeMap<String, String>>,
 }
 
 impl Plan {
-    /// Its stores.
+    /// Returns its stores.
     pub fn stores(&self) -> impl Iterator<Item = &Store> {
         self.apps.iter().map(|App::Store(store)| &**store)
     }
@@ -85,8 +85,8 @@ pub struct Node {
 pub struct Medium {
     /// Its name.
     pub name: String,
-    /// How its links share it. Its *stations* are the nodes that send on it to no node in particular:
-    /// each reaches all the others.
+    /// How its links share it. Its *stations* are the nodes that send on it without a fixed
+    /// receiver: each reaches all the others.
     pub access: sojourn_link::csma::Params,
 }
 
@@ -98,33 +98,33 @@ pub struct Link {
     pub name: String,
     /// Index of the node that sends.
     pub from: usize,
-    /// Index of the node that receives; `None` on a shared medium: whichever other station of it a
-    /// packet's way leads by.
+    /// Index of the node that receives; `None` on a shared medium, where the packet's path
+    /// determines the receiving station.
     pub to: Option<usize>,
     /// Index of the medium that it transmits on; one of its own if `None`.
     #[serde(default)]
     pub medium: Option<usize>,
-    /// Packets that the sending device takes from the queue ahead of their transmission, out of the
-    /// discipline's sight.
+    /// Number of packets that the sending device takes from the queue before their transmission,
+    /// without the discipline's knowledge.
     #[serde(default)]
     pub ring: u32,
-    /// How late the sending host serves the queue; never if `None`.
+    /// Lateness of the sending host in serving the queue; never late if `None`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub host: Option<sojourn_link::host::Params>,
-    /// Whether the queue is the sending host's own: small queues bound what each of that host's connections has in it, and
-    /// each of its connections and flows of datagrams is a socket. If the queue paces, TCP hands it each segment with its
-    /// departure time and needs no timer to pace.
+    /// Whether the queue is the sending host's own: small queues bound the data of each of that host's
+    /// connections in it, and each of its connections and flows of datagrams is a socket. If the queue
+    /// paces, TCP passes each segment to it with its departure time and needs no pacing timer.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub host_queue: bool,
     /// Rate, delay, impairments and queue.
     pub params: sojourn_link::Params,
-    /// What becomes of rate, delay and impairments on the way.
+    /// Changes of rate, delay and impairments during the run.
     #[serde(default)]
     pub changes: Vec<Change>,
 }
 
 impl Link {
-    /// Whether its rate is not the same throughout.
+    /// Returns whether its rate changes during the run.
     pub fn varies(&self) -> bool {
         self.params.trace.is_some() || self.changes.iter().any(|change| change.rate.is_some())
     }
@@ -149,30 +149,31 @@ pub struct Group {
     pub start: Nanos,
     /// Starts are uniform over this span after `start`.
     pub start_spread: Nanos,
-    /// Flow `i` starts `i` times this later. Those that would start after the run's end never do.
+    /// Flow `i` starts `i` times this interval later. Flows due after the run's end never start.
     #[serde(default)]
     pub start_every: Nanos,
-    /// When the application stops offering data; the run's end if `None`.
+    /// Time at which the application stops offering data; the run's end if `None`.
     pub stop: Option<Nanos>,
     /// Differentiated services code point of its packets.
     pub dscp: u8,
-    /// Port at the sender of its data; of packets that answer it is the destination's.
+    /// Port at the sender of its data, and the destination port of packets in the other direction.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub source_port: Option<u16>,
-    /// Port at the receiver of its data. Without either port, its server's is that of
-    /// [`address::port`], and its client's is chosen for each connection; without one, that one is.
+    /// Port at the receiver of its data. Without either port, the server's is that of
+    /// [`address::port`], and the client's is chosen for each connection; if one is given, only the
+    /// other is chosen for each connection.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub destination_port: Option<u16>,
-    /// The firewall's mark on its packets, in both directions; 0 is none.
+    /// The firewall's mark on its packets, in both directions; 0 without a mark.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub mark: u32,
-    /// What carries it.
+    /// Its transport.
     pub transport: Transport,
-    /// What is sent.
+    /// Its application.
     pub app: sojourn_traffic::App,
 }
 
-/// What carries an application's data.
+/// The transport of an application's data.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "protocol")]
 #[allow(clippy::large_enum_variant, reason = "one per group of flows")]
@@ -183,13 +184,13 @@ pub enum Transport {
     Udp,
 }
 
-/// What is recorded.
+/// The records of a run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Observe {
-    /// The queue that is the subject: its metrics are the run's own.
+    /// The bottleneck: its metrics are the run's own.
     pub bottleneck: Bottleneck,
-    /// Spacing of time series (queue, rates, cwnd of the first flows); none if 0.
+    /// Interval of time series (queue, rates, cwnd of the first flows); none if 0.
     pub series_interval: Nanos,
     /// Histograms per flow as well as per group.
     pub per_flow_histograms: bool,
@@ -206,11 +207,11 @@ pub struct Observe {
     pub trace_hash: bool,
 }
 
-/// The subject of a run: a link's queue, or those of several links taken together.
+/// The bottleneck of a run: a link's queue, or those of several links together.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Bottleneck {
-    /// What it is called in results: the link's name if it is one.
+    /// Its name in results: the link's name for a single link.
     pub name: String,
     /// Indices of the links.
     pub links: Vec<usize>,

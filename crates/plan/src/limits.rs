@@ -1,4 +1,4 @@
-//! Greatest numbers of what grows with a plan. Beyond them memory or 32-bit numbers would run out.
+//! Largest sizes of the parts of a plan. Beyond them memory or 32-bit numbers would be exhausted.
 
 use sojourn_units::{Nanos, SECOND};
 
@@ -14,7 +14,7 @@ pub const SHOWN_LINKS: usize = 64;
 pub const RING: u32 = 1_000_000;
 /// Opportunities in the traces of all links together.
 pub const OPPORTUNITIES: usize = 5_000_000;
-/// Changes written of all links together.
+/// Changes in the plan of all links together.
 pub const CHANGES: usize = 250_000;
 /// Times at which links change in a run, each link's counted.
 pub const CHANGE_TIMES: u64 = 50_000_000;
@@ -35,7 +35,7 @@ pub const PAYLOAD: u32 = 65_000;
 /// Bytes kept of a captured frame.
 pub const SNAPLEN: u32 = 65_535;
 
-/// Applications of the plan's own.
+/// Applications of the plan itself.
 pub const APPS: usize = 100;
 /// Balancers.
 pub const BALANCERS: usize = 1000;
@@ -67,7 +67,7 @@ pub const QUEUE: u32 = 1 << 24;
 /// Timeouts of a store.
 pub const TIMEOUT: Nanos = 24 * 3600 * SECOND;
 
-/// The limits of what a scenario says in numbers, by name, for whoever checks texts.
+/// The limits of numbers in a scenario, by name, for checks of texts.
 pub const TABLE: &[(&str, u64)] = &[
     ("ring", RING as u64),
     ("opportunities", OPPORTUNITIES as u64),

@@ -1,4 +1,4 @@
-//! When flows start and when links change, as a scenario's texts say it.
+//! Start times of flows and times of changes, read from a scenario's texts.
 
 use sojourn_units::Nanos;
 use sojourn_units::quantity::parse_time;
@@ -12,7 +12,7 @@ pub struct Starts {
     pub first: Nanos,
     /// Span of the draws.
     pub spread: Nanos,
-    /// From one flow to the next.
+    /// Interval from one flow to the next.
     pub every: Nanos,
 }
 
@@ -20,7 +20,7 @@ impl Starts {
     /// Reads `2s`, `uniform 0s 10s`, `every 1s` or `every 1s from 3s`.
     ///
     /// # Errors
-    /// If it is none of these.
+    /// The text has none of these forms.
     pub fn parse(text: &str) -> Result<Self, WordError> {
         let words = tokens(text);
         let named: Vec<&str> = words.iter().map(|word| word.text).collect();
@@ -64,12 +64,12 @@ impl Starts {
     }
 }
 
-/// When something happens: at `first`, and again after each `every` unless that is 0.
+/// Times of a repeated event: at `first`, and again after each `every` unless that is 0.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Moments {
     /// The first time.
     pub first: Nanos,
-    /// From one time to the next.
+    /// Interval from one time to the next.
     pub every: Nanos,
 }
 
@@ -77,7 +77,7 @@ impl Moments {
     /// Reads `20s`, `every 40s` or `every 40s from 20s`.
     ///
     /// # Errors
-    /// If it is none of these.
+    /// The text has none of these forms.
     pub fn parse(text: &str) -> Result<Self, WordError> {
         let words = tokens(text);
         let named: Vec<&str> = words.iter().map(|word| word.text).collect();
@@ -107,7 +107,7 @@ fn time(word: Token<'_>) -> Result<Nanos, WordError> {
     })
 }
 
-/// An error about the whole text.
+/// Returns an error about the whole text.
 fn all(text: &str, message: &str, allowed: &[&str], nearest: Option<&str>) -> WordError {
     WordError {
         message: message.to_owned(),

@@ -1,4 +1,4 @@
-//! What is wrong with a plan, and where.
+//! Errors of a plan, with their paths.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -30,7 +30,7 @@ impl From<usize> for Segment {
 pub struct Path(pub Vec<Segment>);
 
 impl Path {
-    /// A place below this one.
+    /// Returns a path below this one.
     #[must_use]
     pub fn join(&self, step: impl Into<Segment>) -> Self {
         let mut steps = self.0.clone();
@@ -58,7 +58,7 @@ macro_rules! at {
     ($($step:expr),* $(,)?) => { $crate::Path(vec![$($crate::Segment::from($step)),*]) };
 }
 
-/// One thing that is wrong with a plan.
+/// One error of a plan.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PlanError {
     /// Where.
@@ -68,7 +68,7 @@ pub struct PlanError {
 }
 
 impl PlanError {
-    /// An error at a place.
+    /// Returns an error at a path.
     pub fn new(at: Path, message: impl Into<String>) -> Self {
         Self { at, message: message.into() }
     }
@@ -82,7 +82,7 @@ impl fmt::Display for PlanError {
 
 impl std::error::Error for PlanError {}
 
-/// Everything that is wrong with a plan; at least one error.
+/// All errors of a plan; at least one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PlanErrors(pub Vec<PlanError>);
 
@@ -104,7 +104,7 @@ impl fmt::Display for PlanErrors {
 
 impl std::error::Error for PlanErrors {}
 
-/// More errors than these are not collected.
+/// Largest number of errors collected.
 const MOST: usize = 200;
 
 /// Collects errors.
@@ -126,7 +126,7 @@ impl Problems {
         }
     }
 
-    /// Adds an error if there is more of something than its limit.
+    /// Adds an error if a number exceeds its limit.
     pub fn at_most(&mut self, at: Path, what: &str, n: u64, limit: u64) {
         if n > limit {
             self.add(at, format!("{n} {what}: at most {limit} are allowed"));
@@ -140,18 +140,18 @@ impl Problems {
         }
     }
 
-    /// All errors, if there are any.
+    /// Returns all errors, if any.
     pub fn result(&mut self) -> Result<(), PlanErrors> {
         if self.0.is_empty() { Ok(()) } else { Err(PlanErrors(std::mem::take(&mut self.0))) }
     }
 }
 
-/// Names that may be given once, each with the kind of thing that has it.
+/// Names in use, each with the kind of its owner.
 #[derive(Debug, Default)]
 pub(crate) struct Names<'a>(BTreeMap<&'a str, &'static str>);
 
 impl<'a> Names<'a> {
-    /// Gives a name to a thing of a kind, such as "a link".
+    /// Registers a name for a kind of owner, such as "a link".
     pub fn give(
         &mut self,
         problems: &mut Problems,

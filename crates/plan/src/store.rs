@@ -1,4 +1,4 @@
-//! A replicated store: where its nodes and clients stand, what it is asked, and what befalls it.
+//! A replicated store: the places of its nodes and clients, its requests, and its faults.
 
 use serde::{Deserialize, Serialize};
 use sojourn_random::{Distribution, Key};
@@ -17,7 +17,7 @@ pub struct Store {
     pub nodes: Vec<Host>,
     /// Its clients.
     pub clients: Vec<Host>,
-    /// Tokens of each node: one is even, more are drawn.
+    /// Tokens of each node: a single token is even, several are drawn.
     pub tokens: u32,
     /// Where replicas are placed.
     pub placement: Placement,
@@ -25,19 +25,19 @@ pub struct Store {
     pub write_level: Level,
     /// Consistency level of reads.
     pub read_level: Level,
-    /// How clients choose whom they ask.
+    /// How clients choose a coordinator.
     pub coordinator: Policy,
     /// TCP between all of them.
     pub tcp: sojourn_tcp::Params,
-    /// When requests are made.
+    /// Times of requests.
     pub load: Load,
-    /// What they are.
+    /// Kinds and records of requests.
     pub workload: Workload,
-    /// Time that nodes take.
+    /// Service times of nodes.
     pub service: Service,
-    /// How long requests are waited for, and what is done meanwhile.
+    /// Timeouts of requests, and the measures until then.
     pub patience: Patience,
-    /// What befalls it.
+    /// Its faults.
     pub faults: Vec<Fault>,
 }
 
@@ -49,44 +49,44 @@ pub struct Host {
     pub node: usize,
     /// Its data centre.
     pub data_centre: u32,
-    /// Its rack, without meaning for a client.
+    /// Its rack; no meaning for a client.
     #[serde(default)]
     pub rack: u32,
 }
 
-/// When requests are made.
+/// Times of requests.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Load {
-    /// When clients begin.
+    /// Start of the clients.
     pub start: Nanos,
-    /// Requests of all clients together, none by the run's end only.
+    /// Requests of all clients together; `None` if only the run's end stops them.
     pub requests: Option<u64>,
-    /// So many of them are not measured.
+    /// Number of first requests that are not measured.
     pub warmup: u64,
-    /// Requests of a client that are under way at most; without limit if 0, which a closed loop needs.
+    /// Most concurrent requests of a client; no limit if 0, as a closed loop needs.
     pub outstanding: u32,
-    /// How the next one comes.
+    /// Arrival of the next request.
     pub arrivals: Arrivals,
 }
 
-/// How the next request of a client comes.
+/// Arrival of a client's next request.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "kind", deny_unknown_fields)]
 pub enum Arrivals {
-    /// So long after an answer (a closed loop).
+    /// After an answer and the time to think (a closed loop).
     Closed {
         /// Time to think.
         think: Nanos,
     },
-    /// By a schedule of their own (an open loop); latency counts from the time scheduled.
+    /// By a schedule of its own (an open loop); latency counts from the scheduled time.
     Open {
         /// Time between two requests of one client, in nanoseconds.
         every: Distribution,
     },
 }
 
-/// Which records are asked for.
+/// Distribution of the requested records.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Keys {
@@ -112,13 +112,13 @@ impl Keys {
     }
 }
 
-/// What requests are: shares that add up to 1.
+/// Kinds of requests: shares that add up to 1.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Workload {
     /// Reads.
     pub read: f64,
-    /// Writes of records that are there.
+    /// Writes of existing records.
     pub update: f64,
     /// Writes of new records.
     pub insert: f64,
@@ -126,9 +126,9 @@ pub struct Workload {
     pub scan: f64,
     /// Reads, each followed by a write of the same record.
     pub modify: f64,
-    /// Records that are there at the beginning, on all their replicas.
+    /// Records that exist at the beginning, on all their replicas.
     pub records: u64,
-    /// Which of them are asked for.
+    /// Distribution of the requested records.
     pub keys: Keys,
     /// Bytes of a record.
     pub value: Bytes,
@@ -139,8 +139,8 @@ pub struct Workload {
 /// The kinds of requests, in the order of shares.
 pub const REQUESTS: [&str; 5] = ["read", "update", "insert", "scan", "modify"];
 
-/// The shares of the requests of each workload that has a name, and which records it asks for; A to F
-/// are those of YCSB.
+/// The shares of requests of each named workload, and its distribution of records; A to F are those
+/// of YCSB.
 pub const WORKLOADS: [(&str, [f64; 5], Keys); 9] = [
     ("insert", [0.0, 0.0, 1.0, 0.0, 0.0], Keys::Uniform),
     ("update", [0.0, 1.0, 0.0, 0.0, 0.0], Keys::Uniform),
@@ -153,51 +153,51 @@ pub const WORKLOADS: [(&str, [f64; 5], Keys); 9] = [
     ("ycsb-f", [0.5, 0.0, 0.0, 0.0, 0.5], Keys::Zipfian),
 ];
 
-/// Time that nodes take, in nanoseconds.
+/// Service times of nodes, in nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Service {
-    /// A coordinator with a request.
+    /// Time of a coordinator for a request.
     pub coordinate: Distribution,
-    /// A replica with a write.
+    /// Time of a replica for a write.
     pub write: Distribution,
-    /// A replica with a read, for each record.
+    /// Time of a replica for a read, for each record.
     pub read: Distribution,
-    /// Things a node does at a time.
+    /// Tasks that a node executes at the same time.
     pub threads: u32,
-    /// Things that wait at a node at most; further ones fail.
+    /// Most tasks that wait at a node; further ones fail.
     pub queue: u32,
 }
 
-/// How long requests are waited for, and what is done meanwhile.
+/// Timeouts of requests, and the measures until then.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Patience {
-    /// A coordinator waits so long for the replicas of a write.
+    /// Time that a coordinator waits for the replicas of a write.
     pub write: Nanos,
-    /// The same of a read.
+    /// Time that a coordinator waits for the replicas of a read.
     pub read: Nanos,
-    /// A client waits so long for the coordinator.
+    /// Time that a client waits for the coordinator.
     pub client: Nanos,
-    /// After so long a coordinator asks another replica for the data of a read.
+    /// Time after which a coordinator asks another replica for the data of a read.
     pub speculate: Option<Nanos>,
-    /// Replicas that a read finds behind are brought up to date before it is answered.
+    /// Whether stale replicas found by a read are updated before it is answered.
     pub read_repair: bool,
-    /// Writes are kept for replicas that are away.
+    /// Whether writes are kept for replicas that are down.
     pub hints: bool,
-    /// All know after so long that a node cannot be reached.
+    /// Time after which all nodes know that a node cannot be reached.
     pub detect: Nanos,
-    /// ... and that it can be reached again.
+    /// Time after which all nodes know that it can be reached again.
     pub recover: Nanos,
 }
 
-/// What befalls a store.
+/// A fault of a store.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Fault {
-    /// When it begins.
+    /// Begin.
     pub at: Nanos,
-    /// When it is over; never if `None`.
+    /// End; never if `None`.
     pub until: Option<Nanos>,
     /// What happens.
     pub what: What,
@@ -207,12 +207,12 @@ pub struct Fault {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "kind", deny_unknown_fields)]
 pub enum What {
-    /// A node stops dead, and comes back with all that it had acknowledged.
+    /// A node crashes, and restarts with all data that it acknowledged.
     Crash {
         /// Its number in the store.
         node: u32,
     },
-    /// These and all others do not hear from each other any more.
+    /// These hosts and all others cannot reach each other.
     Partition {
         /// Numbers of nodes.
         nodes: Vec<u32>,
@@ -222,15 +222,15 @@ pub enum What {
 }
 
 impl Fault {
-    /// Whether it is going on at a time of the run.
+    /// Returns whether it is active at a time of the run.
     pub fn is_on(&self, now: Nanos) -> bool {
         self.at <= now && self.until.is_none_or(|until| now < until)
     }
 }
 
 impl What {
-    /// Whether it stands between two hosts of a store of `nodes` nodes: these by their numbers, clients
-    /// counted on behind them.
+    /// Returns whether it separates two hosts of a store of `nodes` nodes: these by their numbers,
+    /// clients numbered after them.
     pub fn parts(&self, nodes: u32, a: u32, b: u32) -> bool {
         match self {
             Self::Crash { node } => a == *node || b == *node,
@@ -260,15 +260,16 @@ impl Store {
         (0..nodes).map(tokens).collect()
     }
 
-    /// What is added to a record's number to make its key, which is a `bigint`, in the run with this `seed`.
+    /// Returns the value that is added to a record's number to make its key, which is a `bigint`,
+    /// in the run with this `seed`.
     pub fn first_key(&self, seed: u64) -> u64 {
         Key::new(seed, &self.name).stream("keys").next_u64()
     }
 
-    /// The ring of its nodes in the run with this `seed`.
+    /// Returns the ring of its nodes in the run with this `seed`.
     ///
     /// # Errors
-    /// If there is none.
+    /// The tokens or the replication do not fit the nodes.
     pub fn ring(&self, seed: u64) -> Result<Ring, String> {
         let members = self.node_tokens(seed).into_iter().zip(&self.nodes).map(|(tokens, host)| {
             Member { tokens, data_centre: host.data_centre, rack: host.rack }
@@ -276,7 +277,8 @@ impl Store {
         Ring::new(&members.collect::<Vec<_>>())
     }
 
-    /// Replicas that have a write before it is acknowledged, seen from the first node.
+    /// Returns the replicas that must have a write before it is acknowledged, seen from the first
+    /// node.
     pub fn write_need(&self) -> u32 {
         self.write_level.need(&self.placement, self.nodes[0].data_centre).count()
     }

@@ -128,7 +128,7 @@ fn mistakes_of_hosts_are_named_with_their_places() {
                 p.links[1].host = Some(host("grain 1ms"));
             },
             "links[1].host",
-            "never late",
+            "cannot be late",
         ),
     ]);
 }
@@ -145,7 +145,7 @@ fn a_host_s_own_queue_lies_at_a_host() {
     each_is_refused(&[(
         |p| p.links[2].host_queue = true,
         "links[2].host_queue",
-        "`router` is no host",
+        "`router` is not a host",
     )]);
 }
 
@@ -174,7 +174,7 @@ fn each_mistake_is_named_with_its_place() {
             "links[4]",
             "joins `router` to itself",
         ),
-        (|p| p.links[1].to = None, "links[1].to", "only a shared medium"),
+        (|p| p.links[1].to = None, "links[1].to", "only a link on a shared medium"),
         (|p| p.links[1].medium = Some(0), "links[1].medium", "there is no medium 0: there are 0"),
         (|p| p.links[1].ring = u32::MAX, "links[1].ring", "at most 1000000 packets"),
         (|p| p.media = vec![medium("up")], "links[0].name", "`up` is taken"),
@@ -193,11 +193,11 @@ fn each_mistake_is_named_with_its_place() {
         (
             |p| p.links[0].params.impairments.duplicate.probability = f64::NAN,
             "links[0].params.duplicate",
-            "lie in 0 to 1",
+            "must be from 0 to 1",
         ),
         (|p| p.groups[0].count = 0, "groups[0].count", "above zero"),
         (|p| p.groups[0].count = 1_000_000, "groups", "1000002 flows: at most 1000000"),
-        (|p| p.groups[0].pairs.clear(), "groups[0].pairs", "no pair"),
+        (|p| p.groups[0].pairs.clear(), "groups[0].pairs", "a pair of nodes"),
         (|p| p.groups[1].pairs[0] = (0, 7), "groups[1].pairs[0]", "there is no node 7"),
         (|p| p.groups[1].pairs[0] = (1, 1), "groups[1].pairs[0]", "from `router` to itself"),
         (|p| p.groups[1].name = "ftp".into(), "groups[1].name", "`ftp` is taken"),
@@ -220,7 +220,7 @@ fn each_mistake_is_named_with_its_place() {
         (
             |p| p.observe.bottleneck = Bottleneck { name: "both".into(), links: vec![0, 1, 0] },
             "observe.bottleneck.links[2]",
-            "`up` is named already",
+            "`up` is listed twice",
         ),
         (|p| p.observe.bottleneck.name = "it".into(), "observe.bottleneck", "by its name, `up`"),
         (|p| p.observe.bottleneck.links = vec![0, 1], "observe.bottleneck", "`up` is taken"),
@@ -230,8 +230,8 @@ fn each_mistake_is_named_with_its_place() {
             "`ftp` is taken: it is the bottleneck's",
         ),
         (|p| p.observe.capture = vec![0, 9], "observe.capture[1]", "there is no link 9"),
-        (|p| p.observe.capture = vec![0, 0], "observe.capture[1]", "captured already"),
-        (|p| p.observe.snaplen = 0, "observe.snaplen", "must lie in 1 to 65535"),
+        (|p| p.observe.capture = vec![0, 0], "observe.capture[1]", "listed twice"),
+        (|p| p.observe.snaplen = 0, "observe.snaplen", "must be from 1 to 65535"),
         (|p| p.observe.series_interval = 1, "observe.series_interval", "choose a longer interval"),
     ]);
 }
@@ -272,7 +272,7 @@ fn so_is_each_mistake_in_changes() {
         (
             |p| p.links[1].changes = vec![Change { rate: None, ..slower() }],
             "links[1].changes[0]",
-            "changes nothing",
+            "has no effect",
         ),
         (
             |p| {
@@ -280,7 +280,7 @@ fn so_is_each_mistake_in_changes() {
                 p.links[1].params.rate = None;
             },
             "links[1].changes[0].rate",
-            "has no rate to begin with",
+            "has no initial rate",
         ),
         (
             |p| {

@@ -12,7 +12,7 @@ use sojourn_units::declare::Choices;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// A policy that chooses servers, in one line, as the JSON of its parameters.
+/// Returns a policy that chooses servers, in one line, as the JSON of its parameters.
 #[pyfunction]
 #[pyo3(signature = (text, /))]
 pub(crate) fn parse_balancer(py: Python<'_>, text: &str) -> PyResult<String> {
@@ -20,7 +20,7 @@ pub(crate) fn parse_balancer(py: Python<'_>, text: &str) -> PyResult<String> {
     json(&params)
 }
 
-/// The one line that `parse_balancer` has read.
+/// Returns the one line that `parse_balancer` has read.
 #[pyfunction]
 #[pyo3(signature = (params_json, /))]
 pub(crate) fn format_balancer(params_json: &str) -> PyResult<String> {
@@ -38,8 +38,8 @@ enum Server {
 
 /// A policy before its servers: `Balancer("iqlb", ["a", "b"])`, or with weights `[("a", 3), ("b", 1)]`.
 ///
-/// `choose` gives the server for a new flow; what it goes by is told before by `observe` and
-/// `finished`. `needs` says what is to be told, and when. Servers are known by their places in the
+/// `choose` returns the server for a new flow, from the reports of `observe` and `finished`.
+/// `needs` states which reports are needed, and when. Servers are numbered by their places in the
 /// list; times are nanoseconds of any clock that does not go back. Draws come from `seed`.
 #[pyclass(module = "sojourn._core")]
 #[derive(Clone)]
@@ -124,28 +124,29 @@ impl Balancer {
         Ok(balancer)
     }
 
-    /// The policy's name.
+    /// Returns the policy's name.
     #[getter]
     fn name(&self) -> &'static str {
         self.params.name()
     }
 
-    /// The policy with all its settings, in one line.
+    /// Returns the policy with all its settings, in one line.
     #[getter]
     fn text(&self) -> String {
         self.params.to_string()
     }
 
-    /// The servers' names.
+    /// Returns the servers' names.
     #[getter]
     fn servers(&self) -> Vec<String> {
         self.names.clone()
     }
 
-    /// What the policy needs: `look` is `nothing`, `connections` or `latency` (told by `finished`),
-    /// `counters` or `backlog` (told by `observe`); `fresh` is `unread`, `now` (`observe` before each
-    /// choice), `sampled` or `averaged` (`observe` once every `period` nanoseconds; 0 with `now`, -1
-    /// with `unread`); `limits`, `rates` and `weights` say whether those make a difference.
+    /// Returns the policy's needs: `look` is `nothing`, `connections` or `latency` (reported by
+    /// `finished`), `counters` or `backlog` (reported by `observe`); `fresh` is `unread`, `now`
+    /// (`observe` before each choice), `sampled` or `averaged` (`observe` once every `period`
+    /// nanoseconds; 0 with `now`, -1 with `unread`); `limits`, `rates` and `weights` state whether
+    /// those make a difference.
     #[getter]
     fn needs<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, pyo3::types::PyDict>> {
         let needs = self.inner.needs();
@@ -165,13 +166,14 @@ impl Balancer {
         Ok(dict)
     }
 
-    /// Why the last choice fell as it did; none before the first, and if no server was to be had.
+    /// Returns the reason of the last choice; `None` before the first, and if no server was
+    /// available.
     #[getter]
     fn reason(&self) -> Option<&'static str> {
         self.last.map(|choice| choice.reason.name())
     }
 
-    /// Age in nanoseconds of what was known of the server chosen last.
+    /// Returns the age in nanoseconds of the readings of the last chosen server.
     #[getter]
     fn age(&self) -> Option<u64> {
         self.last.and_then(|choice| choice.age)
@@ -183,13 +185,13 @@ impl Balancer {
         (0..self.names.len()).map(|i| self.inner.open(i)).collect()
     }
 
-    /// Which servers are up.
+    /// Returns which servers are up.
     #[getter]
     fn up(&self) -> Vec<bool> {
         (0..self.names.len()).map(|i| self.inner.is_up(i)).collect()
     }
 
-    /// What the policy remembers, by name: a number for each server that it knows one of.
+    /// Returns the policy's state by name: a number for each server that has one.
     #[getter]
     fn state(&self) -> BTreeMap<String, BTreeMap<usize, f64>> {
         let mut state: BTreeMap<_, BTreeMap<_, _>> = BTreeMap::new();
@@ -199,10 +201,10 @@ impl Balancer {
         state
     }
 
-    /// Tells what has been read of all servers' ports at one time, in the servers' order; `None` for
-    /// what could not be read. `backlog` are pairs of packets and bytes, `limit` packets that the
-    /// queues hold at most (`limit_bytes`: bytes), `rate` bit/s, `counters` pairs of bytes and packets
-    /// sent so far.
+    /// Reports readings of all servers' ports at one time, in the servers' order; `None` for a
+    /// failed reading. `backlog` are pairs of packets and bytes, `limit` the most packets in the
+    /// queues (`limit_bytes`: bytes), `rate` bit/s, `counters` pairs of bytes and packets sent so
+    /// far.
     #[pyo3(signature = (now, *, backlog=None, limit=None, limit_bytes=None, rate=None, counters=None))]
     fn observe(
         &mut self,
@@ -234,8 +236,9 @@ impl Balancer {
         self.sound()
     }
 
-    /// The place of the server for a new flow, which counts as open from now on; `None` if no server
-    /// is to be had. `flow` is what all its packets have in common: addresses, protocol and ports.
+    /// Returns the number of the server for a new flow, which counts as open from now on; `None` if
+    /// no server is available. `flow` contains the common fields of all its packets: addresses,
+    /// protocol and ports.
     #[pyo3(signature = (now, flow=None))]
     fn choose(&mut self, now: u64, flow: Option<&[u8]>) -> PyResult<Option<usize>> {
         let flow =
@@ -246,16 +249,16 @@ impl Balancer {
         Ok(self.last.map(|choice| choice.server))
     }
 
-    /// A flow that was not asked about is at `server`, and counts as open from now on: one that began
-    /// before this balancer, or that goes where its client's other flows go.
+    /// Returns a flow that was not asked about is at `server`, and counts as open from now on: one
+    /// that began before this balancer, or that goes where its client's other flows go.
     fn adopt(&mut self, server: usize) -> PyResult<()> {
         self.check(server)?;
         self.inner.adopt(server);
         Ok(())
     }
 
-    /// A flow that was given to `server` has ended; `latency` is how many nanoseconds its request
-    /// took, if that is known.
+    /// Returns a flow that was given to `server` has ended; `latency` is how many nanoseconds its
+    /// request took, if that is known.
     #[pyo3(signature = (now, server, latency=None))]
     fn finished(&mut self, now: u64, server: usize, latency: Option<u64>) -> PyResult<()> {
         self.check(server)?;
@@ -263,14 +266,14 @@ impl Balancer {
         self.sound()
     }
 
-    /// A server has come up or gone down. One that is down is never chosen.
+    /// Returns a server has come up or gone down. One that is down is never chosen.
     fn set_up(&mut self, server: usize, up: bool) -> PyResult<()> {
         self.check(server)?;
         self.inner.set_up(server, up);
         self.sound()
     }
 
-    /// A balancer in the same state, independent of this one.
+    /// Returns a balancer in the same state, independent of this one.
     fn copy(&self) -> Self {
         self.clone()
     }

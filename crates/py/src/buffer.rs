@@ -9,7 +9,7 @@ use sojourn_units::declare::Choices;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// A policy for a receive buffer, in one line, as the JSON of its parameters.
+/// Returns a policy for a receive buffer, in one line, as the JSON of its parameters.
 #[pyfunction]
 #[pyo3(signature = (text, /))]
 pub(crate) fn parse_buffer(py: Python<'_>, text: &str) -> PyResult<String> {
@@ -18,9 +18,9 @@ pub(crate) fn parse_buffer(py: Python<'_>, text: &str) -> PyResult<String> {
 
 /// A policy for the size of a receive buffer: `BufferPolicy("elastic ceiling 64mb")`.
 ///
-/// `observe` is told what a buffer sees, before a packet is put in or every 10 ms or so, and gives
-/// the size that the buffer is to have. Sizes are bytes as the buffer counts them, times nanoseconds
-/// of any clock that does not go back. The first observation is the baseline.
+/// `observe` takes the state of a buffer, before a packet is added or every 10 ms or so, and
+/// returns the buffer's new size. Sizes are bytes as the buffer counts them, times nanoseconds of
+/// any clock that does not go back. The first observation is the baseline.
 #[pyclass(module = "sojourn._core")]
 #[derive(Clone)]
 pub(crate) struct BufferPolicy {
@@ -43,38 +43,39 @@ impl BufferPolicy {
         Ok(Self { params, policy, size, reason: Reason::Hold, faults })
     }
 
-    /// The policy's name.
+    /// Returns the policy's name.
     #[getter]
     fn name(&self) -> &'static str {
         self.params.name()
     }
 
-    /// The policy with all its settings, in one line.
+    /// Returns the policy with all its settings, in one line.
     #[getter]
     fn text(&self) -> String {
         self.params.to_string()
     }
 
-    /// The size last decided on; before the first observation, that of a buffer that begins.
+    /// Returns the size last decided on; before the first observation, that of a buffer that
+    /// begins.
     #[getter]
     fn size(&self) -> u64 {
         self.size
     }
 
-    /// Least and greatest size.
+    /// Returns the least and greatest size.
     #[getter]
     fn bounds(&self) -> (u64, u64) {
         self.params.bounds()
     }
 
-    /// Why the size is as it is: `hold`, `demand`, `discards`, `rate`, `idle`, `standing`, `bound`
+    /// Returns the reason of the size: `hold`, `demand`, `discards`, `rate`, `idle`, `standing`, `bound`
     /// or `pressure`.
     #[getter]
     fn reason(&self) -> &'static str {
         self.reason.name()
     }
 
-    /// What the policy remembers, by name; sizes in bytes.
+    /// Returns the policy's state by name; sizes in bytes.
     #[getter]
     fn state(&self) -> BTreeMap<String, f64> {
         let mut state = BTreeMap::new();
@@ -84,7 +85,7 @@ impl BufferPolicy {
         state
     }
 
-    /// The size that the buffer is to have.
+    /// Returns the buffer's new size.
     ///
     /// `discarded` and `processed` count bytes from any beginning; `size` is the size in force if it
     /// is not the one last decided on; `needed` are the bytes of a packet about to be put in;
@@ -116,7 +117,7 @@ impl BufferPolicy {
         self.faults.take().map_or(Ok(self.size), Err)
     }
 
-    /// A policy in the same state, independent of this one.
+    /// Returns a policy in the same state, independent of this one.
     fn copy(&self) -> Self {
         self.clone()
     }

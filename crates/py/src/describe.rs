@@ -1,4 +1,5 @@
-//! What the engine knows: every word, profile, preset and metric, for `explain`, `list` and docs.
+//! The engine's descriptions: every word, profile, preset and metric, for `explain`, `list` and
+//! docs.
 
 use crate::parse::json;
 use pyo3::prelude::*;
@@ -11,7 +12,7 @@ use sojourn_units::quantity::{format_size, format_time};
 const TIMES: &[&str] = &["min_rto", "initial_rto", "max_rto", "delayed_ack_timeout", "time_wait"];
 const SIZES: &[&str] = &["receive_window", "send_buffer", "mss"];
 
-/// A value as a person writes it, with its unit.
+/// Returns a value as a person writes it, with its unit.
 fn shown(name: &str, value: &Value) -> String {
     match value {
         Value::Bool(on) => if *on { "on" } else { "off" }.to_owned(),
@@ -22,7 +23,7 @@ fn shown(name: &str, value: &Value) -> String {
             _ => number.to_string(),
         },
         Value::Object(inner) => {
-            // What it is, then how it is set.
+            // Its definition, then its settings.
             let named = |key: &str| key == "name" || key == "kind";
             let what: Vec<String> =
                 inner.iter().filter(|(k, _)| named(k)).map(|(k, v)| shown(k, v)).collect();
@@ -56,7 +57,7 @@ fn profiles() -> PyResult<Vec<Value>> {
     Profile::ALL.iter().map(row).collect()
 }
 
-/// Named settings of applications; `words` is what a name stands for.
+/// Returns named settings of applications; `words` are the words that a name abbreviates.
 fn presets() -> Vec<Value> {
     let row = |app: &str, name: &str, line: &str, words: &str, source: &str| {
         let params = App::parse(line).ok();
@@ -87,7 +88,7 @@ fn presets() -> Vec<Value> {
     web.chain(voice).chain(kinds).chain(models).collect()
 }
 
-/// JSON of every word table, profile, preset and metric.
+/// Returns as JSON every word table, profile, preset and metric.
 #[pyfunction]
 pub(crate) fn describe() -> PyResult<String> {
     json(&object!({

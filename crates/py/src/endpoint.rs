@@ -11,7 +11,7 @@ use std::fs::File;
 use std::io::Write;
 use std::sync::Arc;
 
-/// A plan that can be run, bound to the code of the user's policies.
+/// Returns a plan that can be run, bound to the code of the user's policies.
 fn bound(py: Python<'_>, plan_json: &str) -> PyResult<(Plan, Option<Arc<Faults>>)> {
     let mut plan = read(plan_json)?;
     plan.validate().map_err(|e| PlanError::new_err(e.to_string()))?;
@@ -37,7 +37,8 @@ pub(crate) struct Endpoint {
 #[cfg(target_os = "linux")]
 #[pymethods]
 impl Endpoint {
-    /// The part of node `node`, without endless transfers; raises `OSError` if a socket cannot be had.
+    /// Returns the part of node `node`, without endless transfers; raises `OSError` if a socket is
+    /// not available.
     #[new]
     #[pyo3(signature = (plan_json, seed, node, /))]
     fn new(py: Python<'_>, plan_json: &str, seed: u64, node: usize) -> PyResult<Self> {

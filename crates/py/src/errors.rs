@@ -25,7 +25,7 @@ create_exception!(
     "A plan whose parts do not fit together; `problems` has each error's path and message."
 );
 
-/// Everything that is wrong with a plan as a Python exception.
+/// Returns all errors of a plan as a Python exception.
 pub(crate) fn plan_error(py: Python<'_>, errors: &sojourn_plan::PlanErrors) -> PyErr {
     let problems = || -> PyResult<Vec<(Bound<'_, PyTuple>, &String)>> {
         let step = |step: &Segment| match step {
@@ -52,7 +52,7 @@ create_exception!(
     "A user's policy broke its contract or raised an exception; the message says where."
 );
 
-/// `error` about `text` as a Python exception; offsets count characters, as Python does.
+/// Returns `error` about `text` as a Python exception; offsets count characters, as Python does.
 pub(crate) fn word_error(
     py: Python<'_>,
     text: &str,

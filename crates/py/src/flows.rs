@@ -29,7 +29,7 @@ struct Planned<'a> {
     command: Option<&'a sojourn_traffic::command::Params>,
 }
 
-/// The flows of a plan's run with a seed, group by group, as JSON.
+/// Returns the flows of a plan's run with a seed, group by group, as JSON.
 ///
 /// Each has `flow`, its number in the plan; `group`, the index of its group; the group's `name`; its
 /// `number` there; its nodes `from` and `to`; the `servers` of a Web session; `start`, drawn as the
@@ -73,8 +73,9 @@ pub(crate) fn plan_flows(plan_json: &str, seed: u64) -> PyResult<String> {
     Ok(serde_json::to_string(&flows).expect("flows have no keys that are no texts"))
 }
 
-/// Which groups of a plan's flows the filters of a link's queue select. `filters` are statements of one discipline,
-/// in the order in which they are asked. Returns for each the groups' names, and whether it is the packets that answer.
+/// Returns which groups of a plan's flows the filters of a link's queue select. `filters` are
+/// statements of one discipline, in the order in which they are asked. Returns for each the groups'
+/// names, and whether it is the packets that answer.
 #[pyfunction]
 #[pyo3(signature = (plan_json, link, filters, /))]
 pub(crate) fn selected_flows(

@@ -54,7 +54,7 @@ pub(crate) fn simulate_many(
     })
 }
 
-/// Who is told how far the runs are.
+/// Receiver of the progress of the runs.
 struct Watch<'a> {
     progress: Option<&'a Py<PyAny>>,
     told: Instant,
@@ -80,7 +80,7 @@ impl Watch<'_> {
     }
 }
 
-/// What several runs left behind: a sequence of records.
+/// The records of several runs, as a sequence.
 #[pyclass(frozen, module = "sojourn._core")]
 #[derive(Default)]
 pub(crate) struct Records {
@@ -100,20 +100,21 @@ impl Records {
         Ok(Record::shared(Arc::clone(record)))
     }
 
-    /// How long each run took.
+    /// Returns how long each run took.
     #[getter]
     fn seconds(&self) -> Vec<f64> {
         self.seconds.clone()
     }
 
-    /// The error of the run after the last record.
+    /// Returns the error of the run after the last record.
     #[getter]
     fn fault(&self, py: Python<'_>) -> Option<PyErr> {
         self.fault.as_ref().map(|fault| fault.clone_ref(py))
     }
 
-    /// A table of all runs as a list of `(runs, rows, columns)`, one for each set of columns: the numbers of the runs
-    /// that have these columns, the rows of each, and the rows of all below each other.
+    /// Returns a table of all runs as a list of `(runs, rows, columns)`, one for each set of
+    /// columns: the numbers of the runs that have these columns, the rows of each, and the rows of
+    /// all below each other.
     #[pyo3(signature = (name, /))]
     fn tables<'py>(&self, py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyList>> {
         let mut alike: Vec<(Vec<usize>, Vec<&Table>)> = Vec::new();

@@ -126,7 +126,7 @@ pub(crate) fn observe_flows<'py>(
     ])
 }
 
-/// A packet between two of the nodes, seen at one of its ends.
+/// Returns a packet between two of the nodes, seen at one of its ends.
 fn seen(record: &[u8; SEEN], nodes: u32) -> Option<Seen> {
     let (head, ip) = record.split_first_chunk::<SIGHTING>()?;
     let (host, sighting) = decode(head);
@@ -134,7 +134,7 @@ fn seen(record: &[u8; SEEN], nodes: u32) -> Option<Seen> {
     let word = |at: usize| u32::from_be_bytes([0, 1, 2, 3].map(|i| ip[at + i]));
     let node = |address: u32| address.checked_sub(FIRST_ADDRESS).filter(|&node| node < nodes);
     let ends = (node(word(12))?, node(word(16))?);
-    // What a host passes on is neither sent nor taken there.
+    // Packets that a host forwards are neither sent nor received there.
     let own = if sighting.leaves { ends.0 } else { ends.1 };
     if own as usize != host {
         return None;

@@ -11,7 +11,8 @@ use sojourn_traffic::Carrier;
 use sojourn_units::dimension::{Dimension, Quantity};
 use sojourn_units::quantity::{self, Rate};
 
-/// A quantity as an integer in its base unit (ns, bit/s, B, packets); a probability as a float.
+/// Returns a quantity as an integer in its base unit (ns, bit/s, B, packets); a probability as a
+/// float.
 #[pyfunction]
 #[pyo3(signature = (kind, text, /))]
 pub(crate) fn parse_quantity(py: Python<'_>, kind: &str, text: &str) -> PyResult<Py<PyAny>> {
@@ -25,7 +26,8 @@ pub(crate) fn parse_quantity(py: Python<'_>, kind: &str, text: &str) -> PyResult
     }
 }
 
-/// A time or a distribution of times, `exp(5ms)`, as the JSON of the distribution in nanoseconds.
+/// Returns a time or a distribution of times, `exp(5ms)`, as the JSON of the distribution in
+/// nanoseconds.
 #[pyfunction]
 #[pyo3(signature = (text, /))]
 pub(crate) fn parse_span(py: Python<'_>, text: &str) -> PyResult<String> {
@@ -44,7 +46,7 @@ pub(crate) fn parse_span(py: Python<'_>, text: &str) -> PyResult<String> {
     json(&parsed)
 }
 
-/// The shortest text that reads back as `value`.
+/// Returns the shortest text that reads back as `value`.
 #[pyfunction]
 #[pyo3(signature = (kind, value, /))]
 pub(crate) fn format_quantity(kind: &str, value: u64) -> PyResult<String> {
@@ -59,7 +61,7 @@ pub(crate) fn format_quantity(kind: &str, value: u64) -> PyResult<String> {
     }
 }
 
-/// The candidate nearest to `word`, if one is near.
+/// Returns the candidate nearest to `word`, if one is near.
 #[pyfunction]
 #[pyo3(signature = (word, candidates, /))]
 #[expect(clippy::needless_pass_by_value, reason = "Python hands over a list")]
@@ -67,7 +69,7 @@ pub(crate) fn nearest(word: &str, candidates: Vec<String>) -> Option<String> {
     sojourn_units::words::nearest(word, candidates.iter().map(String::as_str)).map(str::to_owned)
 }
 
-/// `value` as JSON; everything that crosses can be written so.
+/// Returns `value` as JSON; all types passed to Python allow it.
 pub(crate) fn json(value: &impl Serialize) -> PyResult<String> {
     serde_json::to_string(value).map_err(|e| PyValueError::new_err(e.to_string()))
 }
@@ -76,7 +78,7 @@ fn device(mtu: u32, hz: u32, rate: Option<u64>) -> sojourn_queue::Device {
     sojourn_queue::Device { psched_mtu: mtu, hz, rate: rate.and_then(Rate::new) }
 }
 
-/// A queue in `tc` syntax as the JSON of its parameters.
+/// Returns a queue in `tc` syntax as the JSON of its parameters.
 #[pyfunction]
 #[pyo3(signature = (text, /, mtu=1514, hz=1000, rate=None))]
 pub(crate) fn parse_queue(
@@ -90,21 +92,21 @@ pub(crate) fn parse_queue(
     json(&params.map_err(|e| word_error(py, text, &e))?)
 }
 
-/// What is worth saying of a queue that can be read: assumptions made, values that `tc` warns of.
+/// Returns notices about a valid queue: assumptions, values that `tc` warns of.
 #[pyfunction]
 #[pyo3(signature = (text, /, mtu=1514, hz=1000, rate=None))]
 pub(crate) fn queue_warnings(text: &str, mtu: u32, hz: u32, rate: Option<u64>) -> Vec<String> {
     sojourn_queue::Params::warnings(text, &device(mtu, hz, rate))
 }
 
-/// The warm-up of a run of another length, in ns: the same share.
+/// Returns the warm-up of a run of another length, in ns: the same share.
 #[pyfunction]
 #[pyo3(signature = (warmup, before, duration, /))]
 pub(crate) fn scaled_warmup(warmup: u64, before: u64, duration: u64) -> u64 {
     sojourn_plan::scaled_warmup(warmup, before, duration)
 }
 
-/// The description in `text` alone, without the line of `tc` around it.
+/// Returns the description in `text` alone, without the line of `tc` around it.
 #[pyfunction]
 #[pyo3(signature = (text, /))]
 pub(crate) fn queue_description(py: Python<'_>, text: &str) -> PyResult<String> {
@@ -118,14 +120,15 @@ pub(crate) fn not_modelled(name: &str) -> Option<String> {
     sojourn_queue::not_modelled(name)
 }
 
-/// The kernel's words for a queue's parameters, if one command says it all.
+/// Returns the kernel's words for a queue's parameters, if one command says it all.
 #[pyfunction]
 #[pyo3(signature = (params_json, /))]
 pub(crate) fn queue_to_tc(params_json: &str) -> PyResult<String> {
     queue(params_json)?.to_tc().map_err(|e| NoKernelEquivalent::new_err(e.to_string()))
 }
 
-/// The commands of `tc` and `ip` that give a device a queue: at its root, or in the class `parent`.
+/// Returns the commands of `tc` and `ip` that give a device a queue: at its root, or in the class
+/// `parent`.
 ///
 /// `handle` is the number that the queue gets, such as `10:`; without it, its own.
 #[pyfunction]
@@ -147,7 +150,8 @@ pub(crate) fn queue_commands(
     commands.map_err(|e| NoKernelEquivalent::new_err(e.to_string()))
 }
 
-/// The rate in bit/s to which a queue with these parameters holds all packets; None if it does not.
+/// Returns the rate in bit/s to which a queue with these parameters holds all packets; None if it
+/// does not.
 #[pyfunction]
 #[pyo3(signature = (params_json, /))]
 pub(crate) fn queue_rate(params_json: &str) -> PyResult<Option<u64>> {
@@ -166,36 +170,38 @@ pub(crate) fn parse_netem(py: Python<'_>, text: &str) -> PyResult<String> {
     json(&serde_json::json!({ "delay": netem.delay, "impairments": netem.impairments }))
 }
 
-/// The impairments in `text` alone, without the line of `tc` around them.
+/// Returns the impairments in `text` alone, without the line of `tc` around them.
 #[pyfunction]
 #[pyo3(signature = (text, /))]
 pub(crate) fn netem_description(py: Python<'_>, text: &str) -> PyResult<String> {
     sojourn_link::Netem::description(text).map_err(|e| word_error(py, text, &e))
 }
 
-/// What is worth saying of impairments that can be read: numbers without a unit, words without effect.
+/// Returns notices about valid impairments: numbers without a unit, words without effect.
 #[pyfunction]
 #[pyo3(signature = (text, /))]
 pub(crate) fn netem_warnings(text: &str) -> Vec<String> {
     sojourn_link::Netem::warnings(text)
 }
 
-/// How a medium is shared, in one line, as the JSON of its parameters.
+/// Returns how a medium is shared, in one line, as the JSON of its parameters.
 #[pyfunction]
 #[pyo3(signature = (text, /))]
 pub(crate) fn parse_medium(py: Python<'_>, text: &str) -> PyResult<String> {
     json(&sojourn_link::csma::Params::parse(text).map_err(|e| word_error(py, text, &e))?)
 }
 
-/// How late a host serves a queue, as the JSON of its parameters; files are named, not read.
+/// Returns how late a host serves a queue, as the JSON of its parameters; files are named, not
+/// read.
 #[pyfunction]
 #[pyo3(signature = (text, /))]
 pub(crate) fn parse_host(py: Python<'_>, text: &str) -> PyResult<String> {
     json(&sojourn_link::host::Params::parse(text).map_err(|e| word_error(py, text, &e))?)
 }
 
-/// The names of a kind: levels of `consistency`, ways to choose a `coordinator`, code points (`dscp`),
-/// kinds of `request`, choices of `keys`, words of a filter's conditions (`filter`).
+/// Returns the names of a kind: levels of `consistency`, ways to choose a `coordinator`, code
+/// points (`dscp`), kinds of `request`, choices of `keys`, words of a filter's conditions
+/// (`filter`).
 #[pyfunction]
 #[pyo3(signature = (kind, /))]
 pub(crate) fn names(kind: &str) -> PyResult<Vec<&'static str>> {
@@ -211,13 +217,14 @@ pub(crate) fn names(kind: &str) -> PyResult<Vec<&'static str>> {
     }
 }
 
-/// The workloads of a store that have names: shares of the kinds of `request`, and choice of `keys`.
+/// Returns the workloads of a store that have names: shares of the kinds of `request`, and choice
+/// of `keys`.
 #[pyfunction]
 pub(crate) fn workloads() -> Vec<(&'static str, [f64; 5], &'static str)> {
     store::WORKLOADS.iter().map(|(name, shares, keys)| (*name, *shares, keys.name())).collect()
 }
 
-/// When flows start, in ns: first, span of the draws, from one to the next.
+/// Returns when flows start, in ns: first, span of the draws, from one to the next.
 #[pyfunction]
 #[pyo3(signature = (text, /))]
 pub(crate) fn parse_starts(py: Python<'_>, text: &str) -> PyResult<(u64, u64, u64)> {
@@ -225,7 +232,7 @@ pub(crate) fn parse_starts(py: Python<'_>, text: &str) -> PyResult<(u64, u64, u6
     Ok((starts.first, starts.spread, starts.every))
 }
 
-/// When something happens, in ns: first, and from one time to the next (0: only once).
+/// Returns when something happens, in ns: first, and from one time to the next (0: only once).
 #[pyfunction]
 #[pyo3(signature = (text, /))]
 pub(crate) fn parse_moments(py: Python<'_>, text: &str) -> PyResult<(u64, u64)> {
@@ -233,14 +240,14 @@ pub(crate) fn parse_moments(py: Python<'_>, text: &str) -> PyResult<(u64, u64)> 
     Ok((moments.first, moments.every))
 }
 
-/// The number of a differentiated services code point.
+/// Returns the number of a differentiated services code point.
 #[pyfunction]
 #[pyo3(signature = (text, /))]
 pub(crate) fn parse_dscp(py: Python<'_>, text: &str) -> PyResult<u8> {
     dscp::parse(text).map_err(|e| word_error(py, text, &e))
 }
 
-/// A transport in one line as the JSON of TCP's parameters.
+/// Returns a transport in one line as the JSON of TCP's parameters.
 #[pyfunction]
 #[pyo3(signature = (text, /))]
 pub(crate) fn parse_tcp(py: Python<'_>, text: &str) -> PyResult<String> {
@@ -248,7 +255,7 @@ pub(crate) fn parse_tcp(py: Python<'_>, text: &str) -> PyResult<String> {
     json(&params)
 }
 
-/// An application in one line as the JSON of its parameters.
+/// Returns an application in one line as the JSON of its parameters.
 #[pyfunction]
 #[pyo3(signature = (text, /))]
 pub(crate) fn parse_app(py: Python<'_>, text: &str) -> PyResult<String> {
@@ -256,7 +263,7 @@ pub(crate) fn parse_app(py: Python<'_>, text: &str) -> PyResult<String> {
     json(&app)
 }
 
-/// An application with the packets of the capture that it names: its JSON again, complete.
+/// Returns an application with the packets of the capture that it names: its JSON again, complete.
 #[pyfunction]
 #[pyo3(signature = (app_json, data, /))]
 pub(crate) fn load_capture(app_json: &str, data: &[u8]) -> PyResult<String> {
@@ -272,7 +279,7 @@ pub(crate) fn load_capture(app_json: &str, data: &[u8]) -> PyResult<String> {
     json(&sojourn_traffic::App::Replay(loaded))
 }
 
-/// What may carry an application, `tcp` or `udp`, the usual one first.
+/// Returns the transports of an application, `tcp` or `udp`, the usual one first.
 #[pyfunction]
 #[pyo3(signature = (text, /))]
 pub(crate) fn app_carriers(py: Python<'_>, text: &str) -> PyResult<Vec<&'static str>> {

@@ -17,7 +17,7 @@ use std::io;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// What the user can put right is a `ValueError`, the rest an `OSError`.
+/// Errors that the user can correct are a `ValueError`, all others an `OSError`.
 fn raise(error: &io::Error) -> PyErr {
     match error.kind() {
         io::ErrorKind::InvalidInput | io::ErrorKind::InvalidData => {
@@ -33,9 +33,9 @@ fn folder(given: Option<PathBuf>) -> PyResult<PathBuf> {
 
 /// Watches UDP sockets of running programs, and adapts their receive buffers.
 ///
-/// Whose: a process and what it starts (`pid`), a unit of systemd (`unit`), whoever has a port
-/// (`port` alone), or everybody on this machine (`everybody`, with `dry_run`); `port` beside one of the
-/// others takes that port's sockets only. Times are seconds.
+/// Selects sockets: those of a process and its children (`pid`), of a systemd unit (`unit`), of the
+/// owner of a port (`port` alone), or of this machine (`everybody`, with `dry_run`); `port` with
+/// one of the others limits it to that port's sockets. Times are seconds.
 #[pyclass(frozen, module = "sojourn._core")]
 pub(crate) struct RcvbufTuner {
     tuner: Mutex<Tuner>,
@@ -108,32 +108,32 @@ impl RcvbufTuner {
         Ok(Self { tuner: Mutex::new(tuner), faults })
     }
 
-    /// What it knows, as JSON: bytes as the kernel counts them, seconds. Raises the fault of a user's
-    /// policy.
+    /// Returns its state as JSON: bytes as the kernel counts them, seconds. Raises the fault of a
+    /// user's policy.
     fn snapshot(&self, py: Python<'_>) -> PyResult<String> {
         self.faults.take().map_or(Ok(()), Err)?;
         json(&py.detach(|| self.tuner().snapshot()))
     }
 
-    /// Whether it has ended by itself, since the process that it follows has.
+    /// Returns whether it has ended by itself, since the process that it follows has.
     #[getter]
     fn over(&self) -> bool {
         self.tuner().is_over()
     }
 
-    /// What tuners that were killed had left changed, and what became of it, as JSON.
+    /// Returns as JSON the changes that killed tuners had left, and their outcome.
     #[getter]
     fn recovered(&self) -> PyResult<String> {
         json(&self.tuner().recovered)
     }
 
-    /// Ends it and puts everything back; what became of each socket, as JSON.
+    /// Ends it and restores all sizes; returns the outcome for each socket as JSON.
     fn stop(&self, py: Python<'_>) -> PyResult<String> {
         json(&py.detach(|| self.tuner().stop().to_vec()))
     }
 }
 
-/// Puts back what tuners that were killed had changed; what became of each socket, as JSON.
+/// Restores the sizes that killed tuners had changed; returns the outcome for each socket as JSON.
 #[pyfunction]
 #[pyo3(signature = (state=None))]
 pub(crate) fn rcvbuf_restore(py: Python<'_>, state: Option<PathBuf>) -> PyResult<String> {
@@ -141,7 +141,7 @@ pub(crate) fn rcvbuf_restore(py: Python<'_>, state: Option<PathBuf>) -> PyResult
     json(&py.detach(|| restore(&folder)).map_err(|error| raise(&error))?)
 }
 
-/// Folder in which tuners keep what sockets were like.
+/// Returns the folder in which tuners store the former sizes of sockets.
 #[pyfunction]
 pub(crate) fn rcvbuf_state_folder() -> PyResult<PathBuf> {
     folder(None)
@@ -193,7 +193,7 @@ impl AdaptiveBuffer {
         Ok(Self { adaptive: Mutex::new(adaptive), faults })
     }
 
-    /// What is known of the socket, as JSON: bytes as the kernel counts them, packets dropped.
+    /// Returns the state of the socket as JSON: bytes as the kernel counts them, packets dropped.
     /// Raises the fault of a user's policy.
     fn stats(&self) -> PyResult<String> {
         self.faults.take().map_or(Ok(()), Err)?;

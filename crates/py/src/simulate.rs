@@ -23,7 +23,7 @@ pub(crate) fn validate_plan(py: Python<'_>, plan_json: &str) -> PyResult<()> {
     read(plan_json)?.validate().map_err(|errors| plan_error(py, &errors))
 }
 
-/// Raises `PlanError` if the simulator cannot run the plan, whatever the seed; its `problems` are all
+/// Raises `PlanError` if the simulator cannot run the plan with any seed; its `problems` are all
 /// errors, each with its path.
 #[pyfunction]
 #[pyo3(signature = (plan_json, seed, /))]
@@ -33,7 +33,7 @@ pub(crate) fn check(py: Python<'_>, plan_json: &str, seed: u64) -> PyResult<()> 
     plan.validate().and_then(|()| plan.check_simulated()).map_err(|errors| plan_error(py, &errors))
 }
 
-/// The greatest values of what scenarios state in numbers, by name.
+/// Returns the greatest values of what scenarios state in numbers, by name.
 #[pyfunction]
 pub(crate) fn limits() -> BTreeMap<&'static str, u64> {
     sojourn_plan::limits::TABLE.iter().copied().collect()
@@ -116,7 +116,7 @@ pub(crate) fn simulate_server(py: Python<'_>, params_json: &str, seed: u64) -> P
     crate::parse::json(&outcome)
 }
 
-/// What one run left behind.
+/// The results of one run.
 #[pyclass(frozen, module = "sojourn._core")]
 pub(crate) struct Record {
     record: Arc<sojourn_sim::Record>,
@@ -134,7 +134,7 @@ impl Record {
 
 #[pymethods]
 impl Record {
-    /// Hash over every packet event, 32 hexadecimal digits.
+    /// Returns the hash over every packet event, 32 hexadecimal digits.
     #[getter]
     fn trace_hash(&self) -> String {
         format!("{:032x}", self.record.trace_hash)
@@ -146,32 +146,32 @@ impl Record {
         self.record.events
     }
 
-    /// Whether the run reached its end.
+    /// Returns whether the run reached its end.
     #[getter]
     fn complete(&self) -> bool {
         self.record.complete
     }
 
-    /// Simulated nanoseconds reached.
+    /// Returns the simulated nanoseconds reached.
     #[getter]
     fn reached(&self) -> u64 {
         self.record.reached
     }
 
-    /// One pcap file for each link asked for.
+    /// Returns one pcap file for each link asked for.
     #[getter]
     fn captures<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
         PyList::new(py, self.record.captures.iter().map(|bytes| PyBytes::new(py, bytes)))
     }
 
-    /// A table as a list of `(column, unit, dtype, data)`.
+    /// Returns a table as a list of `(column, unit, dtype, data)`.
     #[pyo3(signature = (name, /))]
     fn table<'py>(&self, py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyList>> {
         columns(py, table_of(&self.record, name)?)
     }
 }
 
-/// The table of a record that is called so.
+/// Returns the table of a record that is called so.
 pub(crate) fn table_of<'a>(record: &'a sojourn_sim::Record, name: &str) -> PyResult<&'a Table> {
     Ok(match name {
         "summary" => &record.summary,

@@ -19,14 +19,14 @@ pub(crate) fn summarize(values: Vec<u64>) -> String {
     serde_json::to_string(&summary).expect("numbers have no keys that are no texts")
 }
 
-/// The probability that Student's t with `df` degrees of freedom is greater than `t`.
+/// Returns the probability that Student's t with `df` degrees of freedom is greater than `t`.
 #[pyfunction]
 #[pyo3(signature = (t, df, /))]
 pub(crate) fn t_sf(t: f64, df: f64) -> PyResult<f64> {
     Ok(students_t(df)?.sf(t))
 }
 
-/// The value that Student's t with `df` degrees of freedom exceeds with probability `p`.
+/// Returns the value that Student's t with `df` degrees of freedom exceeds with probability `p`.
 #[pyfunction]
 #[pyo3(signature = (p, df, /))]
 pub(crate) fn t_isf(p: f64, df: f64) -> PyResult<f64> {
@@ -37,7 +37,7 @@ pub(crate) fn t_isf(p: f64, df: f64) -> PyResult<f64> {
     Ok(if p > 0.5 { -t } else { t })
 }
 
-/// The value that is exceeded with a probability of at most a half.
+/// Returns the value that is exceeded with a probability of at most a half.
 ///
 /// By Newton's method on the tail, which is convex: from the median each step goes up, and none goes too far. The
 /// library's own inverse loses digits where there are many degrees of freedom, and has no far tail.

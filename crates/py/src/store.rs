@@ -1,4 +1,4 @@
-//! What a real store takes from a plan: tokens, keys, and what its clients ask.
+//! The parts of a plan for a real store: tokens, keys, and the requests of its clients.
 
 use crate::errors::PlanError;
 use crate::simulate::read;
@@ -42,7 +42,7 @@ impl StoreParts {
         self.store().node_tokens(self.seed)
     }
 
-    /// What is added to a record's number, in 64 bits, to make its key.
+    /// Returns the value added to a record's number, in 64 bits, to make its key.
     #[getter]
     fn first_key(&self) -> i64 {
         self.store().first_key(self.seed) as i64
@@ -54,7 +54,8 @@ impl StoreParts {
         self.store().write_need()
     }
 
-    /// What a client asks, at most `most` requests: kind, record, records, ns since the one before.
+    /// Returns a client's requests, at most `most`: kind, record, records, ns since the previous
+    /// one.
     #[pyo3(signature = (client, most, /))]
     fn script(&self, client: u32, most: usize) -> Vec<Line> {
         let made = script(&self.plan, self.seed, client, most).into_iter();

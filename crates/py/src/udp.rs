@@ -87,7 +87,7 @@ impl UdpServer {
         Ok(Self { running: Mutex::new(running), received, faults })
     }
 
-    /// A server whose handler takes messages at the speed of `handler` (JSON of
+    /// Returns a server whose handler takes messages at the speed of `handler` (JSON of
     /// `recv::work::Params`) and forgets them.
     #[staticmethod]
     #[pyo3(signature = (bind, buffer, handler, seed))]
@@ -108,13 +108,13 @@ impl UdpServer {
         Ok(Self { running: Mutex::new(running), received: Arc::default(), faults })
     }
 
-    /// Where it listens.
+    /// Returns where it listens.
     #[getter]
     fn address(&self, py: Python<'_>) -> String {
         py.detach(|| self.running().address().to_string())
     }
 
-    /// What it counts and measures, as JSON: bytes, seconds.
+    /// Returns its counters and measurements as JSON: bytes, seconds.
     fn stats(&self, py: Python<'_>) -> PyResult<String> {
         let stats = py.detach(|| self.running().stats());
         let count = |c: sojourn_measure::Count| object!({"messages": c.packets, "bytes": c.bytes});
@@ -152,7 +152,7 @@ impl UdpServer {
         received.drain(..).map(|file| (file.name, file.length, hex(&file.digest))).collect()
     }
 
-    /// Another policy for the buffer from now on.
+    /// Sets another policy for the buffer.
     #[pyo3(signature = (buffer, /))]
     fn set_policy(&self, py: Python<'_>, buffer: &str) -> PyResult<()> {
         let policy = own::buffer::read(py, buffer, &self.faults)?;
@@ -160,7 +160,7 @@ impl UdpServer {
         Ok(())
     }
 
-    /// Why it ended by itself, if it has. Raises the fault of a user's policy.
+    /// Returns the reason if it ended by itself. Raises the fault of a user's policy.
     #[getter]
     fn failure(&self, py: Python<'_>) -> PyResult<Option<String>> {
         self.faults.take().map_or(Ok(()), Err)?;
@@ -184,8 +184,8 @@ pub(crate) fn udp_clients(py: Python<'_>, params: &str) -> PyResult<String> {
     json(&outcome.map_err(|e| PyOSError::new_err((e.raw_os_error(), e.to_string())))?)
 }
 
-/// How much of a file of this length a server keeps of an earlier connection: bytes from the beginning,
-/// and the first 24 bytes of their SHA-256 in hexadecimal digits.
+/// Returns how much of a file of this length a server keeps of an earlier connection: bytes from
+/// the beginning, and the first 24 bytes of their SHA-256 in hexadecimal digits.
 ///
 /// Raises `ConnectionError` if the server does not answer or refuses.
 #[pyfunction]
@@ -216,9 +216,9 @@ pub(crate) fn udp_kept(
     Ok((offset, hex(&sum)))
 }
 
-/// Sends a file, given piece by piece by `read(n)` (at most `n` bytes, none at the end); what became
-/// of it as JSON. `progress(bytes, rtt, cwnd)` returns `False` to stop. With an `offset` above 0, of
-/// which `udp_kept` knows, `read` begins there.
+/// Sends a file, read piece by piece by `read(n)` (at most `n` bytes, none at the end); returns the
+/// outcome as JSON. `progress(bytes, rtt, cwnd)` returns `False` to stop. With an `offset` above 0,
+/// from `udp_kept`, `read` begins there.
 ///
 /// Raises `ConnectionError` if the server does not answer or refuses.
 #[pyfunction]
@@ -338,7 +338,7 @@ pub(crate) fn udp_send(
     }
 }
 
-/// Why nothing could be sent.
+/// Returns the error that nothing could be sent.
 fn lost(to: SocketAddr, error: &SendError) -> PyErr {
     match error {
         SendError::Io(error) => PyOSError::new_err((error.raw_os_error(), error.to_string())),

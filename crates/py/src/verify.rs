@@ -9,14 +9,14 @@ use sojourn_queue::external::{Factory, Params};
 use sojourn_units::external::Code;
 use std::sync::Arc;
 
-/// JSON of one vector file's replay; `name` is what the report calls it if the text does not say.
+/// Returns one vector file's replay as JSON; `name` is its name in the report if the text has none.
 #[pyfunction]
 #[pyo3(signature = (name, text, /))]
 pub(crate) fn verify(py: Python<'_>, name: &str, text: &str) -> PyResult<String> {
     json(&py.detach(|| sojourn_vectors::replay(name, text)))
 }
 
-/// JSON of one vector file's replay through a user's queue. `make(words, mtu)` gives JSON of its
+/// Returns one vector file's replay through a user's queue as JSON. `make(words, mtu)` gives JSON of its
 /// parameters and of its sources for `tc`'s words without a name; a second call is a change.
 #[pyfunction]
 #[pyo3(signature = (name, text, make, /))]

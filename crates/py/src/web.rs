@@ -33,13 +33,13 @@ pub(crate) struct WebSession {
 
 #[pymethods]
 impl WebSession {
-    /// When something is to be asked for, if time alone decides.
+    /// Returns the time of the next request, if time alone decides.
     fn next_event(&self) -> Option<u64> {
         self.session.next_event().map(|at| at.saturating_sub(EPOCH)).filter(|&at| at < self.stop)
     }
 
-    /// The next request that is due by `now`: when it was due, the numbers of its page and object,
-    /// the node of its server, bytes of the request, bytes of the answer.
+    /// Returns the next request that is due by `now`: when it was due, the numbers of its page and
+    /// object, the node of its server, bytes of the request, bytes of the answer.
     #[pyo3(signature = (now, /))]
     fn poll(&mut self, now: u64) -> Option<(u64, u32, u32, usize, u64, u64)> {
         if now >= self.stop {
@@ -52,7 +52,8 @@ impl WebSession {
         Some((request.at - EPOCH, page, object, server, request.request, request.bytes))
     }
 
-    /// An object has come, or never will. Gives the page that it completes: number, start, objects.
+    /// Returns an object has come, or never will. Gives the page that it completes: number, start,
+    /// objects.
     #[pyo3(signature = (now, page, object, /))]
     fn complete(&mut self, now: u64, page: u32, object: u32) -> PyResult<Option<(u32, u64, u32)>> {
         let id = ObjectId { page, object };
@@ -63,14 +64,14 @@ impl WebSession {
         Ok(page.map(|page| (page.number, page.started - EPOCH, page.objects)))
     }
 
-    /// Whether there is nothing more to come.
+    /// Returns whether there is nothing more to come.
     #[getter]
     fn finished(&self) -> bool {
         self.session.is_finished()
     }
 }
 
-/// The Web sessions of the client at node `node`, those that ever start.
+/// Returns the Web sessions of the client at node `node`, those that ever start.
 #[pyfunction]
 #[pyo3(signature = (plan_json, seed, node, /))]
 pub(crate) fn web_sessions(plan_json: &str, seed: u64, node: usize) -> PyResult<Vec<WebSession>> {

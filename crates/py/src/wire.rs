@@ -129,7 +129,7 @@ impl Wire {
         Self::ready(links, faults)
     }
 
-    /// Another wire on the same devices, with links of its own: one runs after the other has.
+    /// Returns another wire on the same devices, with links of its own: they run one after the other.
     #[pyo3(signature = (plan_json, seed, /, *, mtu=1500))]
     fn sharing(&self, py: Python<'_>, plan_json: &str, seed: u64, mtu: usize) -> PyResult<Self> {
         let parts = self.parts.lock().ok();
@@ -170,14 +170,15 @@ impl Wire {
         drop(self.parts.lock().ok().and_then(|mut parts| parts.take()));
     }
 
-    /// All counters as JSON; `None` if the run has ended.
+    /// Returns all counters as JSON; `None` if the run has ended.
     fn counters(&self, py: Python<'_>) -> PyResult<Option<String>> {
         let handle = self.handle.clone();
         let snapshot = py.detach(|| handle.counters());
         snapshot.map(|s| to_json(&s)).transpose()
     }
 
-    /// Changes a link, told as JSON; raises `ValueError` with the reason if that cannot be.
+    /// Changes a link, from JSON; raises `ValueError` with the reason if the change is not
+    /// possible.
     #[pyo3(signature = (change_json, /))]
     fn set(&self, py: Python<'_>, change_json: &str) -> PyResult<()> {
         let change = serde_json::from_str(change_json)
@@ -204,7 +205,7 @@ impl Wire {
     }
 }
 
-/// What a wire leaves behind.
+/// The results of a wire.
 #[pyclass(frozen, module = "sojourn._core")]
 pub(crate) struct WireOutcome {
     outcome: Outcome,
@@ -212,25 +213,27 @@ pub(crate) struct WireOutcome {
 
 #[pymethods]
 impl WireOutcome {
-    /// The record, as a simulated run's.
+    /// Returns the record, as a simulated run's.
     #[getter]
     fn record(&self) -> Record {
         Record::new(self.outcome.record.clone())
     }
 
-    /// What decides whether to believe it, as JSON.
+    /// Returns the evidence of its validity as JSON.
     #[getter]
     fn health(&self) -> PyResult<String> {
         to_json(&self.outcome.health.report())
     }
 
-    /// What came of captures, as JSON: a list of link, packets, those left out, and errors.
+    /// Returns the results of captures as JSON: a list of link, packets, omitted packets, and
+    /// errors.
     #[getter]
     fn captures(&self) -> PyResult<String> {
         to_json(&self.outcome.captures)
     }
 
-    /// The journals replayed through fresh links, as JSON: a list of link, whether it agrees, and words.
+    /// Returns the journals replayed through fresh links, as JSON: a list of link, whether it
+    /// agrees, and words.
     #[getter]
     fn agreements(&self) -> PyResult<String> {
         to_json(&self.outcome.agreements)

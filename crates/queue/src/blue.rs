@@ -34,9 +34,9 @@ params! {
     pub struct Params on Device {
         /// Packets that fit; more are dropped on arrival.
         limit: u32 = packets("1000p"),
-        /// What an overflow adds to the probability.
+        /// Increase of the probability at an overflow.
         increment: u32 = fraction("0.0025"),
-        /// What an idle link takes from the probability.
+        /// Decrease of the probability at an idle link.
         decrement: u32 = fraction("0.00025"),
         /// Least time between moves of the probability.
         freeze: Nanos = time("100ms").above_zero(),
@@ -55,7 +55,7 @@ impl DisciplineParams for Params {
     }
 }
 
-/// What BLUE remembers.
+/// BLUE's state.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct State {
     /// Drop probability; one is 2^32 (which it reaches only but for one part).
@@ -66,7 +66,7 @@ pub struct State {
     pub idle_since: Nanos,
 }
 
-/// What BLUE counts.
+/// BLUE's counters.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Counters {
     early: u64,
@@ -100,7 +100,7 @@ impl<P: Packet> Configured<P, Params> for Blue<P> {
         &self.params
     }
 
-    /// Replaces the parameters. What no longer fits is dropped from the head.
+    /// Replaces the parameters. Packets that no longer fit are dropped from the head.
     fn change(&mut self, params: Params, _now: Nanos, sink: &mut impl Sink<P>) {
         self.params = params;
         self.store.cut(params.limit as usize, &mut self.totals, sink);

@@ -7,10 +7,11 @@
 //! most once per `target`, and catches traffic that does not respond. The last packet of a queue may be
 //! marked but is never dropped.
 //!
-//! [`State`] has the three functions of the policy, and the taking of a packet by them, for any queue.
-//! [`Cobalt`] is one such queue, with its memory limited and overflow dropped from the head: what a CAKE
-//! does that is told `unlimited besteffort flowblind`. One thing follows from CAKE: a queue is not looked
-//! at when nothing is queued, so the only one is never found empty and its BLUE never calms down.
+//! [`State`] has the three functions of the policy, and the dequeue with them, for any queue.
+//! [`Cobalt`] is one such queue with limited memory, whose overflow is dropped from the head: it
+//! decides as a CAKE with `unlimited besteffort flowblind`. One consequence of CAKE: an empty
+//! discipline is not visited, so its only queue is never found empty and its BLUE's probability
+//! never falls.
 //!
 //! Invariants: the probability moves at most once per `target`; memory never exceeds its limit.
 
@@ -45,13 +46,13 @@ params! {
     /// Parameters of the policy, in the kernel's units.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
     pub struct Control on Device {
-        /// How long the delay may stay above target; at least twice target.
+        /// Time that the delay may stay above target; at least twice target.
         interval_us as "interval": u32 = micros("100ms").above_zero(),
-        /// Delay that is acceptable for good; also the least time between moves of BLUE.
+        /// Acceptable standing queue delay; also the least time between changes of BLUE.
         target_us as "target": u32 = micros("5ms").above_zero(),
-        /// What an overflow adds to BLUE's probability.
+        /// Increase of BLUE's probability at an overflow.
         p_inc as "increment": u32 = fraction("0.00390625"),
-        /// What an empty queue takes from BLUE's probability.
+        /// Decrease of BLUE's probability at an empty queue.
         p_dec as "decrement": u32 = fraction("0.000244140625"),
         /// Raises BLUE's probability also while packets stay longer than this, as ns-3 does (400ms there);
         /// none by default.
@@ -69,7 +70,7 @@ params! {
 }
 
 impl Control {
-    /// The same in nanoseconds, without a shaper, as decisions are made with them.
+    /// Returns the same in nanoseconds, without a shaper, as decisions are made with them.
     pub fn law(&self) -> Law {
         let target = u64::from(self.target_us) * 1000;
         Law {
@@ -134,7 +135,7 @@ impl DisciplineParams for Params {
 }
 
 impl Params {
-    /// Memory that fits.
+    /// Returns the memory limit.
     pub fn buffer_limit(&self) -> u32 {
         let frames = self.mtu.saturating_mul(10_240);
         if self.memlimit == 0 { frames } else { self.memlimit }
@@ -150,9 +151,9 @@ pub struct Law {
     pub target: Nanos,
     /// Transmission time of a full frame; 0 without a shaper.
     pub mtu_time: Nanos,
-    /// What an overflow adds to BLUE's probability; one is 2^32.
+    /// Increase of BLUE's probability at an overflow; one is 2^32.
     pub p_inc: u32,
-    /// What an empty queue takes from it.
+    /// Decrease of it at an empty queue.
     pub p_dec: u32,
     /// Delay above which BLUE's probability rises too (ns-3 only).
     pub blue_threshold: Nanos,
@@ -163,7 +164,7 @@ pub struct Law {
 }
 
 impl Default for Law {
-    /// CAKE's, without a shaper.
+    /// Returns CAKE's parameters without a shaper.
     fn default() -> Self {
         Self {
             interval: 100 * MILLISECOND,
@@ -178,7 +179,7 @@ impl Default for Law {
     }
 }
 
-/// What COBALT remembers of one queue.
+/// COBALT's state of one queue.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct State {
     /// Signals given, less those decayed.
@@ -224,7 +225,7 @@ const NEWER_ROOTS: [u32; 16] = {
     roots
 };
 
-/// One Newton step from `root` towards 1 / sqrt(count).
+/// Returns one Newton step from `root` towards 1 / sqrt(count).
 const fn newton(root: u32, count: u32) -> u32 {
     let root = root as u64;
     let square = (root * root) >> 32;
@@ -242,7 +243,7 @@ impl State {
         };
     }
 
-    /// The interval is cut to 32 bits here, as in the kernel.
+    /// Returns the interval is cut to 32 bits here, as in the kernel.
     #[inline]
     fn after_interval(&self, from: i64, law: &Law) -> i64 {
         let span = (u64::from(law.interval as u32) * u64::from(self.rec_inv_sqrt)) >> 32;
@@ -253,7 +254,7 @@ impl State {
         now.wrapping_sub(self.blue_timer) > law.target as i64
     }
 
-    /// True if BLUE starts.
+    /// Raises BLUE's probability; returns whether BLUE starts.
     fn raise_blue(&mut self, law: &Law, now: i64) -> bool {
         if !self.blue_may_move(law, now) {
             return false;
@@ -264,7 +265,7 @@ impl State {
         started
     }
 
-    /// The queue overflowed. True if BLUE starts.
+    /// Returns the queue overflowed. True if BLUE starts.
     pub fn queue_full(&mut self, law: &Law, now: Nanos) -> bool {
         let now = now as i64;
         let started = self.raise_blue(law, now);
@@ -274,7 +275,7 @@ impl State {
         started
     }
 
-    /// The queue was found empty. True if BLUE ends.
+    /// Returns the queue was found empty. True if BLUE ends.
     pub fn queue_empty(&mut self, law: &Law, now: Nanos) -> bool {
         let now = now as i64;
         let mut ended = false;
@@ -352,7 +353,7 @@ impl State {
         drop
     }
 
-    /// The queue overflowed; counts whether BLUE starts.
+    /// Records an overflow of the queue; counts whether BLUE starts.
     pub fn overflowed(&mut self, law: &Law, counters: &mut Counters, now: Nanos) {
         if self.queue_full(law, now) {
             counters.unresponsive = counters.unresponsive.wrapping_add(1);
@@ -360,7 +361,7 @@ impl State {
     }
 
     /// Takes the packet to send, dropping and marking before it. The last packet is never dropped;
-    /// there is none only if the queue is found empty.
+    /// returns `None` only if the queue is found empty.
     #[inline]
     pub fn dequeue<P: Packet>(
         &mut self,
@@ -408,7 +409,7 @@ impl State {
     }
 }
 
-/// What COBALT counts.
+/// COBALT's counters.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
     /// Queues in which BLUE's probability is above 0.
@@ -474,7 +475,7 @@ impl<P: Packet> Configured<P, Params> for Cobalt<P> {
         &self.params
     }
 
-    /// Replaces the parameters. What no longer fits is dropped at the next arrival.
+    /// Replaces the parameters. Packets that no longer fit are dropped at the next arrival.
     fn change(&mut self, params: Params, _now: Nanos, _sink: &mut impl Sink<P>) {
         self.params = params;
         self.law = params.control.law();

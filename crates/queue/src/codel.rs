@@ -2,12 +2,12 @@
 //!
 //! Source: RFC 8289; Linux `codel_impl.h`, `sch_codel.c`.
 //!
-//! The time a packet spent in the queue is judged when it leaves. When it stayed above `target` for
-//! a whole `interval`, a packet is dropped from the head (or marked), and then one more after
-//! `interval / sqrt(count)` for as long as the delay stays above. A queue of at most one MTU is
-//! never judged.
+//! A packet's sojourn time is compared with `target` when the packet leaves. Once it has stayed above
+//! `target` for a whole `interval`, a packet is dropped from the head (or marked), and another one after
+//! each `interval / sqrt(count)` for as long as the sojourn time stays above. A queue of at most one MTU
+//! is exempt. The steps have the names of RFC 8289, section 5: `ok_to_drop`, `control_law`, `dropping`.
 //!
-//! Invariants: nothing is dropped on arrival but for lack of room; nothing is dropped in the first
+//! Invariants: packets are dropped on arrival only if the queue is full; none is dropped in the first
 //! `interval` above `target`; the last packet is never dropped. The square root is one Newton step on
 //! 16 bits each time `count` changes, so early spacings differ from the ideal as they do in the kernel.
 
@@ -38,9 +38,9 @@ params! {
     pub struct Params on Device {
         /// Packets that fit; more are dropped on arrival.
         limit: u32 = packets("1000p").above_zero(),
-        /// Delay that is acceptable for good, in whole microseconds.
+        /// Acceptable standing queue delay, in whole microseconds.
         target_us as "target": u32 = micros("5ms").above_zero(),
-        /// How long the delay may stay above target; a round-trip time at the worst.
+        /// Time that the delay may stay above target; about the largest round-trip time.
         interval_us as "interval": u32 = micros("100ms").above_zero(),
         /// Marks every ECN-capable packet that stayed longer; none by default.
         ce_threshold_us as "ce_threshold": Option<u32> = optional_micros(),
@@ -68,7 +68,7 @@ impl DisciplineParams for Params {
 }
 
 impl Params {
-    /// The same in ticks of CoDel's clock.
+    /// Returns the same in ticks of CoDel's clock.
     pub fn law(&self) -> Law {
         Law {
             target: ticks(self.target_us),
@@ -83,7 +83,7 @@ impl Params {
     }
 }
 
-/// Packets dropped or marked at most in one departure, within an episode, since Linux 7.3.
+/// Packets dropped or marked at most in one departure in dropping state, since Linux 7.3.
 const MAX_DROPS: u32 = 256;
 
 /// A threshold that no delay exceeds.
@@ -122,7 +122,7 @@ pub struct Law {
 }
 
 impl Law {
-    /// The least time between drops, in ticks.
+    /// Returns the least time between drops, in ticks.
     #[inline]
     fn least_spacing(&self) -> u32 {
         u32::from(self.linux >= Linux::V7_3)
@@ -142,14 +142,14 @@ impl Law {
     }
 }
 
-/// What CoDel remembers of one queue.
+/// CoDel's state of one queue.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct State {
-    /// Packets dropped or marked in this episode.
+    /// Packets dropped or marked in this dropping state.
     pub count: u32,
-    /// `count` when the last episode began.
+    /// `count` when the last dropping state began.
     pub lastcount: u32,
-    /// Whether an episode is on.
+    /// Whether CoDel is in dropping state.
     pub dropping: bool,
     /// 1 / sqrt(count), as a fraction of 2^16.
     pub rec_inv_sqrt: u16,
@@ -161,7 +161,7 @@ pub struct State {
     pub ldelay: u32,
 }
 
-/// What CoDel counts.
+/// CoDel's counters.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
     /// The largest packet judged.
@@ -170,26 +170,27 @@ pub struct Counters {
     pub ecn_mark: u64,
     /// Packets marked for exceeding `ce_threshold`.
     pub ce_mark: u64,
-    /// Packets dropped by the law.
+    /// Packets dropped by the control law.
     pub drops: u64,
 }
 
-/// Whether `a` is after `b` on the 32-bit clock. As in the kernel, neither of two times half the
-/// clock's range apart is after the other, nor has it been reached.
+/// Returns whether `a` is after `b` on the 32-bit clock. As in the kernel, neither of two times
+/// half the clock's range apart is after the other, nor has it been reached.
 #[inline]
 fn after(a: u32, b: u32) -> bool {
     (a.wrapping_sub(b) as i32) > 0
 }
 
-/// Whether `time` has been reached at `now`.
+/// Returns whether `time` has been reached at `now`.
 #[inline]
 fn reached(now: u32, time: u32) -> bool {
     (now.wrapping_sub(time) as i32) >= 0
 }
 
 impl State {
+    /// Returns the time of the next drop: `interval / sqrt(count)` after `from` (RFC 8289, `control_law`).
     #[inline]
-    fn after_interval(&self, from: u32, law: &Law) -> u32 {
+    fn control_law(&self, from: u32, law: &Law) -> u32 {
         let root = u64::from(self.rec_inv_sqrt) << 16;
         let spacing = ((u64::from(law.interval) * root) >> 32) as u32;
         from.wrapping_add(spacing.max(law.least_spacing()))
@@ -197,15 +198,16 @@ impl State {
 
     /// One Newton step towards 1 / sqrt(count).
     #[inline]
-    fn root_step(&mut self) {
+    fn newton_step(&mut self) {
         let root = u64::from(self.rec_inv_sqrt) << 16;
         let square = (root * root) >> 32;
         let value = (3u64 << 32).wrapping_sub(u64::from(self.count).wrapping_mul(square)) >> 2;
         self.rec_inv_sqrt = (value.wrapping_mul(root) >> 31 >> 16) as u16;
     }
 
+    /// Returns whether the packet at the head may be dropped (RFC 8289, `dodequeue` and its `ok_to_drop`).
     #[inline]
-    fn judge<P: Packet>(
+    fn ok_to_drop<P: Packet>(
         &mut self,
         law: &Law,
         counters: &mut Counters,
@@ -213,16 +215,19 @@ impl State {
         head: Option<&Queued<P>>,
         backlog: u64,
     ) -> bool {
+        // The queue is empty: the time above target restarts.
         let Some(head) = head else {
             self.first_above_time = 0;
             return false;
         };
         self.ldelay = now.wrapping_sub(clock(head.at));
         counters.maxpacket = counters.maxpacket.max(head.packet.len());
+        // The delay is below target, or at most one MTU is queued: no standing queue.
         if after(law.target, self.ldelay) || backlog <= u64::from(law.mtu) {
             self.first_above_time = 0;
             return false;
         }
+        // The first packet above target starts the interval; later ones are dropped once it is over.
         if self.first_above_time == 0 {
             self.first_above_time = now.wrapping_add(law.interval);
             return false;
@@ -247,15 +252,17 @@ impl State {
             self.dropping = false;
             return None;
         }
-        let due = self.judge(law, counters, now, head.as_ref(), source.backlog());
+        let ok_to_drop = self.ok_to_drop(law, counters, now, head.as_ref(), source.backlog());
         if self.dropping {
-            if due {
-                head = self.go_on(law, counters, now, head, source, sink);
+            // Dropping state: leave it as soon as the delay is below target.
+            if ok_to_drop {
+                head = self.continue_dropping(law, counters, now, head, source, sink);
             } else {
                 self.dropping = false;
             }
-        } else if due {
-            head = self.begin(law, counters, now, head, source, sink);
+        } else if ok_to_drop {
+            // Not in dropping state: drop one packet and enter it.
+            head = self.enter_dropping(law, counters, now, head, source, sink);
         }
         let mut packet = head?.packet;
         if after(self.ldelay, law.ce_threshold) {
@@ -268,9 +275,9 @@ impl State {
         Some(packet)
     }
 
-    /// Within an episode: one drop or mark for each time that is due. Who is far behind the schedule begins
-    /// it anew instead of dropping the whole queue in one departure.
-    fn go_on<P: Packet>(
+    /// Drops or marks one packet for each time that is due in dropping state. If the schedule is far behind, it
+    /// restarts instead of dropping the whole queue in one departure.
+    fn continue_dropping<P: Packet>(
         &mut self,
         law: &Law,
         counters: &mut Counters,
@@ -281,32 +288,35 @@ impl State {
     ) -> Option<Queued<P>> {
         let mut left = law.most_drops();
         while self.dropping && reached(now, self.drop_next) {
+            // Linux since 7.3: after the most drops of one departure the schedule restarts.
             if left == 0 {
-                self.drop_next = self.after_interval(now, law);
+                self.drop_next = self.control_law(now, law);
                 break;
             }
             left -= 1;
             self.count = self.count.wrapping_add(1);
-            self.root_step();
+            self.newton_step();
             let Some(queued) = head else { break };
-            match signal(law, counters, queued, sink) {
+            match drop_or_mark(law, counters, queued, sink) {
+                // A marked packet leaves; the next drop follows the control law.
                 Some(marked) => {
-                    self.drop_next = self.after_interval(self.drop_next, law);
+                    self.drop_next = self.control_law(self.drop_next, law);
                     return Some(marked);
                 }
                 None => head = source.take(),
             }
-            if self.judge(law, counters, now, head.as_ref(), source.backlog()) {
-                self.drop_next = self.after_interval(self.drop_next, law);
+            if self.ok_to_drop(law, counters, now, head.as_ref(), source.backlog()) {
+                self.drop_next = self.control_law(self.drop_next, law);
             } else {
+                // The delay is below target: leave dropping state.
                 self.dropping = false;
             }
         }
         head
     }
 
-    /// Starts an episode, at the pace of the last one if that ended less than 16 intervals ago.
-    fn begin<P: Packet>(
+    /// Enters dropping state: drops or marks one packet and sets the time of the next drop.
+    fn enter_dropping<P: Packet>(
         &mut self,
         law: &Law,
         counters: &mut Counters,
@@ -315,23 +325,25 @@ impl State {
         source: &mut impl Source<P>,
         sink: &mut impl Sink<P>,
     ) -> Option<Queued<P>> {
-        let mut head = head.and_then(|queued| signal(law, counters, queued, sink));
+        let mut head = head.and_then(|queued| drop_or_mark(law, counters, queued, sink));
         if head.is_none() {
             head = source.take();
-            self.judge(law, counters, now, head.as_ref(), source.backlog());
+            self.ok_to_drop(law, counters, now, head.as_ref(), source.backlog());
         }
         self.dropping = true;
+        // If the last dropping state is less than 16 intervals past, resume at its drop rate; otherwise start
+        // at one drop per interval.
         let delta = self.count.wrapping_sub(self.lastcount);
         let since = now.wrapping_sub(self.drop_next);
         if delta > 1 && after(law.interval.wrapping_mul(16), since) {
             self.count = delta;
-            self.root_step();
+            self.newton_step();
         } else {
             self.count = 1;
             self.rec_inv_sqrt = u16::MAX;
         }
         self.lastcount = self.count;
-        self.drop_next = self.after_interval(now, law);
+        self.drop_next = self.control_law(now, law);
         head
     }
 
@@ -347,14 +359,14 @@ impl State {
     }
 }
 
-/// The ECN field as the two low bits of the DS byte.
+/// Returns the ECN field as the two low bits of the DS byte.
 fn ds_bits(ecn: Ecn) -> u8 {
     ecn as u8
 }
 
-/// Marks `queued` and gives it back, or drops it.
+/// Marks `queued` and returns it, or drops it.
 #[inline]
-fn signal<P: Packet>(
+fn drop_or_mark<P: Packet>(
     law: &Law,
     counters: &mut Counters,
     mut queued: Queued<P>,
@@ -399,7 +411,7 @@ impl<P: Packet> Configured<P, Params> for Codel<P> {
         &self.params
     }
 
-    /// Replaces the parameters. What no longer fits is dropped from the head, unjudged.
+    /// Replaces the parameters. Packets that no longer fit are dropped from the head, unjudged.
     fn change(&mut self, params: Params, _now: Nanos, sink: &mut impl Sink<P>) {
         self.params = params;
         self.law = params.law();

@@ -2,16 +2,17 @@
 //!
 //! Source: tc(8), the manual pages of disciplines and filters, ip-link(8).
 //!
-//! One command sets each discipline, class and filter, the outer ones first. Names are stable: a discipline with
-//! classes keeps its number where it is free, any other one has the number of its class, times 16 where that is
-//! taken. Each filter has an order of its own, so that they are asked as they stand in the description.
+//! One command sets each discipline, class and filter, the outer ones first. Names are stable: a
+//! discipline with classes keeps its number where it is free, any other one has the number of its
+//! class, times 16 if that is taken. Each filter has an order of its own, so that filters are tried
+//! in the order of the description.
 
 use crate::classes::{FilterCommand, Name, commands_of};
 use crate::params::Params;
 use crate::tc::{Inside, Nested, NoKernelEquivalent, TXQUEUELEN};
 use std::collections::BTreeSet;
 
-/// The largest number of a discipline: `ffff:` stands at a device's entrance.
+/// The largest number of a discipline: `ffff:` is the ingress of a device.
 const LAST: u16 = 0xfffe;
 
 /// Where a queue is put.
@@ -27,8 +28,8 @@ pub struct Place<'a> {
 }
 
 impl Params {
-    /// The commands by which the kernel gives the same queue: of `tc`, and of `ip` where the device's
-    /// `txqueuelen` is not the usual one.
+    /// Returns the commands by which the kernel gives the same queue: of `tc`, and of `ip` where
+    /// the device's `txqueuelen` is not the usual one.
     ///
     /// # Errors
     /// Where the kernel has none, and for what.
@@ -83,7 +84,7 @@ fn keep_numbers(inside: &Inside<'_>, kept: &mut BTreeSet<u16>, taken: &BTreeSet<
     }
 }
 
-/// The name of a class, or of a discipline.
+/// Returns the name of a class, or of a discipline.
 fn name_of(major: u16, minor: u16) -> String {
     if minor == 0 { format!("{major:x}:") } else { format!("{major:x}:{minor:x}") }
 }
@@ -93,13 +94,13 @@ struct Writer<'a> {
     device: &'a str,
     /// Numbers of disciplines.
     taken: BTreeSet<u16>,
-    /// What all classes without a discipline need of the device.
+    /// The length of the device's queue, for classes without a discipline.
     txqueuelen: Option<u32>,
     lines: Vec<String>,
 }
 
 impl Writer<'_> {
-    /// The number `wanted`, or the next one that is free.
+    /// Returns the number `wanted`, or the next one that is free.
     fn take(&mut self, wanted: u16) -> u16 {
         let free = (wanted.max(1)..=LAST).chain(1..wanted).find(|n| !self.taken.contains(n));
         let number = free.unwrap_or(LAST);

@@ -1,4 +1,4 @@
-//! What a discipline declares of its parameters: all that the family of disciplines needs to know of it.
+//! The declaration of a discipline by its parameters, for the family of disciplines.
 
 use crate::device::Device;
 use crate::discipline::{Discipline, Sink};
@@ -17,18 +17,18 @@ pub trait DisciplineParams: Parameters<On = Device> + Clone {
     /// The words of its classes, under its name, if it has classes.
     const CLASS: Option<&'static Table> = None;
 
-    /// What the kernel has instead, if it does not have this discipline.
+    /// The kernel's alternative, if the kernel does not have this discipline.
     const NOT_IN_KERNEL: Option<&'static str> = None;
 
-    /// What the limit counts, and how much fits; none where the limit is one of memory only.
+    /// Returns the unit of the limit, and its size; `None` if the limit is one of memory only.
     fn limit(&self) -> Option<(Unit, u32)>;
 
-    /// Its name and words.
+    /// Returns its name and words.
     fn table(&self) -> &'static Table {
         Self::TABLES[0]
     }
 
-    /// The defaults under the name of `table`.
+    /// Returns the defaults under the name of `table`.
     fn named(_table: &Table, device: &Device) -> Self {
         Self::new(device)
     }
@@ -41,7 +41,8 @@ pub trait DisciplineParams: Parameters<On = Device> + Clone {
         Ok(())
     }
 
-    /// The parameters after a change: what is not named keeps its value, unless `tc` states it anew.
+    /// Returns the parameters after a change: what is not named keeps its value, unless `tc` states
+    /// it anew.
     ///
     /// # Errors
     /// What cannot be changed, or contradicts.
@@ -52,7 +53,7 @@ pub trait DisciplineParams: Parameters<On = Device> + Clone {
         self.clone().with(given, device)
     }
 
-    /// These parameters with what is given.
+    /// Returns these parameters with the given values.
     ///
     /// # Errors
     /// A value that is not allowed.
@@ -62,33 +63,34 @@ pub trait DisciplineParams: Parameters<On = Device> + Clone {
         Ok(self)
     }
 
-    /// Whether it, or a discipline in one of its classes, has classes under this number.
+    /// Returns whether it, or a discipline in one of its classes, has classes under this number.
     fn has_handle(&self, _handle: u16) -> bool {
         false
     }
 
-    /// The rate that it holds all packets to; none if it does not.
+    /// Returns the rate that it holds all packets to; none if it does not.
     fn rate(&self) -> Option<Rate> {
         None
     }
 
-    /// What it holds; none of a discipline without classes.
+    /// Returns its content; `None` for a discipline without classes.
     fn inside(&self) -> Option<Inside<'_>> {
         None
     }
 
-    /// Whether it holds each packet until its departure time, so that TCP on its host needs no timer to pace
-    /// (`SK_PACING_FQ`).
+    /// Returns whether it holds each packet until its departure time, so that TCP on its host needs
+    /// no timer to pace (`SK_PACING_FQ`).
     fn paces(&self) -> bool {
         false
     }
 
-    /// What is worth saying of a description that can be read.
+    /// Returns notices about a valid description.
     fn warnings(&self, _given: &Given) -> Vec<String> {
         Vec::new()
     }
 
-    /// What the kernel lacks of a queue with these values, beside all that is inside.
+    /// Returns the features of a queue with these values that the kernel lacks, in addition to all
+    /// inside.
     ///
     /// # Errors
     /// It lacks something.
@@ -96,12 +98,13 @@ pub trait DisciplineParams: Parameters<On = Device> + Clone {
         Self::NOT_IN_KERNEL.map_or(Ok(()), Err)
     }
 
-    /// The words by which the kernel gives the same queue, if it has it, without what is inside.
+    /// Returns the words by which the kernel gives the same queue, if it has it, without what is
+    /// inside.
     fn to_tc(&self) -> String {
         self.write(Text::new(self.table().name)).done()
     }
 
-    /// Visits the numbers that decisions are made with beside the fields, as recordings have them.
+    /// Visits the numbers used for decisions in addition to the fields, as in recordings.
     fn derived(&self, _visit: &mut dyn FnMut(&'static str, u64)) {}
 }
 

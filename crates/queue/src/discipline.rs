@@ -25,7 +25,7 @@ impl DropReason {
     pub const ALL: [Self; 5] =
         [Self::Early, Self::Forced, Self::Overflow, Self::Measurement, Self::AckFilter];
 
-    /// The word used in results.
+    /// Returns the word used in results.
     pub fn name(self) -> &'static str {
         match self {
             Self::Early => "early",
@@ -49,11 +49,11 @@ pub enum MarkReason {
     CeThreshold,
 }
 
-/// What `enqueue` tells its caller, after the kernel's return codes.
+/// The result of `enqueue`, after the kernel's return codes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Return {
-    /// Queued, or dropped in a way that the sender's host is not told of (`NET_XMIT_SUCCESS`).
+    /// Queued, or dropped without a notification of the sender's host (`NET_XMIT_SUCCESS`).
     Success = 0,
     /// Dropped (`NET_XMIT_DROP`).
     Drop = 1,
@@ -61,7 +61,7 @@ pub enum Return {
     Congestion = 2,
 }
 
-/// What `dequeue` gives.
+/// The result of `dequeue`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Dequeue<P> {
     /// The packet to send.
@@ -75,14 +75,14 @@ pub enum Dequeue<P> {
 /// Random draws, by width, and keyed hashes. A discipline asks for exactly those that the kernel's code
 /// makes.
 pub trait Draws {
-    /// 16 uniform bits.
+    /// Returns 16 uniform bits.
     fn draw_u16(&mut self) -> u16;
-    /// 32 uniform bits.
+    /// Returns 32 uniform bits.
     fn draw_u32(&mut self) -> u32;
-    /// 64 uniform bits.
+    /// Returns 64 uniform bits.
     fn draw_u64(&mut self) -> u64;
 
-    /// A whole number below `n`, without bias, from 32-bit draws (the kernel's
+    /// Returns a whole number below `n`, without bias, from 32-bit draws (the kernel's
     /// `get_random_u32_below`).
     fn draw_below(&mut self, n: u32) -> u32 {
         let mut product = u64::from(n) * u64::from(self.draw_u32());
@@ -95,20 +95,22 @@ pub trait Draws {
         (product >> 32) as u32
     }
 
-    /// A key for [`Draws::keyed_hash`]. The kernel has its keys from elsewhere than its draws, so a
-    /// recording of draws does not hold them.
+    /// Returns a key for [`Draws::keyed_hash`]. The kernel has its keys from elsewhere than its
+    /// draws, so a recording of draws does not hold them.
     fn draw_key(&mut self) -> u64 {
         self.draw_u64()
     }
 
-    /// The hash of a flow under a key: under one key always the same, under the next as good as drawn
-    /// anew. The kernel hashes a packet's header fields; a recording hands in what came out.
+    /// Returns the hash of a flow under a key: under one key always the same, under the next as
+    /// good as drawn anew. The kernel hashes a packet's header fields; a recording hands in what
+    /// came out.
     fn keyed_hash(&mut self, key: u64, flow_hash: u32) -> u32 {
         philox::block([flow_hash, 0, 0, 0], [key as u32, (key >> 32) as u32])[0]
     }
 
-    /// A flow that `fq` is to forget now, as [`Discipline::flow_state`] numbers it. Which one the kernel meets
-    /// depends on the shape of its tree of flows, so a recording says it; without one, none is forgotten.
+    /// Returns a flow that `fq` is to forget now, as [`Discipline::flow_state`] numbers it. Which
+    /// one the kernel meets depends on the shape of its tree of flows, so a recording says it;
+    /// without one, none is forgotten.
     fn stale_flow(&mut self) -> Option<u64> {
         None
     }
@@ -116,36 +118,38 @@ pub trait Draws {
 
 /// Receives what a discipline decides against.
 pub trait Sink<P> {
-    /// `packet` was dropped; it had been queued before (`queued`) or was refused on arrival.
+    /// Records that `packet` was dropped; it had been queued before (`queued`) or was refused on arrival.
     fn dropped(&mut self, packet: P, reason: DropReason, queued: bool);
-    /// CE was set on `packet`.
+    /// Records that CE was set on `packet`.
     fn marked(&mut self, packet: &P, reason: MarkReason);
 
-    /// The TCP header of `packet`, which is arriving or queued, if it has one that can be read. Asked
-    /// only by disciplines that look into packets, so that packets need not carry what they find there.
+    /// Returns the TCP header of `packet`, which is arriving or queued, if it has one that can be
+    /// read. Asked only by disciplines that look into packets, so that packets need not carry what
+    /// they find there.
     fn tcp(&self, packet: &P) -> Option<TcpView>;
 
-    /// The protocol, ports and mark of `packet`, which is arriving. Only filters by them ask for it.
+    /// Returns the protocol, ports and mark of `packet`, which is arriving. Only filters by them
+    /// ask for it.
     fn headers(&self, packet: &P) -> Headers;
 
-    /// What the sending host knows of `packet`, which is arriving or leaving. Asked only by `fq`. Nothing is
-    /// known by default: the packet comes from elsewhere.
+    /// Returns the sending host's knowledge of `packet`, which is arriving or leaving. Called by
+    /// `fq` only. By default nothing is known: the packet comes from elsewhere.
     #[inline]
     fn sender(&self, _packet: &P) -> Sender {
         Sender::default()
     }
 }
 
-/// What may be read of a queue. Reading changes nothing.
+/// The readable state of a queue. Reading changes nothing.
 pub trait View {
     /// Packets queued.
     fn packets(&self) -> usize;
     /// Bytes queued.
     fn bytes(&self) -> u64;
-    /// When the `n`-th queued packet (0 leaves next, in the order of arrival where the discipline
-    /// keeps several queues) was enqueued.
+    /// Returns when the `n`-th queued packet (0 leaves next, in the order of arrival where the
+    /// discipline keeps several queues) was enqueued.
     fn enqueued_at(&self, n: usize) -> Option<Nanos>;
-    /// When the packet that a dequeue has just given had been enqueued.
+    /// Returns when the packet that a dequeue has just given had been enqueued.
     fn left_at(&self) -> Option<Nanos>;
 }
 
@@ -153,12 +157,12 @@ pub trait View {
 ///
 /// # Contract
 /// - `now` never decreases from call to call, and is never 0 (see [`sojourn_units::EPOCH`]).
-/// - packets in = packets out + packets handed to the sink + packets queued; bytes likewise.
-/// - Packets of one flow leave in the order in which they came, unless a change has sorted flows anew;
+/// - packets in = packets out + packets handed to the sink + packets queued, and the same for bytes.
+/// - Packets of one flow leave in the order of arrival, unless a change has sorted flows anew;
 ///   where a discipline sorts them further (by the ECN field), those of one flow and one queue.
-/// - `dequeue` gives a packet whenever one is queued, unless the discipline is a shaper.
+/// - `dequeue` returns a packet whenever one is queued, unless the discipline is a shaper.
 /// - The backlog never exceeds the limit after a call returns.
-/// - Same calls and same draws give same results.
+/// - The same calls and draws give the same results.
 pub trait Discipline<P: Packet>: View {
     /// Offers a packet at `now`.
     fn enqueue(
@@ -177,31 +181,33 @@ pub trait Discipline<P: Packet>: View {
         sink: &mut impl Sink<P>,
     ) -> Dequeue<P>;
 
-    /// Lets `packet` through at `now` while nothing is queued, exactly as [`Discipline::enqueue`] and then
-    /// [`Discipline::dequeue`] would, and says so; otherwise nothing has happened. A discipline that decides
-    /// nothing about such a packet saves its caller two copies of it.
+    /// Lets `packet` pass at `now` while nothing is queued, exactly as [`Discipline::enqueue`] and
+    /// then [`Discipline::dequeue`] would, and returns whether it did; otherwise nothing has
+    /// changed. A discipline without a decision about such a packet saves its caller two copies of
+    /// it.
     fn pass(&mut self, _now: Nanos, _packet: &P) -> bool {
         false
     }
 
-    /// Whether asking the empty queue for a packet changes nothing.
+    /// Returns whether asking the empty queue for a packet changes nothing.
     fn rests(&self) -> bool {
         false
     }
 
-    /// What the next dequeue gives, if that can be told without it: nothing is decided when a packet leaves.
-    /// Who must know the next packet of another discipline has to take it out ([`crate::Peek`]).
+    /// Returns the next packet to be dequeued, if it is known without dequeuing: no decision is
+    /// made on departure. To learn the next packet of another discipline, dequeue it
+    /// ([`crate::Peek`]).
     fn head(&self) -> Option<Dequeue<&P>> {
         None
     }
 
-    /// When the last call asked to be called again. Only shapers ask; who asks for packets whenever the
-    /// link is free, and waits as [`Dequeue::NotBefore`] says, need not look.
+    /// Returns when the last call asked to be called again. Only shapers ask; who asks for packets
+    /// whenever the link is free, and waits as [`Dequeue::NotBefore`] says, need not look.
     fn wake_up(&self) -> Option<Nanos> {
         None
     }
 
-    /// When [`Discipline::on_timer`] is due, if the discipline has a periodic task.
+    /// Returns when [`Discipline::on_timer`] is due, if the discipline has a periodic task.
     fn next_timer(&self) -> Option<Nanos> {
         None
     }
@@ -209,20 +215,21 @@ pub trait Discipline<P: Packet>: View {
     /// Runs the periodic task.
     fn on_timer(&mut self, _now: Nanos) {}
 
-    /// The internal state that decisions depend on, by the names that the kernel's code uses.
+    /// Visits the internal state that decisions depend on, by the names that the kernel's code uses.
     fn state(&self, visit: &mut dyn FnMut(&'static str, i128));
 
-    /// The state of one bucket of a discipline that keeps several queues.
+    /// Visits the state of one bucket of a discipline that keeps several queues.
     fn flow_state(&self, _flow: usize, _visit: &mut dyn FnMut(&'static str, i128)) {}
 
-    /// The scheduling lists, head first, as pairs of list (0 is served first) and bucket.
+    /// Visits the scheduling lists, head first, as pairs of list (0 is served first) and bucket.
     fn lists(&self, _visit: &mut dyn FnMut(usize, usize)) {}
 
-    /// What happened so far, by the kernel's names. The first six are always those of [`Totals`].
+    /// Visits the counters so far, under the kernel's names. The first six are always those of
+    /// [`Totals`].
     fn counters(&self, visit: &mut dyn FnMut(&'static str, u64));
 }
 
-/// What every discipline counts (the kernel's `gnet_stats`).
+/// Counters of every discipline (the kernel's `gnet_stats`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Totals {
     /// Packets dropped. Packets thrown away by a change of parameters count where the kernel

@@ -57,7 +57,7 @@ params! {
 }
 
 impl Params {
-    /// The quantum of a class, as it counts.
+    /// Returns the quantum of a class, as it counts.
     pub fn quantum(&self, class: &Share) -> u32 {
         quantum(class.quantum, self.frame)
     }

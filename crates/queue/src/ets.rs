@@ -87,17 +87,17 @@ params! {
 }
 
 impl Params {
-    /// The band of a priority.
+    /// Returns the band of a priority.
     fn band_of(&self, priority: usize) -> u8 {
         self.priomap.get(priority).copied().unwrap_or(self.bands.saturating_sub(1))
     }
 
-    /// The band of each priority.
+    /// Returns the band of each priority.
     pub fn map(&self) -> Map {
         std::array::from_fn(|priority| self.band_of(priority))
     }
 
-    /// The quantum of a band, as it counts; 0 of a strict one.
+    /// Returns the quantum of a band, as it counts; 0 of a strict one.
     pub fn quantum(&self, band: usize) -> u32 {
         let Some(place) = band.checked_sub(self.strict.into()) else { return 0 };
         let own = self.tree.class(band as u16 + 1).and_then(|class| class.words.quantum);

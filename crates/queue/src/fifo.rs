@@ -43,7 +43,7 @@ params! {
     /// Parameters of `pfifo` and, with bytes for packets, of `bfifo`.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
     pub struct Params on Device {
-        /// What `limit` counts.
+        /// Unit of `limit`.
         unit: Unit = derived(|_| Unit::Packets),
         /// Packets that fit; the kernel's default is the device's txqueuelen.
         limit: u32 = packets("1000p"),

@@ -38,12 +38,12 @@ pub(crate) const fn memory_limit<On>() -> Param<u32, On> {
     bytes("32mb")
 }
 
-/// Packets dropped at most when there is no room.
+/// Most packets dropped at once on overflow.
 pub(crate) const fn drop_batch<On>() -> Param<u32, On> {
     integer(1, 4_294_967_295, "64")
 }
 
-/// What fits in all buckets together, and how much goes at once when something does not.
+/// The limits of all buckets together, and the size of a batch on overflow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Room {
     /// Packets.
@@ -159,7 +159,7 @@ impl<P: Packet> Source<P> for Bucket<'_, P> {
 }
 
 impl<P: Packet, S: Default> FlowQueues<P, S> {
-    /// Empty buckets.
+    /// Returns empty buckets.
     pub(crate) fn new(flows: u32, quantum: u32) -> Self {
         let flow = || Flow {
             store: Store::default(),
@@ -181,24 +181,24 @@ impl<P: Packet, S: Default> FlowQueues<P, S> {
         }
     }
 
-    /// The number of buckets.
+    /// Returns the number of buckets.
     pub(crate) fn len(&self) -> usize {
         self.flows.len()
     }
 
-    /// Memory that the queued packets occupy.
+    /// Returns the memory of the queued packets.
     #[inline]
     pub(crate) fn memory(&self) -> u64 {
         self.memory
     }
 
-    /// The bucket that `packet` belongs to.
+    /// Returns the bucket that `packet` belongs to.
     #[inline]
     pub(crate) fn index(&self, packet: &P) -> usize {
         ((u64::from(packet.flow_hash()) * self.flows.len() as u64) >> 32) as usize
     }
 
-    /// The policy of a bucket, and the bucket's bytes.
+    /// Returns the policy of a bucket, and the bucket's bytes.
     #[inline]
     pub(crate) fn policy(&mut self, index: usize) -> (&mut S, u64) {
         (&mut self.flows[index].policy, u64::from(self.backlogs[index]))
@@ -241,8 +241,8 @@ impl<P: Packet, S: Default> FlowQueues<P, S> {
         self.lists[list].head = flow.next;
     }
 
-    /// The next packet: `take` is asked for one of the bucket whose turn it is, and gives none when
-    /// it leaves the bucket empty.
+    /// Returns the next packet: `take` is asked for one of the bucket whose turn it is, and gives
+    /// none when it leaves the bucket empty.
     #[inline]
     pub(crate) fn serve(
         &mut self,
@@ -281,13 +281,13 @@ impl<P: Packet, S: Default> FlowQueues<P, S> {
         }
     }
 
-    /// Whether what is queued fits.
+    /// Returns whether what is queued fits.
     #[inline]
     pub(crate) fn fits(&self, room: &Room) -> bool {
         self.packets <= room.packets as usize && self.memory <= u64::from(room.memory)
     }
 
-    /// If what is queued does not fit, drops a batch from the head of the bucket with the largest
+    /// If the queued packets do not fit, drops a batch from the head of the bucket with the largest
     /// backlog (the first of several), and counts it.
     #[inline]
     pub(crate) fn make_room(

@@ -4,9 +4,9 @@
 //! `fq-cobalt-queue-disc.cc`, from which the defaults are. Linux has no such discipline: CAKE is the
 //! nearest.
 //!
-//! The buckets are flow queues as FQ-CoDel's, with its limits and its batch on overflow. Each has its
-//! own COBALT, which judges what is taken from the bucket. It is told when the bucket is found empty,
-//! and that it overflowed when the bucket loses a batch; ns-3 does not tell it the latter.
+//! The buckets are flow queues as FQ-CoDel's, with its limits and its batch on overflow. Each has
+//! its own COBALT, which judges the packets taken from the bucket. It is notified when the bucket
+//! is found empty, and of an overflow when the bucket loses a batch; ns-3 omits the latter.
 //!
 //! Invariants: the backlog never exceeds `limit` packets; the last packet of a bucket is dropped for
 //! lack of room only.
@@ -52,7 +52,7 @@ params! {
         control: Control = part::<Control>(),
         /// Memory that queued packets may occupy, by their true size.
         memory_limit: u32 = memory_limit().above_zero(),
-        /// Packets dropped at most when there is no room.
+        /// Most packets dropped at once on overflow.
         drop_batch: u32 = drop_batch(),
     }
 }
@@ -68,7 +68,7 @@ impl DisciplineParams for Params {
 }
 
 impl Params {
-    /// What fits.
+    /// Returns the limits.
     fn room(&self) -> Room {
         Room { packets: self.limit, memory: self.memory_limit, batch: self.drop_batch }
     }
@@ -101,8 +101,8 @@ impl<P: Packet> Configured<P, Params> for FqCobalt<P> {
         &self.params
     }
 
-    /// Replaces the parameters; the number of buckets stays. What no longer fits is dropped in
-    /// batches, as at an arrival.
+    /// Replaces the parameters; the number of buckets stays. Packets that no longer fit are dropped
+    /// in batches, as at an arrival.
     fn change(&mut self, params: Params, now: Nanos, sink: &mut impl Sink<P>) {
         self.params = Params { flows: self.params.flows, ..params };
         self.law = params.control.law();
@@ -112,7 +112,7 @@ impl<P: Packet> Configured<P, Params> for FqCobalt<P> {
 }
 
 impl<P: Packet> FqCobalt<P> {
-    /// Drops a batch if there is no room, and tells its bucket.
+    /// Drops a batch if the limit is exceeded, and notifies its bucket.
     #[inline]
     fn make_room(&mut self, now: Nanos, sink: &mut impl Sink<P>) -> Option<Batch> {
         let batch = self.queues.make_room(&self.params.room(), &mut self.overflow, sink)?;

@@ -43,9 +43,9 @@ params! {
         quantum: u32 = quantum()
             .adjust(|quantum| quantum.max(256))
             .initially(|device: &Device| device.psched_mtu.clamp(256, 1 << 20)),
-        /// CoDel: delay that is acceptable for good, in whole microseconds.
+        /// CoDel: acceptable standing queue delay, in whole microseconds.
         target_us as "target": u32 = micros("5ms").above_zero(),
-        /// CoDel: how long the delay may stay above target.
+        /// CoDel: time that the delay may stay above target.
         interval_us as "interval": u32 = micros("100ms").above_zero(),
         /// Marks every ECN-capable packet that stayed longer; none by default.
         ce_threshold_us as "ce_threshold": Option<u32> = optional_micros(),
@@ -55,7 +55,7 @@ params! {
             Param::word(Kind::Name, "0x0/0x0", Selector::read, |selector| selector.text()),
         /// Memory that queued packets may occupy, by their true size.
         memory_limit: u32 = memory_limit().adjust(|memory| memory.min(1 << 31)),
-        /// Packets dropped at most when there is no room.
+        /// Most packets dropped at once on overflow.
         drop_batch: u32 = drop_batch(),
         /// Marks ECN-capable packets instead of dropping them.
         ecn: bool = switch("noecn", "ecn"),
@@ -106,12 +106,12 @@ impl DisciplineParams for Params {
 }
 
 impl Params {
-    /// What fits.
+    /// Returns the limits.
     fn room(&self) -> Room {
         Room { packets: self.limit, memory: self.memory_limit, batch: self.drop_batch }
     }
 
-    /// CoDel's part in ticks of its clock.
+    /// Returns CoDel's part in ticks of its clock.
     pub fn law(&self) -> Law {
         let Self { limit, target_us, interval_us, ce_threshold_us, ecn, linux, mtu, .. } = *self;
         let codel =
@@ -120,7 +120,7 @@ impl Params {
     }
 }
 
-/// A byte in decimal or, after `0x`, hexadecimal.
+/// Returns a byte in decimal or, after `0x`, hexadecimal.
 fn byte(text: &str) -> Option<u8> {
     match text.strip_prefix("0x") {
         Some(digits) => u8::from_str_radix(digits, 16).ok(),
@@ -155,8 +155,8 @@ impl<P: Packet> Configured<P, Params> for FqCodel<P> {
         &self.params
     }
 
-    /// Replaces the parameters; the number of buckets stays. What no longer fits is dequeued, CoDel
-    /// and turns included, and thrown away.
+    /// Replaces the parameters; the number of buckets stays. Packets that no longer fit are
+    /// dequeued, CoDel and turns included, and discarded.
     fn change(&mut self, params: Params, now: Nanos, sink: &mut impl Sink<P>) {
         self.params = Params { flows: self.params.flows, ..params };
         self.law = self.params.law();
@@ -169,7 +169,7 @@ impl<P: Packet> Configured<P, Params> for FqCodel<P> {
 }
 
 impl<P: Packet> FqCodel<P> {
-    /// The next packet by turns and CoDel.
+    /// Returns the next packet by turns and CoDel.
     #[inline]
     fn serve(&mut self, now: Nanos, sink: &mut impl Sink<P>) -> Dequeue<P> {
         let Self { law, queues, counters, totals, .. } = self;

@@ -2,9 +2,9 @@
 //!
 //! Source: Linux `sch_fq_pie.c`; RFC 8033, RFC 8290.
 //!
-//! The buckets are flow queues as FQ-CoDel's. Each has its own PIE, which looks at the bucket's
-//! backlog and drops (or marks) the bucket's arrivals; every `tupdate` all buckets are updated. When
-//! `limit` packets are queued, the arriving packet is dropped, whoever fills the queue.
+//! The buckets are flow queues as FQ-CoDel's. Each has its own PIE, which reads the bucket's
+//! backlog and drops (or marks) the bucket's arrivals; every `tupdate` all buckets are updated.
+//! When `limit` packets are queued, the arriving packet is dropped, regardless of its flow.
 //!
 //! Invariants: nothing is dropped once it is queued; the backlog never exceeds `limit` packets. More
 //! memory than `memory_limit` is counted, but nothing is dropped for it, as in the kernel.
@@ -64,7 +64,7 @@ impl DisciplineParams for Params {
 }
 
 impl Params {
-    /// Each bucket's PIE, as decisions are made.
+    /// Returns each bucket's PIE, as decisions are made.
     pub fn law(&self) -> Law {
         Law {
             ecn_max_prob: (MAX_PROB / 100).wrapping_mul(u64::from(self.ecn_prob)),
@@ -110,8 +110,8 @@ impl<P: Packet> Configured<P, Params> for FqPie<P> {
         &self.params
     }
 
-    /// Replaces the parameters; the number of buckets stays, and a new `tupdate` counts from the next
-    /// update. What no longer fits is dequeued in turn and thrown away.
+    /// Replaces the parameters; the number of buckets stays, and a new `tupdate` counts from the
+    /// next update. Packets that no longer fit are dequeued in turn and discarded.
     fn change(&mut self, params: Params, now: Nanos, sink: &mut impl Sink<P>) {
         self.params = Params { flows: self.params.flows, ..params };
         self.law = self.params.law();
@@ -124,7 +124,7 @@ impl<P: Packet> Configured<P, Params> for FqPie<P> {
 }
 
 impl<P: Packet> FqPie<P> {
-    /// The next packet by turns.
+    /// Returns the next packet by turns.
     #[inline]
     fn serve(&mut self, now: Nanos) -> Dequeue<P> {
         let Self { law, queues, totals, .. } = self;

@@ -8,28 +8,28 @@ use sojourn_units::declare::{Choices, Param, narrow, switch};
 use sojourn_units::words::{Given, Kind, Value, Word, WordError};
 use sojourn_units::{MICROSECOND, Rate, quantity};
 
-/// A number of packets.
+/// Returns a number of packets.
 pub(crate) const fn packets<On>(default: &'static str) -> Param<u32, On> {
     Param::word(Kind::Packets, default, narrow, |packets| Some(Value::Integer((*packets).into())))
 }
 
-/// A number of bytes.
+/// Returns a number of bytes.
 pub(crate) const fn bytes<On>(default: &'static str) -> Param<u32, On> {
     Param::word(Kind::Size, default, narrow, |bytes| Some(Value::Integer((*bytes).into())))
 }
 
-/// A time in whole microseconds, rounded down as `tc` does.
+/// Returns a time in whole microseconds, rounded down as `tc` does.
 pub(crate) const fn micros<On>(default: &'static str) -> Param<u32, On> {
     Param::word(Kind::Time, default, whole_micros, |us| Some(Value::Text(time_text(*us))))
 }
 
-/// A time in whole microseconds, or none, which is the default.
+/// Returns a time in whole microseconds, or none, which is the default.
 pub(crate) const fn optional_micros<On>() -> Param<Option<u32>, On> {
     let to = |us: &Option<u32>| us.map(|us| Value::Text(time_text(us)));
     Param::word(Kind::Time, "", |value| whole_micros(value).map(Some), to).initially(|_| None)
 }
 
-/// A probability as a fraction of 2^32.
+/// Returns a probability as a fraction of 2^32.
 pub(crate) const fn fraction<On>(default: &'static str) -> Param<u32, On> {
     let to = |p: &u32| {
         let reads = |text| probability_q32(text) == *p;
@@ -38,8 +38,8 @@ pub(crate) const fn fraction<On>(default: &'static str) -> Param<u32, On> {
     Param::word(Kind::Probability, default, |value| Ok(probability_q32(value.real())), to)
 }
 
-/// The version of Linux whose decisions are made. It says which code a simulated queue runs, so `tc` has no
-/// such word: there the kernel itself decides.
+/// Returns the version of Linux whose decisions are made. It says which code a simulated queue
+/// runs, so `tc` has no such word: there the kernel itself decides.
 pub(crate) const fn linux<On>() -> Param<Linux, On> {
     let from = |value: &Value| Linux::named(value.text()).ok_or_else(|| "is not known".to_owned());
     Param::word(Kind::Choice { of: Linux::NAMES }, "7.3", from, |_| None)
@@ -50,29 +50,29 @@ pub(crate) const fn ecn<On>() -> Param<bool, On> {
     switch("noecn", "noecn")
 }
 
-/// A time in whole microseconds that fit 32 bits.
+/// Returns a time in whole microseconds that fit 32 bits.
 pub(crate) fn whole_micros(value: &Value) -> Result<u32, String> {
     narrow(&Value::Integer(value.integer() / MICROSECOND))
 }
 
-/// A byte a second: what stands there until a required rate is read.
+/// A byte a second: the value until a required rate is read.
 const SLOWEST: Rate = match Rate::new(8) {
     Some(rate) => rate,
     None => panic!("it is above 0"),
 };
 
-/// A rate that must be given.
+/// Returns a rate that must be given.
 pub(crate) const fn required_rate<On>() -> Param<Rate, On> {
     Param::word(Kind::Rate, "", read_rate, |rate| Some(write_rate(*rate))).initially(|_| SLOWEST)
 }
 
-/// A rate, or none, which is the default.
+/// Returns a rate, or none, which is the default.
 pub(crate) const fn optional_rate<On>() -> Param<Option<Rate>, On> {
     let from = |value: &Value| read_rate(value).map(Some);
     Param::word(Kind::Rate, "", from, |rate| rate.map(write_rate)).initially(|_| None)
 }
 
-/// A rate of whole bytes a second.
+/// Returns a rate of whole bytes a second.
 pub(crate) fn read_rate(value: &Value) -> Result<Rate, String> {
     let rate = Rate::new(value.integer()).filter(|rate| rate.bits() >= 8);
     rate.ok_or_else(|| "must be at least a byte a second".to_owned())
@@ -82,7 +82,7 @@ fn write_rate(rate: Rate) -> Value {
     Value::Text(quantity::format_rate(rate))
 }
 
-/// What a packet occupies on the line.
+/// Size of a packet on the line.
 pub(crate) const fn link_layer<On>() -> Param<LinkLayer, On> {
     let from = |value: &Value| {
         Ok(if value.text() == "ethernet" { LinkLayer::Ethernet } else { LinkLayer::Atm })
@@ -91,7 +91,7 @@ pub(crate) const fn link_layer<On>() -> Param<LinkLayer, On> {
     Param::word(Kind::Choice { of: &["ethernet", "atm", "adsl"] }, "ethernet", from, to)
 }
 
-/// The one size that is given under one of several words.
+/// Returns the one size that is given under one of several words.
 pub(crate) fn one_size(given: &Given, words: &[Word]) -> Result<Option<u32>, WordError> {
     let mut found = None;
     for word in words.iter().filter(|word| given.has(word.name)) {

@@ -4,7 +4,7 @@ use crate::packet::Packet;
 use crate::store::Store;
 use serde::{Deserialize, Serialize};
 
-/// What a limit or threshold counts.
+/// The unit of a limit or threshold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Unit {
@@ -15,7 +15,7 @@ pub enum Unit {
 }
 
 impl Unit {
-    /// Whether `packet` fits beside what is stored.
+    /// Returns whether `packet` fits in addition to the stored packets.
     #[inline]
     pub(crate) fn fits<P: Packet>(self, limit: u32, store: &Store<P>, packet: &P) -> bool {
         match self {

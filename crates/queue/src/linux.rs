@@ -25,8 +25,8 @@ choices! {
 }
 
 impl Linux {
-    /// The version that decides as the kernel called `release`, such as `6.1.192-2`; none if that is no
-    /// release of a kernel.
+    /// Returns the version that decides as the kernel called `release`, such as `6.1.192-2`; none
+    /// if that is no release of a kernel.
     pub fn of_release(release: &str) -> Option<Self> {
         let asked = numbers(release)?;
         let known = Self::ALL
@@ -37,7 +37,7 @@ impl Linux {
     }
 }
 
-/// Major and minor number.
+/// Returns the major and minor number.
 fn numbers(release: &str) -> Option<(u32, u32)> {
     let (major, rest) = release.split_once('.')?;
     let minor = rest.split(|c: char| !c.is_ascii_digit()).next()?;

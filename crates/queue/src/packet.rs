@@ -1,4 +1,4 @@
-//! What a discipline may ask of a packet.
+//! The data of a packet that a discipline may read.
 
 use sojourn_units::Nanos;
 
@@ -20,35 +20,36 @@ pub enum Ecn {
 /// A packet as a queue sees it.
 #[expect(clippy::len_without_is_empty, reason = "no packet is empty")]
 pub trait Packet {
-    /// Length in bytes: the Ethernet frame without FCS, plus any configured overhead.
+    /// Returns the length in bytes: the Ethernet frame without FCS, plus any configured overhead.
     fn len(&self) -> u32;
 
-    /// Memory that the packet occupies, which `memory_limit` counts.
+    /// Returns the memory of the packet, which `memory_limit` counts.
     fn truesize(&self) -> u32;
 
-    /// A hash of the packet's flow: bucket `hash * flows >> 32` is its queue, and packets with the same
-    /// hash are taken for one flow's.
+    /// Returns a hash of the packet's flow: bucket `hash * flows >> 32` is its queue, and packets
+    /// with the same hash are taken for one flow's.
     fn flow_hash(&self) -> u32;
 
-    /// Source and destination host, for isolation by host.
+    /// Returns the source and destination host, for isolation by host.
     fn hosts(&self) -> (u32, u32);
 
-    /// The class of the discipline that the packet names itself (`skb->priority` with the discipline's
-    /// handle): its minor number, if it names one.
+    /// Returns the class of the discipline that the packet names itself (`skb->priority` with the
+    /// discipline's handle): its minor number, if it names one.
     fn class(&self) -> Option<u16> {
         None
     }
 
-    /// The six bits of the differentiated services code point.
+    /// Returns the six bits of the differentiated services code point.
     fn dscp(&self) -> u8;
 
-    /// The priority that Linux gives the packet (`skb->priority`), by default that of its TOS byte: best
-    /// effort (0), bulk (2), interactive (6) or interactive bulk (4), after the table of `tc-prio(8)`.
+    /// Returns the priority that Linux gives the packet (`skb->priority`), by default that of its
+    /// TOS byte: best effort (0), bulk (2), interactive (6) or interactive bulk (4), after the
+    /// table of `tc-prio(8)`.
     fn priority(&self) -> u32 {
         [0, 2, 6, 4][usize::from(self.dscp() >> 1 & 3)]
     }
 
-    /// The ECN field.
+    /// Returns the ECN field.
     fn ecn(&self) -> Ecn;
 
     /// Overwrites the code point.
@@ -78,7 +79,7 @@ impl Headers {
     pub const UDP: u8 = 17;
 }
 
-/// What can be read of a TCP segment's header, for whoever looks into packets.
+/// The readable fields of a TCP segment's header, for disciplines that inspect packets.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TcpView {
     /// Source and destination host.
@@ -107,7 +108,7 @@ pub struct SackBlocks {
 }
 
 impl SackBlocks {
-    /// The blocks, in their order.
+    /// Returns the blocks, in their order.
     pub fn as_slice(&self) -> &[(u32, u32)] {
         &self.blocks[..usize::from(self.count)]
     }
@@ -143,13 +144,13 @@ impl TcpView {
     /// The congestion window was reduced.
     pub const CWR: u8 = 0x80;
 
-    /// Whether both go the same way in the same connection.
+    /// Returns whether both go the same way in the same connection.
     pub fn is_with(&self, other: &Self) -> bool {
         (self.hosts, self.ports) == (other.hosts, other.ports)
     }
 }
 
-/// What the host that sends a packet knows of it beside its headers.
+/// The sending host's knowledge of a packet in addition to its headers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Sender {
     /// The socket that it comes from, if that is on this host.
@@ -165,7 +166,7 @@ pub struct Sender {
 pub struct Socket {
     /// Which of the host's sockets it is.
     pub number: u32,
-    /// What it is.
+    /// The kind of the socket.
     pub kind: SocketKind,
     /// Its hash; another one under the same number is another connection's.
     pub hash: u32,
@@ -173,7 +174,7 @@ pub struct Socket {
     pub rate: Option<u64>,
 }
 
-/// What a socket is.
+/// The kind of a socket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SocketKind {
     /// A connected TCP socket.

@@ -1,4 +1,4 @@
-//! What a user writes of a queue, resolved to numbers.
+//! A user's description of a queue, resolved to numbers.
 
 use crate::classes::statements::END;
 use crate::declaration::{Configured, DisciplineParams};
@@ -42,7 +42,7 @@ macro_rules! family {
         });
 
         impl Params {
-            /// The parameters under the name of `table`.
+            /// Returns the parameters under the name of `table`.
             fn read(table: &Table, given: &Given, device: &Device) -> Result<Self, WordError> {
                 $(
                     if let Some(params) = read_as(table, given, device) {
@@ -52,7 +52,7 @@ macro_rules! family {
                 unreachable!("`{}` is of no discipline", table.name)
             }
 
-            /// An empty queue, created at `now`.
+            /// Returns an empty queue, created at `now`.
             ///
             /// # Panics
             /// On parameters of RED or CHOKe that [`Params::parse`] would refuse.
@@ -94,12 +94,13 @@ macro_rules! family {
 
 disciplines!(family!);
 
-/// The words of every discipline.
+/// Returns the words of every discipline.
 pub fn tables() -> &'static [&'static Table] {
     &TABLES
 }
 
-/// The words of a class of each discipline whose classes have any, under the discipline's name.
+/// Returns the words of a class of each discipline whose classes have any, under the discipline's
+/// name.
 pub fn class_tables() -> &'static [&'static Table] {
     &CLASSES
 }
@@ -116,7 +117,8 @@ fn read_as<D: DisciplineParams>(
     is_called::<D>(table.name).then(|| D::named(table, device).with(given, device))
 }
 
-/// What `text` gives of the discipline among `tables` that it names, and how it was read.
+/// The parameters that `text` gives to the discipline of `tables` that it names, and how it
+/// was read.
 struct Description {
     table: &'static Table,
     given: Given,
@@ -141,7 +143,7 @@ impl Params {
         Self::read(table, &given, device).map_err(|error| typed.placed(error))
     }
 
-    /// The description in `text` alone, without the line of `tc` around it.
+    /// Returns the description in `text` alone, without the line of `tc` around it.
     ///
     /// # Errors
     /// A line of `tc` without a discipline, or with several.
@@ -149,7 +151,7 @@ impl Params {
         Typed::description(text, tables())
     }
 
-    /// The words that stand in `text`, of which nothing but their names is checked.
+    /// Returns the words of `text`, of which only the names are checked.
     ///
     /// # Errors
     /// What is wrong with it, and where.
@@ -158,8 +160,8 @@ impl Params {
         Ok(Written::read(table, &typed.text))
     }
 
-    /// What is worth saying of a description that [`Params::parse`] reads: assumptions made for the
-    /// user, words without effect, values that `tc` warns of.
+    /// Returns notices about a description that [`Params::parse`] reads: assumptions, words without
+    /// effect, values that `tc` warns of.
     pub fn warnings(text: &str, device: &Device) -> Vec<String> {
         let Ok(Description { table, given, typed }) = describe(tables(), text) else {
             return Vec::new();
@@ -196,27 +198,28 @@ impl Params {
         }
     }
 
-    /// Whether it, or a discipline within it, has classes under this number.
+    /// Returns whether it, or a discipline within it, has classes under this number.
     pub(crate) fn has_handle(&self, handle: u16) -> bool {
         disciplines!(each! (Params, self, params => params.has_handle(handle)))
     }
 
-    /// Whether it holds each packet of its host's sockets until its departure time.
+    /// Returns whether it holds each packet of its host's sockets until its departure time.
     pub fn paces(&self) -> bool {
         disciplines!(each! (Params, self, params => params.paces()))
     }
 
-    /// The words of this discipline.
+    /// Returns the words of this discipline.
     pub fn table(&self) -> &'static Table {
         disciplines!(each! (Params, self, params => params.table()))
     }
 
-    /// The name of this discipline.
+    /// Returns the name of this discipline.
     pub fn name(&self) -> &'static str {
         self.table().name
     }
 
-    /// The name as a user knows it: of a policy of the user's own, its place, such as `mine.py:Mine`.
+    /// Returns the name as a user knows it: of a policy of the user's own, its place, such as
+    /// `mine.py:Mine`.
     pub fn label(&self) -> String {
         match self {
             Self::External(params) => params.spec.policy.clone(),
@@ -224,40 +227,40 @@ impl Params {
         }
     }
 
-    /// What its limit counts, and how much fits; none where the limit is one of memory only.
+    /// Returns the unit of its limit, and its size; `None` if the limit is one of memory only.
     pub fn limit(&self) -> Option<(Unit, u32)> {
         disciplines!(each! (Params, self, params => params.limit()))
     }
 
-    /// Visits the numbers that decisions are made with beside the parameters, as recordings have them.
+    /// Visits the numbers used for decisions in addition to the parameters, as in recordings.
     pub fn derived(&self, visit: &mut dyn FnMut(&'static str, u64)) {
         disciplines!(each! (Params, self, params => params.derived(visit)));
     }
 
-    /// The words that describe it.
+    /// Returns the words that describe it.
     pub fn to_text(&self) -> String {
         let text = Text::new(self.name());
         disciplines!(each! (Params, self, params => params.write(text).done()))
     }
 
-    /// The rate that it holds all packets to; none if it does not.
+    /// Returns the rate that it holds all packets to; none if it does not.
     pub fn rate(&self) -> Option<Rate> {
         disciplines!(each! (Params, self, params => params.rate()))
     }
 
-    /// What it holds; none of a discipline without classes.
+    /// Returns its content; `None` for a discipline without classes.
     pub(crate) fn inside(&self) -> Option<Inside<'_>> {
         disciplines!(each! (Params, self, params => params.inside()))
     }
 
-    /// The words by which the kernel gives the discipline itself, without what is inside.
+    /// Returns the words by which the kernel gives the discipline itself, without what is inside.
     pub(crate) fn own_words(&self) -> Result<String, NoKernelEquivalent> {
         let in_kernel = disciplines!(each! (Params, self, params => params.in_kernel()));
         in_kernel.map_err(|reason| NoKernelEquivalent::new(self.label(), reason))?;
         Ok(disciplines!(each! (Params, self, params => params.to_tc())))
     }
 
-    /// The words by which the kernel gives the same queue in one command.
+    /// Returns the words by which the kernel gives the same queue in one command.
     ///
     /// # Errors
     /// Where the kernel has none, or needs several commands ([`Params::commands`]).
@@ -273,9 +276,9 @@ impl Params {
 /// A change that names another discipline than the queue's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OtherDiscipline {
-    /// What the queue is.
+    /// The present discipline.
     pub queue: &'static str,
-    /// What was asked for.
+    /// The requested discipline.
     pub asked: &'static str,
 }
 

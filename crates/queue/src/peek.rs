@@ -17,7 +17,7 @@ pub struct Peek<Q, P> {
 }
 
 impl<Q: Discipline<P>, P: Packet> Peek<Q, P> {
-    /// Around an empty or filled discipline.
+    /// Wraps an empty or filled discipline.
     pub fn new(inner: Q) -> Self {
         Self { inner, held: None, left: None }
     }
@@ -44,12 +44,12 @@ impl<Q: Discipline<P>, P: Packet> Peek<Q, P> {
         }
     }
 
-    /// The inner discipline, to change it.
+    /// Returns the inner discipline, to change it.
     pub fn inner_mut(&mut self) -> &mut Q {
         &mut self.inner
     }
 
-    /// The inner discipline.
+    /// Returns the inner discipline.
     pub fn inner(&self) -> &Q {
         &self.inner
     }
@@ -140,7 +140,7 @@ impl<Q: Discipline<P>, P: Packet> Discipline<P> for Peek<Q, P> {
         self.inner.lists(visit);
     }
 
-    /// Those of the inner discipline, with the held packet queued and not sent.
+    /// Visits those of the inner discipline, with the held packet queued and not sent.
     fn counters(&self, visit: &mut dyn FnMut(&'static str, u64)) {
         let held = self.held.as_ref().map(|(_, packet)| u64::from(packet.len()));
         self.inner.counters(&mut |name, value| {

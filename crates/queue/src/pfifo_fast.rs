@@ -80,7 +80,7 @@ impl<P: Packet> Configured<P, Params> for PfifoFast<P> {
         &self.params
     }
 
-    /// Replaces the parameters. What no longer fits its band is dropped from the head.
+    /// Replaces the parameters. Packets that no longer fit their band are dropped from the head.
     fn change(&mut self, params: Params, _now: Nanos, sink: &mut impl Sink<P>) {
         self.params = params;
         for band in &mut self.bands {

@@ -20,7 +20,7 @@ use sojourn_units::declare::{Param, integer};
 use sojourn_units::words::{Kind, Value};
 use sojourn_units::{MICROSECOND, Nanos, SECOND, params};
 
-/// The greatest gain in Hz: up to it, the 32-bit reals of `tc` tell all steps of 1/256 Hz apart.
+/// The greatest gain in Hz: up to it, the 32-bit reals of `tc` distinguish all steps of 1/256 Hz.
 const MAX_GAIN: f64 = 65_535.0;
 const GAIN: Kind = Kind::Real { min: 1.0 / GAIN_UNITS as f64, max: MAX_GAIN };
 /// Steps of a gain in one Hz.
@@ -43,7 +43,7 @@ params! {
     }
 }
 
-/// A gain in 1/256 Hz, read as `tc` does.
+/// Returns a gain in 1/256 Hz, read as `tc` does.
 const fn gain<On>(default: &'static str) -> Param<u32, On> {
     let from = |value: &Value| Ok((value.real() as f32 * GAIN_UNITS as f32) as u32);
     Param::word(GAIN, default, from, |gain| {
@@ -52,8 +52,8 @@ const fn gain<On>(default: &'static str) -> Param<u32, On> {
 }
 
 impl Params {
-    /// The gains, target and update time that RFC 9332 (appendix A.1) gives for the greatest and
-    /// the typical round-trip time, in microseconds.
+    /// Returns the gains, target and update time that RFC 9332 (appendix A.1) gives for the
+    /// greatest and the typical round-trip time, in microseconds.
     ///
     /// # Errors
     /// What is wrong with them, as a sentence.
@@ -80,7 +80,7 @@ impl Params {
         Ok(())
     }
 
-    /// The same in the numbers that it is computed with.
+    /// Returns the same in the numbers that it is computed with.
     pub fn law(&self) -> Law {
         // Probability per 64 ns of delay; one is 2^32 - 1.
         let scaled = |gain: u32| ((u64::from(gain) * u64::from(MAX_PROB)) >> 2) / SECOND;
@@ -111,13 +111,13 @@ pub struct Law {
     pub tupdate: Nanos,
     /// Weight of the delay's distance from target: parts of 2^32 for 64 ns.
     pub alpha: u64,
-    /// Weight of the delay's movement, likewise.
+    /// Weight of the change of the delay, in the same unit.
     pub beta: u64,
     /// How many times the base probability L4S packets are marked with.
     pub coupling: u64,
 }
 
-/// What is to become of a packet.
+/// The decision about a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
     /// Nothing.
@@ -128,7 +128,7 @@ pub enum Verdict {
     Drop,
 }
 
-/// What the controller remembers.
+/// The controller's state.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct State {
     /// The base probability p'; one is 2^32 - 1.
@@ -138,7 +138,7 @@ pub struct State {
 }
 
 impl State {
-    /// The periodic update for a queueing delay of `delay`; the probability stays within `most`.
+    /// Updates the probability for a queueing delay of `delay`; the probability stays within `most`.
     ///
     /// As in the kernel, a correction is cut to 32 bits before it is added, and only the sum is seen to
     /// leave the range: one of more than the whole range can leave any probability.
@@ -159,7 +159,7 @@ impl State {
         self.last_qdelay = delay;
     }
 
-    /// What becomes of a Classic packet.
+    /// Returns the decision about a Classic packet.
     #[inline]
     pub fn classic(&self, law: &Law, capable: bool, draws: &mut impl Draws) -> Verdict {
         if !self.twice(draws) {
@@ -171,8 +171,8 @@ impl State {
         }
     }
 
-    /// What becomes of an L4S packet. Under overload all are marked, and if `drops`, as many are
-    /// dropped as of Classic packets.
+    /// Returns the decision about an L4S packet. Under overload all are marked, and if `drops`, as
+    /// many are dropped as of Classic packets.
     #[inline]
     pub fn scalable(&self, law: &Law, drops: bool, draws: &mut impl Draws) -> Verdict {
         if self.is_overloaded(law) {
@@ -184,7 +184,7 @@ impl State {
         }
     }
 
-    /// Whether the marks of L4S packets can carry no more.
+    /// Returns whether the marks of L4S packets can carry no more.
     pub(crate) fn is_overloaded(&self, law: &Law) -> bool {
         self.coupled(law) > u64::from(MAX_PROB)
     }
@@ -193,7 +193,7 @@ impl State {
         u64::from(self.prob) * law.coupling
     }
 
-    /// Two draws that both hit: p' squared.
+    /// Returns whether two draws both hit: p' squared.
     #[inline]
     fn twice(&self, draws: &mut impl Draws) -> bool {
         draws.draw_u32() <= self.prob && draws.draw_u32() <= self.prob

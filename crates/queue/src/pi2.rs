@@ -61,7 +61,7 @@ impl DisciplineParams for Params {
     }
 }
 
-/// What PI2 counts.
+/// PI2's counters.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Counters {
     early: u64,
@@ -99,8 +99,8 @@ impl<P: Packet> Configured<P, Params> for Pi2<P> {
         &self.params
     }
 
-    /// Replaces the parameters; a new `tupdate` counts from the next update. What no longer fits is
-    /// dropped from the head.
+    /// Replaces the parameters; a new `tupdate` counts from the next update. Packets that no longer
+    /// fit are dropped from the head.
     fn change(&mut self, params: Params, _now: Nanos, sink: &mut impl Sink<P>) {
         self.params = params;
         self.law = params.pi.law();

@@ -70,7 +70,8 @@ impl DisciplineParams for Params {
 }
 
 impl Params {
-    /// The same in ticks of PIE's clock and parts of its probability, as decisions are made with them.
+    /// Returns the same in ticks of PIE's clock and parts of its probability, as decisions are made
+    /// with them.
     pub fn law(&self) -> Law {
         Law {
             target: clock(u64::from(self.target_us) * 1000),
@@ -84,12 +85,12 @@ impl Params {
         }
     }
 
-    /// When the first update is due in a queue created at `now`.
+    /// Returns when the first update is due in a queue created at `now`.
     pub(crate) fn first_update(&self, now: Nanos) -> Nanos {
         jiffies::after(now, u64::from(self.hz / 2), self.hz)
     }
 
-    /// When the update after one at `now` is due.
+    /// Returns when the update after one at `now` is due.
     pub(crate) fn next_update(&self, now: Nanos) -> Nanos {
         jiffies::after(now, jiffies::from_micros(self.tupdate_us, self.hz), self.hz)
     }
@@ -132,7 +133,7 @@ const MEASURE: u64 = 16_384;
 /// 250 ms.
 const LONG_DELAY: u64 = 3_906_250;
 
-/// What PIE remembers of one queue.
+/// PIE's state of one queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct State {
     /// Delay at the last measurement, in ticks.
@@ -182,7 +183,8 @@ impl State {
         };
     }
 
-    /// Whether an arrival of `len` bytes at a backlog of `backlog` is to be dropped or marked.
+    /// Returns whether an arrival of `len` bytes at a backlog of `backlog` is to be dropped or
+    /// marked.
     #[inline]
     pub fn early(&mut self, law: &Law, backlog: u64, len: u32, draws: &mut impl Draws) -> bool {
         if self.burst_time > 0 {
@@ -217,7 +219,7 @@ impl State {
         false
     }
 
-    /// Whether an arrival at a backlog of `backlog` is to be queued; it may be marked for that.
+    /// Returns whether to queue an arrival at this `backlog`; it may be marked for that.
     #[inline]
     pub fn admit<P: Packet>(
         &mut self,
@@ -239,7 +241,7 @@ impl State {
         true
     }
 
-    /// An arrival was dropped, whoever decided it.
+    /// Records the drop of an arrival, for any reason.
     #[inline]
     pub fn dropped(&mut self, counters: &mut Counters) {
         counters.dropped += 1;
@@ -265,7 +267,7 @@ impl State {
         self.burst_time = self.burst_time.saturating_sub(elapsed.into());
     }
 
-    /// The departure rate's estimator; the ticks that a finished measurement took.
+    /// Returns the departure rate's estimator; the ticks that a finished measurement took.
     fn measure(&mut self, now: u64, len: u32, backlog: u64) -> Option<u32> {
         if backlog >= MEASURE && self.dq_count == INVALID {
             self.dq_tstamp = now;
@@ -297,7 +299,7 @@ impl State {
         Some(elapsed)
     }
 
-    /// The periodic update of the probability.
+    /// Updates the probability, once a period.
     #[inline]
     pub fn update(&mut self, law: &Law, backlog: u64) {
         // An empty queue at rest stays at rest; of a thousand flow queues most are.
@@ -376,12 +378,12 @@ impl State {
     }
 }
 
-/// What PIE counts.
+/// PIE's counters.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
     /// Packets queued.
     pub packets_in: u64,
-    /// Packets dropped on arrival, for whatever reason.
+    /// Packets dropped on arrival, for any reason.
     pub dropped: u64,
     /// Packets marked instead of dropped.
     pub ecn_mark: u64,
@@ -420,8 +422,8 @@ impl<P: Packet> Configured<P, Params> for Pie<P> {
         &self.params
     }
 
-    /// Replaces the parameters; a new `tupdate` counts from the next update. What no longer fits is
-    /// dropped from the head.
+    /// Replaces the parameters; a new `tupdate` counts from the next update. Packets that no longer
+    /// fit are dropped from the head.
     fn change(&mut self, params: Params, _now: Nanos, sink: &mut impl Sink<P>) {
         self.params = params;
         self.law = params.law();

@@ -59,7 +59,7 @@ params! {
     }
 }
 
-/// The class of a packet's band; `map` gives the band of a priority.
+/// Returns the class of a packet's band; `map` gives the band of a priority.
 pub(crate) fn band<C, P: Packet>(
     tree: &Tree<C>,
     bands: u8,
@@ -77,7 +77,7 @@ pub(crate) fn band<C, P: Packet>(
     u16::from(band) + 1
 }
 
-/// Checks that a map names bands that are there.
+/// Checks that a map names existing bands.
 pub(crate) fn check_map(map: &[u8], bands: u8, given: &Given) -> Result<(), WordError> {
     match map.iter().find(|band| **band >= bands) {
         Some(band) => {

@@ -21,7 +21,7 @@ macro_rules! family {
 disciplines!(family!);
 
 impl<P: Packet> Queue<P> {
-    /// The name of its discipline.
+    /// Returns the name of its discipline.
     pub fn name(&self) -> &'static str {
         disciplines!(each! (Queue, self, queue => queue.params().table().name))
     }

@@ -118,7 +118,7 @@ impl Params {
         self.limit.map_or(LIMIT, |limit| limit.min(most))
     }
 
-    /// What `tc` makes of RED's words.
+    /// Returns the numbers that `tc` makes of RED's words.
     fn options(&self) -> Result<Option<red::Options>, (&'static str, String)> {
         if self.redflowlimit == 0 {
             return Ok(None);
@@ -143,7 +143,7 @@ impl Params {
         red.options().map(Some)
     }
 
-    /// RED's numbers, if it is on.
+    /// Returns RED's numbers, if it is on.
     pub fn red(&self) -> Option<RedLaw> {
         let options = self.options().ok().flatten()?;
         Some(RedLaw {
@@ -203,7 +203,7 @@ impl RedLaw {
     }
 }
 
-/// What RED says of an arrival.
+/// RED's decision about an arrival.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Verdict {
     Pass,
@@ -211,7 +211,7 @@ enum Verdict {
     Hard,
 }
 
-/// What RED remembers of a bucket.
+/// RED's state of a bucket.
 #[derive(Clone, Copy, Debug)]
 struct Red {
     qavg: u64,
@@ -263,7 +263,7 @@ struct Flow<P> {
     behind: u32,
 }
 
-/// What SFQ counts beside the totals.
+/// SFQ's counters in addition to the totals.
 #[derive(Clone, Copy, Debug, Default)]
 struct Counters {
     prob_drop: u64,
@@ -349,7 +349,7 @@ impl<P: Packet> Sfq<P> {
         self.timer = (perturb > 0).then(|| jiffies::after(now, span, hz));
     }
 
-    /// The bucket of a packet: the one that it names, or that of its hash.
+    /// Returns the bucket of a packet: the one that it names, or that of its hash.
     fn bucket(&self, packet: &P, draws: &mut impl Draws) -> usize {
         let divisor = self.params.divisor;
         match packet.class().map(u32::from) {
@@ -396,7 +396,7 @@ impl<P: Packet> Sfq<P> {
         }
     }
 
-    /// A flow for a bucket that has none, if there is one left.
+    /// Returns a flow for a bucket that has none, if there is one left.
     fn open(&mut self, bucket: usize) -> Option<u32> {
         if self.slots.len() - self.free.len() >= self.params.max_flows() as usize {
             return None;
@@ -474,7 +474,7 @@ impl<P: Packet> Sfq<P> {
         Some((queued.at, queued.packet))
     }
 
-    /// The first flow of the round, which has no packets, gives its bucket back.
+    /// Releases the bucket of the round's first flow, which has no packets.
     fn close(&mut self) {
         if let Some(slot) = self.round.pop_front() {
             self.table[self.slots[slot as usize].bucket as usize] = NONE;
@@ -521,7 +521,8 @@ impl<P: Packet> Sfq<P> {
         true
     }
 
-    /// A flow takes no more: the arriving packet is dropped, or with `headdrop` the flow's head in its place.
+    /// Returns a flow takes no more: the arriving packet is dropped, or with `headdrop` the flow's
+    /// head in its place.
     fn full(
         &mut self,
         slot: u32,
@@ -545,7 +546,7 @@ impl<P: Packet> Sfq<P> {
         Return::Congestion
     }
 
-    /// What RED makes of an arrival: the reason of a drop, if it is one.
+    /// Returns RED's decision about an arrival: the reason, if it is a drop.
     fn judge(
         &mut self,
         slot: u32,

@@ -6,7 +6,7 @@ use sojourn_units::{Nanos, SECOND};
 /// Nanoseconds of the kernel's unit of scheduling times.
 pub const TICK: Nanos = 64;
 
-/// What a packet occupies on the line.
+/// Size of a packet on the line.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum LinkLayer {
@@ -35,7 +35,7 @@ pub struct Speed {
 }
 
 impl Speed {
-    /// The speed of `bytes` a second, above 0.
+    /// Returns the speed of `bytes` a second, above 0.
     pub fn new(bytes: u64, overhead: u16, mpu: u16, layer: LinkLayer) -> Self {
         let (mut factor, mut shift) = (SECOND, 0);
         let mult = loop {
@@ -50,7 +50,7 @@ impl Speed {
         Self { bytes, mult, shift, overhead, mpu, layer }
     }
 
-    /// How long a packet of `length` bytes takes.
+    /// Returns how long a packet of `length` bytes takes.
     #[inline]
     pub fn time(&self, length: u32) -> Nanos {
         let length = length.wrapping_add(self.overhead.into()).max(self.mpu.into());
@@ -61,14 +61,15 @@ impl Speed {
         length.wrapping_mul(self.mult.into()) >> self.shift
     }
 
-    /// The time that `bytes` take as `tc` hands it to the kernel: in ticks, without what the line adds.
+    /// Returns the time that `bytes` take as `tc` hands it to the kernel: in ticks, without what
+    /// the line adds.
     pub fn depth(&self, bytes: u32) -> Nanos {
         // Microseconds, then ticks, each rounded down.
         let micros = (f64::from(bytes) / self.bytes as f64 * 1e6) as u32;
         (f64::from(micros) * 15.625) as u64 * TICK
     }
 
-    /// The largest packet that takes at most `time`, about.
+    /// Returns the largest packet that takes at most `time`, about.
     pub fn length(&self, time: Nanos) -> u64 {
         let length = time.wrapping_mul(self.bytes) / SECOND;
         let length = match self.layer {

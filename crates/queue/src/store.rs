@@ -10,7 +10,7 @@ use std::collections::VecDeque;
 pub struct Queued<P, N = ()> {
     /// When it was enqueued.
     pub at: Nanos,
-    /// What the discipline noted of it then.
+    /// The discipline's data of the packet from its arrival.
     pub note: N,
     /// The packet.
     pub packet: P,
@@ -78,7 +78,7 @@ impl<P: Packet, N> Store<P, N> {
         self.ring.len()
     }
 
-    /// Whether there is none.
+    /// Returns whether it is empty.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.ring.is_empty()
@@ -90,19 +90,19 @@ impl<P: Packet, N> Store<P, N> {
         self.bytes
     }
 
-    /// The oldest packet, which leaves next, where nothing is decided when it does.
+    /// Returns the oldest packet, which leaves next, where nothing is decided when it does.
     #[inline]
     pub(crate) fn head(&self) -> Dequeue<&P> {
         self.ring.front().map_or(Dequeue::Empty, |queued| Dequeue::Packet(&queued.packet))
     }
 
-    /// The oldest packet, to mark it.
+    /// Returns the oldest packet, to mark it.
     #[inline]
     pub(crate) fn head_mut(&mut self) -> Option<&mut P> {
         self.ring.front_mut().map(|queued| &mut queued.packet)
     }
 
-    /// When the `n`-th packet was enqueued.
+    /// Returns when the `n`-th packet was enqueued.
     #[inline]
     pub fn enqueued_at(&self, n: usize) -> Option<Nanos> {
         self.ring.get(n).map(|queued| queued.at)
@@ -114,18 +114,18 @@ impl<P: Packet, N> Store<P, N> {
         self.last = at;
     }
 
-    /// When the packet taken last was enqueued.
+    /// Returns when the packet taken last was enqueued.
     #[inline]
     pub fn left_at(&self) -> Option<Nanos> {
         (self.last != 0).then_some(self.last)
     }
 
-    /// The packets, oldest first.
+    /// Returns the packets, oldest first.
     pub fn packets(&self) -> impl ExactSizeIterator<Item = &P> + DoubleEndedIterator + '_ {
         self.ring.iter().map(|queued| &queued.packet)
     }
 
-    /// The times of arrival, oldest first.
+    /// Returns the times of arrival, oldest first.
     pub fn times(&self) -> impl Iterator<Item = Nanos> + '_ {
         self.ring.iter().map(|queued| queued.at)
     }
@@ -157,7 +157,7 @@ impl<P: Packet> View for Store<P> {
 pub trait Source<P> {
     /// Takes the head.
     fn take(&mut self) -> Option<Queued<P>>;
-    /// Whether there is none.
+    /// Returns whether it is empty.
     fn is_empty(&self) -> bool;
     /// Bytes left in the whole discipline, of which this may be one queue.
     fn backlog(&self) -> u64;

@@ -3,19 +3,19 @@
 use crate::classes::Filter;
 use std::fmt;
 
-/// Why a queue cannot be had from the kernel.
+/// The reason why the kernel cannot have a queue.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NoKernelEquivalent {
     /// The discipline or the filter.
     pub what: String,
     /// The class that it is in; none at the root.
     pub place: Option<String>,
-    /// What the kernel lacks.
+    /// The feature that the kernel lacks.
     pub reason: &'static str,
 }
 
 impl NoKernelEquivalent {
-    /// About what stands at the root, or nowhere yet.
+    /// Returns an error about the root, or about no place yet.
     pub(crate) fn new(what: impl Into<String>, reason: &'static str) -> Self {
         Self { what: what.into(), place: None, reason }
     }
@@ -64,7 +64,7 @@ pub struct Inside<'a> {
 }
 
 impl Inside<'_> {
-    /// Whether one command says it all.
+    /// Returns whether one command says it all.
     pub(crate) fn is_empty(&self) -> bool {
         self.handle <= 1
             && self.txqueuelen.is_none_or(|packets| packets == TXQUEUELEN)
@@ -74,7 +74,7 @@ impl Inside<'_> {
     }
 }
 
-/// Packets that devices let wait, unless they are told otherwise.
+/// Default length of devices' transmit queues, in packets.
 pub(crate) const TXQUEUELEN: u32 = 1000;
 
 /// Microseconds as `tc` reads them exactly.
@@ -82,12 +82,12 @@ pub(crate) fn time_text(micros: u32) -> String {
     if micros.is_multiple_of(1000) { format!("{}ms", micros / 1000) } else { format!("{micros}us") }
 }
 
-/// A probability as a fraction of 2^32, rounded down; one is all but one part.
+/// Returns a probability as a fraction of 2^32, rounded down; one is all but one part.
 pub(crate) fn probability_q32(p: f64) -> u32 {
     (p * 4_294_967_296.0) as u32
 }
 
-/// The shortest decimal fraction near `p` that `reads` back, below one.
+/// Returns the shortest decimal fraction near `p` that `reads` back, below one.
 pub(crate) fn fraction_text(p: f64, reads: impl Fn(f64) -> bool) -> String {
     for digits in 1..=12 {
         let scale = 10u64.pow(digits);

@@ -1,5 +1,5 @@
-//! What people type and paste of a queue, as [`words`] reads it: whole lines of `tc`, its printed
-//! output, numbers without a unit.
+//! Queues as users type and paste them, read by [`words`]: whole lines of `tc`, its output, numbers
+//! without a unit.
 
 use crate::classes::statements::{END, OBJECTS};
 use sojourn_units::lines::{Line, Source};
@@ -40,13 +40,13 @@ pub fn not_modelled(name: &str) -> Option<String> {
     Some(format!("`{name}` is not modelled{instead}"))
 }
 
-/// What was typed, as a description with units.
+/// The typed text, as a description with units.
 #[derive(Clone, Debug)]
 pub struct Typed {
     line: Line,
     /// The description.
     pub text: String,
-    /// What is worth saying of how it was read.
+    /// Notices about how it was read.
     pub notices: Vec<String>,
 }
 
@@ -81,7 +81,7 @@ impl Typed {
         Ok(typed)
     }
 
-    /// The description as it was typed, without the line around it.
+    /// Returns the description as it was typed, without the line around it.
     pub fn description(text: &str, tables: &[&'static Table]) -> Result<String, WordError> {
         let line = Line::read(text)?;
         match line.source {
@@ -123,7 +123,7 @@ impl Typed {
         self.line.words = words;
     }
 
-    /// An error about [`Typed::text`] as one about what was typed.
+    /// Returns an error about [`Typed::text`] as one about what was typed.
     #[must_use]
     pub fn placed(&self, error: WordError) -> WordError {
         self.line.placed(error)
@@ -153,7 +153,7 @@ fn statements(words: Vec<(String, Range<usize>)>, text: &str) -> Vec<(String, Ra
     all
 }
 
-/// The unit that `tc` takes a value in that has none.
+/// Returns the unit that `tc` takes a value in that has none.
 fn missing_unit(kind: Kind, value: &str) -> Option<&'static str> {
     let is_number = value.bytes().all(|b| b.is_ascii_digit() || b == b'.')
         && value.bytes().any(|b| b.is_ascii_digit());
@@ -164,7 +164,7 @@ fn missing_unit(kind: Kind, value: &str) -> Option<&'static str> {
     }
 }
 
-/// A value with the unit that `tc` takes it in, if it has none.
+/// Returns a value with the unit that `tc` takes it in, if it has none.
 pub(crate) fn with_unit(kind: Kind, value: &str) -> Cow<'_, str> {
     match missing_unit(kind, value) {
         Some(unit) => format!("{value}{unit}").into(),
@@ -172,7 +172,7 @@ pub(crate) fn with_unit(kind: Kind, value: &str) -> Cow<'_, str> {
     }
 }
 
-/// What is worth saying of a value that was given its unit.
+/// Returns a notice about a value that was given its unit.
 fn notice(word: &str, value: &str, unit: &str) -> String {
     let text = format!("{value}{unit}");
     let (read, takes) = match unit {

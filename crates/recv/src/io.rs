@@ -152,7 +152,7 @@ impl Inbox {
         }
     }
 
-    /// The datagrams of the first `n` trains received, each train from one address.
+    /// Returns the datagrams of the first `n` trains received, each train from one address.
     pub(crate) fn trains(&self, n: usize) -> impl Iterator<Item = (SocketAddr, Chunks<'_, u8>)> {
         let trains = self.metas[..n].iter().zip(self.bytes.chunks_exact(TRAIN));
         trains.map(|(meta, bytes)| {

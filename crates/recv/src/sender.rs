@@ -17,7 +17,7 @@ use sojourn_congestion::{self, Ack, Cause, Congestion, RateSample, Window, hysta
 use sojourn_units::{Bytes, MILLISECOND, Nanos, SECOND};
 use std::collections::VecDeque;
 
-/// Charged size of a message.
+/// Returns the charged size of a message.
 fn charge(data: &[u8]) -> u64 {
     data.len() as u64 + CHARGE
 }

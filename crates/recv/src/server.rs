@@ -213,7 +213,7 @@ impl Server {
         self.counters
     }
 
-    /// Open connections.
+    /// Returns the number of open connections.
     pub fn connections(&self) -> usize {
         self.connections.len()
     }

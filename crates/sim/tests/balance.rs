@@ -546,7 +546,7 @@ fn plans_that_do_not_fit_are_refused() {
         assert!(error.contains(says), "{error}");
     };
     faulty(&[fault(2, 0, None)], "faults[0].server: there is no server 2");
-    faulty(&[fault(0, MS, Some(MS))], "faults[0].until: is over before it begins");
+    faulty(&[fault(0, MS, Some(MS))], "faults[0].until: must end after its begin");
     faulty(&[fault(0, MS, None), fault(0, 0, Some(2 * MS))], "cannot be reached then already");
     refused(|plan| plan.balancers[0].delay = 61 * SECOND, "balancers[0].delay");
     refused(

@@ -1,4 +1,4 @@
-//! Any application: one type over all of them, and over their sources of packets.
+//! The type of all applications, and of their packet sources.
 
 use crate::Emission;
 use crate::application::{AppParams, Carrier, Source};
@@ -20,7 +20,7 @@ applications!(family! (
     pub enum PacketSource of Source;
 ));
 
-/// The parameters that are given, of the type of some.
+/// Returns the given parameters as those of an application.
 fn read_as<A: AppParams>(_: &A, given: &Given) -> Result<A, WordError> {
     if let Some((word, example)) = A::REQUIRED
         && given.find(word).is_none_or(|value| *value == words::Value::Text(String::new()))
@@ -42,7 +42,7 @@ impl App {
     /// Reads a description such as `cbr rate 250kbit size 573`.
     ///
     /// # Errors
-    /// The first problem, and its place.
+    /// The first error, with its place.
     pub fn parse(text: &str) -> Result<Self, WordError> {
         let app = Self::described(text)?;
         match applications!(each! (App, &app, params => params.stands_for())) {
@@ -53,7 +53,7 @@ impl App {
         }
     }
 
-    /// The application that a description names, which may be a name for another.
+    /// Returns the application that a description names; the name may be an alias.
     fn described(text: &str) -> Result<Self, WordError> {
         let (table, given) = words::describe("application", tables(), text)?;
         let named = Self::named(table.name).expect("each table is an application's");
@@ -71,7 +71,7 @@ impl App {
     /// Checks parameters that do not come from a text.
     ///
     /// # Errors
-    /// A distribution without sense, a packet without bytes.
+    /// An invalid distribution, or a packet without bytes.
     pub fn check(&self) -> Result<(), String> {
         let named = |why: String| format!("`{}`: {why}", self.name());
         applications!(each! (App, self, params => params.check())).map_err(named)?;
@@ -82,17 +82,18 @@ impl App {
         Ok(())
     }
 
-    /// Whether it sends packets on its own schedule, rather than data by a transport's.
+    /// Returns whether it sends packets on its own schedule, rather than data on a transport's.
     pub fn sends_packets(&self) -> bool {
         applications!(each! (App, self, params => sends(params)))
     }
 
-    /// Returns the longest UDP payload that it may send, or a frame can hold; 0 if it sends no packets.
+    /// Returns the longest UDP payload that it may send, at most that of a frame; 0 if it sends no
+    /// packets.
     pub fn longest_payload(&self) -> u32 {
         applications!(each! (App, self, params => params.longest_payload()))
     }
 
-    /// Whether a flow of it ends by itself.
+    /// Returns whether its flows end by themselves.
     pub fn ends(&self) -> bool {
         applications!(each! (App, self, params => params.ends()))
     }
@@ -113,7 +114,7 @@ impl PacketSource {
     }
 }
 
-/// The description that [`App::parse`] reads back, every word with its value.
+/// Writes the description that [`App::parse`] reads back, every word with its value.
 impl fmt::Display for App {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let text = Text::new(self.name());
@@ -191,7 +192,7 @@ mod tests {
         }
     }
 
-    /// The shortest description of an application.
+    /// Returns the shortest description of an application.
     fn bare(table: &Table) -> &'static str {
         match table.name {
             "cbr" => "cbr rate 1mbit",

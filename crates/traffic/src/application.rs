@@ -1,4 +1,4 @@
-//! The contract of applications: what each declares of itself.
+//! The contract of applications: the declaration of each.
 
 use crate::Emission;
 use sojourn_random::{Distribution, Key};
@@ -19,7 +19,8 @@ pub enum Carrier {
 
 /// Packets on a schedule of their own.
 pub trait Source: Clone + Debug {
-    /// Whether it sends any: all sources do but [`Infallible`], that of applications without packets.
+    /// Whether it sends packets: all sources except [`Infallible`], the source of applications
+    /// without packets.
     const SENDS: bool = true;
 
     /// Returns the next packet; times never decrease.
@@ -39,18 +40,18 @@ pub trait AppParams: Parameters<On = ()> + Clone {
     /// Its name and words.
     const TABLE: Table;
 
-    /// A word that must be given, and a description that has it.
+    /// A required word, and a description that has it.
     const REQUIRED: Option<(&'static str, &'static str)> = None;
 
     /// Its packets, if it [sends](Source::SENDS) any.
     type Source: Source;
 
-    /// Returns the values that the words given change.
+    /// Returns the values changed by the given words.
     fn initial(_given: &Given) -> Self {
         Self::new(&())
     }
 
-    /// Settles values that depend on each other, once all words given are taken over.
+    /// Settles values that depend on each other, after all given words.
     ///
     /// # Errors
     /// Values that contradict each other.
@@ -58,7 +59,7 @@ pub trait AppParams: Parameters<On = ()> + Clone {
         Ok(())
     }
 
-    /// Returns the description of another application that this one is a name for.
+    /// Returns the description of another application for which this one is an alias.
     fn stands_for(&self) -> Option<String> {
         None
     }
@@ -68,7 +69,7 @@ pub trait AppParams: Parameters<On = ()> + Clone {
         if Self::Source::SENDS { &[Carrier::Udp, Carrier::Tcp] } else { &[Carrier::Tcp] }
     }
 
-    /// Returns the distributions among its parameters, which must have sense.
+    /// Returns the distributions among its parameters, which must be valid.
     fn distributions(&self) -> Vec<Distribution> {
         Vec::new()
     }
@@ -76,17 +77,18 @@ pub trait AppParams: Parameters<On = ()> + Clone {
     /// Checks parameters that do not come from a text.
     ///
     /// # Errors
-    /// The first problem.
+    /// The first error.
     fn check(&self) -> Result<(), String> {
         Ok(())
     }
 
-    /// Returns the longest UDP payload that it may send, or a frame can hold; 0 if it sends no packets.
+    /// Returns the longest UDP payload that it may send, at most that of a frame; 0 if it sends no
+    /// packets.
     fn longest_payload(&self) -> u32 {
         0
     }
 
-    /// Whether a flow of it ends by itself.
+    /// Returns whether its flows end by themselves.
     fn ends(&self) -> bool {
         false
     }

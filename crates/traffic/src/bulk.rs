@@ -1,4 +1,4 @@
-//! `bulk`: there is always data to send.
+//! `bulk`: an endless transfer.
 
 use crate::application::AppParams;
 use serde::{Deserialize, Serialize};
@@ -8,7 +8,7 @@ use sojourn_units::words::Table;
 use std::convert::Infallible;
 
 params! {
-    /// It has no parameters; a group's `stop` ends it.
+    /// The application without parameters; a group's `stop` ends it.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
     #[serde(deny_unknown_fields)]
     pub struct Params {}
@@ -17,7 +17,7 @@ params! {
 impl AppParams for Params {
     const TABLE: Table = Table {
         name: "bulk",
-        summary: "an endless transfer: there is always data to send",
+        summary: "an endless transfer",
         source: "RFC 7928, section 2",
         words: Params::WORDS,
     };

@@ -1,8 +1,8 @@
 //! `cbr`: packets of one length at a constant rate, possibly in spurts.
 //!
-//! The times are exact: after n packets no rounding has added up. With jitter each interval is
-//! multiplied by a number drawn uniformly from 1 - jitter to 1 + jitter, as ns-2's `random_` does
-//! with one half.
+//! The times are exact: rounding errors do not accumulate over packets. With jitter each interval
+//! is multiplied by a number drawn uniformly from 1 - jitter to 1 + jitter, as ns-2's `random_`
+//! does with one half.
 
 use crate::Emission;
 use crate::application::{AppParams, Source, check_length};
@@ -15,7 +15,7 @@ use sojourn_units::declare::{Choices, Param, Parameters, group, probability, rat
 use sojourn_units::words::{Given, Kind, Table, Word, WordError};
 use sojourn_units::{Nanos, Rate, SECOND, params, words};
 
-/// Spurts over which a packet may be spread, at most.
+/// Most spurts over which a packet may be spread.
 const LONGEST_FILL: f64 = 1e6;
 
 params! {
@@ -28,9 +28,9 @@ params! {
         /// Length of a packet.
         #[serde(flatten)]
         size: Length<u32> = length(),
-        /// Each interval varies uniformly by this part of itself.
+        /// Uniform variation of each interval, as a share of it.
         jitter: f64 = probability("0%"),
-        /// Spurts and silences; it sends always if `None`.
+        /// Spurts and silences; it sends without pause if `None`.
         spurts: Option<Spurts> = spurts(),
     }
 }
@@ -63,7 +63,7 @@ const fn length() -> Param<Length<u32>> {
 const fn spurts() -> Param<Option<Spurts>> {
     const WORDS: &[Word] = words! {
         "on", Kind::Name, "",
-            "Length of spurts, such as exp(1s); needs `off`. Without them it sends always.";
+            "Length of spurts, such as exp(1s); needs `off`. Without them it sends without pause.";
         "off", Kind::Name, "",
             "Length of silences between spurts, such as pareto(2s,1.5); needs `on`.";
         "begin", Kind::Choice { of: Begin::NAMES }, "on",
@@ -80,7 +80,7 @@ const fn spurts() -> Param<Option<Spurts>> {
 }
 
 impl Params {
-    /// Whole nanoseconds from packet to packet, and what remains in 1/rate.
+    /// Whole nanoseconds between packets, and the remainder in units of 1/rate.
     fn interval(&self) -> (Nanos, u64) {
         let scaled = u128::from(self.size.length) * 8 * u128::from(SECOND);
         let rate = u128::from(self.rate.bits());
@@ -130,7 +130,7 @@ impl AppParams for Params {
 pub struct Cbr {
     rate: u64,
     payload: u32,
-    /// Whole nanoseconds of an interval, and what remains of it in 1/rate.
+    /// Whole nanoseconds of an interval, and the remainder in units of 1/rate.
     interval: (Nanos, u64),
     remainder: u64,
     jitter: f64,
@@ -140,7 +140,7 @@ pub struct Cbr {
 }
 
 impl Cbr {
-    /// A source that is on from `start`, unless it begins with a silence.
+    /// Returns a source that is on from `start`, unless it begins with a silence.
     pub fn new(params: &Params, key: Key, start: Nanos) -> Self {
         let interval = params.interval();
         let (activity, next) = Activity::begin(params.spurts, key, start, interval.0.max(1));
@@ -171,7 +171,7 @@ impl Source for Cbr {
             let by = self.jitter * (2.0 * self.draws.uniform() - 1.0) * interval as f64;
             interval = interval.saturating_add_signed(libm::round(by) as i64);
         }
-        // A source faster than the clock still lets time pass.
+        // A source faster than the clock must still advance time.
         self.next = at + interval.max(1);
         if let Some(activity) = &mut self.activity {
             let placed = activity.place(self.next);

@@ -4,10 +4,10 @@
 //! Flows", bachelor thesis, University of Groningen, 2023, tables 1 and 3; and its published code,
 //! whose sources are ns-3.35's `OnOffApplication`.
 //!
-//! The thesis writes of packets whose gaps are distributed; its code runs sources that send at a
-//! constant rate while they are on, and distributes the periods on and off. Both readings are here,
-//! named apart: `..-onoff` (and `vbr`) is the code, `..-packets` and `..-gaps` is the text. A client
-//! is no source of its own: its words stand for those of `cbr` or `packets`.
+//! The thesis describes packets with distributed gaps; its code runs sources that send at a
+//! constant rate while they are on, with distributed on and off periods. Both readings exist under
+//! separate names: `..-onoff` (and `vbr`) is the code, `..-packets` and `..-gaps` is the text. A
+//! client is an alias for words of `cbr` or `packets`.
 
 use crate::application::{AppParams, Carrier};
 use crate::kinds::{named_rows, optional_bytes};
@@ -29,9 +29,9 @@ pub struct Preset {
     pub payload: u32,
     /// Packets per second in the Poisson models; the thesis rounds, and gives `voip` another rate.
     pub lambda: f64,
-    /// What carries it unless the scenario says otherwise.
+    /// Default transport.
     pub carrier: Carrier,
-    /// What it sets, as shown.
+    /// Its settings, as shown.
     pub words: &'static str,
     /// Where the numbers come from.
     pub source: &'static str,
@@ -93,9 +93,9 @@ pub const PRESETS: &[Preset] = &[
 pub struct Model {
     /// Its word.
     pub name: &'static str,
-    /// What it stands for.
+    /// The words that it abbreviates.
     pub words: &'static str,
-    /// Which reading it is, and where its numbers come from.
+    /// Its reading, and the source of its numbers.
     pub source: &'static str,
 }
 
@@ -148,10 +148,10 @@ named_rows!(Preset in PRESETS);
 named_rows!(Model in MODELS);
 
 params! {
-    /// A client, as its words say.
+    /// A client, from its words.
     #[derive(Clone, Copy, Debug, PartialEq)]
     pub struct Params {
-        /// Kind of flow: sets rate, payload, lambda and what carries it.
+        /// Kind of flow: sets rate, payload, lambda and transport.
         preset: Preset = choice("http"),
         /// When packets leave; `..-onoff` and `vbr` as in the published code, `..-gaps` and `..-packets` as in the text.
         model: Model = choice("cbr"),
@@ -161,7 +161,8 @@ params! {
                 .initially(|()| None),
         /// Payload of a packet, or length of a write into TCP, instead of the preset's.
         payload: Option<u32> = optional_bytes::<1, MAX_PAYLOAD>(),
-        /// Packets per second of the Poisson models; the preset's, but rate / (8 payload) if `rate` or `payload` is given.
+        /// Packets per second of the Poisson models; the preset's, or rate / (8 payload) if `rate`
+        /// or `payload` is given.
         lambda: Option<f64> = Param::word(
             Kind::Real { min: 1e-3, max: 1e9 },
             "",
@@ -191,7 +192,7 @@ impl AppParams for Params {
             None if self.rate.is_some() || self.payload.is_some() => SECOND as f64 / gap,
             None => self.preset.lambda,
         };
-        // The mean of the Weibull distribution that is called 0.903 in the words.
+        // The mean of the Weibull distribution, 0.903 in the words.
         let unit = Distribution::Weibull { scale: 1.0, shape: 1.5 }.mean();
         let text = self.model.words.replace("RATE", &format!("{rate}bit"));
         let text = text.replace("PAYLOAD", &payload.to_string());
@@ -207,7 +208,7 @@ impl AppParams for Params {
     }
 }
 
-/// A span in whole nanoseconds, at least one, as a description has it.
+/// Returns a span in whole nanoseconds, at least one, as text for a description.
 fn whole(nanos: f64) -> String {
     format!("{}ns", (libm::round(nanos) as Nanos).max(1))
 }

@@ -1,9 +1,9 @@
 //! `command`: programs of the user's own, which real hosts run.
 //!
-//! The flow's sender runs the client, its receiver the server. What they send is theirs to decide, so
-//! nothing here is a model: an engine without real hosts cannot run them. A plan has the words of both
-//! command lines with their placeholders, the folder in which they run, and digests of the files there
-//! that the words name, because results depend on these.
+//! The flow's sender runs the client, its receiver the server. The programs decide what they send,
+//! so there is no model: an engine without real hosts cannot run them. A plan has the words of both
+//! command lines with their placeholders, the folder in which they run, and digests of the files
+//! there that the words name, because results depend on these.
 
 use crate::application::AppParams;
 use serde::{Deserialize, Serialize};
@@ -13,17 +13,17 @@ use sojourn_units::words::Table;
 use std::collections::BTreeMap;
 use std::convert::Infallible;
 
-/// What stands for the flow's own port in a command line.
+/// Placeholder of the flow's own port in a command line.
 const PORT: &str = "{port}";
 
 params! {
-    /// Command lines as words, and where they run; a scenario states them by keys of their own.
+    /// Command lines as words, and their folder; a scenario states them by keys of their own.
     #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
     #[serde(deny_unknown_fields)]
     pub struct Params {
         /// Words of the client's command line.
         client: Vec<String> = unset(),
-        /// Words of the server's command line; none if there is no server.
+        /// Words of the server's command line; empty without a server.
         server: Vec<String> = unset(),
         /// Absolute path of the folder in which they run.
         folder: String = unset(),
@@ -33,7 +33,7 @@ params! {
 }
 
 impl Params {
-    /// Whether the programs are told the flow's own port.
+    /// Returns whether the command lines contain the flow's own port.
     pub fn names_port(&self) -> bool {
         self.client.iter().chain(&self.server).any(|word| word.contains(PORT))
     }
@@ -42,7 +42,7 @@ impl Params {
 impl AppParams for Params {
     const TABLE: Table = Table {
         name: "command",
-        summary: "programs of one's own, on real hosts only: `from` runs `client`, `to` runs `server`",
+        summary: "your own programs, on real hosts only: `from` runs `client`, `to` runs `server`",
         source: "",
         words: Params::WORDS,
     };

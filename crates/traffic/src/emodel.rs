@@ -1,12 +1,12 @@
-//! The E-model: how a call sounds, by ITU-T G.107 (06/2015), narrowband, with its default values.
+//! The E-model: the quality of a call by ITU-T G.107 (06/2015), narrowband, with its default
+//! values.
 
 use sojourn_units::{MILLISECOND, Nanos};
 
 /// R of a connection without delay and loss, with all of G.107's defaults.
 pub const DEFAULT_RATING: f64 = 93.2;
 
-// Of G.107's default values.
-/// Basic signal-to-noise ratio Ro (7-2).
+// Terms of G.107's default values. Basic signal-to-noise ratio Ro (7-2).
 const RO: f64 = 94.77;
 /// Sum of all noise sources No, in dBm0p (7-3).
 const NO: f64 = -61.18;
@@ -18,28 +18,29 @@ const WEPL: f64 = 110.0;
 /// that of default sensitivity.
 const MT: f64 = 100.0;
 
-/// How a call sounds.
+/// The quality of a call.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Quality {
     /// The E-model's rating factor R, at most 93.2 here.
     pub rating: f64,
-    /// The mean opinion score that is estimated from it, from 1 to 4.5.
+    /// The mean opinion score estimated from it, from 1 to 4.5.
     pub mos: f64,
 }
 
-/// Effective equipment impairment factor Ie,eff (7-29): `loss` is a share, and `burst_ratio` 1 for
-/// random loss. Ie and Bpl are the codec's (G.113).
+/// Returns the effective equipment impairment factor Ie,eff (7-29): `loss` is a share, and
+/// `burst_ratio` 1 for random loss. Ie and Bpl are the codec's (G.113).
 pub fn equipment_impairment(loss: f64, ie: f64, bpl: f64, burst_ratio: f64) -> f64 {
     let percent = 100.0 * loss.clamp(0.0, 1.0);
     ie + (95.0 - ie) * percent / (percent / burst_ratio + bpl)
 }
 
-/// Delay impairment factor Id = Idte + Idle + Idd (7-18) of a delay from mouth to ear. Without `echo`
-/// the echo is cancelled and leaves Idd alone; `echo` is the talker echo loudness rating TELR in dB.
+/// Returns the delay impairment factor Id = Idte + Idle + Idd (7-18) of a mouth-to-ear delay.
+/// Without `echo` the echo is cancelled and only Idd remains; `echo` is the talker echo loudness
+/// rating TELR in dB.
 pub fn delay_impairment(mouth_to_ear: Nanos, echo: Option<f64>) -> f64 {
     let ms = mouth_to_ear as f64 / MILLISECOND as f64;
     let heard = echo.map_or(0.0, |telr| {
-        // The default rating has the listener's echo of no delay already.
+        // The default rating already contains the listener's echo without delay.
         talker_echo(ms, telr) + listener_echo(2.0 * ms) - listener_echo(0.0)
     });
     heard + absolute_delay(ms)
@@ -81,8 +82,8 @@ pub fn quality(id: f64, ie_eff: f64) -> Quality {
     Quality { rating, mos: mos(rating) }
 }
 
-/// The mean opinion score of a rating factor (G.107, Annex B). The cubic falls below 1 for small
-/// ratings, the score does not.
+/// Returns the mean opinion score of a rating factor (G.107, Annex B). The cubic falls below 1 for
+/// small ratings, the score does not.
 pub fn mos(rating: f64) -> f64 {
     if rating <= 0.0 {
         return 1.0;

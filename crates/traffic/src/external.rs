@@ -1,11 +1,11 @@
 //! Traffic sources from outside this crate.
 //!
-//! A [`Policy`] says when its next packet is due and how long it is; [`External`] keeps the contract
-//! whatever the policy does. A policy that breaks it, or returns a [`Fault`], is told so once
-//! ([`Policy::on_fault`]) and is not asked again; its flow sends nothing more, so that the run can end in
-//! order.
+//! A [`Policy`] states when its next packet is due and how long it is; [`External`] keeps the
+//! contract in any case. A policy that breaks it, or returns a [`Fault`], is notified once
+//! ([`Policy::on_fault`]) and not called again; its flow sends nothing more, so that the run can
+//! end in order.
 //!
-//! `examples/policies/rust` has a whole policy with its own `main`.
+//! `examples/policies/rust` has a complete policy with its own `main`.
 
 use crate::Emission;
 use crate::application::{AppParams, Source};
@@ -29,25 +29,25 @@ pub const MOST_AT_ONCE: u32 = 1000;
 /// - Times never decrease, and at most [`MOST_AT_ONCE`] packets are due at one time.
 /// - A packet has from 1 byte to [`Params::longest`] bytes: the payload of a datagram over UDP, a write
 ///   over TCP.
-/// - Times follow from the policy's own earlier times and draws alone: a source does not know what becomes of
-///   its packets.
-/// - Same calls and same draws give same packets.
+/// - Times follow from the policy's own earlier times and draws alone: a source does not learn the fate
+///   of its packets.
+/// - The same calls and draws give the same packets.
 pub trait Policy: Send + Sync {
-    /// Returns the next packet, or `None` if there are no more. `now` is the time of the packet before, and
+    /// Returns the next packet, or `None` after the last. `now` is the time of the previous packet,
     /// at first the start of the flow.
     ///
     /// # Errors
     /// A fault of the policy's own code.
     fn next(&mut self, now: Nanos) -> Result<Option<Emission>, Fault>;
 
-    /// Visits the state that packets depend on, as far as the policy tells it.
+    /// Visits the state on which packets depend, as far as the policy reports it.
     fn state(&self, visit: &mut dyn FnMut(&str, i128));
 
     /// Returns a copy of the policy in its present state.
     fn copy(&self) -> Box<dyn Policy>;
 
-    /// Invoked once, at the first fault, with the number of the packet that was asked for: the policy is
-    /// not asked again.
+    /// Invoked once, at the first fault, with the number of the requested packet: the policy is not
+    /// called again.
     fn on_fault(&mut self, now: Nanos, packet: u64, fault: &Fault);
 }
 
@@ -73,7 +73,7 @@ params! {
     #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
     #[serde(deny_unknown_fields)]
     pub struct Params {
-        /// Which policy, with which values.
+        /// The policy and its values.
         spec: Spec = unset(),
         /// The longest payload of its packets.
         longest: u32 = derived(|()| 1472),
@@ -84,7 +84,7 @@ params! {
 }
 
 impl Params {
-    /// A policy of one's own in Rust, whose packets fit Ethernet's frames.
+    /// Returns the parameters of a user's own policy in Rust, whose packets fit Ethernet's frames.
     pub fn bound(name: &str, factory: Arc<dyn Factory>) -> Self {
         Self { spec: Spec::named(name), code: Code::new(factory), ..Self::default() }
     }
@@ -99,7 +99,7 @@ impl AppParams for Params {
         if (1..=MAX_PAYLOAD).contains(&self.longest) {
             return Ok(());
         }
-        Err(format!("the longest payload of its packets lies in 1 to {MAX_PAYLOAD} bytes"))
+        Err(format!("the longest payload of its packets must be from 1 to {MAX_PAYLOAD} bytes"))
     }
 
     fn longest_payload(&self) -> u32 {
@@ -113,10 +113,10 @@ impl AppParams for Params {
 
 /// A source whose policy is external.
 pub struct External {
-    /// None after the last packet.
+    /// The policy; `None` after the last packet.
     policy: Option<Box<dyn Policy>>,
     longest: u32,
-    /// Time of the last packet, how many there were, and how many of them at that time.
+    /// Time of the last packet, number of packets, and number of packets at that time.
     now: Nanos,
     packets: u64,
     at_once: u32,
@@ -138,7 +138,7 @@ impl fmt::Debug for External {
 }
 
 impl External {
-    /// A source whose flow begins at `start`.
+    /// Returns a source whose flow begins at `start`.
     ///
     /// # Panics
     /// If the parameters are not bound to their code.
@@ -149,7 +149,7 @@ impl External {
         Self { policy, longest: params.longest, now: start, packets: 0, at_once: 0 }
     }
 
-    /// Visits the policy's state, as far as it tells it.
+    /// Visits the policy's state, as far as the policy reports it.
     pub fn policy_state(&self, visit: &mut dyn FnMut(&str, i128)) {
         if let Some(policy) = &self.policy {
             policy.state(visit);
@@ -180,7 +180,7 @@ impl External {
 }
 
 impl Source for External {
-    /// The next packet; at the end of time if there is none.
+    /// Returns the next packet; at the end of time after the last one.
     fn next_packet(&mut self) -> Emission {
         let next = self.ask().unwrap_or_else(|fault| {
             if let Some(policy) = &mut self.policy {

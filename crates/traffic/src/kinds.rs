@@ -5,26 +5,26 @@ use sojourn_units::declare::{Param, group};
 use sojourn_units::words;
 use sojourn_units::words::{Given, Kind, Value, Word, WordError};
 
-/// A span of time, drawn from a distribution.
+/// Returns a span of time, drawn from a distribution.
 pub(crate) const fn time(default: &'static str) -> Param<Distribution> {
     let from = |value: &Value| Distribution::parse(value.text(), Unit::Time);
     Param::nested(Kind::Name, default, from, |law| Some(Value::Text(law.format(Unit::Time))))
 }
 
-/// A span of time, drawn from a distribution, or none, which is the default.
+/// Returns a span of time, drawn from a distribution, or `None`, which is the default.
 pub(crate) const fn optional_time() -> Param<Option<Distribution>> {
     let from = |value: &Value| Distribution::parse(value.text(), Unit::Time).map(Some);
     let to = |law: &Option<Distribution>| law.map(|law| Value::Text(law.format(Unit::Time)));
     Param::nested(Kind::Name, "", from, to).initially(|()| None)
 }
 
-/// A size, drawn from a distribution.
+/// Returns a size, drawn from a distribution.
 pub(crate) const fn size(default: &'static str) -> Param<Distribution> {
     let from = |value: &Value| Distribution::parse(value.text(), Unit::Size);
     Param::nested(Kind::Name, default, from, |law| Some(Value::Text(law.format(Unit::Size))))
 }
 
-/// A number, drawn from a distribution.
+/// Returns a number, drawn from a distribution.
 pub(crate) const fn number(default: &'static str) -> Param<Distribution> {
     let from = |value: &Value| Distribution::parse(value.text(), Unit::Number);
     Param::nested(Kind::Name, default, from, |law| Some(Value::Text(law.format(Unit::Number))))
@@ -35,7 +35,7 @@ pub(crate) fn positive(law: &Distribution) -> Result<(), &'static str> {
     if law.mean() > 0.0 { Ok(()) } else { Err("must be above 0") }
 }
 
-/// The distribution that `word` was given, if it was; its mean is above 0.
+/// Returns the distribution that `word` was given, if any; its mean is above 0.
 pub(crate) fn given_law(
     given: &Given,
     word: &str,
@@ -47,19 +47,19 @@ pub(crate) fn given_law(
     Ok(Some(law))
 }
 
-/// A length in bytes within bounds.
+/// Returns a length in bytes within bounds.
 pub(crate) const fn bytes<const MIN: u32, const MAX: u32>(default: &'static str) -> Param<u32> {
     let from = |value: &Value| within::<MIN, MAX>(value.integer());
     Param::word(Kind::Size, default, from, |bytes| Some(Value::Integer((*bytes).into())))
 }
 
-/// A length in bytes within bounds, or none, which is the default.
+/// Returns a length in bytes within bounds, or `None`, which is the default.
 pub(crate) const fn optional_bytes<const MIN: u32, const MAX: u32>() -> Param<Option<u32>> {
     let from = |value: &Value| within::<MIN, MAX>(value.integer()).map(Some);
     Param::word(Kind::Size, "", from, |_| None).initially(|()| None)
 }
 
-/// A length in bytes that must be from `MIN` to `MAX`; the error completes a sentence.
+/// Returns a length in bytes that must be from `MIN` to `MAX`; the error completes a sentence.
 pub(crate) fn within<const MIN: u32, const MAX: u32>(bytes: u64) -> Result<u32, String> {
     let fits = |bytes: &u32| (MIN..=MAX).contains(bytes);
     let bytes = u32::try_from(bytes).ok().filter(fits);

@@ -1,16 +1,16 @@
-//! What a length or a rate counts.
+//! Meaning of a length and of a rate: frames or payload.
 
 use serde::{Deserialize, Serialize};
 use sojourn_units::words::{Given, WordError};
 
-/// Bytes before the payload of a UDP packet: Ethernet 14, IPv4 20, UDP 8. Lengths of frames are
-/// without frame check sequence, preamble and padding, as everywhere.
+/// Bytes before the payload of a UDP packet: Ethernet 14, IPv4 20, UDP 8. Lengths of frames exclude
+/// frame check sequence, preamble and padding, as everywhere.
 pub const UDP_HEADERS: u32 = 42;
 
 /// The longest payload: that of a jumbo frame.
 pub const MAX_PAYLOAD: u32 = 9014 - UDP_HEADERS;
 
-/// What a length counts, and with it the rate that is made of such lengths.
+/// Meaning of a length, and of the rate made of such lengths.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Counts {
@@ -22,7 +22,7 @@ pub enum Counts {
 }
 
 impl Counts {
-    /// The payload of a packet of `length`.
+    /// Returns the payload of a packet of `length`.
     pub fn payload(self, length: u32) -> u32 {
         match self {
             Self::Frame => length.saturating_sub(UDP_HEADERS),
@@ -31,7 +31,7 @@ impl Counts {
         .min(MAX_PAYLOAD)
     }
 
-    /// The word by which a user writes such a length.
+    /// Returns the word for such a length.
     pub fn word(self) -> &'static str {
         match self {
             Self::Frame => "size",
@@ -39,10 +39,10 @@ impl Counts {
         }
     }
 
-    /// Which of `size` and `payload` was given, if one was.
+    /// Returns which of `size` and `payload` was given, if any.
     ///
     /// # Errors
-    /// If both were.
+    /// Both were given.
     pub(crate) fn given(given: &Given) -> Result<Option<Self>, WordError> {
         match (given.has("size"), given.has("payload")) {
             (true, true) => Err(given.error(
@@ -56,11 +56,11 @@ impl Counts {
     }
 }
 
-/// Lengths of packets, and what they count.
+/// Lengths of packets, and their meaning.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Length<T> {
     /// Bytes of a packet, or their distribution.
     pub length: T,
-    /// What they count, and with it a rate that is made of such lengths.
+    /// Their meaning, and that of a rate made of such lengths.
     pub counts: Counts,
 }

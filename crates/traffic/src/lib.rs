@@ -1,9 +1,9 @@
 //! Traffic sources as state machines driven by time.
 //!
-//! A source knows neither packets nor connections nor clocks. It says when something is to be sent and
-//! how much, is told what has completed, and gives every time as a *theoretical* one: computed from its
-//! own earlier times, never from a late caller's. The simulator's endpoints and real senders drive the
-//! same machines.
+//! A source knows neither packets nor connections nor clocks. It returns when something is to be
+//! sent and how much, takes reports of completion, and gives every time as a *theoretical* one:
+//! computed from its own earlier times, never from a late caller's. The simulator's endpoints and
+//! real senders drive the same machines.
 //!
 //! | application | machine | how it is driven |
 //! |---|---|---|
@@ -17,7 +17,7 @@
 //! | `web` | [`web::Session`] | `poll(now)` gives requests until `None`; `complete(now, object)` reports one and may give a finished page; `next_event()` says when to poll |
 //!
 //! Every source takes its own [`Key`](sojourn_random::Key), from which it makes a stream for each
-//! purpose, so that, for instance, the sizes of a session's objects do not depend on when they were
+//! purpose. The sizes of a session's objects, for instance, do not depend on when they were
 //! fetched: queues are compared under the same requests.
 
 use sojourn_units::modules;

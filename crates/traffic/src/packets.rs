@@ -60,7 +60,7 @@ impl AppParams for Params {
     }
 
     fn longest_payload(&self) -> u32 {
-        // Nothing is drawn that is exceeded with less than 2^-53.
+        // Values that are exceeded with a probability below 2^-53 are not drawn.
         let longest = self.size.length.exceeded_with(f64::EPSILON / 4.0);
         let longest = longest.min(f64::from(2 * MAX_PAYLOAD));
         self.size.counts.payload(libm::ceil(longest) as u32).max(1)
@@ -81,7 +81,7 @@ pub struct Packets {
 }
 
 impl Packets {
-    /// A source whose first packet comes one interval after `start`.
+    /// Returns a source whose first packet comes one interval after `start`.
     pub fn new(params: &Params, key: Key, start: Nanos) -> Self {
         let mut source = Self {
             params: *params,

@@ -1,5 +1,5 @@
-//! The jitter buffer of a call's receiver: the delay at which packets are played, and those that come
-//! too late for it.
+//! The jitter buffer of a call's receiver: the playout delay of packets, and the packets that
+//! arrive too late for it.
 
 use serde::{Deserialize, Serialize};
 use sojourn_measure::Moments;
@@ -15,12 +15,12 @@ use std::collections::VecDeque;
 pub enum Playout {
     /// As `NetEQ` of WebRTC.
     Adaptive,
-    /// So much beyond the least delay since the call's start.
+    /// A fixed time beyond the least delay since the call's start.
     Fixed(Nanos),
 }
 
 impl Playout {
-    /// The parameter of an application.
+    /// Returns the parameter of an application.
     pub(crate) const fn param() -> Param<Self> {
         let from = |value: &Value| match value.text() {
             "adaptive" => Ok(Self::Adaptive),
@@ -77,21 +77,21 @@ impl JitterBuffer {
         delay <= playout
     }
 
-    /// The warm-up is over.
+    /// Ends the warm-up.
     pub fn restart(&mut self) {
         self.delays = Moments::default();
     }
 
     /// Returns the mean playout delay, counted from sending, since the end of the warm-up; `None`
-    /// before a packet.
+    /// before the first packet.
     pub fn delay(&self) -> Option<Nanos> {
         (self.delays.count() > 0).then(|| libm::round(self.delays.mean()) as Nanos)
     }
 }
 
 // Constants of WebRTC's modules/audio_coding/neteq, as of 2024: delay_manager.cc,
-// underrun_optimizer.cc and relative_arrival_delay_tracker.cc.
-/// A packet's delay is relative to the least of this span.
+// underrun_optimizer.cc and relative_arrival_delay_tracker.cc. A packet's delay is relative to the
+// least of this span.
 const HISTORY: Nanos = 2000 * MILLISECOND;
 /// Width of the histogram's buckets.
 const BUCKET: Nanos = 20 * MILLISECOND;
@@ -100,18 +100,18 @@ const BUCKETS: usize = 100;
 const RESAMPLE: Nanos = 500 * MILLISECOND;
 /// The share of entries that the playout delay covers.
 const QUANTILE: f64 = 0.95;
-/// Weight that an older entry keeps when a new one comes.
+/// Weight that an older entry keeps when a new one is added.
 const FORGET: f64 = 0.983;
-/// The first entries weigh as if there were so many of each.
+/// Weight of the first entries, as if there were this number of each.
 const START_WEIGHT: f64 = 2.0;
 /// Playout delay before the first entry.
 const START: Nanos = 80 * MILLISECOND;
 
-/// `NetEQ`'s target: the 95th percentile of a histogram of delays that forgets. Delays are relative to
-/// the least of the last two seconds.
+/// `NetEQ`'s target: the 95th percentile of a histogram of delays that forgets. Delays are relative
+/// to the least of the last two seconds.
 ///
-/// It lacks the part that waits for reordered packets, and the buffer is at its target at once, where
-/// `NetEQ` stretches or compresses speech towards it.
+/// It omits the wait for reordered packets, and the buffer is at its target at once, where `NetEQ`
+/// stretches or compresses speech towards it.
 #[derive(Clone, Debug)]
 struct Adaptive {
     /// Arrivals of the last [`HISTORY`] whose delay is less than that of all later ones.
@@ -144,7 +144,7 @@ impl Default for Adaptive {
 }
 
 impl Adaptive {
-    /// Takes a packet; returns the playout delay that it met.
+    /// Takes a packet; returns the playout delay that applied to it.
     fn receive(&mut self, now: Nanos, delay: Nanos) -> Nanos {
         while self.floor.front().is_some_and(|&(at, _)| now.saturating_sub(at) > HISTORY) {
             self.floor.pop_front();
@@ -189,7 +189,8 @@ mod tests {
 
     const MS: Nanos = MILLISECOND;
 
-    /// Whether the packets were in time, and the mean playout delay; they are sent every 20 ms.
+    /// Returns whether the packets were in time, and the mean playout delay; they are sent every 20
+    /// ms.
     fn heard(playout: Playout, delays: impl IntoIterator<Item = Nanos>) -> (Vec<bool>, Nanos) {
         let mut buffer = JitterBuffer::new(playout);
         let delays = delays.into_iter().enumerate();

@@ -1,5 +1,5 @@
-//! What the receiver of a packet source sees: losses, delay, jitter, and what a call would sound
-//! like. Over UDP it sees datagrams, over TCP writes.
+//! The receiver of a packet source: losses, delay, jitter, and the quality of a call. Over UDP it
+//! counts datagrams, over TCP writes.
 
 use crate::app::App;
 use crate::playout::JitterBuffer;
@@ -13,14 +13,14 @@ pub struct Receiver {
     pub received: Count,
     /// Their delays since the end of the warm-up.
     pub delays: Moments,
-    /// Delay of the packet before, and smoothed differences (RFC 3550, section 6.4.1).
+    /// Delay of the previous packet, and smoothed differences (RFC 3550, section 6.4.1).
     last_delay: Option<Nanos>,
     jitter: f64,
-    /// Of a call.
+    /// State of a call.
     ear: Option<Ear>,
 }
 
-/// Packets by the ear: lost and late ones are both silence.
+/// Packets as a listener hears them: lost and late ones are both silence.
 #[derive(Clone, Debug)]
 struct Ear {
     buffer: JitterBuffer,
@@ -34,7 +34,7 @@ struct Stretch {
     next: u64,
     /// Number from which on packets are accounted for.
     first: u64,
-    /// Packets of the stretch that was accounted for, and those of them that were heard.
+    /// Packets of the accounted stretch, and those of them that were heard.
     expected: u64,
     heard: u64,
     /// Silent packets since the last one heard.
@@ -45,7 +45,7 @@ struct Stretch {
 }
 
 impl Receiver {
-    /// The receiving end of this application's packets; a call's is listened to.
+    /// Returns the receiving end of this application's packets; a call is also rated.
     pub fn new(app: &App) -> Self {
         let ear = match app {
             App::Voip(voip) => {
@@ -57,7 +57,7 @@ impl Receiver {
         Self { ear, ..Self::default() }
     }
 
-    /// A packet arrived `now`.
+    /// Records a packet that arrived `now`.
     #[inline]
     pub fn receive(&mut self, now: Nanos, seq: u64, payload: u32, delay: Nanos) {
         self.received.count(payload);
@@ -72,7 +72,7 @@ impl Receiver {
         }
     }
 
-    /// The warm-up is over.
+    /// Ends the warm-up.
     pub fn restart(&mut self) {
         self.delays = Moments::default();
         if let Some(Ear { buffer, stretch }) = &mut self.ear {
@@ -81,14 +81,14 @@ impl Receiver {
         }
     }
 
-    /// Interarrival jitter in seconds; NaN before the second packet.
+    /// Returns the interarrival jitter in seconds; NaN before the second packet.
     pub fn jitter(&self) -> f64 {
         if self.delays.count() < 2 { f64::NAN } else { self.jitter / SECOND as f64 }
     }
 
-    /// A call's mean opinion score; NaN if there was nothing to hear. `settled` is the number of
-    /// packets sent since the start that are not in the network any more: those lost after the last
-    /// one received count too.
+    /// Returns a call's mean opinion score; NaN without packets to rate. `settled` is the number of
+    /// packets sent since the start that have left the network: losses after the last packet
+    /// received count too.
     pub fn mos(&self, app: &App, settled: u64) -> f64 {
         let (App::Voip(voip), Some(ear)) = (app, &self.ear) else { return f64::NAN };
         let Some((loss, burst_ratio)) = ear.stretch.lost(settled) else { return f64::NAN };
@@ -97,8 +97,8 @@ impl Receiver {
 }
 
 impl Stretch {
-    /// Share of packets not heard in time, and burst ratio (G.107: mean length of a silence over that
-    /// of random loss); `None` if there was nothing to hear.
+    /// Returns the share of packets not heard in time, and the burst ratio (G.107: mean length of a
+    /// silence over that of random loss); `None` without packets to rate.
     fn lost(&self, settled: u64) -> Option<(f64, f64)> {
         let Self { first, expected, heard, runs, silent, .. } = *self;
         let expected = expected.max(settled.saturating_sub(first));
@@ -113,8 +113,8 @@ impl Stretch {
     #[inline]
     fn hear(&mut self, seq: u64, in_time: bool) {
         if seq < self.next {
-            // Out of order, its number taken for lost already: a play-out buffer puts it in place.
-            // (One of before the warm-up's end makes up for none since.)
+            // Out of order, counted as lost before: a playout buffer puts it in place. (A packet
+            // from before the warm-up's end does not replace a later one.)
             self.heard = (self.heard + u64::from(in_time)).min(self.expected);
             return;
         }

@@ -1,11 +1,11 @@
 //! `replay`: the packets of a capture, at its times and in its lengths.
 //!
-//! The file is not read here: words name it, and whoever may read files hands its packets over by
-//! [`Params::load`]. From then on the parameters hold the packets themselves and no name, so that a
-//! plan is complete and depends on what was in the file, not on where it was.
+//! The file is not read here: words name it, and the caller that may read files passes its packets
+//! to [`Params::load`]. From then on the parameters hold the packets themselves and no name, so
+//! that a plan is complete and depends on the content of the file, not on its place.
 //!
-//! A replay is open loop: it sends as the capture did, whatever becomes of the packets. Times are
-//! exact; at a `speed` other than 1 each is divided by it and rounded, so nothing adds up.
+//! A replay is open loop: it sends as the capture did, regardless of losses and delays. Times are
+//! exact; at a `speed` other than 1 each is divided by it and rounded, so errors do not accumulate.
 
 use crate::Emission;
 use crate::application::{AppParams, Source};
@@ -23,7 +23,7 @@ use std::sync::Arc;
 /// Packets that a replay may have.
 pub const MOST_PACKETS: usize = 1_000_000;
 
-/// A packet to send: when after the first one, and its UDP payload in bytes.
+/// A packet to send: its time after the first one, and its UDP payload in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Part {
     after: Nanos,
@@ -31,7 +31,7 @@ struct Part {
 }
 
 /// Packets in the order in which they are sent; flows of a group share them. In a plan they are one
-/// text, each with the nanoseconds since the one before: `0:100 1000000:1472`.
+/// text, each with the nanoseconds since the previous one: `0:100 1000000:1472`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct Trace(Arc<[Part]>);
@@ -48,7 +48,7 @@ impl TryFrom<String> for Trace {
         };
         let parts: Vec<Part> = text
             .split_ascii_whitespace()
-            .map(|word| part(word).ok_or_else(|| format!("`{word}` is no packet of a replay")))
+            .map(|word| part(word).ok_or_else(|| format!("`{word}` is not a packet of a replay")))
             .collect::<Result<_, _>>()?;
         Ok(Self(parts.into()))
     }
@@ -72,23 +72,23 @@ params! {
     #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
     #[serde(deny_unknown_fields)]
     pub struct Params {
-        /// The capture, found from the scenario's folder; in double quotes if it has spaces.
+        /// The capture, relative to the scenario's folder; in double quotes if it has spaces.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         file: Option<String> = file(),
-        /// Which of its packets are meant, until it is read.
+        /// Selection of its packets, until it is read.
         #[serde(default, skip_serializing_if = "Select::is_all")]
         select: Select = select(),
-        /// How many times as fast as captured.
+        /// Speed relative to the capture.
         speed: f64 = real(1e-6, 1e6, "1"),
-        /// Number of times; without end if `None`.
+        /// Number of repetitions; endless if `None`.
         repeat: Option<u32> = repeat().docs(&[
             (
                 "repeat",
-                "Number of times; each begins one mean gap after the last packet of the one before.",
+                "Number of repetitions; each begins one mean gap after the last packet of the previous one.",
             ),
-            ("forever", "Again and again."),
+            ("forever", "Endless repetition."),
         ]),
-        /// The packets; none until the capture is read.
+        /// The packets; empty until the capture is read.
         packets: Trace = derived(|()| Trace::default()),
     }
 }
@@ -105,8 +105,8 @@ const fn file() -> Param<Option<String>> {
 const fn select() -> Param<Select> {
     const WORDS: &[Word] = words! {
         "from", Kind::Name, "",
-            "Only packets from an address, a port or both: 10.0.0.1, :443, [2001:db8::1]:443.";
-        "to", Kind::Name, "", "Only packets to these, likewise.";
+            "Only packets from an address, a port or both, such as 10.0.0.1, :443, [2001:db8::1]:443.";
+        "to", Kind::Name, "", "Only packets to an address, a port or both, in the same form.";
         "protocol", Kind::Choice { of: &["tcp", "udp"] }, "", "Only packets of this protocol.";
     };
     let set = |select: &mut Select, given: &Given| {
@@ -154,16 +154,16 @@ impl AppParams for Params {
             return if parts.is_empty() { Ok(()) } else { Err("a file and packets".to_owned()) };
         }
         if !(1e-6..=1e6).contains(&self.speed) {
-            return Err("its speed lies in 0.000001 to 1000000".to_owned());
+            return Err("its speed must be from 0.000001 to 1000000".to_owned());
         }
         if parts.iter().any(|part| !(1..=MAX_PAYLOAD).contains(&part.payload)) {
-            return Err(format!("its payloads lie in 1 to {MAX_PAYLOAD} bytes"));
+            return Err(format!("its payloads must be from 1 to {MAX_PAYLOAD} bytes"));
         }
         if parts.len() > MOST_PACKETS {
             return Err(format!("more than {MOST_PACKETS} packets"));
         }
         if self.repeat != Some(1) && self.is_loaded() && self.period() as f64 / self.speed < 1.0 {
-            return Err("its packets all have one time: it cannot be repeated".to_owned());
+            return Err("it cannot be repeated: all its packets have the same time".to_owned());
         }
         Ok(())
     }
@@ -182,22 +182,22 @@ impl AppParams for Params {
 }
 
 impl Params {
-    /// The same with the packets of its capture, which it names no more. Packets are taken in the
-    /// order of their times; frames shorter than a UDP packet of one byte become one.
+    /// Returns the same parameters with the packets of the capture instead of its name. Packets are
+    /// taken in the order of their times; frames shorter than a UDP packet of one byte become one.
     ///
     /// # Errors
-    /// If there are no packets, or some that no Ethernet carries.
+    /// There are no packets, or packets that no Ethernet carries.
     pub fn load(&self, mut packets: Vec<Packet>) -> Result<Self, String> {
-        // A stable sort: packets of one time stay as they are.
+        // A stable sort: packets of one time keep their order.
         packets.sort_by_key(|packet| packet.time);
         let Some(first) = packets.first().map(|packet| packet.time) else {
-            return Err("no packet of the capture is meant".to_owned());
+            return Err("no packet of the capture is selected".to_owned());
         };
         let longest = MAX_PAYLOAD + UDP_HEADERS;
         let part = |(i, packet): (usize, &Packet)| {
             if packet.frame > longest {
                 return Err(format!(
-                    "packet {} of those meant has {} bytes, a frame {longest} at most: a host's \
+                    "packet {} of those selected has {} bytes, more than a frame of {longest}: a host's \
                      offloads made it; capture with them off",
                     i + 1,
                     packet.frame
@@ -216,13 +216,13 @@ impl Params {
         loaded.check().map(|()| loaded)
     }
 
-    /// Whether the packets are there.
+    /// Returns whether the packets are loaded.
     pub fn is_loaded(&self) -> bool {
         !self.packets.0.is_empty()
     }
 
-    /// From the first packet to the first of the next time, as captured: the span of all, and one
-    /// mean gap.
+    /// Returns the span from the first packet to the first of the next repetition, as captured: the
+    /// span of all packets, and one mean gap.
     fn period(&self) -> Nanos {
         let parts = &self.packets.0;
         let span = parts.last().map_or(0, |last| last.after);
@@ -237,7 +237,7 @@ pub struct Replay {
     parts: Arc<[Part]>,
     speed: f64,
     period: Nanos,
-    /// When the present time began, in the capture's time; and how many are to come after it.
+    /// Begin of the present repetition, in the capture's time, and number of further ones.
     begun: Nanos,
     left: Option<u32>,
     start: Nanos,
@@ -245,7 +245,7 @@ pub struct Replay {
 }
 
 impl Replay {
-    /// A source that sends its first packet at `start`.
+    /// Returns a source that sends its first packet at `start`.
     pub fn new(params: &Params, start: Nanos) -> Self {
         Self {
             parts: Arc::clone(&params.packets.0),
@@ -260,7 +260,7 @@ impl Replay {
 }
 
 impl Source for Replay {
-    /// The next packet; at the end of time if there is none.
+    /// Returns the next packet; at the end of time after the last one.
     fn next_packet(&mut self) -> Emission {
         if self.next == self.parts.len() && self.left != Some(0) && !self.parts.is_empty() {
             self.left = self.left.map(|left| left - 1);
@@ -350,9 +350,10 @@ mod tests {
     fn what_cannot_be_replayed_is_refused() {
         let named = params("replay file a.pcap");
         let load = |params: &Params, of: &[(u64, u32)]| params.load(packets(of)).unwrap_err();
-        assert_eq!(load(&named, &[]), "no packet of the capture is meant");
+        assert_eq!(load(&named, &[]), "no packet of the capture is selected");
         assert!(
-            load(&named, &[(0, 60), (1, 65_226)]).starts_with("packet 2 of those meant has 65226")
+            load(&named, &[(0, 60), (1, 65_226)])
+                .starts_with("packet 2 of those selected has 65226")
         );
         let again = params("replay file a.pcap repeat 2");
         assert!(load(&again, &[(7, 60), (7, 60)]).contains("cannot be repeated"));

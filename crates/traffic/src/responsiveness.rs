@@ -1,13 +1,13 @@
-//! `responsiveness`: the test of responsiveness under working conditions, as `networkQuality` makes it.
+//! `responsiveness`: the test of responsiveness under working conditions, as in `networkQuality`.
 //!
 //! Source: draft-ietf-ippm-responsiveness-08 (Paasch, Meyer, Cheshire, Hawkins, 2025). Connections that
 //! always have data load one or both directions; one more is added in every interval. Foreign probes open
 //! a connection of their own (TCP, TLS, one HTTP request); self probes are requests on connections that
 //! carry load. When the averages of goodput, and then of responsiveness, are stable, the test ends.
 //!
-//! [`Test`] is the arithmetic: it is told what probes took and what was delivered, and says what comes
-//! next. It opens no connection. Where the draft contradicts itself, it follows the draft's own sum of
-//! 300 kB a second: `probes` counts probes of both kinds, which take turns.
+//! [`Test`] is the arithmetic: it takes the durations of probes and the bytes delivered, and
+//! returns the next step. It opens no connection. Where the draft contradicts itself, it follows
+//! the draft's own sum of 300 kB a second: `probes` counts probes of both kinds, which take turns.
 
 use crate::application::AppParams;
 use serde::{Deserialize, Serialize};
@@ -17,27 +17,28 @@ use sojourn_units::{Bytes, Nanos, SECOND, choices, params};
 use std::collections::VecDeque;
 use std::convert::Infallible;
 
-/// Bytes of requests and answers. They add up to about what the draft states with all headers: 5000 bytes
-/// for a foreign probe, at most 1000 for a self probe. The shares are our choice.
+/// Bytes of requests and answers. They add up to about the draft's numbers with all headers: 5000
+/// bytes for a foreign probe, at most 1000 for a self probe. The shares are a choice of this
+/// project.
 pub mod sizes {
     use sojourn_units::Bytes;
 
-    /// What the client sends for a round trip of the TLS handshake.
+    /// Bytes that the client sends for a round trip of the TLS handshake.
     pub const HELLO: Bytes = 517;
-    /// What the server answers to the first: its certificate.
+    /// Bytes of the server's first answer: its certificate.
     pub const CERTIFICATE: Bytes = 3000;
-    /// What the server answers to the second, in TLS 1.2.
+    /// Bytes of the server's second answer, in TLS 1.2.
     pub const FINISHED: Bytes = 51;
     /// A GET request.
     pub const REQUEST: Bytes = 200;
     /// Its answer: fields, and a body of one byte.
     pub const ANSWER: Bytes = 100;
-    /// The mean of what a foreign and a self probe take, by the draft.
+    /// Mean bytes of a foreign and a self probe, by the draft.
     pub const PROBE: u64 = 3000;
 }
 
 choices! {
-    /// The directions that are loaded.
+    /// The loaded directions.
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
     #[serde(rename_all = "snake_case")]
     pub enum Direction {
@@ -51,12 +52,12 @@ choices! {
     }
 }
 
-/// A share above 0.
+/// Returns a share above 0.
 const fn share(default: &'static str) -> Param<f64> {
     probability(default).check(|share| if *share > 0.0 { Ok(()) } else { Err("must be above 0") })
 }
 
-/// A span that divides a run into intervals.
+/// Returns a span that divides a run into intervals.
 const fn interval(default: &'static str) -> Param<Nanos> {
     time(default).check(|span| match span {
         10_000_000..=60_000_000_000 => Ok(()),
@@ -65,7 +66,7 @@ const fn interval(default: &'static str) -> Param<Nanos> {
 }
 
 params! {
-    /// Parameters of a test. The draft's name for each stands at the end of its description.
+    /// Parameters of a test. Each description ends with the draft's name in brackets.
     #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
     #[serde(deny_unknown_fields)]
     pub struct Params {
@@ -91,7 +92,8 @@ params! {
         probes: u32 = integer(1, 1000, "100"),
         /// Share of the capacity that probes may take (PTC).
         share: f64 = share("5%"),
-        /// Whether the load goes on after the result, to the flow's `stop` or the end of the run, so that other metrics are those of a loaded path; `once`: it ends with the test.
+        /// Whether the load continues after the result, to the flow's `stop` or the end of the run,
+        /// so that other metrics are those of a loaded path; `once`: it ends with the test.
         hold: bool = switch("once", "hold"),
     }
 }
@@ -107,7 +109,7 @@ impl AppParams for Params {
     type Source = Infallible;
 }
 
-/// What a probe measures.
+/// The quantity that a probe measures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Timing {
     /// TCP's handshake on a connection of its own (`tcp_f`).
@@ -120,15 +122,15 @@ pub enum Timing {
     Loaded,
 }
 
-/// Trimmed means of the four timings in seconds; not a number where there was no probe.
+/// Trimmed means of the four timings in seconds; not a number without a probe.
 pub type Means = [f64; 4];
 
 type Samples = [Vec<Nanos>; 4];
 
-/// How far a result is to be believed.
+/// Confidence in a result.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Confidence {
-    /// There were fewer evaluations than an average is of.
+    /// There were fewer evaluations than an average covers.
     #[default]
     Low = 1,
     /// The averages were not stable.
@@ -142,14 +144,15 @@ pub enum Confidence {
 pub struct Responsiveness {
     /// The mean of the other two.
     pub total: f64,
-    /// On connections of their own.
+    /// Of probes on connections of their own.
     pub foreign: f64,
-    /// On connections that carry load.
+    /// Of probes on connections that carry load.
     pub loaded: f64,
 }
 
 impl Responsiveness {
-    /// From trimmed means (section 4.3.1 of the draft; without TLS as in its TCP-only case).
+    /// Returns the responsiveness from trimmed means (section 4.3.1 of the draft; without TLS as in
+    /// its TCP-only case).
     pub fn new(means: &Means, tls: bool) -> Self {
         let [tcp, tls_trip, http, own] = *means;
         let trip = if tls { (tcp + tls_trip + http) / 3.0 } else { f64::midpoint(tcp, http) };
@@ -158,18 +161,18 @@ impl Responsiveness {
     }
 }
 
-/// What a test has found.
+/// The result of a test.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Outcome {
     /// The result.
     pub responsiveness: Responsiveness,
-    /// What it is made of.
+    /// The trimmed means that it is computed from.
     pub means: Means,
-    /// How far it is to be believed.
+    /// Confidence in it.
     pub confidence: Confidence,
 }
 
-/// The bytes of a foreign probe's round trip on its connection: request and answer.
+/// Returns the bytes of a foreign probe's round trip on its connection: request and answer.
 pub fn exchange(stage: u32, tls: u32) -> (Bytes, Bytes) {
     match stage {
         _ if stage >= tls => (sizes::REQUEST, sizes::ANSWER),
@@ -182,14 +185,14 @@ pub fn exchange(stage: u32, tls: u32) -> (Bytes, Bytes) {
 #[derive(Clone, Debug)]
 pub struct Test {
     params: Params,
-    /// Probes completed on the idle path, before there was load.
+    /// Probes completed on the idle path, before the load.
     idle: Samples,
-    /// Probes completed in this interval, and in those before that the average is of.
+    /// Probes completed in this interval, and in the earlier ones that the average covers.
     current: Samples,
     past: VecDeque<Samples>,
     /// For each direction, bytes delivered in the last intervals.
     delivered: [VecDeque<u64>; 2],
-    /// Averages of goodput of each direction, and of responsiveness, the last ones.
+    /// The last averages of goodput of each direction, and of responsiveness.
     goodputs: [VecDeque<f64>; 2],
     values: VecDeque<f64>,
     /// Greatest goodput of an interval in each direction, in bit/s.
@@ -199,7 +202,7 @@ pub struct Test {
 }
 
 impl Test {
-    /// A test that has not begun.
+    /// Returns a test that has not begun.
     pub fn new(params: &Params) -> Self {
         Self {
             params: *params,
@@ -215,20 +218,20 @@ impl Test {
         }
     }
 
-    /// Forgets what was measured under load.
+    /// Discards the measurements under load.
     pub fn restart(&mut self) {
         let idle = std::mem::take(&mut self.idle);
         let capacity = self.capacity;
         *self = Self { idle, capacity, ..Self::new(&self.params) };
     }
 
-    /// A probe is complete: it took so long, and there was load or not.
+    /// Records a completed probe: its quantity and duration, and whether the path was idle.
     pub fn record(&mut self, timing: Timing, took: Nanos, idle: bool) {
         let samples = if idle { &mut self.idle } else { &mut self.current };
         samples[timing as usize].push(took);
     }
 
-    /// Forgets the probes and the bytes of the current interval, which is not a whole one.
+    /// Discards the probes and the bytes of the current interval, which is incomplete.
     pub fn skip(&mut self) {
         self.current = Samples::default();
     }
@@ -239,8 +242,8 @@ impl Test {
             || (way == 0) == (self.params.direction == Direction::Download)
     }
 
-    /// An interval under load is over; `bytes` were delivered in it, download first. Returns whether the
-    /// result is stable.
+    /// Ends an interval under load; `bytes` were delivered in it, download first. Returns whether
+    /// the result is stable.
     pub fn evaluate(&mut self, bytes: [u64; 2]) -> bool {
         let mad = self.params.mad as usize;
         let seconds = self.params.interval as f64 / SECOND as f64;
@@ -279,22 +282,24 @@ impl Test {
         confidence == Confidence::High
     }
 
-    /// Returns the time from probe to probe, as the capacity seen so far allows; none yet if none was seen.
+    /// Returns the time from probe to probe that the capacity measured so far allows; `None` before
+    /// a measurement.
     pub fn gap(&self) -> Option<Nanos> {
         let loaded = (0..2).filter(|&way| self.loads(way));
         let capacity = loaded.map(|way| self.capacity[way]).fold(f64::INFINITY, f64::min);
         let affordable = self.params.share * capacity / (8 * sizes::PROBE) as f64;
         let rate = affordable.min(f64::from(self.params.probes));
-        // Less than one an hour is none.
+        // Less than one probe an hour counts as none.
         (rate * 3600.0 > 1.0).then(|| (SECOND as f64 / rate) as Nanos)
     }
 
-    /// Returns what was found by the last evaluation, if anything was.
+    /// Returns the result of the last evaluation, if any.
     pub fn outcome(&self) -> Option<Outcome> {
         self.outcome
     }
 
-    /// Returns the round trip of foreign probes on the idle path in seconds; not a number without any.
+    /// Returns the round trip of foreign probes on the idle path in seconds; not a number without a
+    /// probe.
     pub fn idle(&self) -> f64 {
         let means = self.idle.each_ref().map(|all| trimmed_mean(all.clone(), self.params.trim));
         60.0 / Responsiveness::new(&means, self.params.tls > 0).foreign
@@ -315,8 +320,8 @@ fn push<T>(last: &mut VecDeque<T>, new: T, most: usize) {
     last.push_back(new);
 }
 
-/// Whether there are as many averages as are looked at, and their standard deviation is within the
-/// tolerance of the last one.
+/// Returns whether there are enough averages, and their standard deviation is within the tolerance
+/// of the last one.
 fn stable(averages: &VecDeque<f64>, mad: usize, tolerance: f64) -> bool {
     let Some(&last) = averages.back().filter(|&&last| last > 0.0 && averages.len() >= mad) else {
         return false;
@@ -327,7 +332,7 @@ fn stable(averages: &VecDeque<f64>, mad: usize, tolerance: f64) -> bool {
     variance.sqrt() < tolerance * last
 }
 
-/// Mean in seconds of the smallest values, up to the percentile `share` (nearest rank).
+/// Returns the mean in seconds of the smallest values, up to the percentile `share` (nearest rank).
 pub fn trimmed_mean(mut values: Vec<Nanos>, share: f64) -> f64 {
     let kept = (values.len() as f64 * share).ceil() as usize;
     if kept == 0 {

@@ -1,4 +1,4 @@
-//! Activity that comes in spurts with silence between them.
+//! Activity in spurts with silences between them.
 
 use crate::kinds::given_law;
 use serde::{Deserialize, Serialize};
@@ -21,20 +21,20 @@ choices! {
 }
 
 choices! {
-    /// What a silence does to the clock by which packets leave.
+    /// Effect of a silence on the clock by which packets leave.
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
     #[serde(rename_all = "snake_case")]
     pub enum Phase {
-        /// Each spurt opens with a packet.
+        /// Each spurt begins with a packet.
         #[default]
         Restart = "restart",
-        /// The clock stands still and then goes on, so that a packet leaves whenever the time spent on
-        /// has filled one: the mean rate is exactly the rate times the share of time on.
+        /// The clock stops and then resumes, so that a packet leaves whenever the time spent on has
+        /// filled one: the mean rate is exactly the rate times the share of on time.
         Resume = "resume",
     }
 }
 
-/// Lengths of spurts and silences in nanoseconds, and how they begin.
+/// Lengths of spurts and silences in nanoseconds, and the first period.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Spurts {
@@ -42,16 +42,17 @@ pub struct Spurts {
     pub on: Distribution,
     /// Length of a silence.
     pub off: Distribution,
-    /// What comes first.
+    /// The first period.
     #[serde(default)]
     pub begin: Begin,
-    /// What a silence does to the clock of packets.
+    /// Effect of a silence on the clock of packets.
     #[serde(default)]
     pub phase: Phase,
 }
 
 impl Spurts {
-    /// Takes over the spurts that the words `on` and `off` describe, by whatever names; both or none.
+    /// Takes over the spurts that the words `on` and `off`, under any names, describe; both or
+    /// none.
     pub(crate) fn set(
         spurts: &mut Option<Self>,
         given: &Given,
@@ -75,7 +76,7 @@ impl Spurts {
         Err(given.error(loose, format!("`{loose}` needs `{on}` and `{off}`")))
     }
 
-    /// Adds the words that say it.
+    /// Adds the words of the spurts to a description.
     pub(crate) fn write(spurts: Option<Self>, text: Text, on: &str, off: &str) -> Text {
         let Some(spurts) = spurts else { return text };
         let text = text.value(on, spurts.on.format(Unit::Time));
@@ -89,7 +90,7 @@ impl Spurts {
         text
     }
 
-    /// Its distributions, if there are any.
+    /// Returns its distributions, if any.
     pub(crate) fn distributions(spurts: Option<Self>) -> Vec<Distribution> {
         spurts.map_or(Vec::new(), |spurts| vec![spurts.on, spurts.off])
     }
@@ -105,8 +106,8 @@ pub(crate) struct Activity {
 }
 
 impl Activity {
-    /// Activity from `start` on, and when the first packet leaves if packets are `interval` apart.
-    /// A source without spurts sends always, from the start.
+    /// Returns the activity from `start` on, and when the first packet leaves if packets are
+    /// `interval` apart. A source without spurts sends without pause from the start.
     pub fn begin(
         spurts: Option<Spurts>,
         key: Key,
@@ -128,7 +129,7 @@ impl Activity {
         (Some(activity), first)
     }
 
-    /// The end of the silence that follows the present spurt.
+    /// Returns the end of the silence that follows the present spurt.
     fn silence(&mut self) -> Nanos {
         self.end.saturating_add(self.spurts.off.sample_nanos(&mut self.off))
     }
@@ -137,12 +138,12 @@ impl Activity {
         self.spurts.on.sample_nanos(&mut self.on).max(1)
     }
 
-    /// Whether each spurt opens with a packet.
+    /// Returns whether each spurt begins with a packet.
     pub fn restarts(&self) -> bool {
         self.spurts.phase == Phase::Restart
     }
 
-    /// When a packet leaves that would at `at` if the present spurt lasted: at `at` if it does.
+    /// Returns when a packet leaves that would leave at `at` if the present spurt lasted.
     pub fn place(&mut self, mut at: Nanos) -> Nanos {
         while at >= self.end {
             let begin = self.silence();

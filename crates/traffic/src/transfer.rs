@@ -1,4 +1,4 @@
-//! `transfer`: one amount of data, or one after the other with time to think.
+//! `transfer`: one amount of data, or several in sequence with time to think.
 
 use crate::application::AppParams;
 use crate::kinds::{positive, repeat, size, time};
@@ -16,12 +16,12 @@ params! {
     pub struct Params {
         /// Application bytes of a transfer: a size, or a distribution such as pareto2(30kb,1.5).
         size: Distribution = size("1mb").check(positive),
-        /// Number of transfers; without end if `None`.
+        /// Number of transfers; endless if `None`.
         repeat: Option<u32> = repeat().docs(&[
             ("repeat", "Number of transfers, one after the other."),
             ("forever", "Transfers without end."),
         ]),
-        /// From the end of a transfer to the start of the next: a time or a distribution.
+        /// Time from the end of a transfer to the start of the next: a time or a distribution.
         think: Distribution = time("0"),
     }
 }
@@ -48,9 +48,9 @@ impl AppParams for Params {
 /// One transfer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Job {
-    /// When it starts.
+    /// Start.
     pub at: Nanos,
-    /// How much it sends.
+    /// Bytes to send.
     pub bytes: Bytes,
 }
 
@@ -64,12 +64,13 @@ pub struct Transfers {
 }
 
 impl Transfers {
-    /// The transfers of the flow with this `key`.
+    /// Returns the transfers of the flow with this `key`.
     pub fn new(params: &Params, key: Key) -> Self {
         Self { params: *params, sizes: key.stream("size"), thoughts: key.stream("think"), done: 0 }
     }
 
-    /// The first transfer, given the flow's start; then the next one, given the end of the last.
+    /// Returns the first transfer, given the flow's start; then the next one, given the end of the
+    /// last.
     pub fn after(&mut self, time: Nanos) -> Option<Job> {
         if self.params.repeat.is_some_and(|repeat| self.done >= repeat) {
             return None;

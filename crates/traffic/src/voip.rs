@@ -1,7 +1,7 @@
-//! `voip`: a voice codec's packets, and how a call sounds.
+//! `voip`: a voice codec's packets, and the quality of a call.
 //!
-//! Packets are RTP over UDP, one frame or several of the codec in each, at a fixed interval, all the
-//! time or in talkspurts. The quality is that of the E-model ([`crate::emodel`]).
+//! Packets are RTP over UDP, one frame or several of the codec in each, at a fixed interval,
+//! continuously or in talkspurts. The quality is that of the E-model ([`crate::emodel`]).
 
 use crate::Emission;
 use crate::application::{AppParams, Source, check_length};
@@ -28,11 +28,11 @@ pub struct Codec {
     pub interval: Nanos,
     /// Voice bytes in a packet.
     pub voice: u32,
-    /// How it impairs a call.
+    /// Its impairment of a call.
     pub impairment: Impairment,
 }
 
-/// What a codec takes from a call's quality.
+/// A codec's impairment of a call's quality.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Impairment {
     /// Algorithmic delay beyond the packet's own span.
@@ -91,7 +91,7 @@ params! {
         interval: Nanos = time("20ms").above_zero(),
         /// UDP payload: voice and 12 bytes of RTP header.
         payload: u32 = bytes::<{ RTP_HEADER + 1 }, MAX_PAYLOAD>("172"),
-        /// Talkspurts; it sends always if `None`.
+        /// Talkspurts; it sends without pause if `None`.
         spurts: Option<Spurts> = talk(),
         /// Delay of the receiver's jitter buffer: `adaptive`, as WebRTC's NetEQ, or a fixed time beyond
         /// the least delay. Packets that come later count as lost.
@@ -131,7 +131,7 @@ const fn codec() -> Param<Impairment> {
 const fn talk() -> Param<Option<Spurts>> {
     const WORDS: &[Word] = words! {
         "talk", Kind::Name, "",
-            "Length of talkspurts, such as exp(1s); needs `silence`. Without them it sends always.";
+            "Length of talkspurts, such as exp(1s); needs `silence`. Without them it sends without pause.";
         "silence", Kind::Name, "", "Length of silences, such as exp(1.35s); needs `talk`.";
     };
     group(
@@ -143,7 +143,7 @@ const fn talk() -> Param<Option<Spurts>> {
 }
 
 impl Codec {
-    /// The codec that was given, or the usual one.
+    /// Returns the given codec, or the usual one.
     fn of(given: &Given) -> Self {
         given.text("codec").and_then(Self::named).unwrap_or(CODECS[0])
     }
@@ -190,8 +190,8 @@ impl AppParams for Params {
 }
 
 impl Params {
-    /// The quality of a call whose packets are played with this delay after they were sent, and this
-    /// ratio of packets lost or too late.
+    /// Returns the quality of a call whose packets are played with this delay after they were sent,
+    /// and this ratio of packets lost or too late.
     pub fn quality(&self, playout: Nanos, loss: f64, burst_ratio: f64) -> Quality {
         // A sample waits for its packet to fill, and for the lookahead.
         let Impairment { lookahead, ie, bpl } = self.impairment;
@@ -213,7 +213,7 @@ pub struct Voip {
 }
 
 impl Voip {
-    /// A call whose first packet leaves at `start`.
+    /// Returns a call whose first packet leaves at `start`.
     pub fn new(params: &Params, key: Key, start: Nanos) -> Self {
         let interval = params.interval.max(1);
         let (activity, next) = Activity::begin(params.spurts, key, start, interval);

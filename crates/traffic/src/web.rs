@@ -1,14 +1,15 @@
 //! `web`: sessions of pages of objects, each object fetched by HTTP/1.0.
 //!
 //! Source: Feldmann, Gilbert, Huang, Willinger, "Dynamics of IP traffic: a study of the role of
-//! variability and the impact of control", SIGCOMM 1999, as ns-2 ships it (`webcache/webtraf`).
+//! variability and the impact of control", SIGCOMM 1999, as implemented in ns-2
+//! (`webcache/webtraf`).
 //!
 //! A session belongs to one client and is a number of pages. Each page comes from one server, drawn
-//! uniformly, and is a number of objects. An object is a request of one packet on a connection of its
-//! own, answered on a new connection by a number of packets. Objects of a page are requested one
-//! inter-object time after the other, whether or not the earlier ones have come. The next page follows
-//! one inter-page time after the last object of this one has come (or, optionally, after this one's
-//! start). Counts are rounded up.
+//! uniformly, and is a number of objects. An object is a request of one packet on a connection of
+//! its own, answered on a new connection by a number of packets. Objects of a page are requested
+//! one inter-object time after the other, whether or not the earlier ones have arrived. The next
+//! page follows one inter-page time after the arrival of this page's last object (or, optionally,
+//! after this page's start). Counts are rounded up.
 
 use crate::application::{AppParams, check_length};
 use crate::kinds::{bytes, named_rows, number, optional_time, positive, time};
@@ -24,14 +25,14 @@ use std::convert::Infallible;
 pub struct Preset {
     /// Its word.
     pub name: &'static str,
-    /// What it sets.
+    /// Its parameters.
     pub words: &'static str,
-    /// Where the numbers come from, and which are our own choice.
+    /// The source of the numbers, and which are a choice of this project.
     pub source: &'static str,
 }
 
-/// The published parameter sets. Where a source says nothing, a session has 250 pages as in ns-2's
-/// large example, and the choice is ours.
+/// The published parameter sets. Where a source has no number, a session has 250 pages as in ns-2's
+/// large example, which is a choice of this project.
 pub const PRESETS: &[Preset] = &[
     Preset {
         name: "pareto-2",
@@ -89,7 +90,7 @@ pub const PRESETS: &[Preset] = &[
 named_rows!(Preset in PRESETS);
 
 choices! {
-    /// From where the time between pages counts.
+    /// Begin of the time between pages.
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
     #[serde(rename_all = "snake_case")]
     pub enum GapFrom {
@@ -125,9 +126,9 @@ params! {
         size: Distribution = number("pareto2(12,1.2)").check(positive),
         /// Application bytes of a packet.
         packet: u32 = bytes::<1, 65_535>("1460"),
-        /// Time between starts of sessions; without it the group's `start` decides.
+        /// Time between starts of sessions; by default the group's `start` decides.
         inter_session as "intersession": Option<Distribution> = optional_time(),
-        /// Whether a new session begins when one ends, so that their number stays.
+        /// Whether a new session begins when one ends, so that their number stays constant.
         renew: bool = switch("once", "renew"),
     }
 }
@@ -159,7 +160,7 @@ impl AppParams for Params {
 }
 
 impl Params {
-    /// The parameters of a published set.
+    /// Returns the parameters of a published set.
     fn preset(preset: Preset) -> Self {
         let mut params = Self::default();
         words::read(&Self::TABLE, &words::tokens(preset.words), preset.words.len())
@@ -168,8 +169,8 @@ impl Params {
         params
     }
 
-    /// Starts of sessions from `first` on, if they are given by times between them: each start is
-    /// one such time after the one before, the first one after `first`.
+    /// Returns starts of sessions from `first` on, if they are given by times between them: each
+    /// start is one such time after the previous one, the first one after `first`.
     pub fn session_starts(&self, key: Key, first: Nanos) -> Option<impl Iterator<Item = Nanos>> {
         let between = self.inter_session?;
         let mut stream = key.stream("session");
@@ -181,7 +182,7 @@ impl Params {
     }
 }
 
-/// An object of a session; pages count on through renewed sessions.
+/// An object of a session; page numbers continue through renewed sessions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ObjectId {
     /// Number of the page, from 0.
@@ -191,7 +192,7 @@ pub struct ObjectId {
 }
 
 /// An object to be fetched: open a connection from the client to the server, send the request, and
-/// answer on a new connection once it has come.
+/// answer on a new connection after its arrival.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Request {
     /// When.
@@ -208,14 +209,14 @@ pub struct Request {
     pub bytes: Bytes,
 }
 
-/// A page that has come wholly.
+/// A page that has arrived completely.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Page {
     /// Its number.
     pub number: u32,
-    /// When its first object was requested.
+    /// Request time of its first object.
     pub started: Nanos,
-    /// When its last object had come.
+    /// Arrival time of its last object.
     pub finished: Nanos,
     /// Its objects.
     pub objects: u32,
@@ -229,7 +230,7 @@ struct Loading {
     server: u32,
     requested: u32,
     completed: u32,
-    /// When the next object is requested; none is left if `None`.
+    /// Request time of the next object; `None` after the last.
     next_request: Option<Nanos>,
 }
 
@@ -247,16 +248,16 @@ pub struct Session {
     pages_left: u64,
     pages_begun: u32,
     next_page: Option<Nanos>,
-    /// Pages begun and not complete: one, unless they overlap.
+    /// Incomplete pages: one, unless they overlap.
     loading: Vec<Loading>,
     sessions_finished: u32,
 }
 
 impl Session {
-    /// A session that requests its first page at `start` from one of `servers`.
+    /// Returns a session that requests its first page at `start` from one of `servers`.
     ///
     /// # Panics
-    /// If there are no servers.
+    /// There are no servers.
     pub fn new(params: &Params, key: Key, servers: u32, start: Nanos) -> Self {
         assert!(servers > 0, "a Web session needs a server");
         let mut session = Self {
@@ -283,13 +284,13 @@ impl Session {
         self.next_page = Some(at);
     }
 
-    /// When [`Session::poll`] has something to say, if time alone decides.
+    /// Returns when [`Session::poll`] has a request, if time alone decides.
     pub fn next_event(&self) -> Option<Nanos> {
         let requests = self.loading.iter().filter_map(|page| page.next_request);
         requests.chain(self.next_page).min()
     }
 
-    /// The next request that is due by `now`. Call it until it gives `None`.
+    /// Returns the next request that is due by `now`. Call it until it returns `None`.
     pub fn poll(&mut self, now: Nanos) -> Option<Request> {
         let due = self.next_event().filter(|at| *at <= now)?;
         let next = match self.loading.iter().position(|page| page.next_request == Some(due)) {
@@ -343,10 +344,11 @@ impl Session {
         }
     }
 
-    /// Reports that `object` has come wholly at `now`; gives its page if that was the last of it.
+    /// Reports the complete arrival of `object` at `now`; returns its page if this was the last
+    /// object.
     ///
     /// # Panics
-    /// If no such object is being fetched.
+    /// No such object is being fetched.
     pub fn complete(&mut self, now: Nanos, object: ObjectId) -> Option<Page> {
         let index = self.loading.iter().position(|page| page.page.number == object.page);
         let index = index.expect("a completed object belongs to a page that is loading");
@@ -375,7 +377,7 @@ impl Session {
         self.sessions_finished
     }
 
-    /// Whether there is nothing more to come.
+    /// Returns whether the session is over.
     pub fn is_finished(&self) -> bool {
         self.next_page.is_none() && self.loading.is_empty()
     }

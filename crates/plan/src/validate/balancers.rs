@@ -1,4 +1,4 @@
-//! Checks of a plan's balancers, and of the groups that go through them.
+//! Checks of a plan's balancers and of the groups that use them.
 
 use crate::problems::Problems;
 use crate::{Balancer, Fault, Plan, Transport, at, limits};
@@ -7,7 +7,7 @@ use sojourn_random::Unit;
 use std::collections::BTreeSet;
 
 impl Balancer {
-    /// Whether indices are in range.
+    /// Checks that indices are in range.
     pub(super) fn check_indices(&self, i: usize, plan: &Plan, problems: &mut Problems) {
         for (j, server) in self.servers.iter().enumerate() {
             let at = |field: &'static str| at!["balancers", i, "servers", j, field];
@@ -33,7 +33,7 @@ impl Balancer {
                 problems.add(at("policy"), "`period` must be at least 10us");
             } else if self.delay / period > limits::READINGS {
                 let most = limits::READINGS;
-                let message = format!("more than {most} readings would be on their way at once");
+                let message = format!("more than {most} readings would be in transit at once");
                 problems.add(at("delay"), message);
             }
         }
@@ -45,7 +45,7 @@ impl Balancer {
             let at = |field: &'static str| at!["balancers", i, "servers", j, field];
             if !nodes.insert(server.node) {
                 let node = &plan.nodes[server.node].name;
-                problems.add(at("node"), format!("`{node}` is named twice"));
+                problems.add(at("node"), format!("`{node}` is listed twice"));
             }
             if server.weight == 0 {
                 problems.add(at("weight"), "must be at least 1");
@@ -73,11 +73,11 @@ impl Balancer {
         for (j, fault) in self.faults.iter().enumerate() {
             let at = || at("faults").join(j);
             if fault.until.is_some_and(|until| until <= fault.at) {
-                problems.add(at().join("until"), "is over before it begins");
+                problems.add(at().join("until"), "must end after its begin");
             }
             let during = |other: &Fault| other.holds(fault.at) || fault.holds(other.at);
             if self.faults[..j].iter().any(|o| o.server == fault.server && during(o)) {
-                problems.add(at(), "its server cannot be reached then already");
+                problems.add(at(), "its server is already unreachable at that time");
             }
         }
     }
@@ -96,7 +96,7 @@ impl Plan {
             if let Some(j) = pairs.iter().position(|&(_, server)| server != first.node) {
                 problems.add(at(j), "a balanced flow has the first server in its pairs");
             }
-            // The first server's own pair is refused for its ends.
+            // The check of ends refuses the first server's own pair.
             let behind = |client: usize| servers[1..].iter().any(|other| other.node == client);
             if let Some(j) = pairs.iter().position(|&(client, _)| behind(client)) {
                 let node = &self.nodes[pairs[j].0].name;
@@ -106,8 +106,8 @@ impl Plan {
         }
     }
 
-    /// The ways that flows of a balanced group may take besides those of its pairs: from its clients
-    /// to all servers, and back where TCP needs it.
+    /// Returns the paths of a balanced group in addition to those of its pairs: from its clients to
+    /// all servers, and back where TCP needs it.
     pub(super) fn balanced_ways(&self, g: usize) -> impl Iterator<Item = (usize, usize)> {
         let group = &self.groups[g];
         let servers = group.balancer.map_or(&[][..], |b| &self.balancers[b].servers);

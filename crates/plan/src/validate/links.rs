@@ -8,7 +8,7 @@ use sojourn_units::Nanos;
 use std::collections::BTreeSet;
 
 impl Plan {
-    /// Whether indices of links and nodes are in range.
+    /// Checks that indices of links and nodes are in range.
     pub(super) fn check_ends(&self, problems: &mut Problems) {
         for (i, link) in self.links.iter().enumerate() {
             for (end, node) in [("from", Some(link.from)), ("to", link.to)] {
@@ -19,7 +19,10 @@ impl Plan {
             if let Some(medium) = link.medium {
                 problems.index(at!["links", i, "medium"], "medium", medium, self.media.len());
             } else if link.to.is_none() {
-                problems.add(at!["links", i, "to"], "only a shared medium leads to several");
+                problems.add(
+                    at!["links", i, "to"],
+                    "only a link on a shared medium has no single receiver",
+                );
             }
         }
     }
@@ -50,7 +53,7 @@ impl Plan {
         problems.at_most(at!["links"], "opportunities", opportunities, most);
     }
 
-    /// Whether queues that are hosts' own lie at hosts.
+    /// Checks that hosts' own queues are at hosts.
     fn check_host_queues(&self, problems: &mut Problems) {
         if !self.links.iter().any(|link| link.host_queue) {
             return;
@@ -59,13 +62,13 @@ impl Plan {
         for (i, link) in self.links.iter().enumerate().filter(|(_, link)| link.host_queue) {
             if !ends.contains(&link.from) {
                 let node = &self.nodes[link.from].name;
-                let message = format!("`{node}` is no host: no flow begins or ends there");
+                let message = format!("`{node}` is not a host: no flow begins or ends there");
                 problems.add(at!["links", i, "host_queue"], message);
             }
         }
     }
 
-    /// The nodes where flows, or connections of applications, may begin or end.
+    /// Returns the nodes where flows, or connections of applications, may begin or end.
     fn ends(&self) -> impl Iterator<Item = usize> {
         let pairs = self.groups.iter().flat_map(|group| &group.pairs);
         let servers = self.balancers.iter().flat_map(|balancer| &balancer.servers);
@@ -77,7 +80,7 @@ impl Plan {
             .chain(hosts.map(|host| host.node))
     }
 
-    /// Whether links do not change too often in a run of a length.
+    /// Checks that links do not change too often in a run of a length.
     pub(super) fn check_change_times(&self, problems: &mut Problems, duration: Nanos) {
         let mut times = 0u64;
         for (i, link) in self.links.iter().enumerate() {
@@ -102,10 +105,10 @@ fn check_changes(problems: &mut Problems, i: usize, link: &Link) {
     for (j, change) in link.changes.iter().enumerate() {
         let at = || at!["links", i, "changes", j];
         if change.rate.is_none() && change.wire.is_none() {
-            problems.add(at(), "changes nothing: give a rate or netem's words");
+            problems.add(at(), "has no effect: give a rate or netem's words");
         }
         if change.rate.is_some() && link.params.rate.is_none() {
-            problems.add(at().join("rate"), "the link has no rate to begin with");
+            problems.add(at().join("rate"), "the link has no initial rate");
         }
         if let Some(Wire { delay, impairments }) = &change.wire {
             check_wire(problems, || at().join("wire"), *delay, impairments);
@@ -134,21 +137,21 @@ fn check_host(problems: &mut Problems, i: usize, link: &Link) {
         problems.add(at!["links", i, "host", key], why);
     }
     if link.medium.is_some() {
-        problems.add(at!["links", i, "host"], "the hosts of a shared medium are never late");
+        problems.add(at!["links", i, "host"], "hosts of a shared medium cannot be late");
     }
 }
 
-/// What a scenario's words cannot say wrong, but a plan's numbers can.
+/// Checks for errors that a scenario's words exclude, but a plan's numbers do not.
 fn check_wire(problems: &mut Problems, at: impl Fn() -> Path, delay: Nanos, wire: &Impairments) {
     let spans = [("delay", delay), ("jitter", wire.jitter.map_or(0, |j| j.span))];
     for (name, span) in spans {
         if span > limits::DELAY {
-            problems.add(at().join(name), "is at most one hour");
+            problems.add(at().join(name), "must be at most one hour");
         }
     }
     let mut shares = |name, shares: &[f64]| {
         if shares.iter().any(|share| !(0.0..=1.0).contains(share)) {
-            problems.add(at().join(name), "probabilities and correlations lie in 0 to 1");
+            problems.add(at().join(name), "probabilities and correlations must be from 0 to 1");
         }
     };
     match wire.loss {
@@ -175,10 +178,10 @@ fn check_wire(problems: &mut Problems, at: impl Fn() -> Path, delay: Nanos, wire
     }
     if let Some(slot) = wire.slot {
         if slot.delay > limits::DELAY || slot.spread > limits::DELAY {
-            problems.add(at().join("slot"), "is at most one hour");
+            problems.add(at().join("slot"), "must be at most one hour");
         }
         if slot.packets == Some(0) || slot.bytes == Some(0) {
-            problems.add(at().join("slot"), "lets at least a packet and a byte through");
+            problems.add(at().join("slot"), "must allow at least a packet and a byte");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Whether a plan can be run: indices in range, routes that exist, sizes that fit.
+//! Checks whether a plan can be run: indices in range, routes, sizes.
 
 mod balancers;
 mod links;
@@ -14,11 +14,11 @@ use sojourn_units::{Nanos, SECOND};
 use std::collections::BTreeSet;
 
 impl Plan {
-    /// Checks everything that a run relies on.
+    /// Checks everything on which a run relies.
     ///
     /// # Errors
-    /// Everything that is wrong. Sizes and indices come first, because the other checks rely on them:
-    /// if one is wrong, only such errors are reported.
+    /// All errors. Sizes and indices come first, because the other checks rely on them: if one is
+    /// wrong, only such errors are reported.
     pub fn validate(&self) -> Result<(), PlanErrors> {
         let mut problems = Problems::default();
         self.check_sizes(&mut problems);
@@ -43,10 +43,10 @@ impl Plan {
         problems.result()
     }
 
-    /// Checks that nothing in the plan needs real hosts, which the simulator has not.
+    /// Checks that no part of the plan needs real hosts, which the simulator does not have.
     ///
     /// # Errors
-    /// Everything that does.
+    /// All parts that do.
     pub fn check_simulated(&self) -> Result<(), PlanErrors> {
         let mut problems = Problems::default();
         for (i, group) in self.groups.iter().enumerate() {
@@ -62,8 +62,8 @@ impl Plan {
         problems.result()
     }
 
-    /// The links that have columns of their own in series and summary: all if they are few, else
-    /// those of the bottleneck, if they are few.
+    /// Returns the links that have columns of their own in series and summary: all links if they
+    /// are few, otherwise those of the bottleneck, if they are few.
     pub fn shown_links(&self) -> Vec<usize> {
         let bottleneck = &self.observe.bottleneck.links;
         if self.links.len() <= limits::SHOWN_LINKS {
@@ -122,7 +122,7 @@ impl Plan {
         }
     }
 
-    /// The run's length, if it is one.
+    /// Returns the run's length if it is valid.
     fn check_times(&self, problems: &mut Problems) -> Option<Nanos> {
         if self.duration == 0 {
             problems.add(at!["duration"], "must be above zero");
@@ -140,7 +140,7 @@ impl Plan {
         Some(self.duration)
     }
 
-    /// Whether names are given once: results are named after links, media, balancers, groups and
+    /// Checks that names are unique: results are named after links, media, balancers, groups and
     /// applications.
     fn check_names_and_links(&self, problems: &mut Problems) {
         let mut nodes = Names::default();
@@ -154,7 +154,7 @@ impl Plan {
         }
         self.check_links(problems, &mut names);
         let bottleneck = &self.observe.bottleneck;
-        // A medium's columns are others than its links', so it may lend its name.
+        // The columns of a medium differ from those of its links, so it may share a name with one.
         let lent = self.media.iter().any(|medium| medium.name == bottleneck.name);
         if bottleneck.links.len() > 1 && !lent {
             let at = || at!["observe", "bottleneck"];
@@ -178,7 +178,7 @@ impl Plan {
             problems.add(at("count"), "must be above zero");
         }
         if group.pairs.is_empty() {
-            problems.add(at("pairs"), "there is no pair of nodes");
+            problems.add(at("pairs"), "needs a pair of nodes");
         }
         if let Some(j) = group.pairs.iter().position(|(from, to)| from == to) {
             let node = &self.nodes[group.pairs[j].0].name;
@@ -187,7 +187,7 @@ impl Plan {
         let latest = group.start.saturating_add(group.start_spread);
         if let Some(end) = duration.filter(|&end| latest >= end) {
             let end = format_time(end);
-            problems.add(at("start"), format!("must lie before the end of the run ({end})"));
+            problems.add(at("start"), format!("must be before the end of the run ({end})"));
         }
         if group.start_every > 0
             && matches!(&group.app, App::Web(web) if web.inter_session.is_some())
@@ -195,10 +195,10 @@ impl Plan {
             problems.add(at("start"), "sessions start by `intersession`, not one by one");
         }
         if group.stop.is_some_and(|stop| stop <= group.start) {
-            problems.add(at("stop"), "must lie after the start");
+            problems.add(at("stop"), "must be after the start");
         }
         if group.dscp > 63 {
-            problems.add(at("dscp"), "has six bits: at most 63");
+            problems.add(at("dscp"), "must be at most 63 (six bits)");
         }
         self.check_transport(problems, i);
         check_ports(problems, i, group);
@@ -226,7 +226,7 @@ impl Plan {
             Transport::Tcp(ref tcp) if !(1..=limits::PAYLOAD).contains(&tcp.mss) => {
                 let most = limits::PAYLOAD;
                 problems
-                    .add(at!["groups", i, "transport", "mss"], format!("must lie in 1 to {most}"));
+                    .add(at!["groups", i, "transport", "mss"], format!("must be from 1 to {most}"));
             }
             _ => {}
         }
@@ -245,7 +245,8 @@ impl Plan {
         }
     }
 
-    /// Every pair must reach each other: data one way, acknowledgments the other.
+    /// Checks that the nodes of every pair reach each other: data one way, acknowledgements the
+    /// other.
     fn check_routes(&self, problems: &mut Problems, reach: &Reach) {
         problems.at_most(at!["groups"], "flows", self.flow_count(), limits::FLOWS);
         for (i, group) in self.groups.iter().enumerate() {
@@ -265,7 +266,7 @@ impl Plan {
         }
     }
 
-    /// The complaint that nothing leads from a node to another.
+    /// Returns the error that no links lead from one node to another.
     pub(super) fn no_way(&self, from: usize, to: usize) -> String {
         format!("no links lead from `{}` to `{}`", self.nodes[from].name, self.nodes[to].name)
     }
@@ -275,13 +276,13 @@ impl Plan {
         let observe = &self.observe;
         for (j, link) in observe.capture.iter().enumerate() {
             if observe.capture[..j].contains(link) {
-                problems.add(at!["observe", "capture", j], "is captured already");
+                problems.add(at!["observe", "capture", j], "is listed twice");
                 break;
             }
         }
         if observe.snaplen == 0 || observe.snaplen > limits::SNAPLEN {
             let most = limits::SNAPLEN;
-            problems.add(at!["observe", "snaplen"], format!("must lie in 1 to {most}"));
+            problems.add(at!["observe", "snaplen"], format!("must be from 1 to {most}"));
         }
         if observe.monitor && observe.series_interval == 0 {
             let message = "needs a series: its samples are taken with it";
@@ -293,7 +294,7 @@ impl Plan {
         let observe = &self.observe;
         let Some(samples) = duration.checked_div(observe.series_interval) else { return };
         let instants = samples + 1;
-        // Five values a link shown, some of its queue's state, and ten a group.
+        // Five values for each link shown, some of its queue's state, and ten for each group.
         let shown = self.shown_links().len() as u64 + 1;
         let values = instants.saturating_mul(15 * shown + 10 * self.groups.len() as u64);
         let rows = instants.saturating_mul(2 * self.flow_count());
@@ -316,7 +317,7 @@ impl Plan {
         let mut seen = BTreeSet::new();
         if let Some(j) = links.iter().position(|link| !seen.insert(link)) {
             let twice = &self.links[links[j]].name;
-            problems.add(at().join("links").join(j), format!("`{twice}` is named already"));
+            problems.add(at().join("links").join(j), format!("`{twice}` is listed twice"));
         }
         match links[..] {
             [] => problems.add(at(), "there is no link"),
@@ -329,12 +330,13 @@ impl Plan {
     }
 }
 
-/// Checks the ports of a group: real programs have ports of their own, and two given ones are one connection's.
+/// Checks the ports of a group: real programs have ports of their own, and two given ports belong
+/// to one connection.
 fn check_ports(problems: &mut Problems, i: usize, group: &Group) {
     let given = [("source_port", group.source_port), ("destination_port", group.destination_port)];
     for (field, port) in given {
         if port == Some(0) {
-            problems.add(at!["groups", i, field], "must lie in 1 to 65535");
+            problems.add(at!["groups", i, field], "must be from 1 to 65535");
         }
         if port.is_some() && matches!(group.app, App::Command(_)) {
             let message = "the programs of `command` choose their ports themselves";

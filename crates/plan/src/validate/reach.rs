@@ -1,9 +1,10 @@
-//! Which nodes reach which others over the links of a plan.
+//! Reachability of nodes over the links of a plan.
 
 use crate::Plan;
 
-/// Which nodes reach which. Nearly always all do, by links in both directions; so nodes that reach
-/// node 0 and back are settled at once, and only others are searched for. Media follow the nodes.
+/// Which nodes reach which others. Nearly always all do, by links in both directions. Nodes that
+/// reach node 0 and back are therefore settled at once, and only others are searched. Media follow
+/// the nodes.
 pub(super) struct Reach {
     out: Vec<Vec<u32>>,
     hub: Vec<bool>,
@@ -27,7 +28,7 @@ fn search(edges: &[Vec<u32>], from: usize) -> Vec<bool> {
 }
 
 impl Reach {
-    /// The links of a plan, whose indices must be in range.
+    /// Returns the reachability over the links of a plan, whose indices must be in range.
     pub fn new(plan: &Plan) -> Self {
         let mut out = vec![Vec::new(); plan.nodes.len() + plan.media.len()];
         let mut into = out.clone();
@@ -46,7 +47,7 @@ impl Reach {
         Self { out, hub }
     }
 
-    /// Whether links lead from one node to another.
+    /// Returns whether links lead from one node to another.
     pub fn reaches(&self, from: usize, to: usize) -> bool {
         self.hub[from] && self.hub[to] || search(&self.out, from)[to]
     }

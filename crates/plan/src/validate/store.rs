@@ -9,7 +9,7 @@ use sojourn_units::Nanos;
 use std::collections::BTreeSet;
 
 impl Store {
-    /// Whether indices are in range; it is application number `app` of the plan.
+    /// Checks that indices are in range; the store is application number `app` of the plan.
     pub(super) fn check_indices(&self, app: usize, plan: &Plan, problems: &mut Problems) {
         for (what, hosts) in [("nodes", &self.nodes), ("clients", &self.clients)] {
             for (i, host) in hosts.iter().enumerate() {
@@ -21,7 +21,7 @@ impl Store {
         }
     }
 
-    /// Checks everything that a run relies on; it is application number `app` of the plan.
+    /// Checks everything on which a run relies; the store is application number `app` of the plan.
     pub(super) fn check(&self, app: usize, plan: &Plan, reach: &Reach, problems: &mut Problems) {
         self.check_hosts(app, plan, reach, problems);
         self.check_placement(app, problems);
@@ -41,7 +41,7 @@ impl Store {
             for (i, host) in hosts.iter().enumerate() {
                 if !seen.insert(host.node) {
                     let name = &plan.nodes[host.node].name;
-                    problems.add(at!["apps", app, what, i], format!("`{name}` is named twice"));
+                    problems.add(at!["apps", app, what, i], format!("`{name}` is listed twice"));
                 }
             }
         }
@@ -93,13 +93,14 @@ impl Store {
                 if let Err(why) = every.check() {
                     problems.add(at(), why);
                 } else if every.mean().is_nan() || every.mean() < 1.0 {
-                    problems.add(at(), "needs some time between requests");
+                    problems.add(at(), "must be above zero");
                 }
             }
             Arrivals::Closed { .. } => {}
         }
         if load.requests.is_some_and(|requests| requests <= load.warmup) {
-            problems.add(at!["apps", app, "load", "warmup"], "leaves no request to be measured");
+            problems
+                .add(at!["apps", app, "load", "warmup"], "must be below the number of requests");
         }
     }
 
@@ -109,10 +110,11 @@ impl Store {
         let shares = [w.read, w.update, w.insert, w.scan, w.modify];
         let sum: f64 = shares.iter().sum();
         if shares.iter().any(|share| !(0.0..=1.0).contains(share)) || (sum - 1.0).abs() > 1e-9 {
-            problems.add(at!["apps", app, "workload"], "shares lie from 0 to 1, and add up to 1");
+            problems
+                .add(at!["apps", app, "workload"], "shares must be from 0 to 1 and add up to 1");
         }
         if w.records == 0 && w.insert < 1.0 {
-            problems.add(at("records"), "there are none to be read or updated");
+            problems.add(at("records"), "must be above zero: requests read or update records");
         }
         for (field, n, most) in [
             ("records", w.records, limits::RECORDS),
@@ -135,7 +137,7 @@ impl Store {
             problems.add_failed(at(field), time.check());
         }
         if s.threads == 0 {
-            problems.add(at("threads"), "a node does at least one thing at a time");
+            problems.add(at("threads"), "a node must execute at least one task at a time");
         }
         if s.queue > limits::QUEUE {
             problems.add(at("queue"), format!("must be at most {}", limits::QUEUE));
@@ -162,7 +164,7 @@ impl Store {
         for (i, fault) in self.faults.iter().enumerate() {
             let at = || at!["apps", app, "faults", i];
             if fault.until.is_some_and(|until| until <= fault.at) {
-                problems.add(at().join("until"), "is over before it begins");
+                problems.add(at().join("until"), "must end after its begin");
             }
             let (nodes, clients): (&[u32], &[u32]) = match &fault.what {
                 What::Crash { node } => (std::slice::from_ref(node), &[]),
@@ -171,7 +173,7 @@ impl Store {
             if nodes.iter().any(|&node| node as usize >= self.nodes.len())
                 || clients.iter().any(|&client| client as usize >= self.clients.len())
             {
-                problems.add(at(), "there is no such host");
+                problems.add(at(), "unknown host");
             }
             let during = |other: &Fault| {
                 fault.at < other.until.unwrap_or(Nanos::MAX)
@@ -180,7 +182,7 @@ impl Store {
             if let What::Crash { .. } = fault.what
                 && self.faults[..i].iter().any(|other| other.what == fault.what && during(other))
             {
-                problems.add(at(), "crashes a node that is down");
+                problems.add(at(), "crashes a node that is already down");
             }
         }
     }

@@ -14,7 +14,7 @@ use sojourn_units::external::{Code, Fault};
 use sojourn_units::{EPOCH, Nanos, Rate};
 use std::sync::Arc;
 
-/// The code of balancers' policies of a class.
+/// Returns the code of balancers' policies of a class.
 pub(crate) fn code(loaded: Loaded) -> Code<dyn external::Factory> {
     Code::new(Arc::new(Factory(Arc::new(loaded))))
 }
@@ -65,19 +65,19 @@ pub(crate) struct BalancerServer {
 
 #[pymethods]
 impl BalancerServer {
-    /// A hash of its name: the same in every run.
+    /// Returns a hash of its name: the same in every run.
     #[getter]
     fn id(&self) -> u64 {
         self.info.id
     }
 
-    /// Its share of the flows, at least 1.
+    /// Returns its share of the flows, at least 1.
     #[getter]
     fn weight(&self) -> u32 {
         self.info.weight
     }
 
-    /// Whether it may be chosen.
+    /// Returns whether it may be chosen.
     #[getter]
     fn up(&self) -> bool {
         self.info.is_up
@@ -89,7 +89,7 @@ impl BalancerServer {
         self.info.open
     }
 
-    /// Time of the reading of its port; `None` if it was never read.
+    /// Returns the time of the reading of its port; `None` if it was never read.
     #[getter]
     fn read_at(&self) -> Option<Nanos> {
         let backlog = self.info.backlog.map(|(at, _)| at);
@@ -126,7 +126,7 @@ impl BalancerServer {
         }
     }
 
-    /// Rate of its port in bits per second, if it is known.
+    /// Returns the rate of its port in bits per second, if it is known.
     #[getter]
     fn rate(&self) -> Option<u64> {
         self.info.backlog?.1.rate.map(Rate::bits)
@@ -162,7 +162,7 @@ pub(crate) struct BalancerFlow {
     hash: u64,
 }
 
-/// What a policy is being asked, for messages.
+/// The call to a policy, for messages.
 #[derive(Clone, Copy, Debug)]
 enum Asked {
     Method(&'static str),
@@ -212,7 +212,7 @@ impl PyPolicy {
     }
 }
 
-/// The server that `choose` returned.
+/// Returns the server that `choose` returned.
 fn chosen(answer: &Bound<'_, PyAny>) -> Result<Option<usize>, Fault> {
     if let Ok(server) = answer.cast::<BalancerServer>() {
         return Ok(Some(server.get().index));

@@ -62,7 +62,7 @@ impl Packet for Given {
     }
 }
 
-/// What a step dropped and marked, by the packets' numbers.
+/// Packets dropped and marked in a step, by their numbers.
 #[derive(Default)]
 struct Lost {
     dropped: Vec<(u64, &'static str)>,
@@ -149,7 +149,7 @@ impl QueueBench {
         }
     }
 
-    /// When the periodic task is due, if there is one.
+    /// Returns when the periodic task is due, if there is one.
     #[getter]
     fn timer(&self) -> Option<Nanos> {
         self.queue.next_timer()
@@ -173,7 +173,7 @@ impl QueueBench {
         self.queue.bytes()
     }
 
-    /// A queue in the same state, independent of this one.
+    /// Returns a queue in the same state, independent of this one.
     fn copy(&self) -> PyResult<Self> {
         let (queue, draws) = (self.queue.clone(), self.draws.clone());
         match self.faults.take() {

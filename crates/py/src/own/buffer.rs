@@ -50,7 +50,7 @@ pub(crate) struct BufferView {
     size: Bytes,
     /// Bytes in the buffer.
     occupied: Bytes,
-    /// Bytes of the packet that is about to be put in; 0 if there is none.
+    /// Bytes of the packet that is about to be added; 0 without a packet.
     needed: Bytes,
     /// Bytes discarded for lack of room so far.
     discarded: Bytes,

@@ -14,7 +14,7 @@ use sojourn_units::{Nanos, SECOND};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// What an acknowledgement told the sender; bytes and nanoseconds.
+/// Content of an acknowledgement for the sender; bytes and nanoseconds.
 #[pyclass(frozen, get_all, module = "sojourn._core")]
 #[expect(clippy::struct_excessive_bools, reason = "independent facts of the protocol")]
 pub(crate) struct Ack {
@@ -38,9 +38,9 @@ pub(crate) struct Ack {
     in_flight: u64,
     /// The newest round-trip time; 0 if this acknowledgement gives none.
     rtt: u64,
-    /// The smoothed round-trip time; 0 if there is none.
+    /// The smoothed round-trip time; 0 before the first sample.
     srtt: u64,
-    /// The least round-trip time seen; 0 if there is none.
+    /// The least round-trip time seen; 0 before the first sample.
     min_rtt: u64,
     /// Whether the transport lets the window grow: no loss is being repaired.
     may_grow: bool,
@@ -103,7 +103,7 @@ pub(crate) struct Window {
     pacing_rate: Option<u64>,
 }
 
-/// A number of bytes that a policy sets; fractions are cut off.
+/// Returns a number of bytes that a policy sets; fractions are cut off.
 fn bytes(name: &str, value: &Bound<'_, PyAny>, least: u64, most: u64) -> PyResult<u64> {
     let given: Option<f64> = value.extract().ok();
     match given {
@@ -129,7 +129,7 @@ impl Window {
         Ok(())
     }
 
-    /// Below it, slow start; two segments at least.
+    /// Returns the window below which slow start applies; at least two segments.
     #[getter]
     fn ssthresh(&self) -> u64 {
         self.bytes.ssthresh
@@ -141,13 +141,13 @@ impl Window {
         Ok(())
     }
 
-    /// Payload of a full segment.
+    /// Returns the payload of a full segment.
     #[getter]
     fn mss(&self) -> u64 {
         self.bytes.mss
     }
 
-    /// Whether cwnd is still below ssthresh.
+    /// Returns whether cwnd is still below ssthresh.
     #[getter]
     fn in_slow_start(&self) -> bool {
         self.bytes.in_slow_start()
@@ -194,7 +194,7 @@ struct Factory {
     values: BTreeMap<String, Value>,
 }
 
-/// The code of a congestion control by its class.
+/// Returns the code of a congestion control by its class.
 pub(crate) fn code(
     loaded: Loaded,
     values: &BTreeMap<String, Value>,
@@ -235,7 +235,7 @@ struct PyPolicy {
     window: Py<Window>,
     pacing_rate: Option<u64>,
     acks: u64,
-    /// What it is being asked, for messages.
+    /// The call to the policy, for messages.
     asked: &'static str,
     now: Nanos,
 }
@@ -370,7 +370,7 @@ impl Policy for PyPolicy {
     }
 }
 
-/// A control's parameters from their JSON, which must be those of an external one.
+/// Returns a control's parameters from their JSON, which must be those of an external one.
 pub(crate) fn control_params(json: &str) -> PyResult<external::Params> {
     let fail = |why: String| PyValueError::new_err(why);
     match serde_json::from_str(json).map_err(|e| fail(e.to_string()))? {

@@ -102,8 +102,8 @@ impl ControlBench {
         self.step()
     }
 
-    /// The window is reduced, as a transport does it: to the new ssthresh, or to one segment after a
-    /// timeout.
+    /// Returns the window is reduced, as a transport does it: to the new ssthresh, or to one
+    /// segment after a timeout.
     #[pyo3(signature = (now, cause, /))]
     fn reduce(&mut self, now: Nanos, cause: &str) -> PyResult<Step> {
         let cause = match cause {
@@ -122,7 +122,7 @@ impl ControlBench {
         self.step()
     }
 
-    /// The last reduction was a mistake.
+    /// Returns the last reduction was a mistake.
     fn undo(&mut self) -> PyResult<Step> {
         if let Some(before) = self.before.take() {
             self.window.cwnd = self.window.cwnd.max(before.cwnd);
@@ -145,13 +145,13 @@ impl ControlBench {
         self.step()
     }
 
-    /// Whether the control answers marks itself.
+    /// Returns whether the control answers marks itself.
     #[getter]
     fn answers_marks(&self) -> bool {
         self.control.answers_marks()
     }
 
-    /// A bench in the same state, independent of this one.
+    /// Returns a bench in the same state, independent of this one.
     fn copy(&self) -> PyResult<Self> {
         let copy = Self { control: self.control.clone(), faults: self.faults.clone(), ..*self };
         copy.step()?;

@@ -1,4 +1,4 @@
-//! What goes wrong in a user's policy: the first fault ends the run, and says where it happened.
+//! Faults of a user's policy: the first fault ends the run, with its place.
 
 use super::package::package;
 use crate::errors::PolicyError;
@@ -18,7 +18,7 @@ pub(crate) struct Faults {
 }
 
 impl Faults {
-    /// Whether there is one, so that the run is to stop.
+    /// Returns whether there is one, so that the run is to stop.
     pub(crate) fn any(&self) -> bool {
         self.any.load(Ordering::Relaxed)
     }
@@ -43,20 +43,20 @@ impl Faults {
         self.keep(PolicyError::new_err(format!("{name} failed at {at} s in {place}: {message}")));
     }
 
-    /// The fault as an exception, once.
+    /// Returns the fault as an exception, once.
     pub(crate) fn take(&self) -> Option<PyErr> {
         self.first.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 
-    /// What the user's code raised, as a message; what is no error of it, such as an interrupt, ends
-    /// the run as it is.
+    /// Returns an exception of the user's code as a message; an exception that is not its error,
+    /// such as an interrupt, ends the run unchanged.
     pub(crate) fn explain(&self, py: Python<'_>, error: PyErr) -> String {
         if !error.is_instance_of::<PyException>(py) {
             self.keep(error);
             return String::new();
         }
         let text = error.to_string();
-        // With its traceback, which tells the user's line.
+        // With its traceback, which contains the user's line.
         let value = error.into_value(py);
         let told = package(py)
             .and_then(|package| package.call_method1("explain", (value,)))

@@ -38,7 +38,7 @@ impl Loaded {
         Ok(Self { name: spec.policy.clone(), class: class.unbind(), faults: faults.clone() })
     }
 
-    /// A policy outside a plan, its sources as JSON.
+    /// Returns a policy outside a plan, its sources as JSON.
     pub(crate) fn alone(
         py: Python<'_>,
         spec: &Spec,
@@ -50,7 +50,8 @@ impl Loaded {
         Self::new(py, spec, &sources, faults)
     }
 
-    /// A copy of an instance. One that cannot be made is a fault; it is the instance itself then.
+    /// Returns a copy of an instance. One that cannot be made is a fault; it is the instance itself
+    /// then.
     pub(crate) fn copy<'py>(&self, object: &Bound<'py, PyAny>) -> Bound<'py, PyAny> {
         let py = object.py();
         let copied = py.import("copy").and_then(|copy| copy.call_method1("deepcopy", (object,)));
@@ -61,7 +62,7 @@ impl Loaded {
         })
     }
 
-    /// An instance of the class; without `draws` in a family that is given none.
+    /// Returns an instance of the class; without `draws` in a family that is given none.
     pub(crate) fn instance<'py>(
         &self,
         py: Python<'py>,
@@ -77,8 +78,8 @@ impl Loaded {
     }
 }
 
-/// A policy outside a plan as the package passes it: its parameters and its sources; none if `text` is
-/// that of a policy of the engine's.
+/// Returns a policy outside a plan as the package passes it: its parameters and its sources; none
+/// if `text` is that of a policy of the engine's.
 pub(crate) fn alone<P: DeserializeOwned>(text: &str) -> PyResult<Option<(P, Sources)>> {
     #[derive(Deserialize)]
     struct Alone<P> {
@@ -94,7 +95,7 @@ pub(crate) fn alone<P: DeserializeOwned>(text: &str) -> PyResult<Option<(P, Sour
     }
 }
 
-/// The object that a policy gets its parameters as.
+/// Returns the object that a policy gets its parameters as.
 pub(crate) fn params<'py>(
     py: Python<'py>,
     values: &BTreeMap<String, Value>,

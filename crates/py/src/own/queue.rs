@@ -18,7 +18,7 @@ struct Factory {
     loaded: Arc<Loaded>,
 }
 
-/// The code of a queue discipline by its class.
+/// Returns the code of a queue discipline by its class.
 pub(crate) fn code(loaded: Loaded) -> Code<dyn external::Factory> {
     Code::new(Arc::new(Factory { loaded: Arc::new(loaded) }))
 }
@@ -55,7 +55,7 @@ impl external::Factory for Factory {
     }
 }
 
-/// What a policy is being asked, for messages.
+/// The call to a policy, for messages.
 #[derive(Clone, Copy, Debug)]
 struct Asked {
     method: &'static str,
@@ -109,7 +109,7 @@ impl PyPolicy {
         result.map_err(|error| Fault(self.loaded.faults.explain(py, error)))
     }
 
-    /// What is to become of an arriving packet, by the value that `enqueue` returned.
+    /// Returns the decision about an arriving packet, by the value that `enqueue` returned.
     fn verdict(&self, answer: &Bound<'_, PyAny>) -> Result<Verdict, Fault> {
         // The constants are known by identity: numbers of an enumeration are slow to read.
         let known = self.verdicts.iter().position(|verdict| verdict.is(answer));
@@ -125,7 +125,7 @@ impl PyPolicy {
         }
     }
 
-    /// What leaves next, by the value that `dequeue` returned.
+    /// Returns the next departure, by the value that `dequeue` returned.
     fn next(&self, answer: &Bound<'_, PyAny>) -> Result<Next, Fault> {
         if let Ok(packet) = answer.cast::<Packet>() {
             let id = packet.get().id;
@@ -147,7 +147,7 @@ impl PyPolicy {
         }
         answer.extract::<u64>().map(Next::NotBefore).map_err(|_| {
             Fault(format!(
-                "returned {}: return a packet of the queue, None if there is none, or the time \
+                "returned {}: return a packet of the queue, None if it is empty, or the time \
                  (int, nanoseconds) before which none may leave",
                 shown(answer)
             ))
@@ -255,7 +255,7 @@ impl Policy for PyPolicy {
     }
 }
 
-/// A queue's parameters from their JSON, which must be those of an external one.
+/// Returns a queue's parameters from their JSON, which must be those of an external one.
 pub(crate) fn queue_params(json: &str) -> PyResult<Params> {
     let fail = |why: String| pyo3::exceptions::PyValueError::new_err(why);
     match serde_json::from_str(json).map_err(|e| fail(e.to_string()))? {

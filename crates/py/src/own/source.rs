@@ -19,7 +19,7 @@ struct Factory {
     loaded: Arc<Loaded>,
 }
 
-/// The code of a traffic source by its class.
+/// Returns the code of a traffic source by its class.
 pub(super) fn code(loaded: Loaded) -> Code<dyn external::Factory> {
     Code::new(Arc::new(Factory { loaded: Arc::new(loaded) }))
 }
@@ -66,7 +66,7 @@ impl PyPolicy {
     }
 }
 
-/// The packet that `next` returned.
+/// Returns the packet that `next` returned.
 fn packet(answer: &Bound<'_, PyAny>) -> Result<Option<Emission>, Fault> {
     if answer.is_none() {
         return Ok(None);
@@ -147,13 +147,13 @@ impl SourceBench {
         Ok(bench)
     }
 
-    /// The time and the length of the next packet; `None` if there are no more.
+    /// Returns the time and the length of the next packet; `None` if there are no more.
     fn next(&mut self) -> PyResult<Option<(Nanos, u32)>> {
         let next = Some(self.source.next_packet()).filter(|next| *next != Emission::NONE);
         self.checked(next.map(|next| (next.at, next.payload)))
     }
 
-    /// A source in the same state, independent of this one.
+    /// Returns a source in the same state, independent of this one.
     fn copy(&self) -> Self {
         Self { source: self.source.clone(), faults: self.faults.clone() }
     }

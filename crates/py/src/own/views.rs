@@ -1,4 +1,4 @@
-//! What a policy in Python sees: packets, queues and draws.
+//! The objects that a policy in Python reads: packets, queues and draws.
 
 use crate::errors::PolicyError;
 use pyo3::prelude::*;
@@ -87,13 +87,13 @@ impl Packet {
 
 #[pymethods]
 impl Packet {
-    /// The ECN field: 0 is not ECN-capable, 1 ECT(1), 2 ECT(0), 3 congestion experienced.
+    /// Returns the ECN field: 0 is not ECN-capable, 1 ECT(1), 2 ECT(0), 3 congestion experienced.
     #[getter]
     fn ecn(&self) -> u8 {
         self.ecn.load(Ordering::Relaxed)
     }
 
-    /// The class of the queue that the packet is in; it may be set in `enqueue`.
+    /// Returns the class of the queue that the packet is in; it may be set in `enqueue`.
     #[getter]
     fn classid(&self) -> u16 {
         self.class()
@@ -151,7 +151,7 @@ impl Queue {
         self.backlog.packets()
     }
 
-    /// A queue is there also while it is empty.
+    /// Returns a queue is there also while it is empty.
     fn __bool__(&self) -> bool {
         self.backlog.packets() > 0
     }
@@ -162,7 +162,8 @@ impl Queue {
         self.backlog.bytes()
     }
 
-    /// The packet that arrived first, or the one of a class; `None` if there is none.
+    /// Returns the packet that arrived first, or the first one of a class; `None` if the queue is
+    /// empty.
     #[pyo3(signature = (classid=None))]
     fn head(&self, py: Python<'_>, classid: Option<u16>) -> Option<Py<Packet>> {
         let id =
@@ -170,7 +171,7 @@ impl Queue {
         self.packet(py, id)
     }
 
-    /// The packet that arrived last; `None` if there is none.
+    /// Returns the packet that arrived last; `None` if the queue is empty.
     fn tail(&self, py: Python<'_>) -> Option<Py<Packet>> {
         self.packet(py, self.backlog.tail())
     }
@@ -185,12 +186,13 @@ impl Queue {
         self.backlog.class_bytes(classid)
     }
 
-    /// The packets in the order of their arrival.
+    /// Returns the packets in the order of their arrival.
     fn packets(&self, py: Python<'_>) -> Vec<Py<Packet>> {
         self.backlog.iter().filter_map(|id| self.packet(py, Some(id))).collect()
     }
 
-    /// Takes the first packet, or the first of a class, to return or to drop it; `None` if there is none.
+    /// Takes the first packet, or the first of a class, to return or to drop it; `None` if the
+    /// queue is empty.
     #[pyo3(signature = (classid=None))]
     fn pop(&mut self, py: Python<'_>, classid: Option<u16>) -> PyResult<Option<Py<Packet>>> {
         let id = match classid {
@@ -231,7 +233,7 @@ pub(crate) struct Draws {
 }
 
 impl Draws {
-    /// A stream of its own, by its key.
+    /// Returns a stream of its own, by its key.
     pub(super) fn keyed(key: u64) -> Self {
         Self { stream: Stream::keyed(key) }
     }
@@ -239,22 +241,22 @@ impl Draws {
 
 #[pymethods]
 impl Draws {
-    /// 16 random bits.
+    /// Returns 16 random bits.
     fn u16(&mut self) -> u16 {
         self.stream.draw_u16()
     }
 
-    /// 32 random bits.
+    /// Returns 32 random bits.
     fn u32(&mut self) -> u32 {
         self.stream.draw_u32()
     }
 
-    /// 64 random bits.
+    /// Returns 64 random bits.
     fn u64(&mut self) -> u64 {
         self.stream.draw_u64()
     }
 
-    /// A whole number from 0 to n - 1.
+    /// Returns a whole number from 0 to n - 1.
     fn below(&mut self, n: u32) -> PyResult<u32> {
         if n == 0 {
             return Err(PolicyError::new_err("no whole number is below 0"));
@@ -262,7 +264,7 @@ impl Draws {
         Ok(self.stream.draw_below(n))
     }
 
-    /// A real number between 0 and 1, neither included.
+    /// Returns a real number between 0 and 1, neither included.
     fn uniform(&mut self) -> f64 {
         self.stream.uniform()
     }
@@ -272,7 +274,7 @@ impl Draws {
     }
 }
 
-/// A Python object as a message shows it.
+/// Returns a Python object as a message shows it.
 pub(super) fn shown(value: &Bound<'_, PyAny>) -> String {
     let text = value.repr().ok().map(|text: Bound<'_, PyString>| text.to_string());
     let text = text.unwrap_or_else(|| "an object without a name".to_owned());

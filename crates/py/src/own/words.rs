@@ -19,7 +19,7 @@ struct Declared {
     default: String,
 }
 
-/// The words of a policy, alone and beside TCP's.
+/// The words of a policy, alone or with TCP's.
 struct Tables {
     own: &'static Table,
     tcp: LazyLock<Table, Box<dyn FnOnce() -> Table + Send>>,
@@ -67,7 +67,7 @@ fn tables(name: &str, declared: &str) -> PyResult<&'static Tables> {
     Ok(made)
 }
 
-/// What was given, in base units.
+/// Returns the given values, in base units.
 fn values(table: &Table, given: &Given) -> BTreeMap<&'static str, Setting> {
     let value = |word: &Word| match word.kind {
         Kind::Switch { .. } => given.flag(word.name).map(Setting::Flag),
@@ -79,8 +79,8 @@ fn values(table: &Table, given: &Given) -> BTreeMap<&'static str, Setting> {
     table.words.iter().filter_map(|word| Some((word.name, value(word)?))).collect()
 }
 
-/// Reads `text`, whose first word is `name`, against words declared as JSON; JSON of what was given.
-/// With `tcp`, TCP's words may stand beside them.
+/// Reads `text`, whose first word is `name`, against words declared as JSON; returns the given
+/// values as JSON. With `tcp`, TCP's words are allowed too.
 #[pyfunction]
 #[pyo3(signature = (name, declared, text, /, *, tcp=false))]
 pub(crate) fn parse_own(
@@ -97,8 +97,8 @@ pub(crate) fn parse_own(
     json(&values(tables.own, &given))
 }
 
-/// A plan's TCP with a congestion control (JSON of its parameters) whose words are declared as JSON, and
-/// what `text` says of TCP.
+/// Returns a plan's TCP with a congestion control (JSON of its parameters) whose words are declared
+/// as JSON, and what `text` says of TCP.
 #[pyfunction]
 #[pyo3(signature = (name, declared, text, control_json, /))]
 pub(crate) fn own_tcp(
@@ -115,7 +115,7 @@ pub(crate) fn own_tcp(
     json(&read.map_err(|e| word_error(py, text, &e))?)
 }
 
-/// The defaults of words declared as JSON, read as a user's text would be.
+/// Returns the defaults of words declared as JSON, read as a user's text would be.
 #[pyfunction]
 #[pyo3(signature = (name, declared, /))]
 pub(crate) fn policy_values(py: Python<'_>, name: &str, declared: &str) -> PyResult<String> {

@@ -1,9 +1,9 @@
 //! Which acknowledgement in a queue says nothing that a later one does not say.
 //!
-//! A pure acknowledgement is redundant when a later segment of the same connection acknowledges at least as
-//! much, with SACK blocks that cover its own and marks (ECE, CWR) that do not differ. Two of them must
-//! wait before the first goes, so that a sender still hears often enough; in aggressive mode one is
-//! enough if nothing stands between it and the arriving segment.
+//! A pure acknowledgement is redundant when a later segment of the same connection acknowledges at
+//! least as much, with SACK blocks that cover its own and equal marks (ECE, CWR). Two of them must
+//! wait before the first is dropped, so that a sender still receives acknowledgements often enough;
+//! in aggressive mode one is enough if it is directly before the arriving segment.
 
 use crate::packet::TcpView;
 use serde::{Deserialize, Serialize};
@@ -26,8 +26,8 @@ choices! {
 }
 
 impl AckFilter {
-    /// The place of the packet to drop among `waiting`, the queue's packets from its head, now that
-    /// `arrived` stands behind them. What is no TCP is `None`.
+    /// Returns the index of the packet to drop among `waiting`, the queue's packets from its head,
+    /// when `arrived` has joined behind them. Packets other than TCP are `None`.
     pub fn redundant(
         self,
         arrived: &TcpView,
@@ -64,10 +64,10 @@ impl AckFilter {
     }
 }
 
-/// The flags that tell of congestion.
+/// The flags of congestion.
 const MARKS: u8 = TcpView::ECE | TcpView::CWR;
 
-/// Whether `older` may be dropped for all that `newer` says.
+/// Returns whether `older` may be dropped for all that `newer` says.
 fn is_covered(older: &TcpView, newer: &TcpView) -> bool {
     let (value, echo) = newer.timestamps.unwrap_or_default();
     let is_bare = older.flags & !MARKS == TcpView::ACK
@@ -84,8 +84,8 @@ fn is_covered(older: &TcpView, newer: &TcpView) -> bool {
     }
 }
 
-/// Whether the SACK blocks of `older` are fewer than those of `newer`, the same, or not covered by
-/// them. A D-SACK is never covered.
+/// Returns whether the SACK blocks of `older` are fewer than those of `newer`, the same, or not
+/// covered by them. A D-SACK is never covered.
 fn compare_sack(older: &TcpView, newer: &TcpView) -> Ordering {
     let (olds, news) = (older.sack.as_slice(), newer.sack.as_slice());
     if olds.is_empty() || news.is_empty() {
@@ -104,7 +104,7 @@ fn compare_sack(older: &TcpView, newer: &TcpView) -> Ordering {
     if bytes(news) > bytes(olds) { Ordering::Less } else { Ordering::Equal }
 }
 
-/// Whether a sequence number or time stamp comes after another, modulo 2^32.
+/// Returns whether a sequence number or time stamp comes after another, modulo 2^32.
 fn is_after(one: u32, other: u32) -> bool {
     (other.wrapping_sub(one) as i32) < 0
 }

@@ -1,5 +1,5 @@
-//! A tin's queues: which one a packet goes to, what a turn is worth, and where each queue stands in
-//! the schedule.
+//! A tin's queues: the queue of each packet, the size of a turn, and the place of each queue in the
+//! schedule.
 
 use super::lists::Lists;
 use super::tins::{Numbers, QUEUES};
@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use sojourn_units::{Nanos, choices};
 
 choices! {
-    /// What has a queue of its own, and between whom turns are shared.
+    /// The unit that has a queue of its own, and the units that share turns.
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
     #[serde(rename_all = "kebab-case")]
     pub enum Isolation {
@@ -36,7 +36,7 @@ choices! {
 }
 
 impl Isolation {
-    /// Whether turns are shared between source and between destination hosts.
+    /// Returns whether turns are shared between source and between destination hosts.
     #[inline]
     fn sides(self) -> [bool; 2] {
         match self {
@@ -47,7 +47,7 @@ impl Isolation {
         }
     }
 
-    /// What a packet's queue is found by; `None` where there is one queue only.
+    /// Returns the key of a packet's queue; `None` with one queue only.
     #[inline]
     fn hash<P: Packet>(self, packet: &P) -> Option<u32> {
         let (source, destination) = packet.hosts();
@@ -66,7 +66,7 @@ impl Isolation {
     }
 }
 
-/// Where a queue stands in the schedule.
+/// The place of a queue in the schedule.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Set {
@@ -90,7 +90,7 @@ pub struct Flow<P> {
     pub store: Store<P, u32>,
     /// Bytes that it may still send in this turn.
     pub deficit: i32,
-    /// Where it stands.
+    /// Its place in the schedule.
     pub set: Set,
     /// Its COBALT.
     pub cobalt: State,
@@ -111,7 +111,7 @@ impl Hosts {
         Self { tags: vec![0; QUEUES], bulk: vec![0; QUEUES] }
     }
 
-    /// The slot of a host: its own; else one without bulk flows, which becomes its own.
+    /// Returns the slot of a host: its own; else one without bulk flows, which becomes its own.
     fn slot(&mut self, host: u32) -> usize {
         let start = host as usize % QUEUES;
         if let Some(slot) = ways(start).find(|&slot| self.tags[slot] == host) {
@@ -126,7 +126,7 @@ impl Hosts {
 /// Queues of a set. A flow's may be any of its set.
 const WAYS: usize = 8;
 
-/// The set that `start` is in, from there on.
+/// Returns the set that `start` is in, from there on.
 #[inline]
 fn ways(start: usize) -> impl Iterator<Item = usize> {
     let base = start - start % WAYS;
@@ -149,7 +149,7 @@ pub struct Ways {
 /// A tin.
 #[derive(Clone, Debug)]
 pub struct Tin<P> {
-    /// What it goes by.
+    /// Its parameters for decisions.
     pub numbers: Numbers,
     /// Its queues.
     pub flows: Vec<Flow<P>>,
@@ -176,7 +176,7 @@ pub struct Tin<P> {
 }
 
 impl<P: Packet> Tin<P> {
-    /// An empty tin.
+    /// Returns an empty tin.
     pub fn new(numbers: Numbers, isolation: Isolation) -> Self {
         let flow = || Flow {
             store: Store::default(),
@@ -208,13 +208,13 @@ impl<P: Packet> Tin<P> {
         self.isolation = isolation;
     }
 
-    /// Whether any of its queues may have a packet.
+    /// Returns whether any of its queues may have a packet.
     #[inline]
     pub fn is_active(&self) -> bool {
         self.sparse > 0 || self.bulk > 0
     }
 
-    /// The queue of a packet.
+    /// Returns the queue of a packet.
     #[inline]
     pub fn choose(&mut self, packet: &P, count: &mut Ways) -> usize {
         let Some(hash) = self.isolation.hash(packet) else { return 0 };

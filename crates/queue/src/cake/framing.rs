@@ -1,4 +1,4 @@
-//! What a packet occupies on the line behind the shaper.
+//! The size of a packet on the line behind the shaper.
 
 use serde::{Deserialize, Serialize};
 use sojourn_units::choices;
@@ -32,7 +32,7 @@ impl Cells {
         }
     }
 
-    /// Whether the line cuts packets into none.
+    /// Returns whether the line cuts packets into none.
     pub fn is_none(&self) -> bool {
         *self == Self::None
     }

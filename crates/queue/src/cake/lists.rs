@@ -27,13 +27,13 @@ pub struct Lists {
 }
 
 impl Lists {
-    /// Empty lists over `queues` queues.
+    /// Returns empty lists over `queues` queues.
     pub fn new(queues: usize) -> Self {
         let link = Link { before: NONE, after: NONE, list: NONE };
         Self { links: vec![link; queues], heads: [NONE; 3], tails: [NONE; 3] }
     }
 
-    /// The first of a list.
+    /// Returns the first of a list.
     #[inline]
     pub fn head(&self, list: usize) -> Option<usize> {
         let head = self.heads[list];
@@ -71,7 +71,7 @@ impl Lists {
         self.links[queue].list = NONE;
     }
 
-    /// A list's queues, head first.
+    /// Returns a list's queues, head first.
     pub fn iter(&self, list: usize) -> impl Iterator<Item = usize> + '_ {
         std::iter::successors(self.head(list), |&queue| {
             let after = self.links[queue].after;

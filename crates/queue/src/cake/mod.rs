@@ -40,7 +40,7 @@ use sojourn_units::words::{Given, Table};
 use sojourn_units::{Nanos, Rate};
 use tins::{QUEUES, TINS};
 
-/// What CAKE counts beside its totals, over all tins.
+/// CAKE's counters over all tins, in addition to its totals.
 #[derive(Clone, Copy, Debug, Default)]
 struct Counters {
     dropped: u64,
@@ -177,7 +177,7 @@ impl<P: Packet> Cake<P> {
         }
     }
 
-    /// A packet comes to a tin that is empty: no clock may lag behind.
+    /// Restarts an empty tin for a packet: no clock may lag behind.
     fn restart(&mut self, now: Nanos, tin: usize) {
         let tin = &mut self.tins[tin];
         tin.time_next = tin.time_next.max(now);

@@ -13,7 +13,7 @@ const ENTRIES: usize = QUEUES * TINS;
 /// After so many packets sent without an overflow it is left to itself.
 const LIVE: u16 = u16::MAX;
 
-/// A queue of a tin as one number.
+/// Returns a queue of a tin as one number.
 #[inline]
 fn number(tin: usize, queue: usize) -> usize {
     queue * TINS + tin
@@ -26,18 +26,18 @@ pub struct Heap {
     entries: Vec<u16>,
     /// Places by number of queue.
     places: Vec<u16>,
-    /// Packets to send before the order is given up; 0: there is none.
+    /// Packets to send before the order is given up; 0 without an order.
     left: u16,
 }
 
 impl Heap {
-    /// Not in order yet.
+    /// Returns a heap that is not in order yet.
     pub fn new() -> Self {
         let numbers: Vec<u16> = (0..ENTRIES as u16).collect();
         Self { entries: numbers.clone(), places: numbers, left: 0 }
     }
 
-    /// Whether it is kept in order.
+    /// Returns whether it is kept in order.
     #[inline]
     pub fn is_live(&self) -> bool {
         self.left > 0
@@ -58,19 +58,19 @@ impl Heap {
         self.left = 0;
     }
 
-    /// A packet was sent.
+    /// Records a sent packet.
     #[inline]
     pub fn sent(&mut self) {
         self.left = self.left.saturating_sub(1);
     }
 
-    /// The tin and queue at the top.
+    /// Returns the tin and queue at the top.
     pub fn top(&self) -> (usize, usize) {
         let number = usize::from(self.entries[0]);
         (number % TINS, number / TINS)
     }
 
-    /// A queue has grown.
+    /// Records that a queue has grown.
     #[inline]
     pub fn grown(&mut self, tin: usize, queue: usize, backlog: impl Fn(usize, usize) -> u64) {
         if self.is_live() {
@@ -78,7 +78,7 @@ impl Heap {
         }
     }
 
-    /// A queue has shrunk.
+    /// Records that a queue has shrunk.
     #[inline]
     pub fn shrunk(&mut self, tin: usize, queue: usize, backlog: impl Fn(usize, usize) -> u64) {
         if self.is_live() {

@@ -1,4 +1,4 @@
-//! What leaves: which tin, which of its queues, and which of that queue's packets.
+//! Departures: the tin, its queue, and that queue's packet.
 
 use super::Cake;
 use super::flows::{Set, Tin};
@@ -8,18 +8,18 @@ use crate::packet::Packet;
 use crate::store::Queued;
 use sojourn_units::Nanos;
 
-/// What became of a queue's turn.
+/// The outcome of a queue's turn.
 enum Served<P> {
     /// A packet to send.
     Packet(P),
-    /// What was dropped has used up the turn.
+    /// Dropped packets have used up the turn.
     Again,
     /// The queue was empty.
     Empty,
 }
 
 impl<P: Packet> Cake<P> {
-    /// The next packet, if the shaper lets one go.
+    /// Returns the next packet, if the shaper lets one go.
     pub(super) fn next_packet(
         &mut self,
         now: Nanos,
@@ -44,8 +44,8 @@ impl<P: Packet> Cake<P> {
         Dequeue::Empty
     }
 
-    /// The tin to serve. Shaped: of those within their rates the last; else the one that is next to be.
-    /// Unlimited: by turns.
+    /// Returns the tin to serve. Shaped: of those within their rates the last; else the one that is
+    /// next to be. Unlimited: by turns.
     fn choose(&mut self, now: Nanos) -> Option<usize> {
         if !self.shaper.pace.is_unlimited() {
             let mut best = None;
@@ -105,7 +105,7 @@ impl<P: Packet> Cake<P> {
         }
     }
 
-    /// A queue has used up its turn, and waits for the next.
+    /// Ends a queue's turn; it waits for the next one.
     fn end_turn(&mut self, tin: usize, queue: usize, draws: &mut impl Draws) {
         let tin = &mut self.tins[tin];
         if tin.flows[queue].set == Set::Sparse {
@@ -119,7 +119,7 @@ impl<P: Packet> Cake<P> {
         tin.lists.push(OLD, queue);
     }
 
-    /// A queue was found empty. It stays in the schedule while its COBALT has something to forget.
+    /// Removes an empty queue. It stays in the schedule until its COBALT has decayed.
     fn leave(&mut self, now: Nanos, tin: usize, queue: usize) {
         let tin = &mut self.tins[tin];
         let cobalt = &mut tin.flows[queue].cobalt;
@@ -184,7 +184,8 @@ impl<P: Packet> Cake<P> {
         tin.deficit = tin.deficit.wrapping_sub(length as i32);
     }
 
-    /// When to look again after a packet was sent: for the next packet, or for queues that forget.
+    /// Returns when to look again after a packet was sent: for the next packet, or for queues that
+    /// forget.
     fn after_packet(&self, now: Nanos) -> Option<Nanos> {
         if self.packets > 0 {
             let is_ahead = self.shaper.time_next > now;

@@ -21,7 +21,7 @@ impl Pace {
     /// Slower rates are paced as this one: 64 bytes a second.
     const LEAST: u64 = 64;
 
-    /// The pace of `bytes` a second, to 34 bits; 0 is no limit.
+    /// Returns the pace of `bytes` a second, to 34 bits; 0 is no limit.
     pub fn new(bytes: u64) -> Self {
         if bytes == 0 {
             return Self::default();
@@ -31,13 +31,13 @@ impl Pace {
         Self { bytes, nanos: exact >> excess, shift: 34 - excess as u8 }
     }
 
-    /// Whether there is no limit.
+    /// Returns whether there is no limit.
     #[inline]
     pub fn is_unlimited(&self) -> bool {
         self.nanos == 0
     }
 
-    /// How long `bytes` take.
+    /// Returns how long `bytes` take.
     #[inline]
     pub fn time(&self, bytes: u32) -> Nanos {
         (u64::from(bytes) * self.nanos) >> self.shift
@@ -51,12 +51,12 @@ pub struct Shaper {
     pub pace: Pace,
     /// When the next packet may leave.
     pub time_next: Nanos,
-    /// When one may leave whatever was dropped.
+    /// Time at which a packet may leave regardless of drops.
     pub failsafe: Nanos,
 }
 
 impl Shaper {
-    /// The time until which nothing may leave, if that is after `now`.
+    /// Returns the time until which nothing may leave, if that is after `now`.
     #[inline]
     pub fn wait(&self, now: Nanos) -> Option<Nanos> {
         let next = self.time_next.min(self.failsafe);

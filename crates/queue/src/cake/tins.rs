@@ -11,7 +11,7 @@ pub const TINS: usize = 8;
 pub const QUEUES: usize = 1024;
 
 choices! {
-    /// How packets are sorted into tins by their code point.
+    /// Tins, and the code points of each.
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
     #[serde(rename_all = "snake_case")]
     pub enum Diffserv {
@@ -30,7 +30,7 @@ choices! {
 }
 
 impl Diffserv {
-    /// Number of tins.
+    /// Returns the number of tins.
     pub fn tins(self) -> usize {
         match self {
             Self::Besteffort => 1,
@@ -40,7 +40,7 @@ impl Diffserv {
         }
     }
 
-    /// The tin of a code point.
+    /// Returns the tin of a code point.
     #[inline]
     pub fn tin(self, dscp: u8) -> usize {
         match self {
@@ -70,7 +70,7 @@ impl Diffserv {
         }
     }
 
-    /// What each tin is given of `rate` bytes a second (0: no limit) and of the turns.
+    /// Returns each tin's share of `rate` bytes a second (0: no limit) and of the turns.
     fn shares(self, rate: u64) -> Vec<(u64, i32)> {
         let halved = |times: &[u32]| times.iter().map(|&n| (rate >> n, 1024 >> n)).collect();
         match self {
@@ -86,7 +86,7 @@ impl Diffserv {
         }
     }
 
-    /// The numbers of each tin.
+    /// Returns the numbers of each tin.
     pub fn numbers(self, rate: u64, mtu: u32, target: Nanos, interval: Nanos) -> Vec<Numbers> {
         self.shares(rate)
             .into_iter()
@@ -95,7 +95,7 @@ impl Diffserv {
     }
 }
 
-/// What a tin goes by.
+/// A tin's parameters for decisions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Numbers {
     /// Its rate: what it may have before others, not a limit.

@@ -23,7 +23,7 @@ pub const TABLE: Table = Table {
 };
 
 const SHAPER: &[Word] = words! {
-    "bandwidth", Kind::Rate, "", "Rate of the shaper; without it there is none.";
+    "bandwidth", Kind::Rate, "", "Rate of the shaper; by default there is no shaper.";
     "unlimited", Kind::Flag, "", "No shaper, which is the default.";
 };
 
@@ -58,7 +58,7 @@ const WITHOUT_EFFECT: &[Word] = words! {
     "via-ethernet", Kind::Flag, "", "Read, but without effect, as in `tc`.";
 };
 
-/// What Linux would do by words that have no effect here.
+/// Returns the effect in Linux of words that have no effect here.
 pub(super) fn without_effect(given: &Given) -> Vec<String> {
     let mut warnings = Vec::new();
     if given.flag("nat") == Some(true) {
@@ -147,15 +147,15 @@ params! {
             Some(rate) => text.value("bandwidth", quantity::format_rate(*rate)),
             None => text.flag("unlimited"),
         }),
-        /// How packets are sorted into tins by their code point.
+        /// Tins, and the code points of each.
         diffserv as "tins": Diffserv = one_of("diffserv3"),
-        /// What has a queue of its own, and between which hosts turns are shared.
+        /// The unit that has a queue of its own, and the hosts between which turns are shared.
         isolation: Isolation = one_of("triple-isolate"),
         /// COBALT's interval in microseconds; its target is 1/20 of it.
         rtt_us: u32 = group(RTT, |_| 100_000, set_rtt, |rtt, text| text.value("rtt", time_text(*rtt))),
-        /// What packets occupy on the line.
+        /// Size of packets on the line.
         framing: Framing = group(FRAMING, |_| Framing::default(), set_framing, write_framing),
-        /// For traffic that has come over the line already: what is dropped is charged too.
+        /// For traffic that has already crossed the line: dropped packets are charged too.
         ingress: bool = switch("egress", "egress"),
         /// Drops TCP acknowledgements that later ones in the queue make redundant.
         ack_filter as "ACK filter": AckFilter = one_of("no-ack-filter"),
@@ -203,7 +203,7 @@ fn set_framing(framing: &mut Framing, given: &Given) -> Result<(), WordError> {
     let mut overhead = given.signed("overhead").map(|bytes| bytes as i32);
     if let Some(word) = given.text("line") {
         let line = Line::of(word);
-        // What `tc` prints of a queue without framing is `raw overhead 0`.
+        // `tc` prints `raw overhead 0` for a queue without framing.
         if overhead.is_some_and(|bytes| line.overhead.is_some() || bytes != 0) {
             let message = format!("`{word}` says the overhead; leave out `overhead`");
             return Err(given.error("overhead", message));
@@ -240,12 +240,12 @@ fn write_framing(framing: &Framing, text: Text) -> Text {
 }
 
 impl Params {
-    /// The shaper's rate in bytes a second; 0 without one.
+    /// Returns the shaper's rate in bytes a second; 0 without one.
     fn rate(&self) -> u64 {
         self.bandwidth.map_or(0, |rate| rate.bits() / 8)
     }
 
-    /// What each tin goes by; the first has the whole rate.
+    /// Returns the parameters of each tin; the first has the whole rate.
     pub fn tins(&self) -> Vec<Numbers> {
         let micros = |us: u32| u64::from(us) * MICROSECOND;
         let target = (self.rtt_us / 20).max(1);
@@ -257,7 +257,7 @@ impl Params {
         tins
     }
 
-    /// Memory that fits: four round trips at the shaper's rate and at least 4 MB, at most 10240 full
+    /// Returns the memory limit: four round trips at the shaper's rate and at least 4 MB, at most 10240 full
     /// frames, unless it is given.
     pub fn buffer_limit(&self) -> u32 {
         if self.memlimit != 0 {

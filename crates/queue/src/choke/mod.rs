@@ -93,7 +93,7 @@ impl<P: Packet> Configured<P, Params> for Choke<P> {
 }
 
 impl<P: Packet> Choke<P> {
-    /// A queue from the numbers that `tc` would send; those in `params` give way.
+    /// Returns a queue from the numbers that `tc` would send; those in `params` give way.
     pub fn with_options(params: Params, options: &Options) -> Self {
         let Options { limit, min, max, max_p, .. } = *options;
         let params = Params { limit, min, max, max_p, ..params };
@@ -105,7 +105,7 @@ impl<P: Packet> Choke<P> {
         Self { params, policy, matched: 0, totals, ring }
     }
 
-    /// The slot of a packet drawn at random, if it is of the flow of `packet`.
+    /// Returns the slot of a packet drawn at random, if it is of the flow of `packet`.
     #[inline]
     fn match_at_random(&self, packet: &P, draws: &mut impl Draws) -> Option<usize> {
         let (slot, drawn) = self.ring.pick(draws)?;

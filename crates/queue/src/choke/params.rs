@@ -38,7 +38,7 @@ params! {
         burst: u32 = integer(1, 4_294_967_295, "(2 min + max) / 3").initially(|_| 0),
         /// Rate of the link, for idle time only.
         bandwidth: Rate = rate("10mbit"),
-        /// Marks ECN-capable packets instead of dropping them, but for those that match.
+        /// Marks ECN-capable packets instead of dropping them, except those that match.
         ecn: bool = flag(),
         /// Drops above max, ECN-capable or not; the kernel knows it, tc has no word for it.
         harddrop: bool = flag(),
@@ -81,7 +81,7 @@ impl Params {
         self.options().map(|_| ())
     }
 
-    /// The same as RED's parameters.
+    /// Returns the same as RED's parameters.
     pub(super) fn red(&self) -> red::Params {
         red::Params {
             unit: Unit::Packets,
@@ -103,7 +103,7 @@ impl Params {
         }
     }
 
-    /// What `tc` would hand to the kernel.
+    /// Returns the numbers that `tc` would pass to the kernel.
     ///
     /// # Errors
     /// The word at fault and why.

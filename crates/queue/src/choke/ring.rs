@@ -22,7 +22,7 @@ pub(crate) struct Ring<P> {
 }
 
 impl<P: Packet> Ring<P> {
-    /// A ring in which `limit` packets fit.
+    /// Returns a ring in which `limit` packets fit.
     pub(super) fn new(limit: u32) -> Self {
         Self {
             slots: VecDeque::new(),
@@ -34,12 +34,12 @@ impl<P: Packet> Ring<P> {
         }
     }
 
-    /// The number of the first slot in use.
+    /// Returns the number of the first slot in use.
     pub(super) fn head(&self) -> u32 {
         self.head
     }
 
-    /// The number of the slot behind the last one in use.
+    /// Returns the number of the slot behind the last one in use.
     pub(super) fn tail(&self) -> u32 {
         (self.head + self.slots.len() as u32) & self.mask
     }
@@ -69,7 +69,7 @@ impl<P: Packet> Ring<P> {
         Some(queued)
     }
 
-    /// The oldest packet.
+    /// Returns the oldest packet.
     pub(super) fn oldest(&self) -> Dequeue<&P> {
         match self.slots.front() {
             Some(Some(queued)) => Dequeue::Packet(&queued.packet),
@@ -77,8 +77,8 @@ impl<P: Packet> Ring<P> {
         }
     }
 
-    /// A packet at random, by its slot counted from the head: of three tries the first that hits no
-    /// hole, else the oldest.
+    /// Returns a packet at random, by its slot counted from the head: of three tries the first that
+    /// hits no hole, else the oldest.
     #[inline]
     pub(super) fn pick(&self, draws: &mut impl Draws) -> Option<(usize, &P)> {
         if self.slots.is_empty() {
@@ -146,7 +146,7 @@ impl<P: Packet> View for Ring<P> {
     }
 }
 
-/// One less than the number of slots of a ring for `limit` packets.
+/// Returns one less than the number of slots of a ring for `limit` packets.
 fn mask(limit: u32) -> u32 {
     (limit + 1).next_power_of_two() - 1
 }

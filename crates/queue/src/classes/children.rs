@@ -68,7 +68,7 @@ impl<P: Packet> Children<P> {
         self.queues[place].is_used = false;
     }
 
-    /// Takes all packets out of a queue that ends. What it would decide when they leave has no effect.
+    /// Takes all packets out of a queue that ends. Its decisions on their departure have no effect.
     fn drain(&mut self, place: usize, now: Nanos, sink: &mut impl Sink<P>) {
         let queue = &mut self.queues[place].queue;
         let mut unmarked = Unmarked { sink, packets: PhantomData };
@@ -90,7 +90,7 @@ impl<P: Packet> Children<P> {
         self.queues[place].queue.packets()
     }
 
-    /// Whether one queue has no packets.
+    /// Returns whether one queue has no packets.
     #[inline]
     pub fn is_empty(&self, place: usize) -> bool {
         self.len(place) == 0
@@ -110,7 +110,7 @@ impl<P: Packet> Children<P> {
         self.queues[place].queue.enqueue(now, packet, draws, sink)
     }
 
-    /// Drops a packet that has no class. The sender's host is not told of it.
+    /// Drops a packet without a class. The sender's host is not notified.
     pub fn refuse(&mut self, packet: P, sink: &mut impl Sink<P>) -> Return {
         self.wake = None;
         self.offered += 1;
@@ -118,7 +118,7 @@ impl<P: Packet> Children<P> {
         Return::Success
     }
 
-    /// The length of the packet that a queue gives next.
+    /// Returns the length of the packet that a queue gives next.
     pub fn peek(
         &mut self,
         place: usize,
@@ -133,7 +133,8 @@ impl<P: Packet> Children<P> {
         }
     }
 
-    /// The length of the packet that a queue gives next, told in a change, which makes no draws.
+    /// Returns the length of the packet that a queue dequeues next, during a change, which makes no
+    /// draws.
     pub fn peek_in_change(
         &mut self,
         place: usize,
@@ -165,7 +166,7 @@ impl<P: Packet> Children<P> {
         given
     }
 
-    /// Nothing leaves before `time`, if there is one.
+    /// Returns that no packet leaves before `time`, if any.
     pub fn wait(&mut self, time: Option<Nanos>) -> Dequeue<P> {
         self.wake = time;
         time.map_or(Dequeue::Empty, Dequeue::NotBefore)
@@ -200,9 +201,9 @@ impl<P: Packet> Children<P> {
         visit("backlog", queue.map_or(0, |queue| queue.bytes().into()));
     }
 
-    /// The account of all; then what the queues count beside it, summed by name.
+    /// Visits the account of all; then the queues' own counters, summed by name.
     pub fn counters(&self, visit: &mut dyn FnMut(&'static str, u64)) {
-        // What a child drops is dropped here, too.
+        // Drops of a child count as drops of the discipline too.
         let drops = self.offered - self.totals.packets - self.packets() as u64;
         Totals { drops, ..self.totals }.visit(self, visit);
         let mut more: Vec<(&'static str, u64)> = Vec::new();
@@ -225,7 +226,7 @@ impl<P: Packet> Children<P> {
     }
 }
 
-/// The earlier of two times at which something may leave; `wait` need not be known.
+/// Returns the earlier of two times at which something may leave; `wait` need not be known.
 pub(crate) fn earlier(wait: Option<Nanos>, time: Nanos) -> Nanos {
     wait.map_or(time, |wait| wait.min(time))
 }
@@ -240,7 +241,7 @@ impl<P: Packet> View for Children<P> {
     }
 
     fn enqueued_at(&self, n: usize) -> Option<Nanos> {
-        // Each queue tells its times in order: they are merged.
+        // Each queue visits its times in order: they are merged.
         let mut next = vec![0; self.queues.len()];
         let mut found = None;
         for _ in 0..=n {
@@ -277,7 +278,7 @@ impl Draws for Constant {
     }
 }
 
-/// A sink that is told of drops alone: a packet that is thrown away is not marked.
+/// A sink that takes drops only: a discarded packet is not marked.
 struct Unmarked<'a, P, S: Sink<P>> {
     sink: &'a mut S,
     packets: PhantomData<P>,

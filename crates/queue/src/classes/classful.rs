@@ -1,4 +1,5 @@
-//! What the parameters of a discipline with classes declare, and what follows for the family of disciplines.
+//! The declaration of a discipline with classes by its parameters, and its consequences for the
+//! family of disciplines.
 
 use super::statements::Name;
 use super::tree::{ClassParams, Tree};
@@ -18,18 +19,18 @@ pub trait Classful: Parameters<On = Device> + Clone {
     /// The words of its classes.
     type Class: ClassParams;
 
-    /// Its classes and filters.
+    /// Returns its classes and filters.
     fn tree(&self) -> &Tree<Self::Class>;
 
-    /// The same, to be changed.
+    /// Returns the same, to be changed.
     fn tree_mut(&mut self) -> &mut Tree<Self::Class>;
 
-    /// The rate that it holds all packets to; none if it does not.
+    /// Returns the rate that it holds all packets to; none if it does not.
     fn total_rate(&self) -> Option<Rate> {
         None
     }
 
-    /// The classes that hold packets.
+    /// Returns the classes that hold packets.
     fn leaves(&self) -> Vec<u16> {
         let tree = self.tree();
         tree.ids().into_iter().filter(|id| tree.is_leaf(*id)).collect()
@@ -41,7 +42,7 @@ pub trait Classful: Parameters<On = Device> + Clone {
     /// Values or statements that contradict each other.
     fn complete(&mut self, given: &Given, device: &Device) -> Result<(), WordError>;
 
-    /// What a change begins with: what `tc` states anew has its default.
+    /// Returns the initial values of a change: values that `tc` states anew have their defaults.
     #[must_use]
     fn restated(&self, _given: &Given, _device: &Device) -> Self {
         self.clone()
@@ -66,7 +67,7 @@ impl<D: Classful> DisciplineParams for D {
         words: <D::Class as Parameters>::WORDS,
     });
 
-    /// Each class has its own.
+    /// Returns `None`: each class has its own limit.
     fn limit(&self) -> Option<(Unit, u32)> {
         None
     }
@@ -99,14 +100,14 @@ impl<D: Classful> DisciplineParams for D {
         bare.write(Text::new(D::TABLE.name)).done()
     }
 
-    /// If all its leaves do: a packet's class is not known before it comes.
+    /// Returns whether all its leaves pace: a packet's class is not known before its arrival.
     fn paces(&self) -> bool {
         let leaves = self.leaves();
         !leaves.is_empty() && leaves.into_iter().all(|id| self.tree().child(id).paces())
     }
 }
 
-/// The class of packets that no filter sends to one; 0 is none.
+/// Returns the class of packets that no filter sends to one; 0 is none.
 pub(crate) const fn default_class<On>() -> Param<u16, On> {
     let from = |value: &Value| {
         class(value.text()).ok_or_else(|| "needs a class, such as 10 or 1:10".to_owned())
@@ -115,7 +116,7 @@ pub(crate) const fn default_class<On>() -> Param<u16, On> {
     Param::word(Kind::Name, "0", from, to)
 }
 
-/// A class, with or without the number of its discipline.
+/// Returns a class, with or without the number of its discipline.
 fn class(text: &str) -> Option<u16> {
     match Name::read(text) {
         Some(name) => Some(name.minor),

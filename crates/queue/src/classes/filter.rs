@@ -37,7 +37,7 @@ const CODE_POINTS: &[(&str, u8)] = &[
 pub const CONDITIONS: &[&str] =
     &["dscp", "protocol", "sport", "dport", "port", "mark", "src", "dst", "host"];
 
-/// What a packet must have.
+/// A condition that a packet must meet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Condition {
@@ -150,7 +150,7 @@ impl Condition {
     }
 }
 
-/// The first and the last port of a range, or of one port. Port 0 is none.
+/// Returns the first and the last port of a range, or of one port. Port 0 is none.
 fn ports(text: &str) -> Option<(u16, u16)> {
     let port = |text: &str| text.parse::<u16>().ok().filter(|port| *port != 0);
     let (first, last) = match text.split_once('-') {
@@ -160,12 +160,12 @@ fn ports(text: &str) -> Option<(u16, u16)> {
     (first <= last).then_some((first, last))
 }
 
-/// A range of ports as it is read.
+/// Returns a range of ports as it is read.
 fn span(first: u16, last: u16) -> String {
     if first == last { first.to_string() } else { format!("{first}-{last}") }
 }
 
-/// A mark and the bits in which it is compared.
+/// Returns a mark and the bits in which it is compared.
 fn mark(text: &str) -> Option<(u32, u32)> {
     let number = |text: &str| match text.strip_prefix("0x") {
         Some(digits) => u32::from_str_radix(digits, 16).ok(),
@@ -177,7 +177,8 @@ fn mark(text: &str) -> Option<(u32, u32)> {
     }
 }
 
-/// A host by its number, or by the address that captures show: 10.0.0.0 and the number and 1.
+/// Returns a host by its number, or by the address that captures show: 10.0.0.0 and the number and
+/// 1.
 fn host(text: &str) -> Option<u32> {
     if let Ok(address) = text.parse::<Ipv4Addr>() {
         let first = u32::from(Ipv4Addr::new(10, 0, 0, 1));
@@ -186,7 +187,7 @@ fn host(text: &str) -> Option<u32> {
     text.parse().ok()
 }
 
-/// The address of a host, as captures show it.
+/// Returns the address of a host, as captures show it.
 pub(super) fn address(host: u32) -> Ipv4Addr {
     Ipv4Addr::from(u32::from(Ipv4Addr::new(10, 0, 0, 1)).saturating_add(host))
 }
@@ -194,7 +195,7 @@ pub(super) fn address(host: u32) -> Ipv4Addr {
 /// A filter: packets that meet all conditions go to a class.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Filter {
-    /// What a packet must have; nothing fits all.
+    /// The conditions that a packet must meet; without any, all packets match.
     pub conditions: Vec<Condition>,
     /// Over how many classes flows are spread by their hash, from [`Filter::class`] on.
     pub divisor: u16,
@@ -203,7 +204,7 @@ pub struct Filter {
 }
 
 impl Filter {
-    /// The class of `packet`, if it fits; `headers` gives protocol, ports and mark.
+    /// Returns the class of `packet`, if it fits; `headers` gives protocol, ports and mark.
     #[inline]
     pub fn class(&self, packet: &impl Packet, headers: impl Fn() -> Headers) -> Option<u16> {
         let fits = self.conditions.iter().all(|condition| condition.holds(packet, &headers));
@@ -216,7 +217,7 @@ impl Filter {
         })
     }
 
-    /// The classes that packets may go to.
+    /// Returns the classes that packets may go to.
     pub fn classes(&self) -> impl Iterator<Item = u16> + '_ {
         (0..self.divisor).map(|n| self.class.saturating_add(n))
     }
@@ -284,7 +285,8 @@ impl Filter {
     }
 }
 
-/// The filters that statements make, in their order: `filter parent 1: dport 443 to 1:10 ; ...`.
+/// Returns the filters that statements make, in their order: `filter parent 1: dport 443 to 1:10 ;
+/// ...`.
 ///
 /// # Errors
 /// A statement that is no filter, or one that cannot be read.

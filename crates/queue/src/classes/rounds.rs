@@ -9,7 +9,7 @@ use std::collections::VecDeque;
 /// The least and the greatest quantum; a discipline clamps what it is given.
 const QUANTUM: (u32, u32) = (256, 1 << 20);
 
-/// A quantum as it counts; without one it is a frame of the device.
+/// Returns a quantum as it counts; without one it is a frame of the device.
 pub(crate) fn quantum(given: u32, frame: u32) -> u32 {
     let quantum = if given == 0 { frame } else { given };
     quantum.clamp(QUANTUM.0, QUANTUM.1)
@@ -23,14 +23,14 @@ pub(crate) struct Rounds {
 }
 
 impl Rounds {
-    /// Room for classes at the first `count` places.
+    /// Makes room for classes at the first `count` places.
     pub fn grow(&mut self, count: usize) {
         if self.deficits.len() < count {
             self.deficits.resize(count, 0);
         }
     }
 
-    /// Whether the class at `place` is served in turn.
+    /// Returns whether the class at `place` is served in turn.
     pub fn is_active(&self, place: usize) -> bool {
         self.active.contains(&place)
     }
@@ -56,13 +56,13 @@ impl Rounds {
         self.deficits.get(place).copied().unwrap_or_default()
     }
 
-    /// The places of the active classes in their order.
+    /// Returns the places of the active classes in their order.
     pub fn active(&self) -> impl Iterator<Item = usize> + '_ {
         self.active.iter().copied()
     }
 
-    /// The next packet. A class that has none any more, since its own discipline dropped them, leaves the
-    /// round; one that must wait stops it, as in Linux.
+    /// Returns the next packet. A class that has none any more, since its own discipline dropped
+    /// them, leaves the round; one that must wait stops it, as in Linux.
     pub fn serve<P: Packet>(
         &mut self,
         children: &mut Children<P>,

@@ -20,16 +20,16 @@ pub trait Ranked: Classful {
     /// Whether classes may take turns, so that they have deficits.
     const TAKES_TURNS: bool;
 
-    /// The numbers of its classes; those that are served in order stand in it.
+    /// Returns the numbers of its classes; classes served in order keep their places in it.
     fn ids(&self) -> Vec<u16>;
 
-    /// The classes up to this number are served in order, before all others.
+    /// Returns the classes up to this number are served in order, before all others.
     fn strict(&self) -> u16;
 
     /// Bytes that a class may send in its turn.
     fn turn(&self, id: u16) -> u32;
 
-    /// The class of a packet; `has` says which classes there are.
+    /// Returns the class of a packet; `has` says which classes there are.
     fn class_of<P: Packet>(
         &self,
         packet: &P,
@@ -190,7 +190,7 @@ impl<P: Packet, D: Ranked> Discipline<P> for Scheduler<P, D> {
 
     fn state(&self, _visit: &mut dyn FnMut(&'static str, i128)) {}
 
-    /// Of a class, by its number. All bands that there may be have one.
+    /// Visits the state of a class, by its number. All possible bands have one.
     fn flow_state(&self, flow: usize, visit: &mut dyn FnMut(&'static str, i128)) {
         let place = u16::try_from(flow).ok().and_then(|id| self.places.get(&id).copied());
         if place.is_none() && !(D::Class::IMPLICIT && (1..=BANDS).contains(&flow)) {
@@ -202,7 +202,7 @@ impl<P: Packet, D: Ranked> Discipline<P> for Scheduler<P, D> {
         }
     }
 
-    /// The classes that have packets and take turns, the next to be served first.
+    /// Visits the classes that have packets and take turns, the next one first.
     fn lists(&self, visit: &mut dyn FnMut(usize, usize)) {
         self.rounds.active().for_each(|place| visit(0, self.ranks[place].id.into()));
     }

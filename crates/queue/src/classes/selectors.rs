@@ -9,7 +9,7 @@ use super::filter::{Condition, Filter, address};
 use crate::tc::NoKernelEquivalent;
 use sojourn_units::words::Text;
 
-/// What stands in a command behind the filter's parent and order.
+/// Writes the part of a command behind the filter's parent and order.
 pub(crate) struct FilterCommand {
     /// The packets that the kernel shows it.
     pub protocol: &'static str,
@@ -24,7 +24,8 @@ struct Selector {
     ipv6: Option<String>,
 }
 
-/// The commands that send the same packets to the same class; `name` gives the name of a class.
+/// Returns the commands that send the same packets to the same class; `name` gives the name of a
+/// class.
 ///
 /// # Errors
 /// Where `tc` cannot say it.
@@ -78,7 +79,7 @@ impl Selector {
     }
 }
 
-/// What a condition asks for: one of these.
+/// Returns the alternatives of a condition: one of them must match.
 fn choices(condition: Condition) -> Vec<Selector> {
     let is = |ipv4: String, ipv6: Option<String>| Selector { ipv4, ipv6 };
     let end = |key: &str, host: u32| is(format!(" match ip {key} {}/32", address(host)), None);
@@ -105,7 +106,8 @@ fn choices(condition: Condition) -> Vec<Selector> {
     }
 }
 
-/// The ports of a range, at any of the ends: `u32` compares the leading bits of a port, so a range is several blocks.
+/// Returns the ports of a range, at any of the ends: `u32` compares the leading bits of a port, so
+/// a range is several blocks.
 fn ports(ends: &[&str], first: u16, last: u16) -> Vec<Selector> {
     let mut found = Vec::new();
     let mut next = u32::from(first);

@@ -5,7 +5,7 @@ use sojourn_units::words::{Token, WordError, tokens};
 /// The word that ends a statement.
 pub const END: &str = ";";
 
-/// What a statement is about.
+/// The subject of a statement.
 pub const OBJECTS: [&str; 3] = ["class", "qdisc", "filter"];
 
 /// The number of a discipline and that of a class of it, as in `1:10`; 0 is the discipline itself.
@@ -54,12 +54,12 @@ pub struct Statement<'a> {
 }
 
 impl<'a> Statement<'a> {
-    /// Where its text ends.
+    /// Returns the end of its text.
     pub fn end(&self) -> usize {
         self.all.last().map_or(0, |token| token.range().end)
     }
 
-    /// An error about the whole of it.
+    /// Returns an error about the whole of it.
     pub fn error(&self, message: impl Into<String>) -> WordError {
         let mut error = self.object.error(message.into(), Vec::new());
         error.at.end = self.end();
@@ -126,7 +126,7 @@ impl<'a> Statement<'a> {
     }
 }
 
-/// The statements of `text`.
+/// Returns the statements of `text`.
 ///
 /// # Errors
 /// One that does not begin as a statement does, or a class that cannot be read.

@@ -38,10 +38,10 @@ pub trait ClassParams: Parameters<On = Device> + Clone + PartialEq {
     /// Whether classes are there without a statement: one for each band.
     const IMPLICIT: bool = false;
 
-    /// Whether a statement about a class that is there states all its words anew.
+    /// Whether a statement about an existing class states all its words anew.
     const RESTATED: bool = false;
 
-    /// Words that may stand in the value of another one, each with a value of its own.
+    /// Words that are allowed in the value of another one, each with a value of its own.
     const INNER: &'static [&'static str] = &[];
 
     /// Settles values that depend on each other.
@@ -86,7 +86,7 @@ impl<C> Default for Tree<C> {
     }
 }
 
-/// What a statement about another discipline's classes belongs to.
+/// The place of a statement about another discipline's classes.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Owner {
     /// The discipline that this statement sets.
@@ -96,7 +96,7 @@ enum Owner {
 }
 
 impl<C> Tree<C> {
-    /// The class called `id`.
+    /// Returns the class called `id`.
     pub fn class(&self, id: u16) -> Option<&Class<C>> {
         self.classes.iter().find(|class| class.id == id)
     }
@@ -105,7 +105,7 @@ impl<C> Tree<C> {
         self.classes.iter_mut().find(|class| class.id == id)
     }
 
-    /// The numbers of the classes, in the order in which they were made.
+    /// Returns the numbers of the classes, in the order in which they were made.
     pub(crate) fn ids(&self) -> Vec<u16> {
         self.classes.iter().map(|class| class.id).collect()
     }
@@ -115,19 +115,19 @@ impl<C> Tree<C> {
         self.classes.retain(|class| class.id <= bands.into());
     }
 
-    /// The class to which the first filter that fits sends a packet.
+    /// Returns the class to which the first filter that fits sends a packet.
     pub(crate) fn filtered<P: Packet>(&self, packet: &P, sink: &impl Sink<P>) -> Option<u16> {
         // Most filters do not ask for them.
         let headers = LazyCell::new(|| sink.headers(packet));
         self.filters.iter().find_map(|filter| filter.class(packet, || *headers))
     }
 
-    /// Whether the class called `id` has no classes in it.
+    /// Returns whether the class called `id` has no classes in it.
     pub fn is_leaf(&self, id: u16) -> bool {
         self.classes.iter().all(|class| class.parent != id)
     }
 
-    /// The discipline of the class called `id`.
+    /// Returns the discipline of the class called `id`.
     pub(crate) fn child(&self, id: u16) -> Params {
         match self.class(id).and_then(|class| class.child.as_deref()) {
             Some(child) => child.clone(),
@@ -135,15 +135,15 @@ impl<C> Tree<C> {
         }
     }
 
-    /// Whether it or a discipline in it has this number.
+    /// Returns whether it or a discipline in it has this number.
     pub(crate) fn has_handle(&self, handle: u16) -> bool {
         let within =
             |class: &Class<C>| class.child.as_ref().is_some_and(|child| child.has_handle(handle));
         self.handle == handle || self.classes.iter().any(within)
     }
 
-    /// Whether the classes of `self` that are in `after` have the same parents there, and are leaves there if
-    /// they are here.
+    /// Returns whether the classes of `self` that are in `after` have the same parents there, and
+    /// are leaves there if they are here.
     pub(crate) fn keeps_shape(&self, after: &Self) -> bool {
         self.classes.iter().all(|class| {
             after.class(class.id).is_none_or(|other| {
@@ -153,7 +153,7 @@ impl<C> Tree<C> {
         })
     }
 
-    /// The name of a class.
+    /// Returns the name of a class.
     pub(crate) fn name(&self, id: u16) -> String {
         match id {
             0 => format!("{:x}:", self.handle),
@@ -161,7 +161,7 @@ impl<C> Tree<C> {
         }
     }
 
-    /// Takes over what stands before the statements.
+    /// Takes over the part before the statements.
     pub(crate) fn set(&mut self, given: &Given) -> Result<(), WordError> {
         if let Some(text) = given.text("handle") {
             let name = statements::Name::read(text).filter(|name| name.minor == 0);
@@ -178,7 +178,7 @@ impl<C> Tree<C> {
 }
 
 impl<C: ClassParams> Tree<C> {
-    /// What the discipline holds, as commands state it.
+    /// Returns the content of the discipline, as commands state it.
     pub(crate) fn inside(&self) -> Inside<'_> {
         let words = |class: &Class<C>| class.words.write(Text::new(C::DISCIPLINE)).done();
         let is_said = |class: &&Class<C>| !C::IMPLICIT || words(class) != C::DISCIPLINE;
@@ -239,7 +239,7 @@ impl<C: ClassParams> Tree<C> {
         Ok(())
     }
 
-    /// An error about what the last statement says of a class or gives it.
+    /// Returns an error about what the last statement says of a class or gives it.
     pub(crate) fn class_error(&self, given: &Given, id: u16, message: String) -> WordError {
         let is_it = |one: &Statement<'_>| {
             let name = if one.object.text == "qdisc" { one.parent } else { one.class };
@@ -248,7 +248,8 @@ impl<C: ClassParams> Tree<C> {
         self.error(given, is_it, message)
     }
 
-    /// An error about the last statement for which `is_it` holds; about all of them if there is none.
+    /// Returns an error about the last statement for which `is_it` holds; about all of them if it
+    /// holds for none.
     fn error(
         &self,
         given: &Given,
@@ -287,7 +288,7 @@ impl<C: ClassParams> Tree<C> {
         name.and_then(|(name, _)| name.major).unwrap_or(self.handle)
     }
 
-    /// Whose discipline has the number `major`.
+    /// Returns the owner of the discipline with the number `major`.
     fn owner(&self, major: u16, all: &[Statement<'_>]) -> Option<Owner> {
         let mut handle = major;
         for _ in 0..=all.len() {
@@ -458,7 +459,7 @@ impl<C: ClassParams> Tree<C> {
         self.put_child(id, first, rest, &more, device)
     }
 
-    /// Gives a class the discipline that `first` names, with `more` words than stand there.
+    /// Gives a class the discipline that `first` names, with `more` words in addition.
     fn put_child(
         &mut self,
         id: u16,
@@ -472,7 +473,7 @@ impl<C: ClassParams> Tree<C> {
         let whole = format!("{text}{more}");
         let read = Params::read_within(class.child.as_deref(), &whole, device);
         let child = read.map_err(|error| {
-            // What stands elsewhere is shown here.
+            // Defaults that are declared elsewhere are shown here.
             let place = |n: usize| at.start + n.min(text.len());
             WordError { at: place(error.at.start)..place(error.at.end), ..error }
         })?;
@@ -511,7 +512,7 @@ impl<C: ClassParams> Tree<C> {
     }
 }
 
-/// Statements as they stand behind a description.
+/// Writes the statements behind a description.
 fn joined(statements: &[&Statement<'_>]) -> String {
     let mut text = String::new();
     for statement in statements {
@@ -521,7 +522,7 @@ fn joined(statements: &[&Statement<'_>]) -> String {
     text
 }
 
-/// The texts of a class's words, with the units that `tc` takes values in that have none.
+/// Returns the texts of a class's words, with the units that `tc` takes values in that have none.
 fn with_units<'a, C: ClassParams>(words: &[Token<'a>]) -> Vec<Cow<'a, str>> {
     let kind = |name: &str| C::WORDS.iter().find(|word| word.name == name).map(|word| word.kind);
     let before = std::iter::once(None).chain(words.iter().map(|token| kind(token.text)));
@@ -532,7 +533,7 @@ fn with_units<'a, C: ClassParams>(words: &[Token<'a>]) -> Vec<Cow<'a, str>> {
     before.zip(words).map(value).collect()
 }
 
-/// The words of a class, and those of its discipline.
+/// Returns the words of a class, and those of its discipline.
 fn split<'a, C: ClassParams>(
     text: &'a str,
     words: &[Token<'a>],

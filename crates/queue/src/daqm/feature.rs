@@ -4,7 +4,7 @@ use crate::discipline::View;
 use serde::{Deserialize, Serialize};
 use sojourn_units::{MILLISECOND, Nanos};
 
-/// What may exceed its threshold.
+/// A feature that may exceed its threshold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Feature {
@@ -35,7 +35,7 @@ impl Feature {
     pub const CHECKED: [Self; 8] =
         [Self::S3, Self::Q3, Self::S2, Self::Q2, Self::S1, Self::Q1, Self::S, Self::Q];
 
-    /// Its name in words and results.
+    /// Returns its name in words and results.
     pub fn name(self) -> &'static str {
         match self {
             Self::S => "s",
@@ -72,7 +72,7 @@ pub struct PerFeature<T> {
 }
 
 impl<T> PerFeature<T> {
-    /// What `feature` has.
+    /// Returns the value of `feature`.
     #[inline]
     pub fn of(&self, feature: Feature) -> &T {
         match feature {
@@ -87,7 +87,7 @@ impl<T> PerFeature<T> {
         }
     }
 
-    /// What `feature` has, to change.
+    /// Returns the value of `feature`, to change it.
     pub fn of_mut(&mut self, feature: Feature) -> &mut T {
         match feature {
             Feature::S => &mut self.s,
@@ -105,7 +105,7 @@ impl<T> PerFeature<T> {
 /// How many values the derivatives are taken from.
 pub const VALUES: usize = 5;
 
-/// First, second and third derivative of five values at distances of `step`, oldest first; zeros if
+/// Returns the first, second and third derivative of five values at distances of `step`, oldest first; zeros if
 /// there is no distance.
 ///
 /// The first is the difference of the first two values. The second and third are differences of
@@ -132,7 +132,7 @@ pub enum Interval {
 }
 
 impl Interval {
-    /// In milliseconds, for the packets in `queue`.
+    /// Returns the interval in milliseconds, for the packets in `queue`.
     pub(crate) fn millis(self, queue: &impl View) -> f64 {
         match self {
             Self::Constant(interval) => millis(interval),
@@ -152,7 +152,7 @@ pub(crate) fn millis(span: Nanos) -> f64 {
     span as f64 / MILLISECOND as f64
 }
 
-/// How long the packets from the `first` on have waited at `now`, oldest first.
+/// Returns how long the packets from the `first` on have waited at `now`, oldest first.
 pub(crate) fn waits(queue: &impl View, first: usize, now: Nanos) -> [Nanos; VALUES] {
     std::array::from_fn(|n| queue.enqueued_at(first + n).map_or(0, |at| now - at))
 }

@@ -33,12 +33,12 @@ pub(crate) struct Clock {
 }
 
 impl Clock {
-    /// A clock that starts at `now`.
+    /// Returns a clock that starts at `now`.
     pub fn new(schedule: Schedule, now: Nanos) -> Self {
         Self { schedule, next: now + schedule.period, asked: VecDeque::new(), last: now }
     }
 
-    /// Another schedule: a new period counts from the next sample, another kind from `now`.
+    /// Sets another schedule: a new period counts from the next sample, another kind from `now`.
     pub fn change(&mut self, schedule: Schedule, now: Nanos) {
         if schedule.doubled == self.schedule.doubled {
             self.schedule = schedule;
@@ -47,7 +47,7 @@ impl Clock {
         }
     }
 
-    /// When [`Clock::samples`] must be asked next.
+    /// Returns when [`Clock::samples`] must be asked next.
     #[inline]
     pub fn due(&self) -> Nanos {
         if self.schedule.doubled {
@@ -65,7 +65,7 @@ impl Clock {
         far
     }
 
-    /// A packet leaves at `now`.
+    /// Records a departure at `now`.
     #[inline]
     pub fn departed(&mut self, now: Nanos) {
         if self.schedule.doubled {
@@ -78,7 +78,7 @@ impl Clock {
         }
     }
 
-    /// How many samples are to be taken at `now`, when it was due.
+    /// Returns how many samples are to be taken at `now`, when it was due.
     pub fn samples(&mut self, now: Nanos) -> usize {
         if self.schedule.doubled {
             let mut samples = 0;
@@ -128,7 +128,7 @@ mod tests {
     const MS: Nanos = MILLISECOND;
     const PLAIN: Schedule = Schedule { period: 15 * MS, doubled: false, gap: 0 };
 
-    /// The times since the start at which samples fall until `until`, in ms.
+    /// Returns the times since the start at which samples fall until `until`, in ms.
     fn taken(clock: &mut Clock, until: u64) -> Vec<u64> {
         let mut times = Vec::new();
         while clock.due() <= EPOCH + until * MS {

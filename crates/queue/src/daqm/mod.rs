@@ -42,11 +42,11 @@ struct Phase {
     until: Nanos,
     /// Probability at which arrivals are dropped; one is 2^32.
     rate: u32,
-    /// What was hit.
+    /// The feature that was hit.
     hit: Option<Feature>,
 }
 
-/// What is found when a packet is to leave.
+/// The measurements when a packet is to leave.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Verdict {
     /// Nothing was evaluated.
@@ -57,7 +57,7 @@ enum Verdict {
     Hit(Feature),
 }
 
-/// What dAQM counts.
+/// dAQM's counters.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Counters {
     overflow: u64,
@@ -122,8 +122,8 @@ impl<P: Packet> Configured<P, Params> for Daqm<P> {
         &self.params
     }
 
-    /// Replaces the parameters. What no longer fits is dropped from the head; a dropping phase goes on
-    /// as it began.
+    /// Replaces the parameters. Packets that no longer fit are dropped from the head; a dropping
+    /// phase continues unchanged.
     fn change(&mut self, params: Params, now: Nanos, sink: &mut impl Sink<P>) {
         self.params = params;
         self.clock.change(params.schedule(), now);
@@ -136,7 +136,7 @@ impl<P: Packet> Daqm<P> {
         self.params.published.has(quirk)
     }
 
-    /// Whether the features are to be evaluated for the packet that leaves at `now`.
+    /// Returns whether the features are to be evaluated for the packet that leaves at `now`.
     fn is_due(&self, now: Nanos) -> bool {
         let start = if self.has(Quirk::Absolute) { EPOCH } else { self.made };
         // The published code counts, and takes away, what is behind the packet to send.
@@ -147,7 +147,7 @@ impl<P: Packet> Daqm<P> {
             && !(self.flagged && self.has(Quirk::Flag))
     }
 
-    /// The features at `now`.
+    /// Returns the features at `now`.
     fn measure(&self, now: Nanos) -> PerFeature<f64> {
         let first = usize::from(self.has(Quirk::Behind));
         let waits = waits(&self.store, first, now);

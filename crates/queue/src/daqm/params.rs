@@ -1,4 +1,4 @@
-//! What is set of a feature, and the paper's settings.
+//! The settings of a feature, and the paper's presets.
 
 use super::feature::{Feature, PerFeature};
 use crate::tc::probability_q32;
@@ -6,12 +6,12 @@ use serde::{Deserialize, Serialize};
 use sojourn_units::words::Meaning;
 use sojourn_units::{MILLISECOND, Nanos};
 
-/// What is set of one feature.
+/// The settings of one feature.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Setting {
     /// Whether it is looked at.
     pub on: bool,
-    /// What it may not exceed, in its own unit (see [`Feature`]); derivatives in neither direction.
+    /// Threshold, in the feature's unit (see [`Feature`]); for derivatives in both directions.
     pub threshold: f64,
     /// Probability at which arrivals are dropped in its dropping phase; one is 2^32.
     pub rate: u32,
@@ -37,7 +37,7 @@ pub(crate) struct Preset {
 }
 
 impl Preset {
-    /// One feature alone; the others have the same numbers and are off.
+    /// Returns one feature alone; the others have the same numbers and are off.
     const fn single(name: &'static str, only: Feature) -> Self {
         Self {
             name,
@@ -51,7 +51,7 @@ impl Preset {
         }
     }
 
-    /// The features as it sets them.
+    /// Returns the features as it sets them.
     pub fn features(&self) -> PerFeature<Setting> {
         let of = |feature, threshold| Setting {
             on: self.only.is_none_or(|only| only == feature),

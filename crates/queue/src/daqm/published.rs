@@ -1,4 +1,4 @@
-//! What the published code does otherwise than its paper says, each to be had alone.
+//! Differences of the published code from its paper, each of which can be selected.
 
 use super::feature::Feature;
 use serde::{Deserialize, Serialize};
@@ -17,7 +17,7 @@ pub enum Quirk {
     Interval,
     /// Fractions of milliseconds are lost.
     WholeMs,
-    /// What is measured begins behind the packet to send.
+    /// Measuring begins behind the packet to send.
     Behind,
     /// Lengths are evaluated by fives.
     Tumbling,
@@ -57,10 +57,10 @@ impl Quirk {
 pub(crate) const QUIRKS: &[Meaning] = &[
     Meaning {
         name: "discards",
-        doc: "Each evaluation takes out the five packets behind the one to be sent and throws them away.",
+        doc: "Each evaluation removes the five packets behind the one to be sent and discards them.",
     },
-    Meaning { name: "literal", doc: "The number 40 stands in the place of the queue length Q." },
-    Meaning { name: "interval", doc: "The interval is 2 ms, whatever is given." },
+    Meaning { name: "literal", doc: "The number 40 replaces the queue length Q." },
+    Meaning { name: "interval", doc: "The interval is always 2 ms." },
     Meaning {
         name: "whole-ms",
         doc: "Waits lose their fractions of a millisecond before S1 to S3.",
@@ -81,7 +81,7 @@ pub(crate) const QUIRKS: &[Meaning] = &[
         name: "wall-clock",
         doc: "A sample sooner than wall-period after the one before is left out; it was 10 ms of the host's clock.",
     },
-    Meaning { name: "shared", doc: "S1's rate and duration stand for every feature's." },
+    Meaning { name: "shared", doc: "S1's rate and duration replace every feature's." },
     Meaning {
         name: "defaults",
         doc: "A feature that is off keeps the code's own threshold: S 2500ms, Q 200p, derivatives 50.",
@@ -102,7 +102,7 @@ pub(crate) const QUIRKS: &[Meaning] = &[
 pub struct Quirks(u16);
 
 impl Quirks {
-    /// Whether `quirk` is among them.
+    /// Returns whether `quirk` is among them.
     #[inline]
     pub fn has(self, quirk: Quirk) -> bool {
         self.0 >> quirk as u16 & 1 == 1
@@ -127,12 +127,12 @@ impl From<Quirks> for Vec<Quirk> {
     }
 }
 
-/// What stands for the queue length ([`Quirk::Literal`]).
+/// Number used instead of the queue length ([`Quirk::Literal`]).
 pub(crate) const LITERAL_LENGTH: f64 = 40.0;
 /// The interval that is never set ([`Quirk::Interval`]).
 pub(crate) const INTERVAL: Nanos = 2 * MILLISECOND;
 
-/// The threshold that a feature has if none is set ([`Quirk::Defaults`]).
+/// Returns the threshold that a feature has if none is set ([`Quirk::Defaults`]).
 pub(crate) fn threshold(feature: Feature) -> f64 {
     match feature {
         Feature::S => 2500.0,

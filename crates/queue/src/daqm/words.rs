@@ -47,7 +47,7 @@ params! {
         limit: u32 = packets("2000p").above_zero(),
         /// Age of the queue before which nothing is evaluated.
         target: Nanos = time("5ms"),
-        /// Time between arrivals that S1 to S3 reckon with; `measured`: the mean over the packets queued.
+        /// Time between arrivals for S1 to S3; `measured`: the mean over the packets queued.
         interval: Interval = Param::word(Kind::Name, "2ms", interval, |_| None),
         /// Time between two samples of the queue length, for Q1 to Q3.
         sampling: Nanos = time("15ms").above_zero(),
@@ -122,7 +122,7 @@ fn interval(value: &Value) -> Result<Interval, String> {
     }
 }
 
-/// The names of a feature's own words.
+/// Returns the names of a feature's own words.
 fn own(feature: Feature) -> [String; 3] {
     ["threshold", "rate", "duration"].map(|what| format!("{}-{what}", feature.name()))
 }
@@ -171,7 +171,7 @@ fn set_quirks(published: &mut Quirks, given: &Given) -> Result<(), WordError> {
 }
 
 impl Params {
-    /// When queue lengths are taken.
+    /// Returns when queue lengths are taken.
     pub(crate) fn schedule(&self) -> Schedule {
         let wall = self.published.has(Quirk::WallClock);
         Schedule {
@@ -181,7 +181,7 @@ impl Params {
         }
     }
 
-    /// The interval in force.
+    /// Returns the interval in force.
     pub(crate) fn interval(&self) -> Interval {
         if self.published.has(Quirk::Interval) {
             Interval::Constant(published::INTERVAL)
@@ -190,7 +190,7 @@ impl Params {
         }
     }
 
-    /// The threshold in force; none of a feature that is off.
+    /// Returns the threshold in force; none of a feature that is off.
     #[inline]
     pub(crate) fn threshold(&self, feature: Feature) -> Option<f64> {
         let setting = self.features.of(feature);
@@ -201,7 +201,7 @@ impl Params {
         }
     }
 
-    /// Rate and duration in force for the dropping phase of `feature`.
+    /// Returns the rate and duration in force for the dropping phase of `feature`.
     pub(crate) fn phase(&self, feature: Feature) -> (u32, Nanos) {
         let shared = self.published.has(Quirk::Shared);
         let Setting { rate, duration, .. } =
@@ -209,7 +209,7 @@ impl Params {
         (*rate, *duration)
     }
 
-    /// Words that have no effect beside the others.
+    /// Returns the words that have no effect with the others.
     pub(super) fn without_effect(&self, given: &Given) -> Vec<String> {
         let mut warnings = Vec::new();
         let mut idle = |word: &str, because: &str| {

@@ -39,7 +39,7 @@ enum Lane {
     L,
 }
 
-/// What a packet is taken for.
+/// The kind of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Class {
     /// To the C queue.
@@ -56,7 +56,7 @@ impl Class {
     }
 }
 
-/// What was noted of a packet of the L queue when it arrived.
+/// Data of a packet of the L queue, recorded on its arrival.
 #[derive(Clone, Copy, Debug)]
 struct Note {
     class: Class,
@@ -87,14 +87,14 @@ impl Heads {
         }
     }
 
-    /// The longer of the two waits.
+    /// Returns the longer of the two waits.
     fn delay(&self, now: Nanos) -> Nanos {
         let wait = |head: Nanos| if head == 0 { 0 } else { now - head };
         wait(self.c).max(wait(self.l))
     }
 }
 
-/// What DualPI2 counts.
+/// DualPI2's counters.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Counters {
     packets_in_c: u64,
@@ -167,9 +167,9 @@ impl<P: Packet> Configured<P, Params> for DualPi2<P> {
         &self.params
     }
 
-    /// Replaces the parameters; a new `tupdate` counts from the next update, and a `classic_protection`
-    /// that is given starts the credit anew. What no longer fits is dropped from the head, of the C queue
-    /// first.
+    /// Replaces the parameters; a new `tupdate` counts from the next update, and a
+    /// `classic_protection` that is given restarts the credit. Packets that no longer fit are
+    /// dropped from the head, of the C queue first.
     fn change(&mut self, params: Params, _now: Nanos, sink: &mut impl Sink<P>) {
         if params.restarts_credit || params.classic_protection != self.params.classic_protection {
             self.credit = params.initial_credit();
@@ -216,7 +216,7 @@ impl<P: Packet> DualPi2<P> {
         Some(taken)
     }
 
-    /// Which queue is served, and what a byte of it adds to the credit.
+    /// Returns which queue is served, and what a byte of it adds to the credit.
     #[inline]
     fn schedule(&self) -> Option<(Lane, i32)> {
         let share = i32::from(self.params.classic_protection);
@@ -229,7 +229,7 @@ impl<P: Packet> DualPi2<P> {
         }
     }
 
-    /// What the probability means for a packet, which is not, or no longer, in a queue.
+    /// Returns the verdict of the probability on a packet, which is not, or no longer, in a queue.
     #[inline]
     fn judge(&self, class: Class, packet: &P, draws: &mut impl Draws) -> Verdict {
         if self.bytes() < 2 * u64::from(self.params.mtu) {
@@ -281,7 +281,7 @@ impl<P: Packet> DualPi2<P> {
         Some(packet)
     }
 
-    /// Whether a packet that leaves the L queue now is beyond the step.
+    /// Returns whether a packet that leaves the L queue now is beyond the step.
     #[inline]
     fn is_beyond_step(&self, now: Nanos, at: Nanos) -> bool {
         match self.params.step {
@@ -346,7 +346,7 @@ impl<P: Packet> Discipline<P> for DualPi2<P> {
         let packet = if self.params.drop_enqueue {
             match self.pass(class, packet, false, draws, sink) {
                 Some(packet) => packet,
-                // The kernel does not tell the host.
+                // The kernel does not notify the host.
                 None => return Return::Success,
             }
         } else {

@@ -1,4 +1,4 @@
-//! What the user sets of DualPI2: its words, and the kernel's numbers that they mean.
+//! The user's settings of DualPI2: its words, and the kernel's numbers.
 
 use crate::device::Device;
 use crate::kinds::{bytes, packets, whole_micros};
@@ -15,7 +15,7 @@ const TYPICAL_TO_MAX: u32 = 6;
 /// The words of `dualpi2`.
 pub const TABLE: Table = Table {
     name: "dualpi2",
-    summary: "DualPI2: a short queue for L4S beside one for Classic traffic, coupled by one controller",
+    summary: "DualPI2: a short queue for L4S and one for Classic traffic, coupled by one controller",
     source: "RFC 9332; Linux sch_dualpi2.c (since 6.17)",
     words: Params::WORDS,
 };
@@ -56,7 +56,7 @@ params! {
         "max_rtt", Kind::Time, "",
             "Greatest round-trip time: gives target, tupdate, alpha and beta; six times typical_rtt if only that is given.";
         "typical_rtt", Kind::Time, "",
-            "Typical round-trip time, likewise; a sixth of max_rtt if only that is given.";
+            "Typical round-trip time, for the same numbers; a sixth of max_rtt if only that is given.";
     }
 }
 
@@ -65,7 +65,7 @@ const fn percent<On>(default: &'static str) -> Param<u8, On> {
     Param::word(Kind::Probability, default, from, |share| Some(Value::Text(format!("{share}%"))))
 }
 
-/// The kernel's rule of thumb: twice `limit` of the largest frames.
+/// Returns the kernel's rule of thumb: twice `limit` of the largest frames.
 fn memory_for(limit: u32, mtu: u32) -> u32 {
     let bytes = 2 * u64::from(limit) * u64::from(mtu.clamp(1, 1 << 20));
     bytes.min(u32::MAX.into()) as u32
@@ -107,7 +107,7 @@ impl Step {
     }
 }
 
-/// A round-trip time in microseconds, above 0.
+/// Returns a round-trip time in microseconds, above 0.
 fn rtt(given: &Given, word: &str) -> Result<Option<u32>, WordError> {
     let Some(value) = given.find(word) else { return Ok(None) };
     let above_zero = |us: u32| if us == 0 { Err("must be above 0".to_owned()) } else { Ok(us) };
@@ -141,7 +141,7 @@ impl Params {
             .collect()
     }
 
-    /// Where the credit begins: with the L queue, unless the C queue has the greater share.
+    /// Returns where the credit begins: with the L queue, unless the C queue has the greater share.
     pub fn initial_credit(&self) -> i32 {
         let share = i32::from(self.classic_protection);
         self.mtu as i32 * (share - (100 - share))

@@ -13,13 +13,13 @@ pub struct Id {
 }
 
 impl Id {
-    /// The packet's place: a small number that later packets use again.
+    /// Returns the packet's place: a small number that later packets use again.
     pub fn slot(self) -> usize {
         self.slot as usize
     }
 }
 
-/// What a policy may read of a packet.
+/// The data of a packet that a policy may read.
 #[derive(Clone, Copy, Debug)]
 pub struct PacketInfo {
     /// When it arrived.
@@ -49,7 +49,7 @@ pub struct PacketInfo {
 }
 
 impl PacketInfo {
-    /// The readable fields of `packet`, which arrives at `at` with these `headers`.
+    /// Returns the readable fields of `packet`, which arrives at `at` with these `headers`.
     pub(crate) fn of<P: Packet>(packet: &P, headers: Headers, at: Nanos) -> Self {
         Self {
             at,
@@ -68,12 +68,12 @@ impl PacketInfo {
     }
 }
 
-/// A fault with this message.
+/// Returns a fault with this message.
 pub(super) fn fault<T>(message: impl Into<String>) -> Result<T, Fault> {
     Err(Fault(message.into()))
 }
 
-/// What is to become of a packet.
+/// The decision about a packet.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Action {
     Drop(Id, DropReason),
@@ -175,34 +175,34 @@ impl Backlog {
         self.classes.get(usize::from(class)).map_or(0, |line| line.bytes)
     }
 
-    /// The packet that arrived first.
+    /// Returns the packet that arrived first.
     #[inline]
     pub fn head(&self) -> Option<Id> {
         self.id(self.all.first)
     }
 
-    /// The packet that arrived last.
+    /// Returns the packet that arrived last.
     #[inline]
     pub fn tail(&self) -> Option<Id> {
         self.id(self.all.last)
     }
 
-    /// The packet of a class that arrived first.
+    /// Returns the packet of a class that arrived first.
     pub fn class_head(&self, class: u16) -> Option<Id> {
         self.classes.get(usize::from(class)).and_then(|line| self.id(line.first))
     }
 
-    /// The packet that arrived next after a queued one.
+    /// Returns the packet that arrived next after a queued one.
     pub fn after(&self, id: Id) -> Option<Id> {
         self.entry(id).and_then(|entry| self.id(entry.all.after))
     }
 
-    /// The queued packets in the order of their arrival.
+    /// Returns the queued packets in the order of their arrival.
     pub fn iter(&self) -> impl Iterator<Item = Id> + '_ {
         std::iter::successors(self.head(), |id| self.after(*id))
     }
 
-    /// What can be read of a packet that is arriving, queued or taken.
+    /// Returns the readable data of a packet that is arriving, queued or taken.
     #[inline]
     pub fn get(&self, id: Id) -> Option<&PacketInfo> {
         self.entry(id).map(|entry| &entry.info)
@@ -296,7 +296,7 @@ impl Backlog {
         self.arrived
     }
 
-    /// How many packets had arrived before this one.
+    /// Returns how many packets had arrived before this one.
     fn number(&self, id: Id) -> u64 {
         self.entries[id.slot()].info.number
     }
@@ -309,7 +309,7 @@ impl Backlog {
         self.entries.get(slot as usize).map(|entry| entry.id)
     }
 
-    /// A packet arrives: it waits for its verdict.
+    /// Returns a packet arrives: it waits for its verdict.
     pub(super) fn arrive(&mut self, mut info: PacketInfo) -> Id {
         info.number = self.arrived;
         self.arrived += 1;
@@ -324,7 +324,7 @@ impl Backlog {
         id
     }
 
-    /// The arriving packet is accepted.
+    /// Accepts the arriving packet.
     pub(super) fn accept(&mut self, id: Id) {
         let class = usize::from(self.entries[id.slot()].info.class);
         if class >= self.classes.len() {
@@ -351,12 +351,12 @@ impl Backlog {
         }
     }
 
-    /// The packet that [`Backlog::pop`] gave out and that was not dropped.
+    /// Returns the packet that [`Backlog::pop`] gave out and that was not dropped.
     pub(super) fn taken(&self) -> Option<Id> {
         self.taken
     }
 
-    /// The packet leaves the queue, wherever it is.
+    /// Removes the packet from any place of the queue.
     pub(super) fn remove(&mut self, id: Id) {
         match self.entries[id.slot()].place {
             Place::Queued => self.unlink(id.slot),

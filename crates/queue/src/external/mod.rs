@@ -1,9 +1,10 @@
 //! Queue disciplines from outside this crate.
 //!
-//! A [`Policy`] decides; [`External`] holds the packets, applies the decisions and keeps the contract
-//! of a discipline whatever the policy does: packets in are packets out, dropped and queued. A policy
-//! that breaks its own contract, or returns a [`Fault`], is told so once ([`Policy::on_fault`]) and is
-//! not asked again; the queue is first-in first-out from then on, so that the run can end in order.
+//! A [`Policy`] decides; [`External`] holds the packets, applies the decisions and keeps the
+//! contract of a discipline in any case: packets in are packets out, dropped and queued. A policy
+//! that breaks its own contract, or returns a [`Fault`], is notified once ([`Policy::on_fault`])
+//! and not called again; from then on the queue is first-in first-out, so that the run can end in
+//! order.
 //!
 //! `examples/policies/` has a whole policy with its own `main`.
 
@@ -27,7 +28,7 @@ use sojourn_units::words::Table;
 use sojourn_units::{Nanos, params};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// What becomes of an arriving packet.
+/// The decision about an arriving packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
     /// It is queued.
@@ -38,7 +39,7 @@ pub enum Verdict {
     Mark(MarkReason),
 }
 
-/// What leaves next.
+/// The next departure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Next {
     /// This packet, queued or taken.
@@ -87,7 +88,7 @@ pub trait Policy: Send + Sync {
     /// If the policy does not allow it, or a fault of its own code.
     fn change(&mut self, params: &Params) -> Result<(), Fault>;
 
-    /// Visits the state that decisions depend on, as far as the policy tells it.
+    /// Visits the state on which decisions depend, as far as the policy reports it.
     fn state(&self, visit: &mut dyn FnMut(&str, i128));
 
     /// Returns a copy of the policy in its present state.
@@ -130,7 +131,7 @@ impl Draws {
         Self(Source::Given(draws))
     }
 
-    /// A real number in the open interval (0, 1).
+    /// Returns a real number in the open interval (0, 1).
     pub fn uniform(&mut self) -> f64 {
         match &mut self.0 {
             Source::Stream(stream) => stream.uniform(),
@@ -166,7 +167,7 @@ impl AnyDraws for Draws {
     }
 }
 
-/// No external queue holds more packets: memory is bounded whatever its policy does.
+/// Most packets in an external queue: memory is bounded for any policy.
 pub const MOST_PACKETS: u32 = 1 << 20;
 
 params! {
@@ -176,9 +177,9 @@ params! {
     pub struct Params on Device {
         /// Which policy, with which values.
         spec: Spec = unset(),
-        /// What fits; what arrives beyond is dropped before the policy is asked.
+        /// The limit; further arrivals are dropped before the policy is called.
         limit: u32 = derived(|_| MOST_PACKETS),
-        /// What the limit counts.
+        /// Unit of the limit.
         unit: Unit = derived(|_| Unit::Packets),
         /// Spacing of the periodic task; none if 0.
         #[serde(default)]
@@ -192,7 +193,7 @@ params! {
 }
 
 impl Params {
-    /// A policy of one's own in Rust.
+    /// Returns a policy of one's own in Rust.
     pub fn bound(name: &str, factory: Arc<dyn Factory>) -> Self {
         let code = Code::new(factory);
         Self { spec: Spec::named(name), code, ..Self::new(&Device::default()) }
@@ -270,8 +271,8 @@ impl<P> std::fmt::Debug for External<P> {
 }
 
 impl<P: Packet> Configured<P, Params> for External<P> {
-    /// An empty queue, created at `now`. Its policy is made at the first packet, when its draws are
-    /// known.
+    /// Returns an empty queue, created at `now`. Its policy is made at the first packet, when its
+    /// draws are known.
     ///
     /// # Panics
     /// If the parameters are not bound to their code.
@@ -317,14 +318,14 @@ impl<P: Packet> Configured<P, Params> for External<P> {
 }
 
 impl<P: Packet> External<P> {
-    /// Visits the policy's state, as far as it tells it.
+    /// Visits the policy's state, as far as the policy reports it.
     pub fn policy_state(&self, visit: &mut dyn FnMut(&str, i128)) {
         if let Some(policy) = &self.policy {
             policy.state(visit);
         }
     }
 
-    /// Whether a packet of this length fits; 0 asks of those that are there.
+    /// Returns whether a packet of this length fits; 0 refers to the queued packets alone.
     fn fits(&self, len: u32) -> bool {
         let arriving = usize::from(len > 0);
         let packets = self.backlog.packets() + arriving;
@@ -335,7 +336,7 @@ impl<P: Packet> External<P> {
         within && packets <= MOST_PACKETS as usize
     }
 
-    /// The policy's answer to `ask`; none once it has failed.
+    /// Returns the policy's answer to `ask`; none once it has failed.
     fn ask<T>(
         &mut self,
         now: Nanos,
@@ -403,7 +404,7 @@ impl<P: Packet> External<P> {
         Return::Drop
     }
 
-    /// What `dequeue` of the policy comes to.
+    /// Returns the result of the policy's `dequeue`.
     fn settle(&mut self, next: Next, now: Nanos) -> Result<Next, Fault> {
         let number = |id| self.backlog.get(id).map_or(0, |info| info.number);
         if let Some(taken) = self.backlog.taken()

@@ -16,7 +16,7 @@ pub(super) enum Key {
 const SOCKETS: u64 = 1_000_000;
 
 impl Key {
-    /// The key of a packet. Only connected sockets are flows by themselves.
+    /// Returns the key of a packet. Only connected sockets are flows by themselves.
     pub fn of(packet: &impl Packet, sender: &Sender, mask: u32) -> Self {
         match sender.socket {
             Some(socket) if is_connected(&socket) => Self::Socket(socket.number),
@@ -24,7 +24,7 @@ impl Key {
         }
     }
 
-    /// Its number in reports.
+    /// Returns its number in reports.
     pub fn number(self) -> u64 {
         match self {
             Self::Hash(hash) => hash.into(),
@@ -32,7 +32,7 @@ impl Key {
         }
     }
 
-    /// The key that reports call `number`.
+    /// Returns the key that reports call `number`.
     pub fn numbered(number: u64) -> Option<Self> {
         match number.checked_sub(SOCKETS) {
             Some(socket) => u32::try_from(socket).ok().map(Self::Socket),
@@ -41,12 +41,12 @@ impl Key {
     }
 }
 
-/// Whether the socket has one peer.
+/// Returns whether the socket has one peer.
 pub(super) fn is_connected(socket: &Socket) -> bool {
     matches!(socket.kind, SocketKind::Stream | SocketKind::Datagram)
 }
 
-/// What is noted of a queued packet.
+/// Data of a queued packet.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Note {
     /// Before this it may not leave.
@@ -99,7 +99,7 @@ impl<P> Line<P> {
         }
     }
 
-    /// Whether the first packet is the sorted ones'.
+    /// Returns whether the first packet is the sorted ones'.
     fn is_sorted_first(&self) -> bool {
         match (self.sorted.front(), self.linear.front()) {
             (Some(sorted), Some(linear)) => sorted.note.time < linear.note.time,
@@ -107,7 +107,7 @@ impl<P> Line<P> {
         }
     }
 
-    /// The packet that leaves next.
+    /// Returns the packet that leaves next.
     pub fn first(&self) -> Option<&Queued<P, Note>> {
         if self.is_sorted_first() { self.sorted.front() } else { self.linear.front() }
     }
@@ -120,13 +120,13 @@ impl<P> Line<P> {
         Some(queued)
     }
 
-    /// The times of arrival, in any order.
+    /// Returns the times of arrival, in any order.
     pub fn times(&self) -> impl Iterator<Item = Nanos> + '_ {
         self.linear.iter().chain(&self.sorted).map(|queued| queued.at)
     }
 }
 
-/// Where a flow stands, as the kernel's states are numbered in recordings.
+/// The place of a flow, numbered as the kernel's states in recordings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub(super) enum State {
@@ -149,12 +149,12 @@ pub(super) struct Flow<P> {
     pub age: u64,
     /// The hash of its socket.
     pub hash: u32,
-    /// Tells its present place among the throttled flows from earlier ones.
+    /// Distinguishes its present place among the throttled flows from earlier ones.
     pub turn: u64,
 }
 
 impl<P> Flow<P> {
-    /// A flow without packets, on no list.
+    /// Returns a flow without packets, on no list.
     pub fn new(key: Key, credit: i32, age: u64, hash: u32) -> Self {
         Self {
             key,

@@ -12,8 +12,8 @@
 //! a listed flow is in one list of its band, a throttled one in none; packets of a flow leave in the order of their
 //! times, and of their arrival if they have none.
 //!
-//! Socket, rate and departure time are asked of the sink ([`Sink::sender`]). Where nothing is known of them, flows
-//! are told apart by hash, and only `maxrate` paces.
+//! Socket, rate and departure time come from the sink ([`Sink::sender`]). Without them a hash
+//! distinguishes flows, and only `maxrate` paces.
 
 mod flow;
 mod params;
@@ -39,7 +39,7 @@ const FAST: usize = 8;
 impl DisciplineParams for Params {
     const TABLES: &'static [&'static Table] = &[&TABLE];
 
-    /// What all bands hold, and the packets that pass by the flows.
+    /// Returns the content of all bands, and the packets that bypass the flows.
     fn limit(&self) -> Option<(Unit, u32)> {
         let bands = self.limit.saturating_mul(BANDS as u32);
         Some((Unit::Packets, bands.saturating_add(FAST as u32)))
@@ -72,7 +72,7 @@ struct Band {
     drops: u64,
 }
 
-/// What FQ counts beside the totals and the bands' drops.
+/// FQ's counters in addition to the totals and the bands' drops.
 #[derive(Clone, Copy, Debug, Default)]
 struct Counters {
     ce_mark: u64,
@@ -165,12 +165,12 @@ impl<P: Packet> Fq<P> {
         jiffies::at(now, self.params.hz)
     }
 
-    /// Until when packets may leave now.
+    /// Returns the time until which packets may leave now.
     fn until(&self, now: Nanos) -> Nanos {
         now.saturating_add(self.law.offload_horizon)
     }
 
-    /// Whether a packet that may leave at `time` passes by the flows.
+    /// Returns whether a packet that may leave at `time` passes by the flows.
     fn passes(&self, now: Nanos, time: Nanos, sender: &Sender) -> bool {
         let until = self.until(now);
         if time > until || self.law.maxrate != u64::MAX {
@@ -200,7 +200,7 @@ impl<P: Packet> Fq<P> {
         }
     }
 
-    /// The flow of a key: a new one if there is none.
+    /// Returns the flow of a key, which is created if needed.
     fn find(&mut self, now: Nanos, key: Key, sender: &Sender) -> u32 {
         let connected = sender.socket.filter(is_connected);
         let initial = self.params.initial_quantum as i32;
@@ -269,7 +269,7 @@ impl<P: Packet> Fq<P> {
         self.list(slot, false);
     }
 
-    /// The throttled flow whose time is first.
+    /// Returns the throttled flow whose time is first.
     fn first_delayed(&mut self) -> Option<(Nanos, u32)> {
         while let Some(&Reverse((time, turn, slot))) = self.delayed.peek() {
             let flow = &self.flows[slot as usize];
@@ -435,7 +435,7 @@ impl<P: Packet> Fq<P> {
             span = SECOND;
             self.counters.pkts_too_long += 1;
         }
-        // What it was late for the last time is made up for, by half at most.
+        // The last delay beyond the departure time shortens this wait, by half at most.
         if flow.time_next != 0 && now > flow.time_next {
             span -= (span / 2).min(now - flow.time_next);
         }

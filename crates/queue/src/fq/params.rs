@@ -1,4 +1,4 @@
-//! What the user sets of FQ: `tc`'s words, and the kernel's numbers that they mean.
+//! The user's settings of FQ: `tc`'s words, and the kernel's numbers.
 
 use crate::device::Device;
 use crate::kinds::{bytes, micros, optional_micros, packets, whole_micros};
@@ -13,7 +13,7 @@ use sojourn_units::{MICROSECOND, Nanos, Rate, choices, jiffies, params, quantity
 /// The words of `fq`.
 pub const TABLE: Table = Table {
     name: "fq",
-    summary: "FQ: flows take turns within three bands of priority, and a flow that is paced waits for its time",
+    summary: "FQ: flows take turns within three bands of priority, and paced flows wait for their departure time",
     source: "Linux sch_fq.c, tc-fq(8)",
     words: Params::WORDS,
 };
@@ -38,7 +38,7 @@ const BANDS_WORDS: &[Word] = words! {
 };
 
 choices! {
-    /// What becomes of a packet whose departure time is beyond the horizon.
+    /// The treatment of a packet whose departure time is beyond the horizon.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
     pub enum Beyond {
         /// It leaves at the horizon.
@@ -82,7 +82,7 @@ params! {
         )
         .initially(|_| None)
         .check(|rate| rate.map_or(Ok(()), fits)),
-        /// Buckets of the kernel's table of flows; they change nothing of what is decided here.
+        /// Buckets of the kernel's table of flows; without effect on decisions here.
         buckets: u32 = integer(2, 262_144, "1024"),
         /// Paces flows at the rates of their sockets and at maxrate.
         pacing: bool = switch("nopacing", "pacing"),
@@ -90,7 +90,7 @@ params! {
         refill_delay: u32 = micros("40ms"),
         /// Flows up to this rate are paced packet by packet, faster ones quantum by quantum.
         low_rate_threshold: Rate = rate("550kbit").check(|rate| fits(*rate)),
-        /// Bits of the hash that tell flows without a socket apart.
+        /// Bits of the hash that distinguish flows without a socket.
         orphan_mask: u32 = integer(0, 4_294_967_295, "1023"),
         /// How late the kernel's timer may fire; here it is exact.
         timer_slack: Nanos = time("10us"),
@@ -98,7 +98,7 @@ params! {
         ce_threshold: Option<u32> = optional_micros(),
         /// How far ahead a packet's departure time may lie.
         horizon: u32 = micros("10s"),
-        /// What becomes of a packet beyond the horizon: it waits up to it, or is dropped.
+        /// Treatment of a packet beyond the horizon: it waits up to it, or is dropped.
         beyond: Beyond = one_of("horizon_drop"),
         /// Band of each priority.
         priomap: [u8; 16] = group(BANDS_WORDS, |_| PRIOMAP, set_priomap, |map, text| {
@@ -123,7 +123,7 @@ params! {
     }
 }
 
-/// The kernel has rates as bytes a second in 32 bits, of which the greatest is no rate.
+/// Returns the kernel has rates as bytes a second in 32 bits, of which the greatest is no rate.
 fn fits(rate: Rate) -> Result<(), &'static str> {
     if rate.bits() / 8 < u32::MAX.into() { Ok(()) } else { Err("must be below 34.3gbit") }
 }
@@ -153,7 +153,7 @@ fn read_weights(value: &Value) -> Result<[u32; BANDS], String> {
     }
 }
 
-/// What decisions are made with.
+/// The parameters for decisions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Law {
     /// Bytes a second that no flow exceeds; `u64::MAX` is none.
@@ -171,7 +171,7 @@ pub struct Law {
 }
 
 impl Params {
-    /// The kernel's numbers.
+    /// Returns the kernel's numbers.
     pub fn law(&self) -> Law {
         let nanos = |us: u32| u64::from(us) * MICROSECOND;
         Law {
@@ -184,7 +184,7 @@ impl Params {
         }
     }
 
-    /// Logarithm of the number of the kernel's buckets, rounded up as `tc` does.
+    /// Returns the logarithm of the number of the kernel's buckets, rounded up as `tc` does.
     pub fn buckets_log(&self) -> u32 {
         self.buckets.next_power_of_two().trailing_zeros()
     }

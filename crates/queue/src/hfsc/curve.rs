@@ -42,7 +42,7 @@ fn x(y: u64, inverse: u64) -> u64 {
 }
 
 impl Internal {
-    /// The curve that `curve` describes.
+    /// Returns the curve that `curve` describes.
     pub fn new(curve: &Curve) -> Self {
         let slope = |bytes: u64| ((u128::from(bytes) << 24).div_ceil(TICKS.into())) as u64;
         let inverse = |bytes: u64| match bytes {
@@ -61,7 +61,7 @@ impl Internal {
         }
     }
 
-    /// Whether the second piece is as steep as the first one at least.
+    /// Returns whether the second piece is as steep as the first one at least.
     pub fn is_convex(&self) -> bool {
         self.sm1 <= self.sm2
     }
@@ -78,12 +78,13 @@ pub struct Running {
 }
 
 impl Running {
-    /// The curve from a point on.
+    /// Returns the curve from a point on.
     pub fn new(curve: Internal, x: u64, y: u64) -> Self {
         Self { x, y, curve }
     }
 
-    /// The same without its first piece, if that is the flatter one: by it packets become eligible.
+    /// Returns the same without its first piece, if that is the flatter one: by it packets become
+    /// eligible.
     pub fn eligible(mut self, curve: &Internal) -> Self {
         if curve.is_convex() {
             (self.curve.dx, self.curve.dy) = (0, 0);
@@ -91,7 +92,7 @@ impl Running {
         self
     }
 
-    /// When it reaches `at` bytes.
+    /// Returns when it reaches `at` bytes.
     pub fn when(&self, at: u64) -> u64 {
         let Self { curve, .. } = self;
         if at < self.y {
@@ -106,7 +107,7 @@ impl Running {
         }
     }
 
-    /// What it reaches at the time `at`.
+    /// Returns its value at the time `at`.
     fn reaches(&self, at: u64) -> u64 {
         let Self { curve, .. } = self;
         if at <= self.x {

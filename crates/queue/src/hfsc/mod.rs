@@ -2,10 +2,11 @@
 //!
 //! Source: Linux `sch_hfsc.c`; Stoica, Zhang, Ng, SIGCOMM 1997; tc-hfsc(7).
 //!
-//! A service curve says how much a class sends within any time since it became busy. Real-time curves of leaves
-//! promise that, by the earliest deadline first among the packets that are eligible. What is left is shared
-//! down the tree by link-sharing curves: the class of least virtual time sends, unless its upper limit holds it
-//! back. So a class's delay and its share are set apart.
+//! A service curve states how much a class sends within any time since it became busy. Real-time
+//! curves of leaves guarantee that: among the eligible packets the earliest deadline is served
+//! first. Link-sharing curves share the remaining capacity down the tree: the class of least
+//! virtual time sends, unless its upper limit holds it back. So a class's delay and its share are
+//! set independently.
 //!
 //! Invariants: a leaf with a real-time curve gets what it says, less one packet of the line's, if the sum of all
 //! such curves is below the line's rate; a class without one never exceeds its upper limit by more than a packet.
@@ -120,7 +121,7 @@ impl<P: Packet> Hfsc<P> {
         (class.rt, class.ls, class.ul) = (rt, ls, ul);
     }
 
-    /// The place of a packet's leaf.
+    /// Returns the place of a packet's leaf.
     fn place(&self, packet: &P, sink: &impl Sink<P>) -> Option<usize> {
         let leaf = |id: u16| {
             let place = *self.places.get(&id)?;
@@ -149,7 +150,7 @@ impl<P: Packet> Hfsc<P> {
         }
     }
 
-    /// The first packet of a leaf with a real-time curve has come.
+    /// Begins the real-time curve of a leaf at its first packet.
     fn begin_real_time(&mut self, place: usize, length: u32, now: u64) {
         let class = &mut self.classes[place];
         let Some(rt) = class.rt else { return };
@@ -160,7 +161,7 @@ impl<P: Packet> Hfsc<P> {
         self.list(place);
     }
 
-    /// The real-time rule has sent a packet of a leaf, whose next one has `length` bytes.
+    /// Advances a leaf after the real-time rule sent its packet; the next one has `length` bytes.
     fn go_on_real_time(&mut self, place: usize, length: u32) {
         self.unlist(place);
         let class = &mut self.classes[place];
@@ -190,7 +191,7 @@ impl<P: Packet> Hfsc<P> {
         self.classes[place].cfmin = least.unwrap_or_default();
     }
 
-    /// A leaf with a link-sharing curve has got its first packet.
+    /// Activates a leaf with a link-sharing curve at its first packet.
     fn activate(&mut self, leaf: usize, now: u64) {
         let mut goes_on = true;
         let mut place = leaf;
@@ -243,7 +244,7 @@ impl<P: Packet> Hfsc<P> {
         self.insert_active(parent, place);
     }
 
-    /// A leaf has sent `length` bytes: virtual times and limits from it up.
+    /// Advances virtual times and limits from a leaf upwards after `length` bytes.
     fn advance(&mut self, leaf: usize, length: u32) {
         let first = &self.classes[leaf];
         let is_empty = first.queue.is_none_or(|queue| self.children.is_empty(queue));
@@ -292,13 +293,13 @@ impl<P: Packet> Hfsc<P> {
         }
     }
 
-    /// A leaf without packets is out of all lists.
+    /// Removes a leaf without packets from all lists.
     fn rest(&mut self, place: usize) {
         self.unlist(place);
         self.advance(place, 0);
     }
 
-    /// The leaf that sends next, and whether by the real-time rule.
+    /// Returns the leaf that sends next, and whether by the real-time rule.
     fn choose(&mut self, now: u64) -> Option<(usize, bool)> {
         let due = self.eligible.iter().take_while(|(e, ..)| *e <= now);
         // The first of several.
@@ -320,7 +321,7 @@ impl<P: Packet> Hfsc<P> {
         Some((place, false))
     }
 
-    /// When a leaf may send again; none if that is not known.
+    /// Returns when a leaf may send again; none if that is not known.
     fn next_time(&self) -> Option<Nanos> {
         let eligible = self.eligible.first().map(|(e, ..)| *e);
         let fits = self.classes[ROOT].cfmin;
@@ -511,14 +512,14 @@ impl<P: Packet> Discipline<P> for Hfsc<P> {
 
     fn state(&self, _visit: &mut dyn FnMut(&'static str, i128)) {}
 
-    /// Of a class, by its number; 0 is the root.
+    /// Visits the state of a class, by its number; 0 is the root.
     fn flow_state(&self, flow: usize, visit: &mut dyn FnMut(&'static str, i128)) {
         let place = match flow {
             0 => Some(&ROOT),
             flow => u16::try_from(flow).ok().and_then(|id| self.places.get(&id)),
         };
         let Some(class) = place.map(|place| &self.classes[*place]) else { return };
-        // What never comes is -1 in recordings.
+        // Times that never come are -1 in recordings.
         let Class { total, cumul, d, e, vt, f, myf, cfmin, cvtmin, vtadj, cvtoff, .. } = *class;
         for (name, value) in [
             ("total", total),

@@ -1,4 +1,4 @@
-//! What the user sets of HFSC: `tc`'s words.
+//! The user's settings of HFSC: `tc`'s words.
 
 use crate::classes::{ClassParams, Classful, TREE, Tree, default_class};
 use crate::device::Device;
@@ -87,7 +87,8 @@ impl Curve {
         Ok(curve)
     }
 
-    /// The curve that lets `umax` bytes leave within `dmax` microseconds, and carries `rate`.
+    /// Returns the curve that lets `umax` bytes leave within `dmax` microseconds, and carries
+    /// `rate`.
     fn by_delay(umax: u64, dmax: u32, rate: u64) -> Option<Self> {
         if umax > 0 && dmax == 0 || rate == 0 {
             return None;
@@ -123,11 +124,11 @@ params! {
     /// A class.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
     pub struct Curves on Device {
-        /// What the class is promised, whatever others do: the real-time curve.
+        /// The class's guarantee, regardless of others: the real-time curve.
         rt: Option<Curve> = curve(),
-        /// How it shares what is left with the other classes of its parent: the link-sharing curve.
+        /// The share of remaining capacity among the classes of its parent: the link-sharing curve.
         ls: Option<Curve> = curve(),
-        /// What it never exceeds when it shares: the upper limit.
+        /// The class's maximum when it shares: the upper limit.
         ul: Option<Curve> = curve(),
     } also words! {
         "sc", Kind::Name, "", "Both rt and ls.";
@@ -184,7 +185,7 @@ impl Classful for Params {
         &mut self.tree
     }
 
-    /// What the outermost classes may send together, if each has an upper limit.
+    /// Returns the rate of the outermost classes together, if each has an upper limit.
     fn total_rate(&self) -> Option<Rate> {
         let tops = self.tree.classes.iter().filter(|class| class.parent == 0);
         let limits = tops.map(|class| class.words.ul.map(|limit| limit.m2 * 8));

@@ -32,7 +32,7 @@ use std::collections::{BTreeMap, BTreeSet};
 /// Priorities of classes.
 const PRIOS: usize = 8;
 
-/// What a class may do.
+/// The mode of a class.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Mode {
     /// Nothing: its ceiling is reached.
@@ -60,7 +60,7 @@ struct Class {
     mode: Mode,
     /// Bits of the priorities in which it or classes below it have packets.
     active: u8,
-    /// What it may still send in its turn, by the level at whose expense.
+    /// Remaining bytes of its turn, by the level of the lender.
     deficit: [i64; LEVELS],
     /// When it wakes, and its place among those that wake then.
     wake: Option<(Nanos, u64)>,
@@ -77,7 +77,7 @@ struct Class {
 pub struct Htb<P> {
     params: Params,
     children: Children<P>,
-    /// The queue beside all classes.
+    /// The queue that bypasses all classes.
     direct: usize,
     direct_packets: u64,
     classes: Vec<Option<Class>>,
@@ -170,7 +170,7 @@ impl<P: Packet> Htb<P> {
         self.places.insert(id, place);
     }
 
-    /// Where a packet waits: none is beside all classes.
+    /// Returns the class where a packet waits; `None` for the queue that bypasses all classes.
     fn place(&self, packet: &P, sink: &impl Sink<P>) -> Option<usize> {
         let leaf = |id: u16| {
             let place = *self.places.get(&id)?;
@@ -192,7 +192,7 @@ impl<P: Packet> Htb<P> {
         }
     }
 
-    /// What a class may do with `since` more tokens, and how long it does not change.
+    /// Returns the mode of a class with `since` more tokens, and how long it does not change.
     fn mode(class: &Class, since: i64) -> (Mode, i64) {
         let (tokens, ctokens) = (class.tokens + since, class.ctokens + since);
         if ctokens < 0 {
@@ -204,7 +204,7 @@ impl<P: Packet> Htb<P> {
         }
     }
 
-    /// Tells the class's level, or those that it borrows from, that it has packets.
+    /// Notifies the class's level, or those from which it borrows, that it has packets.
     fn link(&mut self, place: usize) {
         let mut at = place;
         let mut bits = self.get(place).active;
@@ -227,7 +227,7 @@ impl<P: Packet> Htb<P> {
         }
     }
 
-    /// Takes back what [`Self::link`] told.
+    /// Reverses [`Self::link`].
     fn unlink(&mut self, place: usize) {
         let mut at = place;
         let mut bits = self.get(place).active;
@@ -306,7 +306,7 @@ impl<P: Packet> Htb<P> {
         now + SECOND
     }
 
-    /// The leaf whose turn it is in a row of a level.
+    /// Returns the leaf whose turn it is in a row of a level.
     fn leaf(&mut self, level: usize, prio: usize) -> Option<usize> {
         let mut path = [At::Level(level); LEVELS + 1];
         let mut depth = 0;
@@ -329,13 +329,13 @@ impl<P: Packet> Htb<P> {
         }
     }
 
-    /// A leaf without packets is out of turn.
+    /// Ends the turn of a leaf without packets.
     fn rest(&mut self, place: usize) {
         self.unlink(place);
         self.get_mut(place).active = 0;
     }
 
-    /// The turn of a leaf that sends at the expense of `level` goes to the next.
+    /// Passes the turn of a leaf that sends at the expense of `level` to the next.
     fn pass_on(&mut self, place: usize, level: usize, prio: usize) {
         let at = match self.get(place).parent {
             Some(parent) if level > 0 => At::Class(parent),
@@ -436,7 +436,7 @@ impl<P: Packet> Htb<P> {
     }
 }
 
-/// The queue beside all classes.
+/// Returns the queue that bypasses all classes.
 fn direct(params: &Params) -> Any {
     Any::Fifo(fifo::Params { unit: Unit::Packets, limit: params.direct_limit() })
 }
@@ -566,7 +566,7 @@ impl<P: Packet> Discipline<P> for Htb<P> {
         visit("direct_qlen", self.children.len(self.direct) as i128);
     }
 
-    /// Of a class, by its number.
+    /// Visits the state of a class, by its number.
     fn flow_state(&self, flow: usize, visit: &mut dyn FnMut(&'static str, i128)) {
         const DEFICITS: [&str; LEVELS] = [
             "deficit0", "deficit1", "deficit2", "deficit3", "deficit4", "deficit5", "deficit6",

@@ -1,4 +1,4 @@
-//! What the user sets of HTB: `tc`'s words, and the kernel's numbers that they mean.
+//! The user's settings of HTB: `tc`'s words, and the kernel's numbers.
 
 use crate::classes::{ClassParams, Classful, TREE, Tree, default_class};
 use crate::device::Device;
@@ -55,7 +55,7 @@ params! {
         overhead: u16 = integer(0, 65_535, "0"),
         /// The least that a packet counts, with its overhead.
         mpu: u16 = integer(0, 65_535, "0"),
-        /// What a packet occupies on the line: its bytes, or with atm cells of 53 bytes.
+        /// Size of a packet on the line: its bytes, or with atm cells of 53 bytes.
         layer as "linklayer": LinkLayer = link_layer(),
     }
 }
@@ -95,11 +95,12 @@ params! {
     /// Parameters of HTB.
     #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
     pub struct Params on Device {
-        /// Class of packets that no filter sends to one, in hexadecimal; without it they pass beside all classes.
+        /// Class of packets that no filter sends to one, in hexadecimal; without it they bypass all
+        /// classes.
         default: u16 = default_class(),
         /// Divisor of a class's rate in bytes a second, which gives its quantum.
         r2q: u32 = integer(1, u32::MAX as u64, "10"),
-        /// Packets that fit in the queue beside all classes; without it as many as txqueuelen says.
+        /// Packets in the queue that bypasses all classes; by default txqueuelen.
         direct_qlen: Option<u32> = Param::word(
             Kind::Packets,
             "",
@@ -128,7 +129,7 @@ pub struct Law {
 }
 
 impl Bucket {
-    /// The numbers that it decides with; `r2q` is the discipline's.
+    /// Returns the numbers that it decides with; `r2q` is the discipline's.
     pub fn law(&self, r2q: u32) -> Law {
         let speed = |rate: Rate| Speed::new(rate.bits() / 8, self.overhead, self.mpu, self.layer);
         let (rate, ceil) = (speed(self.rate), speed(self.ceil.unwrap_or(self.rate)));
@@ -151,7 +152,7 @@ impl Bucket {
 pub const LEVELS: usize = 8;
 
 impl Params {
-    /// The level of a class: 0 of a leaf; below others one less than that of its parent.
+    /// Returns the level of a class: 0 of a leaf; below others one less than that of its parent.
     pub fn level(&self, id: u16) -> usize {
         if self.tree.is_leaf(id) {
             return 0;
@@ -164,7 +165,7 @@ impl Params {
         level
     }
 
-    /// Packets that fit in the queue beside all classes.
+    /// Packets in the queue that bypasses all classes.
     pub fn direct_limit(&self) -> u32 {
         self.direct_qlen.unwrap_or(self.tree.txqueuelen)
     }
@@ -183,7 +184,7 @@ impl Classful for Params {
         &mut self.tree
     }
 
-    /// What the outermost classes may send together, unless packets pass beside them.
+    /// Returns the rate of the outermost classes together, unless packets bypass them.
     fn total_rate(&self) -> Option<Rate> {
         let tops = self.tree.classes.iter().filter(|class| class.parent == 0);
         let ceils = tops.map(|class| class.words.ceil.unwrap_or(class.words.rate).bits());

@@ -12,7 +12,7 @@ pub struct Row {
 }
 
 impl Row {
-    /// Whether there are no classes.
+    /// Returns whether there are no classes.
     pub fn is_empty(&self) -> bool {
         self.members.is_empty()
     }
@@ -40,19 +40,19 @@ impl Row {
         self.members.retain(|(member, _)| *member != id);
     }
 
-    /// The turn goes to the next class, or to none after the last.
+    /// Passes the turn to the next class, or to none after the last.
     pub fn advance(&mut self) {
         let Some(turn) = self.turn else { return };
         self.turn = self.from(turn.checked_add(1)).map(|(id, _)| id);
     }
 
-    /// The first class from number `id` on.
+    /// Returns the first class from number `id` on.
     fn from(&self, id: Option<u16>) -> Option<(u16, usize)> {
         self.members.iter().find(|(member, _)| id.is_some_and(|id| *member >= id)).copied()
     }
 
-    /// The place of the class whose turn it is. After the last one there is none, and the turn goes to the
-    /// first.
+    /// Returns the place of the class whose turn it is. After the last one it is `None`, and the
+    /// first one is next.
     pub fn next(&mut self) -> Option<usize> {
         if let (None, Some(left)) = (self.turn, self.left) {
             self.turn = self.from(Some(left)).map(|(id, _)| id);

@@ -16,7 +16,7 @@ pub(super) enum Filter {
 }
 
 impl Filter {
-    /// Linux's, by the numbers that `tc` sends.
+    /// Returns Linux's average, from the numbers that `tc` sends.
     pub(super) fn shifted(options: &Options) -> Self {
         Self::Shift {
             wlog: options.wlog,
@@ -25,7 +25,7 @@ impl Filter {
         }
     }
 
-    /// One of any weight; while the queue is idle, a packet counts every `packet_time`.
+    /// Returns one of any weight; while the queue is idle, a packet counts every `packet_time`.
     pub(super) fn weighted(weight: f64, packet_time: Nanos) -> Self {
         Self::Weight {
             weight: ((weight * 4_294_967_296.0) as u64).clamp(1, 1 << 32),
@@ -33,13 +33,13 @@ impl Filter {
         }
     }
 
-    /// Whether it is finer than Linux's.
+    /// Returns whether it is finer than Linux's.
     #[inline]
     pub(super) fn is_fine(&self) -> bool {
         matches!(self, Self::Weight { .. })
     }
 
-    /// Fraction bits of the average.
+    /// Returns the fraction bits of the average.
     #[inline]
     pub(super) fn bits(&self) -> u8 {
         match self {
@@ -48,7 +48,7 @@ impl Filter {
         }
     }
 
-    /// The average after a sample of `backlog`.
+    /// Returns the average after a sample of `backlog`.
     #[inline]
     pub(super) fn sample(&self, avg: u64, backlog: u64) -> u64 {
         match self {
@@ -60,7 +60,7 @@ impl Filter {
         }
     }
 
-    /// The average after the queue was empty for `idle`.
+    /// Returns the average after the queue was empty for `idle`.
     pub(super) fn decay(&self, avg: u64, idle: Nanos) -> u64 {
         match self {
             Self::Shift { scell_log, stab, .. } => {

@@ -104,7 +104,7 @@ impl<P: Packet> Configured<P, Params> for Red<P> {
 }
 
 impl<P: Packet> Red<P> {
-    /// A queue from the numbers that `tc` would send; those in `params` give way.
+    /// Returns a queue from the numbers that `tc` would send; those in `params` give way.
     pub fn with_options(params: Params, options: &Options, now: Nanos) -> Self {
         Self::with_policy(Policy::with_options(params, options, now), now)
     }

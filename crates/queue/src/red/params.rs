@@ -22,7 +22,7 @@ pub enum Adaptation {
     Feng,
 }
 
-/// What happens above `max`.
+/// The rule above `max`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Ramp {
@@ -35,7 +35,7 @@ pub enum Ramp {
     GentleLimit,
 }
 
-/// What the average is made with.
+/// The parameters of the average.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Averaging {
@@ -59,7 +59,7 @@ params! {
         max_p as "probability": u32 = kernel_fraction("0.02"),
         /// A typical packet, for burst and idle time (tc has no default).
         avpkt: u32 = bytes("1000b").above_zero(),
-        /// What the average is made with.
+        /// The parameters of the average.
         averaging: Averaging = group(
             AVERAGING,
             |_| Averaging::Burst(0),
@@ -69,9 +69,10 @@ params! {
                 Averaging::Weight(weight) => text.value("weight", weight),
             },
         ),
-        /// Rate of the link, for idle time only; with words of ours, the default is the link's own.
+        /// Rate of the link, for idle time only; with words that Linux lacks, the default is the
+        /// link's own.
         bandwidth: Rate = rate("10mbit"),
-        /// What limit, min and max count. Ours.
+        /// Unit of limit, min and max. Linux lacks this word.
         unit: Unit = Param::word(
             Kind::Choice { of: &["bytes", "packets"] },
             "bytes",
@@ -97,9 +98,9 @@ params! {
                 Adaptation::Feng => text.flag("feng"),
             },
         ),
-        /// Gaps between early drops are uniform from 1/p to 2/p instead of 1 to 1/p, as in ns-2. Ours.
+        /// Gaps between early drops are uniform from 1/p to 2/p instead of 1 to 1/p, as in ns-2. Not in Linux.
         wait: bool = flag(),
-        /// What happens above `max`.
+        /// The rule above `max`.
         ramp: Ramp = group(
             RAMP,
             |_| Ramp::Steep,
@@ -117,7 +118,7 @@ params! {
     }
 }
 
-/// An amount in a unit that another word gives; read once that is known.
+/// Returns an amount in a unit that another word gives; read once that is known.
 const fn amount(words: &'static [Word], write: fn(&u32, Text) -> Text) -> Param<u32, Device> {
     group(words, |_| 0, |_, _| Ok(()), write)
 }
@@ -158,18 +159,18 @@ const AVERAGING: &[Word] = words! {
     "burst", Kind::Integer { min: 1, max: 4_294_967_295 }, "(2 min + max) / (3 avpkt)",
         "Packets that may arrive at once in an idle queue without early drop; sets the averaging.";
     "weight", Kind::Real { min: 0.000_000_001, max: 1.0 }, "",
-        "Weight of the newest sample in the average, instead of burst. Ours; a power of two becomes a burst where one fits.";
+        "Weight of the newest sample in the average, instead of burst. Not in Linux; a power of two becomes a burst where one fits.";
 };
 const ADAPTATION: &[Word] = words! {
     "adaptive", Kind::Flag, "",
         "Moves probability every half second to hold the average between min and max (iproute2 from 5.7 on cannot arm it in Linux 6.1).";
     "feng", Kind::Flag, "",
-        "Divides probability by 3 when the average falls below min, doubles it above max. Ours.";
+        "Divides probability by 3 when the average falls below min, doubles it above max. Not in Linux.";
 };
 const RAMP: &[Word] = words! {
     "gentle", Kind::Flag, "",
-        "Between max and twice max the probability grows to one instead of jumping. Ours.";
-    "gentle-limit", Kind::Flag, "", "As gentle, with the ramp ending at limit. Ours.";
+        "Between max and twice max the probability grows to one instead of jumping. Not in Linux.";
+    "gentle-limit", Kind::Flag, "", "As gentle, with the ramp ending at limit. Not in Linux.";
 };
 
 /// The parameters as `tc` hands them to the kernel.
@@ -194,7 +195,7 @@ pub struct Options {
 }
 
 impl Options {
-    /// The probability that results; one is 2^32.
+    /// Returns the probability that results; one is 2^32.
     pub fn max_p_in_force(&self) -> u32 {
         match self.max_p {
             0 => {
@@ -209,7 +210,7 @@ impl Options {
 /// A complaint about the value of a word.
 type Complaint = (&'static str, String);
 
-/// The ramp's width over `probability` in powers of two, as iproute2 finds it.
+/// Returns the ramp's width over `probability` in powers of two, as iproute2 finds it.
 fn plog(min_bytes: u64, max_bytes: u64, probability: f64) -> Option<u8> {
     let width = max_bytes.checked_sub(min_bytes)?;
     if width == 0 {
@@ -225,7 +226,7 @@ fn plog(min_bytes: u64, max_bytes: u64, probability: f64) -> Option<u8> {
     None
 }
 
-/// The averaging constant for which `burst` packets just reach `min`.
+/// Returns the averaging constant for which `burst` packets just reach `min`.
 fn wlog(min_bytes: u64, burst: u32, avpkt: u32) -> Option<u8> {
     let a = f64::from(burst) + 1.0 - min_bytes as f64 / f64::from(avpkt);
     if a < 1.0 {
@@ -241,7 +242,7 @@ fn wlog(min_bytes: u64, burst: u32, avpkt: u32) -> Option<u8> {
     None
 }
 
-/// The idle table and the size of its cells.
+/// Returns the idle table and the size of its cells.
 fn idle_table(wlog: u8, avpkt: u32, bandwidth: Rate) -> Option<(u8, [u8; 256])> {
     let bytes_per_second = (bandwidth.bits() / 8).max(1);
     let micros = 1e6 * (f64::from(avpkt) / bytes_per_second as f64);
@@ -258,7 +259,7 @@ fn idle_table(wlog: u8, avpkt: u32, bandwidth: Rate) -> Option<(u8, [u8; 256])> 
 }
 
 impl Params {
-    /// The burst that gives `weight`, if it is a power of two and one does.
+    /// Returns the burst that gives `weight`, if it is a power of two and one does.
     pub(super) fn as_burst(&self, weight: f64) -> Option<Averaging> {
         let log =
             (1u8..32).find(|&log| (weight * (1u64 << log) as f64).to_bits() == 1f64.to_bits())?;
@@ -312,7 +313,7 @@ impl Params {
         }
     }
 
-    /// What `tc` would hand to the kernel.
+    /// Returns the numbers that `tc` would pass to the kernel.
     ///
     /// # Errors
     /// The word at fault and why.
@@ -363,7 +364,7 @@ impl Params {
         })
     }
 
-    /// What the kernel lacks of it.
+    /// Returns the features that the kernel lacks.
     pub(super) fn kernel_lacks(&self) -> Result<(), &'static str> {
         if self.unit == Unit::Packets {
             return Err("its RED counts bytes only");
@@ -384,12 +385,13 @@ impl Params {
     }
 }
 
-/// A probability as the kernel gets it from `tc`: one overflows to 0, and it then goes by `plog`.
+/// Returns a probability as the kernel gets it from `tc`: one overflows to 0, and it then goes by
+/// `plog`.
 pub(crate) fn kernel_probability(p: f64) -> u32 {
     if p >= 1.0 { 0 } else { probability_q32(p) }
 }
 
-/// A probability as [`kernel_probability`] has it.
+/// Returns a probability as [`kernel_probability`] has it.
 pub(crate) const fn kernel_fraction<On>(default: &'static str) -> Param<u32, On> {
     let from = |value: &Value| match probability_q32(value.real()) {
         0 => Err("must be at least 2^-32".to_owned()),
@@ -398,7 +400,7 @@ pub(crate) const fn kernel_fraction<On>(default: &'static str) -> Param<u32, On>
     Param::word(Kind::Probability, default, from, |p| Some(Value::Text(probability_text(*p))))
 }
 
-/// A probability of the kernel's, as `tc` reads it.
+/// Returns a probability of the kernel's, as `tc` reads it.
 fn probability_text(max_p: u32) -> String {
     match max_p {
         0 => "1".to_owned(),

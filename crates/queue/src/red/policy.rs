@@ -16,7 +16,7 @@ enum Side {
     Above,
 }
 
-/// What RED remembers.
+/// RED's state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct State {
     /// The average backlog, with fraction bits.
@@ -34,7 +34,7 @@ pub struct State {
     side: Side,
 }
 
-/// What RED counts.
+/// RED's counters.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Counters {
     prob_drop: u64,
@@ -44,7 +44,7 @@ struct Counters {
     forced_mark: u64,
 }
 
-/// What is to become of an arrival.
+/// The decision about an arrival.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Verdict {
     Pass,
@@ -64,7 +64,7 @@ pub(crate) struct Policy {
 const ONE_PERCENT: u32 = 42_949_673;
 
 impl Policy {
-    /// One that has been idle since `qidlestart`; 0: it is not idle.
+    /// Returns one that has been idle since `qidlestart`; 0: it is not idle.
     ///
     /// # Panics
     /// If `params` are such as [`crate::Params::parse`] refuses.
@@ -82,7 +82,7 @@ impl Policy {
         }
     }
 
-    /// By the numbers that `tc` would send; those in `params` give way.
+    /// Returns the policy with the numbers that `tc` would send instead of those in `params`.
     pub(crate) fn with_options(params: Params, options: &Options, qidlestart: Nanos) -> Self {
         let params = Params {
             limit: options.limit,
@@ -102,7 +102,7 @@ impl Policy {
         policy
     }
 
-    /// Its parameters.
+    /// Returns its parameters.
     pub(crate) fn params(&self) -> &Params {
         &self.params
     }
@@ -119,7 +119,7 @@ impl Policy {
         self.params.max.saturating_sub(self.params.min).max(1)
     }
 
-    /// Where the ramp ends.
+    /// Returns where the ramp ends.
     #[inline]
     fn end(&self) -> u64 {
         match self.params.ramp {
@@ -129,13 +129,13 @@ impl Policy {
         }
     }
 
-    /// Whether probabilities are computed finely, which Linux does not.
+    /// Returns whether probabilities are computed finely, which Linux does not.
     #[inline]
     fn fine(&self) -> bool {
         self.params.ramp != Ramp::Steep || self.filter.is_fine()
     }
 
-    /// The drop probability at this average before spacing, as a fraction of 2^32.
+    /// Returns the drop probability at this average before spacing, as a fraction of 2^32.
     fn probability(&self) -> u64 {
         let bits = self.filter.bits();
         let (low, high) = (u64::from(self.params.min) << bits, u64::from(self.params.max) << bits);
@@ -171,7 +171,7 @@ impl Policy {
         }
     }
 
-    /// The queue was found empty.
+    /// Records that the queue was found empty.
     #[inline]
     pub(crate) fn idle(&mut self, now: Nanos) {
         if self.state.qidlestart == 0 {
@@ -179,33 +179,33 @@ impl Policy {
         }
     }
 
-    /// How the average compares with `min`.
+    /// Returns how the average compares with `min`.
     #[inline]
     pub(crate) fn against_min(&self) -> Ordering {
         self.state.qavg.cmp(&(u64::from(self.params.min) << self.filter.bits()))
     }
 
-    /// How the average compares with the end of the ramp.
+    /// Returns how the average compares with the end of the ramp.
     #[inline]
     pub(crate) fn against_end(&self) -> Ordering {
         self.state.qavg.cmp(&(self.end() << self.filter.bits()))
     }
 
-    /// The verdict below the ramp.
+    /// Returns the verdict below the ramp.
     #[inline]
     pub(crate) fn below(&mut self) -> Verdict {
         self.state.qcount = -1;
         Verdict::Pass
     }
 
-    /// The verdict above the ramp.
+    /// Returns the verdict above the ramp.
     #[inline]
     pub(crate) fn above(&mut self) -> Verdict {
         self.state.qcount = -1;
         Verdict::Hard
     }
 
-    /// The verdict on the ramp.
+    /// Returns the verdict on the ramp.
     #[inline]
     pub(crate) fn between(&mut self, draws: &mut impl Draws) -> Verdict {
         self.state.qcount = self.state.qcount.wrapping_add(1);
@@ -283,7 +283,7 @@ impl Policy {
         totals.refuse(packet, DropReason::Overflow, sink);
     }
 
-    /// Feng 1999: once per crossing.
+    /// Adapts by Feng 1999: once per crossing.
     fn feng(&mut self) {
         let bits = self.filter.bits();
         let side = if self.against_min() == Ordering::Less {
@@ -305,7 +305,7 @@ impl Policy {
         self.state.divisor = (self.state.max_p / self.width()).max(1);
     }
 
-    /// Floyd 2001, as Linux does it: every half second.
+    /// Adapts by Floyd 2001, as Linux does: every half second.
     pub(crate) fn adapt(&mut self, now: Nanos) {
         let mut avg = self.state.qavg;
         if self.state.qidlestart != 0 {
@@ -326,7 +326,7 @@ impl Policy {
         self.state.divisor = (rounded as u32).max(1);
     }
 
-    /// The state, by the kernel's names.
+    /// Visits the state, by the kernel's names.
     pub(crate) fn visit_state(&self, visit: &mut dyn FnMut(&'static str, i128)) {
         let (factor, first, second) = reciprocal(self.state.divisor);
         visit("qavg", self.state.qavg.into());
@@ -339,7 +339,7 @@ impl Policy {
         visit("recip_sh2", second.into());
     }
 
-    /// The counters, by the kernel's names.
+    /// Visits the counters, by the kernel's names.
     pub(crate) fn visit_counters(&self, visit: &mut dyn FnMut(&'static str, u64)) {
         visit("prob_drop", self.counters.prob_drop);
         visit("forced_drop", self.counters.forced_drop);
@@ -349,7 +349,7 @@ impl Policy {
     }
 }
 
-/// The factor and shifts by which Linux divides by `divisor`.
+/// Returns the factor and shifts by which Linux divides by `divisor`.
 pub fn reciprocal(divisor: u32) -> (u32, u8, u8) {
     let log = 32 - (divisor - 1).leading_zeros();
     let factor = (((1u64 << log) - u64::from(divisor)) << 32) / u64::from(divisor) + 1;

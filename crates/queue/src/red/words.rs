@@ -37,7 +37,7 @@ impl Params {
         if self.nodrop && !self.ecn {
             return Err(given.error("nodrop", "`nodrop` means something only with `ecn`"));
         }
-        // What becomes of one is kept only where there is a kernel.
+        // Such a change is kept only if the kernel has the discipline.
         if let Some(p) = given.real("probability")
             && self.kernel_lacks().is_err()
         {
@@ -84,7 +84,7 @@ impl Params {
         Ok(())
     }
 
-    /// What `tc` would warn of, and what it should.
+    /// Returns warnings that `tc` prints, and those that it should print.
     pub(crate) fn assumptions(&self, given: &Given) -> Vec<String> {
         let mut warnings = Vec::new();
         if !given.has("bandwidth") {

@@ -38,12 +38,12 @@ pub(super) struct Slot {
 }
 
 impl Slot {
-    /// The next hash goes by a new key. The bins stay as they are.
+    /// Discards the key: the next hash draws a new one. The bins stay.
     pub(super) fn rekey(&mut self) {
         self.key = None;
     }
 
-    /// The bins of a packet's flow.
+    /// Returns the bins of a packet's flow.
     #[inline]
     pub(super) fn hash(&mut self, packet: &impl Packet, draws: &mut impl Draws) -> Hash {
         let key = *self.key.get_or_insert_with(|| draws.draw_key());
@@ -72,19 +72,19 @@ impl Slot {
         least
     }
 
-    /// A packet of the flow is queued.
+    /// Counts a queued packet of the flow.
     #[inline]
     pub(super) fn enter(&mut self, hash: Hash) {
         self.of(hash).for_each(|bin| bin.qlen = bin.qlen.saturating_add(1));
     }
 
-    /// A packet of the flow has left.
+    /// Counts a departure of the flow.
     #[inline]
     pub(super) fn leave(&mut self, hash: Hash) {
         self.of(hash).for_each(|bin| bin.qlen = bin.qlen.saturating_sub(1));
     }
 
-    /// The `index`-th bin, counted row by row.
+    /// Returns the `index`-th bin, counted row by row.
     pub(super) fn bin(&self, index: usize) -> Bin {
         self.bins[index / BINS][index % BINS]
     }

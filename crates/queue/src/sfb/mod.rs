@@ -35,7 +35,7 @@ use sojourn_units::words::{Given, Table, WordError};
 use sojourn_units::{Nanos, jiffies};
 use std::collections::VecDeque;
 
-/// What SFB remembers beside its bins. Times are ticks of the coarse clock.
+/// SFB's state in addition to its bins. Times are ticks of the coarse clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct State {
     /// The set of bins in force: 0 or 1.
@@ -63,7 +63,7 @@ impl State {
     }
 }
 
-/// What SFB counts.
+/// SFB's counters.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Counters {
     earlydrop: u64,
@@ -101,7 +101,7 @@ impl DisciplineParams for Params {
         Self::new(device).with(given, device)
     }
 
-    /// What the manual of `tc` advises against.
+    /// Returns settings that the manual of `tc` advises against.
     fn warnings(&self, _given: &Given) -> Vec<String> {
         let Self { rehash_ms, warmup_ms, max, bin_size, .. } = self;
         let mut warnings = Vec::new();
@@ -179,7 +179,7 @@ impl<P: Packet> Sfb<P> {
         }
     }
 
-    /// Whether a packet from the penalty box may be queued.
+    /// Returns whether a packet from the penalty box may be queued.
     fn has_token(&mut self, tick: u64) -> bool {
         let Params { penalty_rate, penalty_burst, hz, .. } = self.params;
         if penalty_rate == 0 || penalty_burst == 0 {
@@ -249,7 +249,8 @@ impl<P: Packet> Discipline<P> for Sfb<P> {
         } else {
             let draw = draws.draw_u16();
             if draw < p {
-                // Above one half, marks give way to drops: whoever is marked so often does not listen.
+                // Above one half drops replace marks: a flow that is marked so often does not
+                // respond.
                 let must_drop = u32::from(draw) < 2 * u32::from(p.saturating_sub(HALF));
                 if must_drop || !packet.set_ce() {
                     self.counters.earlydrop += 1;

@@ -33,9 +33,9 @@ params! {
         max: u32 = packets("25p").above_zero(),
         /// Packets in a bin from which its probability rises; 4/5 of max if only that is given.
         bin_size as "target": u32 = packets("20p").above_zero(),
-        /// What an arrival at a bin of target packets or more adds to its probability.
+        /// Increase of a bin's probability by an arrival at a bin of target packets or more.
         increment: u16 = fraction_q16("0.0005"),
-        /// What an arrival at an empty bin takes from its probability.
+        /// Decrease of a bin's probability by an arrival at an empty bin.
         decrement: u16 = fraction_q16("0.00005"),
         /// Packets a second that all flows with probability one may queue together.
         penalty_rate: u32 = integer(0, 4_294_967_295, "10"),
@@ -63,7 +63,7 @@ const fn fraction_q16<On>(default: &'static str) -> Param<u16, On> {
     Param::word(Kind::Probability, default, from, |p| Some(Value::Text(probability_text(*p))))
 }
 
-/// A probability as a fraction of 65535, rounded to the nearest.
+/// Returns a probability as a fraction of 65535, rounded to the nearest.
 fn probability_q16(p: f64) -> u16 {
     (p * f64::from(u16::MAX) + 0.5) as u16
 }

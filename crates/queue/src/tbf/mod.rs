@@ -7,8 +7,9 @@
 //! second bucket, which fills at `peakrate` and holds `mtu` bytes, spreads bursts. The packets wait in a
 //! child discipline, by default a byte FIFO.
 //!
-//! The child's next packet is looked at before it leaves ([`Peek`]): a FIFO, RED, CHOKe and SFB show their
-//! head, all others give it up, with all that goes with its departure, and it waits beside them.
+//! The child's next packet is inspected before it leaves ([`Peek`]): a FIFO, RED, CHOKe and SFB
+//! show their head, all others dequeue it, with all effects of a departure, and it waits outside
+//! the child.
 //!
 //! Invariants: what is sent in any span is the rate times the span and one `burst` at most; packets leave
 //! in the child's order; a change drops nothing.
@@ -34,7 +35,7 @@ use sojourn_units::{Nanos, Rate};
 impl DisciplineParams for Params {
     const TABLES: &'static [&'static Table] = &[&TABLE];
 
-    /// The child's; one packet more where it shows its head by giving it up.
+    /// Returns the child's; one packet more where it shows its head by giving it up.
     fn limit(&self) -> Option<(Unit, u32)> {
         match &self.child {
             Some(child) => child.limit(),
@@ -101,7 +102,7 @@ pub struct Tbf<P> {
 }
 
 impl<P: Packet> Tbf<P> {
-    /// A token bucket with these numbers, created at `now`.
+    /// Returns a token bucket with these numbers, created at `now`.
     pub fn with_law(params: Params, law: Law, now: Nanos) -> Self {
         Self {
             child: Peek::new(params.child().build(now)),
@@ -129,7 +130,8 @@ impl<P: Packet> Tbf<P> {
         self.peak_tokens = law.mtu;
     }
 
-    /// What both buckets hold at `now` once a packet of `length` has left. Below 0: it may not yet.
+    /// Returns the content of both buckets at `now` after the departure of a packet of `length`.
+    /// Below 0 the packet may not leave yet.
     #[inline]
     fn tokens_after(&self, now: Nanos, length: u32) -> (i64, i64) {
         let Law { buffer, mtu, rate, peak, .. } = &self.law;
@@ -152,7 +154,8 @@ impl<P: Packet> Configured<P, Params> for Tbf<P> {
         &self.params
     }
 
-    /// Replaces the parameters and fills the buckets. What is queued stays, unless the child drops it.
+    /// Replaces the parameters and fills the buckets. Queued packets stay, unless the child drops
+    /// them.
     fn change(&mut self, params: Params, now: Nanos, sink: &mut impl Sink<P>) {
         let law = params.law();
         self.change_law(&params, law, now, sink);
@@ -243,7 +246,7 @@ impl<P: Packet> Discipline<P> for Tbf<P> {
 
     /// Its own; of the child's those that not every discipline has.
     fn counters(&self, visit: &mut dyn FnMut(&'static str, u64)) {
-        // What the child drops is dropped here, too.
+        // Drops of the child count as drops here, too.
         let drops = self.offered - self.totals.packets - self.packets() as u64;
         Totals { drops, ..self.totals }.visit(self, visit);
         let mut number = 0;

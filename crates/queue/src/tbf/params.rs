@@ -1,4 +1,4 @@
-//! What the user sets of TBF: `tc`'s words, and the kernel's numbers that they mean.
+//! The user's settings of TBF: `tc`'s words, and the kernel's numbers.
 
 use crate::device::Device;
 use crate::kinds::{bytes, link_layer, one_size, optional_rate, required_rate, whole_micros};
@@ -59,7 +59,7 @@ params! {
         overhead: u16 = integer(0, 65_535, "0"),
         /// The least that a packet counts, with its overhead.
         mpu: u16 = integer(0, 65_535, "0"),
-        /// What a packet occupies on the line: its bytes, or with atm cells of 53 bytes.
+        /// Size of a packet on the line: its bytes, or with atm cells of 53 bytes.
         layer as "linklayer": LinkLayer = link_layer(),
         /// The discipline that holds the packets; without one a byte FIFO of limit.
         child: Option<Box<Child>> = group(CHILD, |_| None, |_, _| Ok(()), |child, text| match child {
@@ -90,7 +90,7 @@ fn set_limit(limit: &mut u32, given: &Given) -> Result<(), WordError> {
 pub struct Law {
     /// Depth of the bucket, in time at its rate.
     pub buffer: i64,
-    /// Depth of the peak's bucket, likewise.
+    /// Depth of the peak's bucket, in the same unit.
     pub mtu: i64,
     /// The largest packet that is accepted.
     pub max_size: u32,
@@ -105,7 +105,7 @@ impl Params {
         Speed::new(rate.bits() / 8, self.overhead, self.mpu, self.layer)
     }
 
-    /// The numbers that decisions are made with.
+    /// Returns the numbers that decisions are made with.
     pub fn law(&self) -> Law {
         let rate = self.speed(self.rate);
         let peak = self.peakrate.map(|peak| self.speed(peak));
@@ -118,7 +118,8 @@ impl Params {
         }
     }
 
-    /// The same as it follows from a `tc` older than 3.14, which gives the depths as times only.
+    /// Returns the same as it follows from a `tc` older than 3.14, which gives the depths as times
+    /// only.
     pub fn law_by_times(&self) -> Law {
         let size = |speed: &Speed, depth: u64| speed.length(depth).min(u32::MAX.into()) as u32;
         let law = self.law();
@@ -133,7 +134,7 @@ impl Params {
         }
     }
 
-    /// What the byte FIFO is by default, and any other child.
+    /// Returns the default byte FIFO, or the given child.
     pub(super) fn child(&self) -> Child {
         match &self.child {
             Some(child) => (**child).clone(),
@@ -164,7 +165,7 @@ impl Params {
         Ok(())
     }
 
-    /// The limit that lets a packet wait for `latency`: `tc`'s.
+    /// Returns the limit that lets a packet wait for `latency`: `tc`'s.
     fn set_latency(&mut self, given: &Given) -> Result<(), WordError> {
         let Some(value) = given.find("latency") else { return Ok(()) };
         if given.has("limit") {
@@ -193,8 +194,8 @@ impl Params {
         Ok(())
     }
 
-    /// The parameters after a change, which states all anew but the child. A child that is a FIFO gets
-    /// TBF's limit, whatever it counts.
+    /// Returns the parameters after a change, which states all anew except the child. A child that
+    /// is a FIFO gets TBF's limit, in its own unit.
     pub(super) fn after(&self, given: &Given, device: &Device) -> Result<Self, WordError> {
         let mut changed = Self { child: self.child.clone(), ..Self::new(device) };
         changed.set(given)?;
@@ -221,7 +222,7 @@ impl Params {
         }
     }
 
-    /// What the kernel says of a small bucket.
+    /// Returns the kernel's warning of a small bucket.
     pub(super) fn small_bucket(&self) -> Option<String> {
         let max_size = self.law().max_size;
         (max_size < self.frame).then(|| {
@@ -232,7 +233,7 @@ impl Params {
 }
 
 impl Child {
-    /// A byte FIFO.
+    /// Returns a byte FIFO.
     fn bytes(limit: u32) -> Self {
         use crate::fifo;
         use crate::limit::Unit;
