@@ -42,7 +42,7 @@ class Program:
 
 @dataclass(frozen=True)
 class Measured:
-    """What is known of one program's runs of one work."""
+    """Figures of one program's runs of one work."""
 
     packets: int
     drops: int

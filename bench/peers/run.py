@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Speed beside ns-3 and htsim: the same dumbbells, bottleneck packets per CPU-second.
+"""Speed in comparison with ns-3 and htsim: the same dumbbells, bottleneck packets per CPU-second.
 
     python bench/peers/run.py                        Sojourn and the system's ns-3
     NS3=FOLDER:FOLDER HTSIM=PROGRAM python bench/peers/run.py
