@@ -68,9 +68,16 @@ def test_a_capture_before_a_host_s_own_queue_is_made_on_our_links(kernel: Kernel
 @pytest.mark.parametrize("own", ["fq", "pfifo_fast"])
 @pytest.mark.parametrize("control", ["bbr", "cubic"])
 def test_a_host_s_own_queue_gives_the_same_figures(kernel: Kernel, control: str, own: str) -> None:
-    plan = scenario(control, own).plan_json
+    """Within the first 12 s: slow start may end some packets apart, and shifts CUBIC's periods."""
+    plan = scenario(control, own).replace({"duration": "12s"}).plan_json
     real, simulated = row(LinuxEngine(kernel).simulate(plan, 1)), row(_core.simulate(plan, 1))
     margins = {"goodput": 0.01, "flow.delay_mean": 0.03, "flow.delay_p99": 0.03}
     for name, margin in margins.items():
         assert real[name] == pytest.approx(simulated[name], rel=margin), name
     assert abs(real["retransmissions"] - simulated["retransmissions"]) <= 5
+
+
+def test_the_first_packets_of_a_run_cross_several_links(kernel: Kernel) -> None:
+    """No connection has to try twice because the kernel has not yet noticed its devices."""
+    real = row(LinuxEngine(kernel).simulate(scenario("cubic").plan_json, 1))
+    assert real["timeouts"] == 0

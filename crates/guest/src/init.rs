@@ -17,8 +17,9 @@ use std::io::{BufRead, BufReader, BufWriter, Read, Write};
 use std::path::Path;
 use std::process::{Child, ChildStdin, Command, Stdio};
 
-/// Time from the readiness of all hosts to the run's start, in nanoseconds.
-const LEAD: u64 = 100 * MILLISECOND;
+/// Time from the readiness of all hosts to the start of the run, in nanoseconds. The kernel takes up to a second to
+/// notice that devices are connected, and drops what they send until then.
+const LEAD: u64 = 2 * SECOND;
 /// Bytes of the journal that are written at once: each write is a write of the host machine.
 const WRITTEN: usize = 1 << 20;
 /// Interval at which the progress of time is reported to the host machine, in nanoseconds.
