@@ -105,7 +105,8 @@ def test_drops_have_the_simulator_s_reasons(
 def test_what_counters_do_not_tell_apart_is_not_told(engine: LinuxEngine) -> None:
     red = "red limit 400000b min 10000b max 30000b avpkt 1000 burst 20 probability 0.02"
     found = row(engine.simulate(scenario(**{"links.line.queue": red}).plan_json, 1))
-    assert found["drops"] > 50
+    # Of 40 seeds on Linux 78 to 118, of 200 seeds of the simulator too; the deviation of one is 10.
+    assert 60 < found["drops"] < 140
     assert found["drops_overflow"] == found["line_losses"] == found["duplicates"] == 0
     assert math.isnan(found["drops_early"])
     assert math.isnan(found["drops_forced"])
