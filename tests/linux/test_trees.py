@@ -27,7 +27,7 @@ TREES = {
         "qdisc parent 1:1 fq_codel limit 99p flows 64 ; qdisc parent 1:2 handle 20: drr ; "
         "class 20:1 quantum 3000b ; class 20:2 quantum 1600b ; qdisc parent 20:1 codel limit 30p ; "
         "filter parent 20: flow divisor 2 to 20:1 ; filter dscp EF protocol udp to 1:1 ; "
-        "filter src 1 to 1:2 ; filter all to 1:4"
+        "filter src 1 sport 5000 mark 3/7 to 1:2 ; filter all to 1:4"
     ),
     "ets": (
         "ets bands 4 strict 1 quanta 1600 5000 4800 "
@@ -38,7 +38,9 @@ TREES = {
     ),
     "drr": (
         "drr ; class 1:1 quantum 3000b ; class 1:2 quantum 1514b ; qdisc parent 1:2 fq_codel ; "
-        "filter dscp AF41 dst 0 to 1:1 ; filter all to 1:2"
+        "filter dscp AF41 dst 0 mark 3/7 protocol tcp sport 80-90 dport 443 flow divisor 2 "
+        "to 1:1 ; "
+        "filter protocol udp flow divisor 2 to 1:1 ; filter all to 1:2"
     ),
     "htb": (
         "htb default 20 r2q 5 direct_qlen 50 ; class 1:1 parent 1: rate 9mbit ceil 9mbit "
@@ -46,7 +48,8 @@ TREES = {
         "cburst 9000b prio 1 quantum 1600b overhead 18 ; class 1:20 parent 1:1 rate 4mbit "
         "ceil 8mbit burst 4000b cburst 8000b prio 2 quantum 1600b linklayer atm mpu 64 ; "
         "qdisc parent 1:10 fq_codel ; qdisc parent 1:20 tbf rate 4mbit burst 6000b child codel ; "
-        "filter dscp EF to 1:10 ; filter dscp CS1 to 1:20"
+        "filter dscp EF to 1:10 ; filter dscp CS1 to 1:20 ; filter mark 16 to 1:10 ; "
+        "filter mark 0x20/0xf0 to 1:20 ; filter mark 0/1 dport 53 protocol udp to 1:10"
     ),
     "hfsc": (
         "hfsc default 20 ; class 1:1 parent 1: ls rate 8mbit ul rate 8mbit ; class 1:10 parent 1:1 "
@@ -117,11 +120,13 @@ def shown(lines: list[str], form: str) -> str:
 
 
 def plain(plan: Any) -> Any:
-    """A plan without what a kernel fills in, and with its classes in order."""
+    """A plan without what a kernel fills in, and with its classes and conditions in order."""
     if isinstance(plan, dict):
         found = {key: plain(value) for key, value in plan.items() if key != "hz"}
         if "classes" in found:
             found["classes"].sort(key=lambda one: one["id"])
+        if "conditions" in found:
+            found["conditions"].sort(key=str)
         return found
     return [plain(one) for one in plan] if isinstance(plan, list) else plan
 
@@ -175,3 +180,23 @@ def test_a_run_over_a_tree_is_the_simulator_s(kernel: Kernel) -> None:
     assert linux["call.packet_loss"] == 0
     assert linux["drops"] == linux["drops_early"] > 10
     assert linux["marks"] == 0
+
+
+def test_packets_have_the_marks_of_their_flows(kernel: Kernel) -> None:
+    """`fw` finds them, and `u32` with a protocol."""
+    made = Scenario.from_toml(SCENARIO).replace(
+        {
+            "flows.call.dscp": "CS0",
+            "flows.call.mark": 7,
+            "links.line.queue": "htb default 2; class 1:1 rate 1mbit ceil 9mbit prio 1; "
+            "class 1:2 rate 8mbit ceil 9mbit; qdisc parent 1:1 fq_codel; qdisc parent 1:2 "
+            "pfifo limit 60p; filter mark 7 protocol 6 to 1:2; filter mark 3/7 to 1:2; "
+            "filter mark 7 to 1:1",
+        }
+    )
+    record = LinuxEngine(kernel).simulate(made.plan_json, 1)
+    assert record.real["links"] == "kernel"
+    linux, simulated = row(record), made.run(seed=1).metrics
+    assert linux["bulk.delay_mean"] > 0.05
+    assert linux["call.delay_p95"] == pytest.approx(simulated["call.delay_p95"], rel=0.05)
+    assert linux["call.delay_p95"] < 0.02

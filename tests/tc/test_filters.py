@@ -70,13 +70,16 @@ def selecting(text: str) -> Applied:
         ("flower ip_proto tcp dst_port 443 classid 1:1",
          [{"protocol": 6}, {"dport": [443, 443]}]),
         ("flower ip_proto udp src_port 5000-5100 classid 1:1",
-         [{"sport": [5000, 5100]}, {"protocol": 17}]),
+         [{"protocol": 17}, {"sport": [5000, 5100]}]),
         ("flower ip_proto udp dst_port 0x1400/0xff00 classid 1:1",
          [{"protocol": 17}, {"dport": [5120, 5375]}]),
         ("basic match 'cmp(u16 at 2 layer 2 eq 22)' flowid 1:1", [{"dport": [22, 22]}]),
         ("basic match 'cmp(u16 at 0 layer transport gt 1023)' flowid 1:1",
          [{"sport": [1024, 65_535]}]),
         ("basic match 'meta(nf_mark eq 3)' flowid 1:1", [{"mark": [3, 2**32 - 1]}]),
+        # Both bounds of a range, and the order in which tests are typed.
+        (("basic match 'cmp(u16 at 2 layer 2 gt 79) and meta(nf_mark mask 0xf eq 3) and "
+         "cmp(u16 at 2 layer 2 lt 91)' flowid 1:1"), [{"dport": [80, 90]}, {"mark": [3, 15]}]),
     ],
 )  # fmt: skip
 def test_ports_and_marks_become_conditions(line: str, expected: list[dict[str, Any]]) -> None:
@@ -99,6 +102,87 @@ def test_errors_name_the_line(line: str, message: str) -> None:
     assert message in told
 
 
+FLOW = "flow hash keys src,dst,proto,proto-src,proto-dst"
+
+
+def test_a_flow_hash_beside_tests_of_ports() -> None:
+    """The filters of one order are asked one after another; those of `flow` may have conditions."""
+    found = queue(
+        "tc qdisc add dev eth0 root handle 1: drr\n"
+        + "".join(f"tc class add dev eth0 parent 1: classid 1:{n} drr\n" for n in range(1, 6))
+        + "add='tc filter add dev eth0 parent 1: protocol ip prio'\n"
+        f"$add 3 handle 1 {FLOW} divisor 2 baseclass 1:4\n"
+        f"$add 2 handle 2 {FLOW} divisor 3 match 'cmp(u8 at 9 layer 1 eq 17)'\n"
+        "$add 1 u32 match ip dport 22 0xffff flowid 1:5\n"
+    )["tree"]["filters"]
+    assert found == [
+        {"conditions": [{"dport": [22, 22]}], "divisor": 1, "class": 5},
+        # Without `baseclass` it is the discipline's first class.
+        {"conditions": [{"protocol": 17}], "divisor": 3, "class": 1},
+        {"conditions": [], "divisor": 2, "class": 4},
+    ]
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ("flow map key dst divisor 2 baseclass 1:1", "`flow map` takes the class from a field"),
+        (f"{FLOW} baseclass 1:1", "`flow` needs a `divisor`"),
+        (f"{FLOW} divisor 2 match 'nbyte(x)'", "`basic` with `nbyte(x)` is not read"),
+    ],
+)
+def test_a_flow_hash_that_is_not_read_is_named(words: str, message: str) -> None:
+    ((number, told),) = problems(TREE.format(f"handle 1 {words}"))
+    assert number == 2
+    assert message in told
+
+
+def inner(*filters: str) -> list[dict[str, Any]]:
+    """The filters of a tree with two classes in `1:1`, and one beside it."""
+    found = queue(
+        "tc qdisc add dev eth0 root handle 1: htb default 30\n"
+        "tc class add dev eth0 parent 1: classid 1:1 htb rate 9mbit\n"
+        + "".join(
+            f"tc class add dev eth0 parent 1:{parent} classid 1:{minor} htb rate 1mbit\n"
+            for parent, minor in (("1", "10"), ("1", "20"), ("", "30"))
+        )
+        + "".join(f"tc filter add dev eth0 protocol ip {words}\n" for words in filters)
+    )["tree"]["filters"]
+    return list(found)
+
+
+def test_filters_of_an_inner_class_are_asked_behind_one_that_leads_there() -> None:
+    found = inner(
+        "parent 1: prio 1 u32 match ip dport 443 0xffff flowid 1:1",
+        "parent 1:1 prio 2 u32 match ip protocol 17 0xff flowid 1:20",
+        "parent 1:1 prio 1 handle 3 fw flowid 1:10",
+        "parent 1: prio 2 u32 match ip dport 80 0xffff flowid 1:20",
+    )
+    https, mark = {"dport": [443, 443]}, {"mark": [3, 2**32 - 1]}
+    assert [(one["conditions"], one["class"]) for one in found] == [
+        ([https, mark], 0x10),
+        ([https, {"protocol": 17}], 0x20),
+        # None of the class' own fits.
+        ([https], 0x30),
+        ([{"dport": [80, 80]}], 0x20),
+    ]
+
+
+def test_filters_of_an_inner_class_to_which_none_leads_are_not_asked() -> None:
+    found = selecting(
+        "tc qdisc add dev eth0 root handle 1: htb default 30\n"
+        "tc class add dev eth0 parent 1: classid 1:1 htb rate 9mbit\n"
+        "tc class add dev eth0 parent 1:1 classid 1:10 htb rate 1mbit\n"
+        "tc class add dev eth0 parent 1: classid 1:30 htb rate 1mbit\n"
+        "tc filter add dev eth0 parent 1:1 protocol ip prio 1 u32 match ip dport 22 0xffff "
+        "flowid 1:10\n"
+    )
+    assert found.selections == []
+    assert found.notices == [
+        "f:5: no filter leads to `1:1`, so Linux does not ask the filters of that class"
+    ]
+
+
 def test_ranges_that_flower_prints() -> None:
     shown = (
         '[{"kind":"prio","handle":"1:","dev":"eth0","root":true,"options":{"bands":3}}]\n'
@@ -106,7 +190,7 @@ def test_ranges_that_flower_prints() -> None:
         '"classid":"1:1","keys":{"ip_proto":"tcp","dst_port":{"start":80,"end":90}}}}]\n'
     )
     (found,) = queue(shown)["tree"]["filters"]
-    assert found["conditions"] == [{"dport": [80, 90]}, {"protocol": 6}]
+    assert found["conditions"] == [{"protocol": 6}, {"dport": [80, 90]}]
 
 
 def test_it_says_which_flows_a_filter_selects() -> None:

@@ -152,10 +152,9 @@ impl Writer<'_> {
         }
         let mut order = 0;
         for filter in inside.filters {
-            let commands = commands_of(filter, |minor| name_of(handle, minor));
-            let commands = commands
-                .map_err(|error| NoKernelEquivalent { place: Some(name_of(handle, 0)), ..error })?;
-            for FilterCommand { protocol, words } in commands {
+            for FilterCommand { protocol, words } in
+                commands_of(filter, |minor| name_of(handle, minor))
+            {
                 order += 1;
                 let parent = name_of(handle, 0);
                 let lead = format!("parent {parent} protocol {protocol} pref {order}");

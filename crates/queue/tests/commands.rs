@@ -106,7 +106,7 @@ fn ports_and_marks_are_words_of_u32() {
         ["ip sport 5 0xffff", "ip sport 6 0xfffe", "ip sport 8 0xfffc", "ip sport 12 0xffff"]
     );
     assert_eq!(words("port 53"), ["ip sport 53 0xffff", "ip dport 53 0xffff"]);
-    assert_eq!(words("mark 0x10/0xf0"), ["mark 0x10 0xf0"]);
+    assert_eq!(words("mark 0x10/0xf0 dport 22"), ["mark 0x10 0xf0 ip dport 22 0xffff"]);
     assert_eq!(words("dport 1-65535").len(), 16);
 }
 
@@ -136,11 +136,6 @@ fn what_tc_cannot_say_is_named_with_its_place() {
             "no kernel equivalent of this `blue` in `9:1`: Linux has only its stochastic fair variant, sfb",
         ),
         (
-            "drr; class 1:1; class 1:2; filter dscp EF flow divisor 2 to 1:1",
-            "no kernel equivalent of this `filter dscp EF flow divisor 2` in `1:`: `tc` spreads all flows or \
-             none: put a discipline that spreads them into a class",
-        ),
-        (
             "prio txqueuelen 5p; qdisc parent 1:1 prio",
             "no kernel equivalent of this `prio` in `1:1`: a device has one `txqueuelen`, and disciplines \
              around it have another",
@@ -168,4 +163,53 @@ fn rates_are_those_of_all_packets() {
     ] {
         assert_eq!(rate(text), expected, "{text}");
     }
+}
+
+/// The filters of `prio; filter WORDS to 1:2`, behind their order.
+fn filters(words: &str) -> Vec<String> {
+    let commands = at_root(&format!("prio; filter {words} to 1:2")).unwrap();
+    let lead = "tc filter replace dev eth0 parent 1: protocol ";
+    commands.iter().filter_map(|line| Some(line.strip_prefix(lead)?.to_owned())).collect()
+}
+
+#[test]
+fn a_mark_alone_is_fw_s() {
+    assert_eq!(filters("mark 16"), ["all pref 1 handle 0x10 fw classid 1:2"]);
+    assert_eq!(filters("mark 0x10/0xf0"), ["all pref 1 handle 0x10/0xf0 fw classid 1:2"]);
+    // `fw` has no handle 0.
+    assert_eq!(filters("mark 0/1")[0], "ip pref 1 u32 match mark 0x0 0x1 flowid 1:2");
+    assert_eq!(
+        filters("mark 16 protocol udp")[1],
+        "ipv6 pref 2 u32 match mark 0x10 0xffffffff match ip6 protocol 17 0xff flowid 1:2"
+    );
+}
+
+#[test]
+fn some_flows_are_spread_by_their_hash() {
+    let hash = "handle 1 flow hash keys src,dst,proto,proto-src,proto-dst match";
+    let spread = "divisor 2 baseclass 1:2";
+    let found = filters("dscp EF mark 3/7 protocol tcp port 80-90 flow divisor 2");
+    let test = |field: &str, protocol: u32, port: u32| {
+        format!(
+            "'cmp({field}) and meta(nf_mark mask 0x7 eq 0x3) and cmp(u8 at {protocol} layer 1 eq 6) \
+             and cmp(u16 at {port} layer 2 gt 79) and cmp(u16 at {port} layer 2 lt 91)'"
+        )
+    };
+    let (ipv4, ipv6) =
+        ("u8 at 1 layer 1 mask 0xfc eq 0xb8", "u16 at 0 layer 1 mask 0xfc0 eq 0xb80");
+    for (n, (kind, field, protocol, port)) in
+        [("ip", ipv4, 9, 0), ("ipv6", ipv6, 6, 0), ("ip", ipv4, 9, 2), ("ipv6", ipv6, 6, 2)]
+            .into_iter()
+            .enumerate()
+    {
+        let test = test(field, protocol, port);
+        assert_eq!(found[n], format!("{kind} pref {} {hash} {test} {spread}", n + 1));
+    }
+    assert_eq!(
+        filters("src 1 sport 1024-65535 mark 1 flow divisor 2"),
+        [format!(
+            "ip pref 1 {hash} 'cmp(u32 at 12 layer 1 eq 0xa000002) and cmp(u16 at 0 layer 2 gt 1023) \
+             and meta(nf_mark eq 0x1)' {spread}"
+        )]
+    );
 }

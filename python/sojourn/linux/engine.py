@@ -114,7 +114,7 @@ class LinuxEngine:
         why: list[str] = []
         if self.name == "linux":
             try:
-                links = layout.placed(run, qdiscs.links(run.plan, captures=True))
+                links = layout.placed(run, qdiscs.links(run.plan, captures=True, marks=True))
                 why = layout.beyond(links, run.plan["observe"]["capture"])
             except NotPossible as error:
                 why = [": ".join(filter(None, (p.place, p.asked))) for p in error.problems]

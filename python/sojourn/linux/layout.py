@@ -113,6 +113,7 @@ class _Layout:
         self.links = list(links)
         self.mtu = mtu
         self.captured = set(run.plan["observe"]["capture"])
+        self.flows, self.groups = run.flows, run.plan["groups"]
         spoken = [*run.flows, *run.probes]
         self.ends = {f.sender for f in spoken} | {f.receiver for f in spoken}
         nodes = sorted({n for link in links for n in (link.sender, link.receiver)})
@@ -162,6 +163,7 @@ class _Layout:
             # A router: what it takes from the sender counts no more as waiting there. TCP would
             # send little while its packets wait in a queue that a bridge fills (small queues).
             line.ip.append(f"link set dev {near} address {link.mac(ROUTER)}")
+            line.tc += self._marks(link)
             captured = link.number in self.captured
             self.queues.append(_queue(self.lines[link.number], link, near, captured=captured))
             return
@@ -171,6 +173,25 @@ class _Layout:
             f"link set dev {near} master {bridge}",
             f"link set dev {far} master {bridge}",
             f"link set dev {bridge} up",
+        ]
+
+    def _marks(self, link: Link) -> list[str]:
+        """Return what gives packets the marks of their flows, before the link's queue asks.
+
+        A packet loses its mark where it goes to another namespace. Each flow has a port of its own.
+        """
+        if not link.marked:
+            return []
+        device, marks = link.queue_device, [group.get("mark", 0) for group in self.groups]
+        return [
+            f"qdisc add dev {device} clsact",
+            *(
+                f"filter add dev {device} egress protocol ip u32 match ip {end} {flow.port} 0xffff"
+                f" action skbedit mark {marks[flow.group]}"
+                for flow in self.flows
+                if marks[flow.group]
+                for end in ("sport", "dport")
+            ),
         ]
 
     def add_routes(self, settings: Mapping[int, HostSettings]) -> None:

@@ -209,8 +209,8 @@ class Dumps:
                 key, _, value = line.strip().partition(" ")
                 if value and not line.startswith("\t") and key not in ("action", "not_in_hw"):
                     filters.flower_key(found, key, value)
-            elif found.kind == "basic" and "(" in line and "mirred" not in line:
-                filters.basic_match(found, line)
+            elif found.kind in ("basic", "flow") and "(" in line and "mirred" not in line:
+                filters.basic_match(found, line.strip().removeprefix("AND "))
             filters.read_shown(found, line)
         if found.target or found.redirect or found.flow:
             self._filters.append((found, device))

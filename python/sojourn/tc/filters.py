@@ -8,9 +8,8 @@ from dataclasses import dataclass, field
 from ipaddress import IPv4Address, IPv4Network
 from itertools import product
 
-from sojourn.tc.model import INGRESS, Filter, Match, Name, Refused, Words, name_of
+from sojourn.tc.model import INGRESS, WORD, Filter, Match, Name, Refused, Words, name_of
 
-WORD = 0xFFFF_FFFF
 PORT = 0xFFFF
 ALTERNATIVES = 64
 """Filters of ours that one of `tc` becomes, at most."""
@@ -24,6 +23,10 @@ NOT_READ = {
     "tcindex": "packets have no traffic index here",
     "ematch": "it is no filter by itself",
 }
+FLOW_KEYS = ("keys", "key", "divisor", "baseclass", "perturb", "addend", "rshift")
+"""Words of `flow` with a value."""
+WHOLE = {"src", "dst", "proto-src", "proto-dst"}
+"""Its keys that together tell flows apart."""
 PASS = {"pass", "ok", "continue", "reclassify", "pipe"}
 
 Condition = tuple[str, str]
@@ -69,7 +72,7 @@ def _mark(new: Filter, handle: str) -> None:
     value, _, mask = handle.partition("/")
     if not handle:
         raise Refused("`fw` without `handle` takes the mark for a class, which is not modelled")
-    new.matches.append(Match("mark", _number(value), _number(mask) if mask else WORD))
+    new.matches.append(Match("mark", read_number(value), read_number(mask) if mask else WORD))
 
 
 # Actions
@@ -139,11 +142,11 @@ def _selector(given: Words) -> Match:
     kind = given.value("match")
     if kind in ("u8", "u16", "u32"):
         width = int(kind[1:])
-        value, mask = _number(given.value(kind)), _number(given.value(kind), 16)
+        value, mask = read_number(given.value(kind)), read_number(given.value(kind), 16)
         place = given.value("at") if given.peek() == "at" and given.next() else "0"
         return _at(place, width, value, mask)
     if kind == "mark":
-        return Match("mark", _number(given.value(kind)), _number(given.value(kind), 16))
+        return Match("mark", read_number(given.value(kind)), read_number(given.value(kind), 16))
     if kind in ("ip6", "ether"):
         given.next()
         given.next()
@@ -159,7 +162,7 @@ def _selector(given: Words) -> Match:
         raise Refused(f"`match {kind}` is not read", kind)
     key = given.value("ip")
     if key in ("src", "dst"):
-        address = _network(given.value(key))
+        address = read_network(given.value(key))
         offset = 12 if key == "src" else 16
         return Match("ip", int(address.network_address), int(address.netmask), offset)
     if key in ("sport", "dport"):
@@ -174,13 +177,13 @@ def _selector(given: Words) -> Match:
 def _byte(given: Words, key: str, offset: int, shift: int) -> Match:
     text = given.value(key)
     value = PROTOCOLS.get(text) if key == "protocol" else None
-    value = _number(text) if value is None else value
-    mask = _number(given.value(key), 16)
+    value = read_number(text) if value is None else value
+    mask = read_number(given.value(key), 16)
     return Match("ip", value << shift, mask << shift, offset)
 
 
 def _port(key: str, given: Words) -> Match:
-    value, mask = _number(given.value(key)), _number(given.value(key), 16)
+    value, mask = read_number(given.value(key)), read_number(given.value(key), 16)
     shift = 16 if key == "sport" else 0
     return Match("next", value << shift, mask << shift, 0)
 
@@ -188,7 +191,7 @@ def _port(key: str, given: Words) -> Match:
 def _at(place: str, width: int, value: int, mask: int) -> Match:
     """A comparison of some bytes as one of a word of the header."""
     text, where = (place[8:] or "0", "next") if place.startswith("nexthdr+") else (place, "ip")
-    offset = _number(text)
+    offset = read_number(text)
     shift = 32 - width - 8 * (offset % 4)
     if offset < 0 or shift < 0:
         raise Refused("a comparison across words of the header is not read", place)
@@ -246,15 +249,15 @@ def flower_key(new: Filter, key: str, value: str) -> None:
         if ":" in value:
             new.matches.append(Match("ip6", ""))
             return
-        address = _network(value)
+        address = read_network(value)
         offset = 12 if key == "src_ip" else 16
         new.matches.append(Match("ip", int(address.network_address), int(address.netmask), offset))
     elif key in ("src_port", "dst_port"):
         new.matches.append(_flower_port(key, value))
     elif key == "ip_tos":
         tos, _, mask = value.partition("/")
-        bits = _number(mask, 16) if mask else 0xFF
-        new.matches.append(Match("ip", _number(tos) << 16, bits << 16, 0))
+        bits = read_number(mask, 16) if mask else 0xFF
+        new.matches.append(Match("ip", read_number(tos) << 16, bits << 16, 0))
     elif key in ("chain", "hw_tc", "handle"):
         return
     else:
@@ -265,13 +268,13 @@ def _flower_port(key: str, value: str) -> Match:
     """A port of `flower`, some of its bits, or a range."""
     first, dash, last = value.partition("-")
     if dash:
-        low, high = max(_number(first), 1), _number(last)
+        low, high = max(read_number(first), 1), read_number(last)
         if not low <= high <= PORT:
             raise Refused(f"`{value}` is no range of ports", value)
-        return Match("sport" if key == "src_port" else "dport", _span(low, high))
+        return Match("sport" if key == "src_port" else "dport", port_range(low, high))
     text, _, mask = value.partition("/")
     shift = 16 if key == "src_port" else 0
-    number, bits = _number(text), _number(mask) if mask else PORT
+    number, bits = read_number(text), read_number(mask) if mask else PORT
     if max(number, bits) > PORT:
         raise Refused(f"`{value}` is no port", value)
     return Match("next", number << shift, bits << shift, 0)
@@ -279,7 +282,7 @@ def _flower_port(key: str, value: str) -> Match:
 
 def _proto(value: str) -> Match:
     protocol = PROTOCOLS.get(value)
-    protocol = _number(value) if protocol is None else protocol
+    protocol = read_number(value) if protocol is None else protocol
     return Match("ip", protocol << 16, 0xFF << 16, 8)
 
 
@@ -293,14 +296,18 @@ _META = re.compile(r"meta\(\s*(?:nf_mark|fwmark)(?:\s+mask\s+(\w+))?\s+eq\s+(\w+
 def _basic(new: Filter, word: str, given: Words) -> None:
     if word != "match":
         raise Refused(f"unknown word `{word}` for `basic`", word)
+    _expression(new, given)
+
+
+def _expression(new: Filter, given: Words) -> None:
     text = ""
-    while given.peek() not in (None, "flowid", "classid", "action", "police"):
+    while given.peek() not in (None, "flowid", "classid", "action", "police", *FLOW_KEYS):
         text += f" {given.next()}"
     basic_match(new, text)
 
 
 def basic_match(new: Filter, text: str) -> None:
-    """Adds the tests of an expression of `basic`."""
+    """Adds the tests of an expression, as `basic` and `flow` have it."""
     whole = text.strip()
     if whole.startswith("(") and whole.endswith(")"):
         whole = whole[1:-1]
@@ -312,16 +319,22 @@ def basic_match(new: Filter, text: str) -> None:
             if layer in ("0", "link"):
                 raise Refused("frames have no header of the link here", part)
             full = (1 << bits) - 1
-            new.matches.append(_at(place, bits, _number(value), _number(mask) if mask else full))
+            new.matches.append(
+                _at(place, bits, read_number(value), read_number(mask) if mask else full)
+            )
         elif match := _PORTS.fullmatch(part):
-            number = _number(match[3])
+            number = read_number(match[3])
             low, high = (number + 1, PORT) if match[2] == "gt" else (1, number - 1)
             if not low <= high <= PORT:
                 raise Refused(f"`{part}` fits no port", part)
-            new.matches.append(Match("sport" if match[1] == "0" else "dport", _span(low, high)))
+            new.matches.append(
+                Match("sport" if match[1] == "0" else "dport", port_range(low, high))
+            )
         elif match := _META.fullmatch(part):
             mask = match[1]
-            new.matches.append(Match("mark", _number(match[2]), _number(mask) if mask else WORD))
+            new.matches.append(
+                Match("mark", read_number(match[2]), read_number(mask) if mask else WORD)
+            )
         else:
             raise Refused(f"`basic` with `{part[:40]}` is not read", part)
 
@@ -329,10 +342,12 @@ def basic_match(new: Filter, text: str) -> None:
 def _flow(new: Filter, word: str, given: Words) -> None:
     if word in ("hash", "map"):
         new.flow["mode"] = word
-    elif word in ("keys", "key", "divisor", "baseclass", "perturb", "addend", "rshift"):
+    elif word in FLOW_KEYS:
         new.flow["keys" if word == "key" else word] = given.value(word)
     elif word in ("and", "or", "xor"):
         given.value(word)
+    elif word == "match":
+        _expression(new, given)
     else:
         raise Refused(f"unknown word `{word}` for `flow`", word)
 
@@ -350,6 +365,8 @@ def meaning(one: Filter, hosts: Mapping[IPv4Address, int]) -> Meaning:
     choices: list[list[list[Condition]]] = []
     notes: list[str] = []
     strangers: list[str] = []
+    if one.kind == "flow" and not set(one.flow.get("keys", "").split(",")) >= WHOLE:
+        notes.append("flows are spread by the hash of the whole flow")
     for match in _merged(one.matches):
         found = _choices(match, hosts, notes, strangers)
         if found is None:
@@ -366,20 +383,32 @@ def meaning(one: Filter, hosts: Mapping[IPv4Address, int]) -> Meaning:
 
 
 def _merged(matches: list[Match]) -> Iterator[Match]:
-    """The tests, those of one word of the header as one."""
-    words: dict[tuple[str, int], Match] = {}
-    for match in matches:
-        if match.field not in ("ip", "next") or match.mask is None:
-            yield match
-            continue
-        key = (match.field, match.offset)
-        old = words.get(key)
+    """The tests in their order, those of one word of the header or of one end's ports as one."""
+    found: dict[tuple[str, int], Match] = {}
+    for number, match in enumerate(matches):
+        is_range = match.field in ("sport", "dport")
+        is_word = match.field in ("ip", "next") and match.mask is not None
+        key = (match.field, match.offset if is_range or is_word else number)
+        old = found.get(key)
         if old is None:
-            words[key] = match
+            found[key] = match
+        elif is_range:
+            found[key] = Match(match.field, _overlap(old, match))
         else:
             value = int(old.value) | int(match.value)
-            words[key] = Match(match.field, value, (old.mask or 0) | match.mask, match.offset)
-    yield from words.values()
+            found[key] = Match(
+                match.field, value, (old.mask or 0) | (match.mask or 0), match.offset
+            )
+    yield from found.values()
+
+
+def _overlap(one: Match, other: Match) -> str:
+    """The ports that are in both ranges."""
+    ends = [[int(end) for end in str(match.value).split("-")] for match in (one, other)]
+    low, high = max(end[0] for end in ends), min(end[-1] for end in ends)
+    if low > high:
+        raise Refused(f"no port is in both {one.value} and {other.value}")
+    return port_range(low, high)
 
 
 def _choices(
@@ -437,11 +466,11 @@ def _ports(value: int, mask: int, notes: list[str]) -> list[list[Condition]] | N
             notes.append("no packet here has port 0: the filter fits none")
             return None
         if bits:
-            found.append((key, _span(max(first, 1), first + rest)))
+            found.append((key, port_range(max(first, 1), first + rest)))
     return [found]
 
 
-def _span(first: int, last: int) -> str:
+def port_range(first: int, last: int) -> str:
     """A range of ports, or one."""
     return str(first) if first == last else f"{first}-{last}"
 
@@ -457,7 +486,7 @@ def _address(
     return [] if len(fit) == len(hosts) else [[(key, str(host))] for host in sorted(set(fit))]
 
 
-def _number(text: str, base: int = 0) -> int:
+def read_number(text: str, base: int = 0) -> int:
     """A number of 32 bits, as `tc` reads it: hexadecimal behind `0x`, and of masks always."""
     base = base or (16 if text.lower().startswith("0x") else 10)
     digits = text.lower().removeprefix("0x") if base == 16 else text
@@ -469,7 +498,8 @@ def _number(text: str, base: int = 0) -> int:
     return value
 
 
-def _network(text: str) -> IPv4Network:
+def read_network(text: str) -> IPv4Network:
+    """An IPv4 address or network as `tc` reads it; raises `Refused`."""
     if short := re.fullmatch(r"(\d+(?:\.\d+){0,2})((?:/.*)?)", text):
         # `tc` takes what is left out of an address for 0.
         text = short[1] + ".0" * (3 - short[1].count(".")) + short[2]
@@ -479,9 +509,27 @@ def _network(text: str) -> IPv4Network:
         raise Refused(f"`{text}` is no IPv4 address", text) from None
 
 
+def spread(found: Filter, major: int) -> tuple[Name, int]:
+    """The first class over which a filter spreads flows, and the number of classes.
+
+    `major` is the number of its discipline. Raises `Refused` for what is not read.
+    """
+    if found.flow.get("mode") == "map":
+        told = "`flow map` takes the class from a field of the packet, which is not modelled"
+        raise Refused(told, "map")
+    base = found.flow.get("baseclass") or found.target or f"{major:x}:1"
+    name = name_of(base if ":" in base else f":{base}")
+    if name is None:
+        raise Refused(f"`{base}` is no class", base)
+    divisor = found.flow.get("divisor", "")
+    if not divisor.isdecimal() or not 0 < int(divisor) <= PORT:
+        raise Refused("`flow` needs a `divisor`: the number of classes that it spreads over")
+    return Name(major, name.minor or 1), int(divisor)
+
+
 def target_of(found: Filter) -> Name:
     """The class that a filter leads to; raises `Refused` if it names none."""
-    text = found.target or found.flow.get("baseclass", "")
+    text = found.target or ""
     name = name_of(text)
     if name is None:
         raise Refused(f"`{text}` is no class", text)

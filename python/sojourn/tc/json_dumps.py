@@ -212,6 +212,12 @@ class JsonDumps:
             found.matches.append(
                 Match("mark", int(str(value["value"]), 0), int(str(value["mask"]), 0))
             )
+        elif key == "fwmark_value":
+            found.matches.append(Match("mark", int(str(value), 0)))
+        elif key == "fwmark_mask" and found.matches:
+            found.matches[-1].mask = int(str(value), 0)
+        elif key == "fw" and isinstance(value, dict):
+            found.handle = f"{value['mark']}/{value['mask']}"
         elif key == "fw" or (key == "handle" and found.kind == "fw"):
             found.handle = str(value)
         elif key == "actions" and isinstance(value, list):

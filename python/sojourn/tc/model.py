@@ -13,6 +13,8 @@ DEPTH = 16
 """Disciplines within each other, at most."""
 INGRESS = 0xFFFF
 """Major number of what stands at a device's entrance."""
+WORD = 0xFFFF_FFFF
+"""All bits of a mark, or of a word of the header."""
 
 
 class Refused(Exception):

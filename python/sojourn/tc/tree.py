@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from ipaddress import IPv4Address
+from itertools import chain
 
 from sojourn import _core
 from sojourn.scenario import limits
 from sojourn.scenario.errors import Problem
 from sojourn.tc import cbq, filters
+from sojourn.tc.classify import Rule, descended
 from sojourn.tc.dumps import CLASSFUL
 from sojourn.tc.model import (
     ROOT,
@@ -272,9 +274,7 @@ class _Builder:
                 return
         for one in self._in(major):
             self._child(holder, major, one)
-        order = sorted(enumerate(self._filters_of(holder, major)), key=lambda f: (f[1][0], f[0]))
-        for _, (_, found) in order:
-            self._filter(holder, major, found)
+        self._filters(holder, major)
 
     def _classes(self, holder: Discipline, major: int) -> None:
         own = self._classes_of(major)
@@ -384,6 +384,48 @@ class _Builder:
 
     # Filters
 
+    def _filters(self, holder: Discipline, major: int) -> None:
+        """Adds the filters of a discipline, those of its inner classes among them."""
+        order = sorted(enumerate(self._filters_of(holder, major)), key=lambda f: (f[1][0], f[0]))
+        rules: list[Rule] = []
+        of_class: dict[Name, list[Rule]] = {}
+        for _, (_, found) in order:
+            at_class = found.parent != ROOT and found.parent.minor != 0
+            made = self._rules(holder, major, found)
+            (of_class.setdefault(found.parent, []) if at_class else rules).extend(made)
+        if holder.kind in DEFAULT:
+            rules = self._descended(holder, major, rules, of_class)
+        elif of_class:
+            first = next(iter(of_class.values()))[0]
+            self.fault(first.place, f"classes of `{holder.kind}` have no filters: Linux refuses it")
+        for rule in rules:
+            has_class = rule.target.minor and holder.kind not in IMPLICIT and rule.divisor == 1
+            lead = (rule.target,) if has_class else ()
+            self._parts.append(Part(rule.text(major), rule.place, lead, asked_by=major))
+
+    def _descended(
+        self, holder: Discipline, major: int, rules: list[Rule], of_class: dict[Name, list[Rule]]
+    ) -> list[Rule]:
+        inner = {name for name in self._parents if name.major == major and name.minor}
+        inner &= set(self._device.classes)
+        reached = {rule.target for rule in chain(rules, *of_class.values())} & inner
+        for name in of_class.keys() - reached:
+            told = f"no filter leads to `{name}`, so Linux does not ask the filters of that class"
+            self.note(of_class[name][0].place, told)
+        default = self._default(holder, major)
+        for rule in rules:
+            if rule.target in inner - of_class.keys():
+                where = f"`{default}`, the default" if default.minor else "past all classes"
+                told = (
+                    f"`{rule.target}` has classes and no filters of its own: packets go to {where}"
+                )
+                self.note(rule.place, told)
+        try:
+            return descended(rules, of_class, inner, default)
+        except Refused as why:
+            self.fault(rules[0].place, str(why), why.found)
+            return []
+
     def _filters_of(self, holder: Discipline, major: int) -> Iterator[tuple[int, Filter]]:
         automatic = AUTOMATIC
         at_root = self._filtered.get(-1, []) if holder.parent == ROOT else []
@@ -394,42 +436,35 @@ class _Builder:
                 order, automatic = automatic, automatic - 1
             yield order, found
 
-    def _filter(self, holder: Discipline, major: int, found: Filter) -> None:
+    def _rules(self, holder: Discipline, major: int, found: Filter) -> list[Rule]:
+        """The rules that a filter of `tc` is: one for each way to meet its tests."""
         if holder.kind not in CLASSFUL:
             self.note(
                 found.place,
                 f"filters of `{holder.kind}` are left out: flows are told by its own hash here",
             )
-            return
+            return []
         if found.target is None and not found.flow:
             if found.kind != "flow":
                 self.note(found.place, "this filter leads to no class: it has no effect here")
-            return
+            return []
         try:
-            target = self._target(holder, major, found)
             if found.kind == "flow":
-                self._flow(major, found)
-                return
+                target, divisor = filters.spread(found, major)
+            else:
+                target, divisor = self._target(holder, major, found), 1
             meaning = filters.meaning(found, self._hosts)
         except Refused as why:
             self.fault(found.place, str(why), why.found)
-            return
+            return []
         for note in meaning.notes:
             self.note(found.place, note)
         for address in meaning.strangers:
             self._strangers.setdefault(address, found.place)
-        parent = f" parent {found.parent}" if found.parent.minor and found.parent != ROOT else ""
-        for conditions in meaning.alternatives:
-            tests = " ".join(f"{key} {value}" for key, value in conditions) or "all"
-            lead = (target,) if target.minor and holder.kind not in IMPLICIT else ()
-            self._parts.append(
-                Part(
-                    f"filter{parent or f' parent {major:x}:'} {tests} to {target}",
-                    found.place,
-                    lead,
-                    asked_by=major,
-                )
-            )
+        return [
+            Rule(tuple(conditions), target, found.place, divisor)
+            for conditions in meaning.alternatives
+        ]
 
     def _target(self, holder: Discipline, major: int, found: Filter) -> Name:
         from_text = filters.target_of(found)
@@ -457,23 +492,6 @@ class _Builder:
             if name in self._device.classes:
                 return name
         return Name(major)
-
-    def _flow(self, major: int, found: Filter) -> None:
-        if "baseclass" not in found.flow:
-            self.note(found.place, "`flow` without `baseclass` is left out")
-            return
-        base = found.flow["baseclass"].rpartition(":")[2]
-        divisor = found.flow.get("divisor", "1")
-        keys = set(found.flow.get("keys", "").split(","))
-        if not {"src", "dst", "proto-src", "proto-dst"} <= keys:
-            self.note(found.place, "flows are spread by the hash of the whole flow")
-        self._parts.append(
-            Part(
-                f"filter parent {major:x}: flow divisor {divisor} to {major:x}:{base}",
-                found.place,
-                asked_by=major,
-            )
-        )
 
     # The whole
 

@@ -1,15 +1,16 @@
 //! Filters as `tc` takes them.
 //!
-//! Source: tc-u32(8), tc-flow(8).
+//! Source: tc-u32(8), tc-fw(8), tc-flow(8), tc-ematch(8).
 //!
-//! `u32` compares words of the headers, those of IPv4 and of IPv6 in a filter each; `flow` spreads flows over
-//! classes by their hash.
+//! `fw` compares the mark, `u32` words of the headers, those of IPv4 and of IPv6 in a filter each. `flow` spreads
+//! flows over classes by their hash, those that an expression fits where there are conditions.
 
 use super::filter::{Condition, Filter, address};
-use crate::tc::NoKernelEquivalent;
-use sojourn_units::words::Text;
 
-/// Writes the part of a command behind the filter's parent and order.
+/// The parts of a packet that tell flows apart.
+const HASH: &str = "flow hash keys src,dst,proto,proto-src,proto-dst";
+
+/// The part of a command behind the filter's parent and order.
 pub(crate) struct FilterCommand {
     /// The packets that the kernel shows it.
     pub protocol: &'static str,
@@ -17,40 +18,49 @@ pub(crate) struct FilterCommand {
     pub words: String,
 }
 
-/// Conditions as words of `u32`, for IPv4 and, where they may hold there, for IPv6.
-#[derive(Clone, Default)]
+/// Tests for IPv4 and, where they may hold there, for IPv6.
+#[derive(Clone)]
 struct Selector {
-    ipv4: String,
-    ipv6: Option<String>,
+    ipv4: Vec<String>,
+    ipv6: Option<Vec<String>>,
 }
 
-/// Returns the commands that send the same packets to the same class; `name` gives the name of a
-/// class.
-///
-/// # Errors
-/// Where `tc` cannot say it.
-pub(crate) fn commands_of(
-    filter: &Filter,
-    name: impl Fn(u16) -> String,
-) -> Result<Vec<FilterCommand>, NoKernelEquivalent> {
+/// Returns the commands that send the same packets to the same class; `name` gives the name of a class.
+pub(crate) fn commands_of(filter: &Filter, name: impl Fn(u16) -> String) -> Vec<FilterCommand> {
     let class = name(filter.class);
-    if filter.divisor != 1 && !filter.conditions.is_empty() {
-        let text = filter.write(0, Text::new("filter")).done();
-        let (text, _) = text.split_once(" to ").unwrap_or((&text, ""));
-        let why = "`tc` spreads all flows or none: put a discipline that spreads them into a class";
-        return Err(NoKernelEquivalent::new(text, why));
+    let one = |words: String| vec![FilterCommand { protocol: "all", words }];
+    let spread = format!("divisor {} baseclass {class}", filter.divisor);
+    match (filter.divisor, filter.conditions.as_slice()) {
+        (1, []) => one(format!("u32 match u32 0 0 flowid {class}")),
+        (_, []) => one(format!("handle 1 {HASH} {spread}")),
+        // `fw` has no handle 0.
+        (1, [Condition::Mark(mark, mask)]) if *mark != 0 => {
+            one(format!("handle {} fw classid {class}", marked(*mark, *mask)))
+        }
+        (1, conditions) => protocols(conditions, compared, |tests| {
+            format!("u32 match {} flowid {class}", tests.join(" match "))
+        }),
+        (_, conditions) => protocols(conditions, expressed, |tests| {
+            // Words must follow an expression: `tc` reads one that ends a command as its next word, too.
+            format!("handle 1 {HASH} match '{}' {spread}", tests.join(" and "))
+        }),
     }
-    if filter.divisor != 1 {
-        let hash = "flow hash keys src,dst,proto,proto-src,proto-dst";
-        let words = format!("{hash} divisor {} baseclass {class}", filter.divisor);
-        return Ok(vec![FilterCommand { protocol: "all", words: format!("handle 1 {words}") }]);
-    }
-    if filter.conditions.is_empty() {
-        let words = format!("u32 match u32 0 0 flowid {class}");
-        return Ok(vec![FilterCommand { protocol: "all", words }]);
-    }
-    let mut selectors = vec![Selector { ipv6: Some(String::new()), ..Selector::default() }];
-    for condition in &filter.conditions {
+}
+
+/// A mark, and the bits in which it is compared unless those are all.
+fn marked(mark: u32, mask: u32) -> String {
+    if mask == u32::MAX { format!("{mark:#x}") } else { format!("{mark:#x}/{mask:#x}") }
+}
+
+/// The commands for IPv4 and IPv6 of each way to meet all conditions: `choices` are the ways to meet one of them,
+/// `words` makes the filter's words of tests.
+fn protocols(
+    conditions: &[Condition],
+    choices: impl Fn(Condition) -> Vec<Selector>,
+    words: impl Fn(&[String]) -> String,
+) -> Vec<FilterCommand> {
+    let mut selectors = vec![Selector { ipv4: Vec::new(), ipv6: Some(Vec::new()) }];
+    for condition in conditions {
         let choices = choices(*condition);
         let both = |selector: &Selector| {
             let selector = selector.clone();
@@ -58,20 +68,21 @@ pub(crate) fn commands_of(
         };
         selectors = selectors.iter().flat_map(both).collect();
     }
-    let command = |protocol, matches: String| FilterCommand {
-        protocol,
-        words: format!("u32{matches} flowid {class}"),
-    };
+    let command = |protocol, tests: Vec<String>| FilterCommand { protocol, words: words(&tests) };
     let commands = selectors.into_iter().flat_map(|Selector { ipv4, ipv6 }| {
-        let ipv6 = ipv6.map(|matches| command("ipv6", matches));
+        let ipv6 = ipv6.map(|tests| command("ipv6", tests));
         std::iter::once(command("ip", ipv4)).chain(ipv6)
     });
-    Ok(commands.collect())
+    commands.collect()
 }
 
 impl Selector {
+    fn new(ipv4: String, ipv6: impl Into<Option<String>>) -> Self {
+        Self { ipv4: vec![ipv4], ipv6: ipv6.into().map(|test| vec![test]) }
+    }
+
     fn with(&self, more: &Self) -> Self {
-        let both = |(one, other): (&String, &String)| format!("{one}{other}");
+        let both = |(one, other): (&Vec<String>, &Vec<String>)| [&one[..], other].concat();
         Self {
             ipv4: both((&self.ipv4, &more.ipv4)),
             ipv6: self.ipv6.as_ref().zip(more.ipv6.as_ref()).map(both),
@@ -79,26 +90,24 @@ impl Selector {
     }
 }
 
-/// Returns the alternatives of a condition: one of them must match.
-fn choices(condition: Condition) -> Vec<Selector> {
-    let is = |ipv4: String, ipv6: Option<String>| Selector { ipv4, ipv6 };
-    let end = |key: &str, host: u32| is(format!(" match ip {key} {}/32", address(host)), None);
+/// Returns the alternatives of a condition in the words of `u32`: one of them must match.
+fn compared(condition: Condition) -> Vec<Selector> {
+    let end = |key: &str, host: u32| Selector::new(format!("ip {key} {}/32", address(host)), None);
     match condition {
         Condition::Dscp(dscp) => {
-            let field = dscp << 2;
-            let words = |key: &str| format!(" match {key} {field:#04x} 0xfc");
-            vec![is(words("ip dsfield"), Some(words("ip6 priority")))]
+            let words = |key: &str| format!("{key} {:#04x} 0xfc", dscp << 2);
+            vec![Selector::new(words("ip dsfield"), words("ip6 priority"))]
         }
         Condition::Protocol(number) => {
-            let words = |key: &str| format!(" match {key} protocol {number} 0xff");
-            vec![is(words("ip"), Some(words("ip6")))]
+            let words = |key: &str| format!("{key} protocol {number} 0xff");
+            vec![Selector::new(words("ip"), words("ip6"))]
         }
-        Condition::Sport(first, last) => ports(&["sport"], first, last),
-        Condition::Dport(first, last) => ports(&["dport"], first, last),
-        Condition::Port(first, last) => ports(&["sport", "dport"], first, last),
+        Condition::Sport(first, last) => blocks(&["sport"], first, last),
+        Condition::Dport(first, last) => blocks(&["dport"], first, last),
+        Condition::Port(first, last) => blocks(&["sport", "dport"], first, last),
         Condition::Mark(mark, mask) => {
-            let words = format!(" match mark {mark:#x} {mask:#x}");
-            vec![is(words.clone(), Some(words))]
+            let words = format!("mark {mark:#x} {mask:#x}");
+            vec![Selector::new(words.clone(), words)]
         }
         Condition::Src(host) => vec![end("src", host)],
         Condition::Dst(host) => vec![end("dst", host)],
@@ -106,9 +115,8 @@ fn choices(condition: Condition) -> Vec<Selector> {
     }
 }
 
-/// Returns the ports of a range, at any of the ends: `u32` compares the leading bits of a port, so
-/// a range is several blocks.
-fn ports(ends: &[&str], first: u16, last: u16) -> Vec<Selector> {
+/// The ports of a range, at any of the ends: `u32` compares the leading bits of a port, so a range is several blocks.
+fn blocks(ends: &[&str], first: u16, last: u16) -> Vec<Selector> {
     let mut found = Vec::new();
     let mut next = u32::from(first);
     while next <= u32::from(last) {
@@ -118,10 +126,52 @@ fn ports(ends: &[&str], first: u16, last: u16) -> Vec<Selector> {
         }
         let mask = 0xffff & !(size - 1);
         found.extend(ends.iter().map(|end| {
-            let words = |key: &str| format!(" match {key} {end} {next} {mask:#06x}");
-            Selector { ipv4: words("ip"), ipv6: Some(words("ip6")) }
+            let words = |key: &str| format!("{key} {end} {next} {mask:#06x}");
+            Selector::new(words("ip"), words("ip6"))
         }));
         next += size;
     }
     found
+}
+
+/// What a condition asks for, as an expression: one of these. Layer 1 is the IP header, layer 2 what is behind it.
+fn expressed(condition: Condition) -> Vec<Selector> {
+    let end = |offset: u32, host: u32| {
+        let address = u32::from(address(host));
+        Selector::new(format!("cmp(u32 at {offset} layer 1 eq {address:#x})"), None)
+    };
+    let same = |words: String| Selector::new(words.clone(), words);
+    match condition {
+        Condition::Dscp(dscp) => vec![Selector::new(
+            format!("cmp(u8 at 1 layer 1 mask 0xfc eq {:#x})", dscp << 2),
+            format!("cmp(u16 at 0 layer 1 mask 0xfc0 eq {:#x})", u16::from(dscp) << 6),
+        )],
+        Condition::Protocol(number) => {
+            let words = |offset: u32| format!("cmp(u8 at {offset} layer 1 eq {number})");
+            vec![Selector::new(words(9), words(6))]
+        }
+        Condition::Sport(first, last) => vec![same(span(0, first, last))],
+        Condition::Dport(first, last) => vec![same(span(2, first, last))],
+        Condition::Port(first, last) => [0, 2].map(|at| same(span(at, first, last))).to_vec(),
+        Condition::Mark(mark, u32::MAX) => vec![same(format!("meta(nf_mark eq {mark:#x})"))],
+        Condition::Mark(mark, mask) => {
+            vec![same(format!("meta(nf_mark mask {mask:#x} eq {mark:#x})"))]
+        }
+        Condition::Src(host) => vec![end(12, host)],
+        Condition::Dst(host) => vec![end(16, host)],
+        Condition::Host(host) => vec![end(12, host), end(16, host)],
+    }
+}
+
+/// The ports of a range at one of the ends, as an expression.
+fn span(offset: u32, first: u16, last: u16) -> String {
+    let words = |is: &str, port: u16| format!("cmp(u16 at {offset} layer 2 {is} {port})");
+    match (first.checked_sub(1), last.checked_add(1)) {
+        _ if first == last => words("eq", first),
+        (Some(below), Some(above)) => {
+            format!("{} and {}", words("gt", below), words("lt", above))
+        }
+        (Some(below), None) => words("gt", below),
+        (None, above) => words("lt", above.unwrap_or(last)),
+    }
 }

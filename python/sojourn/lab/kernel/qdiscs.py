@@ -11,13 +11,14 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from sojourn import _core
 from sojourn.lab.errors import DeadlinePassed, LabError, Unavailable
 from sojourn.lab.kernel import reasons
+from sojourn.lab.programs.command import APP as PROGRAMS
 from sojourn.lab.programs.errors import NotPossible, Problem
 from sojourn.lab.sandbox.host import Host
 from sojourn.lab.sandbox.sandbox import Sandbox
@@ -51,6 +52,8 @@ class Link:
     """Discipline of the delay line, in the words of `tc`."""
     own: bool = False
     """Whether the queue lies at the sender's own device, and paces its TCP."""
+    marked: bool = False
+    """Whether filters of the queue ask for the marks that flows have."""
 
     @property
     def device(self) -> str:
@@ -111,19 +114,22 @@ def delay_line(nanoseconds: int) -> str:
     return f"netem limit {IN_FLIGHT} delay {nanoseconds / 1000:g}us"
 
 
-def links(plan: Mapping[str, Any], *, captures: bool = False) -> list[Link]:
+def links(plan: Mapping[str, Any], *, captures: bool = False, marks: bool = False) -> list[Link]:
     """Returns all links of a plan; raises `NotPossible` with everything that the kernel lacks.
 
-    `captures` states whether packets before and behind queues can be written to files.
+    `captures` states whether packets before and behind queues can be written to files, `marks`
+    whether packets can be given the marks of their flows.
     """
     made: list[Link] = []
     problems: list[Problem] = []
     for number, given in enumerate(plan["links"]):
         params, name = given["params"], given["name"]
         problems += [Problem(name, what, _WIRE) for what in _beyond(given)]
-        queue = None
+        queue, marked = None, False
         if params["rate"] is not None:
-            if _has_own_labels(plan) and _asks_for_labels(params["queue"]):
+            asked = _labels(plan, params["queue"])
+            marked = marks and "mark" in asked and not _has_programs_with_marks(plan)
+            if asked - ({"mark"} if marked else set()):
                 why = f"real packets do not have the ports and marks of keys; {_WIRE}"
                 problems.append(Problem(name, "filters by port or mark", why))
             try:
@@ -136,7 +142,7 @@ def links(plan: Mapping[str, Any], *, captures: bool = False) -> list[Link]:
             made.append(
                 Link(
                     number, name, given["from"], given["to"], params["rate"], queue,
-                    params["overhead"], delay,
+                    params["overhead"], delay, marked=marked,
                 )
             )  # fmt: skip
     unseen = [n for n in plan["observe"]["capture"] if plan["links"][n]["params"]["rate"] is None]
@@ -151,26 +157,33 @@ def links(plan: Mapping[str, Any], *, captures: bool = False) -> list[Link]:
 _WIRE = "not with the kernel's links: `--engine wire` has it"
 
 
-_LABELS = ("sport", "dport", "port", "mark")
+_PORTS, _MARK = frozenset({"sport", "dport", "port"}), "mark"
 """Conditions of filters that read keys of a flow."""
 
 
-def _has_own_labels(plan: Mapping[str, Any]) -> bool:
-    """Whether a flow has a port or mark of its own, which its real packets do not have."""
-    keys = {"source_port", "destination_port", "mark"}
-    return any(keys & set(group) for group in plan["groups"])
+def _labels(plan: Mapping[str, Any], queue: object) -> set[str]:
+    """Returns those conditions of a queue's filters that read keys which flows have."""
+    keys = {key for group in plan["groups"] for key in group}
+    own = set(_PORTS) if keys & {"source_port", "destination_port"} else set()
+    if _MARK in keys:
+        own.add(_MARK)
+    return own & set(_conditions(queue)) if own else own
 
 
-def _asks_for_labels(queue: object) -> bool:
-    """Whether a filter of a queue, or of one inside it, reads ports or marks."""
+def _conditions(queue: object) -> Iterator[str]:
+    """Yields the conditions of the filters of a queue, and of those inside it."""
     if isinstance(queue, list):
-        return any(_asks_for_labels(part) for part in queue)
-    if not isinstance(queue, dict):
-        return False
-    conditions = queue.get("conditions", [])
-    return any(key in _LABELS for one in conditions for key in one) or _asks_for_labels(
-        list(queue.values())
-    )
+        for part in queue:
+            yield from _conditions(part)
+    elif isinstance(queue, dict):
+        for condition in queue.get("conditions", []):
+            yield from condition
+        yield from _conditions(list(queue.values()))
+
+
+def _has_programs_with_marks(plan: Mapping[str, Any]) -> bool:
+    """Whether a group with a mark plays programs of the user, whose ports are not known."""
+    return any(_MARK in group and group["app"]["name"] == PROGRAMS for group in plan["groups"])
 
 
 def _beyond(link: Mapping[str, Any]) -> list[str]:
