@@ -228,17 +228,6 @@ def test_it_says_which_flows_a_filter_selects() -> None:
     }
 
 
-def test_rules_of_the_firewall_name_their_marks() -> None:
-    found = selecting(
-        "MARK=128\niptables -t mangle -A OUTPUT -m owner --uid-owner 7 -j MARK --set-mark $MARK\n"
-        + TREE.format("handle $MARK fw flowid 1:3")
-    )
-    (notice,) = found.notices
-    assert notice.startswith("f:2: a line of the firewall is left out")
-    assert notice.endswith("key `mark` says; the lines set 128")
-    assert [one.flows for one in found.selections] == [("torrent",)]
-
-
 def test_a_filter_moves_packets_of_tcp_in_both_directions() -> None:
     """The class of a port has its own rate, for data and for acknowledgements."""
 

@@ -118,7 +118,11 @@ def apply(
     numbers = _hosts(scenario, hosts or {})
     problems = list(reading.problems)
     notices = [str(notice) for notice in reading.notices] + chosen.notices
-    built = [(device, link, build(device, numbers)) for device, link in chosen.pairs]
+    built = []
+    for device, link in chosen.pairs:
+        passed = None if _is_before_firewall(reading, device) else reading.firewall
+        built.append((device, link, build(device, numbers, passed)))
+    notices += _of_firewall(reading, [device for device, _ in chosen.pairs])
     for _, _, one in built:
         problems += one.problems
         notices += [str(notice) for notice in one.notices]
@@ -138,6 +142,29 @@ def apply(
     selections = [one for _, link, found in built for one in _selections(changed, link, found)]
     notices += _unselected(selections)
     return Applied(changed, placed, list(dict.fromkeys(notices)), selections)
+
+
+def _is_before_firewall(reading: Reading, device: Device) -> bool:
+    """Whether a device gets packets as they come in, which no rule has met."""
+    redirected = {name for one in reading.devices.values() for name in one.redirects}
+    return device.name in redirected or device.name.startswith("ifb")
+
+
+def _of_firewall(reading: Reading, devices: list[Device]) -> list[str]:
+    """What is worth knowing of how rules of the firewall are read."""
+    steps = reading.firewall.changes
+    if not steps:
+        return []
+    count = "a line" if len(steps) == 1 else f"{len(steps)} lines"
+    lead = f"{steps[0].place.file}:{steps[0].place.line}: {count} of the firewall"
+    if not all(_is_before_firewall(reading, device) for device in devices):
+        verb = "is" if len(steps) == 1 else "are"
+        told = f"{lead} {verb} read: filters see the marks, classes and code points that {{}}"
+        told = told.format("it sets" if len(steps) == 1 else "they set")
+        if any(change.field == "dscp" for step in steps for change in step.changes):
+            told += "; disciplines see the code point of the flow's key `dscp`"
+        return [told]
+    return [f"{lead} left out: packets are shaped before they meet the firewall"]
 
 
 def _selections(scenario: Scenario, link: str, built: Built) -> list[Selection]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
 
 from sojourn.scenario.errors import Problem
 
@@ -15,6 +16,8 @@ INGRESS = 0xFFFF
 """Major number of what stands at a device's entrance."""
 WORD = 0xFFFF_FFFF
 """All bits of a mark, or of a word of the header."""
+HOOKS = ("prerouting", "input", "forward", "output", "postrouting")
+"""The places of the firewall that packets pass; rules of all of them may meet a flow's packets."""
 
 
 class Refused(Exception):
@@ -169,6 +172,62 @@ class Filter:
     """Why its tests cannot be read."""
 
 
+@dataclass(frozen=True, slots=True)
+class Change:
+    """What a rule does to a packet: it sets a field, of a mark some bits."""
+
+    field: str
+    """`mark`, `dscp` or `class`, which is the packet's priority."""
+    value: int | Name
+    mask: int = WORD
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One rule of a chain."""
+
+    place: Place
+    tests: tuple[tuple[tuple[Match, ...], ...], ...] = ()
+    """Each is met by any of its alternatives, and an alternative by all of its matches."""
+    device: str | None = None
+    """The device that packets leave by; `+` or `*` at its end stands for anything."""
+    changes: tuple[Change, ...] = ()
+    verdict: str = "continue"
+    """`accept` and `return` end the chain; `jump` and `goto` go on in another."""
+    target: str = ""
+    """The chain of `jump` and `goto`."""
+    is_idle: bool = False
+    """Whether it meets no packet here, such as one of IPv6."""
+
+    def applies(self, device: str) -> bool:
+        """Whether it may meet packets that leave by a device."""
+        pattern = self.device and self.device.replace("+", "*")
+        return not self.is_idle and (not pattern or fnmatchcase(device, pattern))
+
+
+@dataclass(slots=True)
+class Firewall:
+    """All chains that files set up."""
+
+    chains: dict[str, list[Step]] = field(default_factory=dict)
+    """Rules by table and chain, such as `mangle/POSTROUTING`."""
+    hooks: dict[str, tuple[str, int]] = field(default_factory=dict)
+    """Hook and priority of the chains that packets enter by themselves."""
+
+    @property
+    def changes(self) -> list[Step]:
+        """The rules that change packets, in the order of their lines."""
+        found = [step for chain in self.chains.values() for step in chain if step.changes]
+        return sorted(found, key=lambda step: step.place.line)
+
+    def entered(self) -> list[str]:
+        """The chains that packets enter by themselves, in the order of the hooks."""
+        known = [name for name in self.chains if name in self.hooks]
+        return sorted(
+            known, key=lambda name: (HOOKS.index(self.hooks[name][0]), self.hooks[name][1])
+        )
+
+
 @dataclass(slots=True)
 class Device:
     """A device as the files leave it."""
@@ -277,6 +336,8 @@ class Reading:
     """Variables of scripts that have no value, in the order in which they were needed."""
     absent: dict[str, Place] = field(default_factory=dict)
     """Files that scripts read, and that are not among those given."""
+    firewall: Firewall = field(default_factory=Firewall)
+    """The rules by which a firewall changes packets."""
 
     def device(self, name: str) -> Device:
         """The device of this name, made if it is new."""

@@ -11,8 +11,9 @@ from itertools import pairwise
 from json import loads
 
 from sojourn import _core
+from sojourn.tc import iptables, nft
 from sojourn.tc.commands import PRINTS, Table, object_of
-from sojourn.tc.model import Place, Reading
+from sojourn.tc.model import Place, Reading, Refused
 from sojourn.tc.shell.run import WHICH_IS, Run, Shell
 from sojourn.tc.shell.syntax import List, ShellSyntaxError, parse
 from sojourn.tc.shell.values import TooMuch
@@ -29,7 +30,9 @@ _SETS_MARK = re.compile(
 )
 SPEAKERS = {"echo", "printf", "which", "type", "logger", "grep", "man", "alias", "#"}
 """Programs whose words are no commands."""
-FIREWALLS = {"iptables", "ip6tables", "nft", "ebtables", "ipset", "ipt"}
+FIREWALLS = {*iptables.PROGRAMS, *iptables.RESTORES, "nft", "ebtables", "ipset"}
+TOLD = 20
+"""Lines of the firewall that are not read, of which each is told."""
 
 
 def lines_of(text: str) -> list[str]:
@@ -56,7 +59,10 @@ class Scripts:
         self._file = ""
         self._lines: list[str] = []
         self._last: tuple[list[str], Place] | None = None
-        self._firewalls: list[tuple[Place, str]] = []
+        self._iptables = iptables.Reader(reading.firewall)
+        self._nft = nft.Reader(reading.firewall)
+        self._unread: list[tuple[Place, Refused, str]] = []
+        """Lines of the firewall that are not read, why, and what they are."""
 
     def read(self, file: str, text: str) -> None:
         """Reads one file."""
@@ -92,23 +98,14 @@ class Scripts:
         for name, place in self._reading.absent.items():
             told = f"`{name}` is not at hand: give it by --tc too, if it matters"
             self._reading.notices.append(place.note(told))
-        if self._firewalls:
-            count = len(self._firewalls)
-            told = (
-                "a line of the firewall is" if count == 1 else f"{count} lines of the firewall are"
-            )
-            self._reading.notices.append(
-                self._firewalls[0][0].note(
-                    f"{told} left out: flows have the marks that their key `mark` says"
-                    + self._marks()
-                )
-            )
-
-    def _marks(self) -> str:
-        """The marks that lines of the firewall set."""
-        found = [mark for _, rule in self._firewalls for mark in _SETS_MARK.findall(rule)]
-        listed = ", ".join(dict.fromkeys(found))
-        return f"; the lines set {listed}" if listed else ""
+        for place, why, rule in self._unread[:TOLD]:
+            marks = ", ".join(dict.fromkeys(_SETS_MARK.findall(rule)))
+            sets = f"; flows have what it sets ({marks}) by their keys" if marks else ""
+            told = f"this line of the firewall is left out: {why}{sets}"
+            self._reading.notices.append(place.note(told))
+        if len(self._unread) > TOLD:
+            told = f"{len(self._unread) - TOLD} more lines of the firewall are not read"
+            self._reading.notices.append(self._unread[TOLD][0].note(told))
 
     def _place(self, number: int) -> Place:
         line = self._lines[number - 1] if 0 < number <= len(self._lines) else ""
@@ -126,7 +123,7 @@ class Scripts:
         if words is None:
             name = run.words[0].rpartition("/")[2]
             if name in FIREWALLS:
-                self._firewalls.append((place, " ".join(run.words)))
+                self._firewall(name, run, place)
                 return True
             if self._last is not None and run.words[0] in _words_of(tuple(self._last[0])):
                 # A line of a command, broken where it was pasted.
@@ -147,6 +144,35 @@ class Scripts:
         self._last = (words, replace(place, missing=tuple(run.origins.missing)))
         found = object_of([word for word in words if not word.startswith("-")])
         return found is None or found[1] not in PRINTS
+
+    def _firewall(self, name: str, run: Run, place: Place) -> None:
+        """Applies a command of the firewall, or notes that it is not read."""
+        words = run.words[1:]
+        try:
+            if run.origins.unknown:
+                raise Refused(f"the output of {next(iter(run.origins.unknown))} is not known")
+            if name in iptables.RESTORES:
+                if name.startswith("iptables") and run.stdin is not None:
+                    self._left(self._iptables.restore(run.stdin, place))
+            elif name == "nft" and (file := _file_of(words)) is not None:
+                text = run.stdin if file == "-" else self._text(file)
+                if text is None:
+                    raise Refused(f"`{file}` is not at hand: give it as a file too", file)
+                self._left(self._nft.file(text, place))
+            elif name == "nft":
+                self._nft.command(words, place)
+            elif name in iptables.PROGRAMS and name != "ip6tables":
+                # Packets here are IPv4.
+                self._iptables.command(words, place)
+        except Refused as why:
+            self._unread.append((place, why, " ".join(words)))
+
+    def _left(self, lines: list[tuple[Place, Refused]]) -> None:
+        self._unread += [(place, why, place.text) for place, why in lines]
+
+    def _text(self, name: str) -> str | None:
+        """A file that the script has written, or that is given beside it."""
+        return self._shell.files.get(name) or self._shell.sources.get(name.rpartition("/")[2])
 
     def _length(self, words: list[str]) -> None:
         """Takes the length that `ip link set` gives a device."""
@@ -209,6 +235,14 @@ def _of_tc(words: list[str]) -> list[str] | None:
                 return rest
     if words[0] in ("qdisc", "class", "filter") and len(words) > 1 and object_of(words):
         return words
+    return None
+
+
+def _file_of(words: list[str]) -> str | None:
+    """The file of `nft -f`; None of other commands."""
+    for at, word in enumerate(words):
+        if word in ("-f", "--file"):
+            return words[at + 1] if at + 1 < len(words) else "-"
     return None
 
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from ipaddress import IPv4Address
 from itertools import chain
 
 from sojourn import _core
 from sojourn.scenario import limits
 from sojourn.scenario.errors import Problem
-from sojourn.tc import cbq, filters
+from sojourn.tc import cbq, filters, firewall
 from sojourn.tc.classify import Rule, descended
 from sojourn.tc.dumps import CLASSFUL
 from sojourn.tc.model import (
@@ -20,10 +21,12 @@ from sojourn.tc.model import (
     Device,
     Discipline,
     Filter,
+    Firewall,
     Name,
     Notice,
     Place,
     Refused,
+    Step,
 )
 
 FAULTS = 200
@@ -65,9 +68,12 @@ class Part:
 
 
 class _Builder:
-    def __init__(self, device: Device, hosts: Mapping[IPv4Address, int]) -> None:
+    def __init__(
+        self, device: Device, hosts: Mapping[IPv4Address, int], firewall: Firewall
+    ) -> None:
         self._device = device
         self._hosts = hosts
+        self._firewall = firewall
         self.built = Built()
         self._parts: list[Part] = []
         self._strangers: dict[str, Place] = {}
@@ -398,6 +404,8 @@ class _Builder:
         elif of_class:
             first = next(iter(of_class.values()))[0]
             self.fault(first.place, f"classes of `{holder.kind}` have no filters: Linux refuses it")
+        if self._steps:
+            rules = self._behind_firewall(holder, major, rules)
         for rule in rules:
             has_class = rule.target.minor and holder.kind not in IMPLICIT and rule.divisor == 1
             lead = (rule.target,) if has_class else ()
@@ -425,6 +433,39 @@ class _Builder:
         except Refused as why:
             self.fault(rules[0].place, str(why), why.found)
             return []
+
+    @cached_property
+    def _steps(self) -> dict[int, list[tuple[filters.Condition, ...]]]:
+        """The ways to meet each rule of the firewall, by its `id`; none if none has an effect."""
+        if not self._firewall.changes:
+            return {}
+        found = {}
+        for step in chain.from_iterable(self._firewall.chains.values()):
+            found[id(step)] = [] if step.is_idle else self._ways(step)
+        return found
+
+    def _ways(self, step: Step) -> list[tuple[filters.Condition, ...]]:
+        found: list[tuple[filters.Condition, ...]] = []
+        try:
+            for matches in firewall.alternatives(step):
+                rule = Filter("", ROOT, step.place, protocol="ip", matches=matches)
+                meaning = filters.meaning(rule, self._hosts)
+                for address in meaning.strangers:
+                    self._strangers.setdefault(address, step.place)
+                found += map(tuple, meaning.alternatives)
+        except Refused as why:
+            self.note(step.place, f"this line of the firewall is left out: {why}")
+            return []
+        return found
+
+    def _behind_firewall(self, holder: Discipline, major: int, rules: list[Rule]) -> list[Rule]:
+        default = self._default(holder, major) if holder.kind in DEFAULT else None
+        rewriter = firewall.Rewriter(self._firewall, self._device.name, default, self._steps)
+        try:
+            return rewriter.rewritten(rules, major)
+        except Refused as why:
+            self.fault(self._firewall.changes[0].place, str(why), why.found)
+            return rules
 
     def _filters_of(self, holder: Discipline, major: int) -> Iterator[tuple[int, Filter]]:
         automatic = AUTOMATIC
@@ -574,12 +615,15 @@ def _without_zeros(words: list[str]) -> list[str]:
     return kept
 
 
-def build(device: Device, hosts: Mapping[IPv4Address, int]) -> Built:
-    """The queue of a device; `hosts` are the numbers of those that have an address."""
+def build(device: Device, hosts: Mapping[IPv4Address, int], rules: Firewall | None = None) -> Built:
+    """The queue of a device; `hosts` are the numbers of those that have an address.
+
+    `rules` are those of the firewall that packets pass before.
+    """
     copy = device.copy()
     notices: list[Notice] = []
     cbq.replaced(copy, notices)
-    builder = _Builder(copy, hosts)
+    builder = _Builder(copy, hosts, rules or Firewall())
     builder.built.notices += notices
     root = copy.root
     if root is not None:

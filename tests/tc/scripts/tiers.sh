@@ -39,7 +39,7 @@ up() {
         run filter add dev $IFACE parent 1: protocol ipv6 prio $((order += 1)) \
             u32 match ip6 priority ${pair%=*} 0xfc classid 1:${pair#*=}
     done
-    iptables -t mangle -A POSTROUTING -o $IFACE -j DSCP --set-dscp-class be
+    iptables -t mangle -A PREROUTING -i $IFACE -m dscp ! --dscp 0 -j DSCP --set-dscp-class be
 }
 
 down() {

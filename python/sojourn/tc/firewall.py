@@ -1,0 +1,173 @@
+"""Rules of a firewall that set marks, code points and classes, joined with filters by these.
+
+Queues here have no firewall in front of them. A rule that a packet meets changes what filters see
+of it. So the filters are rewritten for packets as they are before the rules, from the last rule
+to the first: where a packet meets a rule, it goes where the filters send the changed packet.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from itertools import combinations, product
+
+from sojourn.tc.classify import RULES, Rule, within
+from sojourn.tc.filters import Condition
+from sojourn.tc.model import WORD, Change, Firewall, Match, Name, Refused, Step
+
+DEPTH = 16
+"""Chains within each other, at most."""
+
+
+class Rewriter:
+    """Rewrites the filters of one discipline for packets as they are before the firewall."""
+
+    def __init__(
+        self,
+        firewall: Firewall,
+        device: str,
+        default: Name | None,
+        conditions: dict[int, list[tuple[Condition, ...]]],
+    ) -> None:
+        """`default` gets packets that no filter takes, if there is such a class.
+
+        `conditions` are the ways to meet each step, by its `id`.
+        """
+        self._firewall = firewall
+        self._device = device
+        self._default = default
+        self._conditions = conditions
+
+    def rewritten(self, rules: Sequence[Rule], major: int) -> list[Rule]:
+        """The rules that send each packet where `rules` send it once it has met the firewall."""
+        found = [*self._by_class(major), *rules]
+        for name in reversed(self._firewall.entered()):
+            found = self._before(name, found, found, found, 0)
+        return [rule for rule in found if not any(key == "class" for key, _ in rule.conditions)]
+
+    def _by_class(self, major: int) -> Iterator[Rule]:
+        """What a packet's priority does if it names a class: it goes there before any filter."""
+        seen: set[Name] = set()
+        for step in self._firewall.changes:
+            for change in step.changes:
+                name = change.value
+                if isinstance(name, Name) and name.major == major and name not in seen:
+                    seen.add(name)
+                    yield Rule((("class", str(name)),), name, step.place)
+
+    def _before(
+        self, chain: str, after: list[Rule], accepted: list[Rule], returned: list[Rule], depth: int
+    ) -> list[Rule]:
+        """The rules before a chain; the others are those behind it, by how it is left."""
+        if depth > DEPTH:
+            raise Refused(f"more than {DEPTH} chains of the firewall are within each other")
+        found = after
+        for step in reversed(self._firewall.chains.get(chain, [])):
+            if not step.applies(self._device):
+                continue
+            match step.verdict:
+                case "accept":
+                    block = accepted
+                case "return":
+                    block = returned
+                case "jump":
+                    block = self._before(step.target, found, accepted, found, depth + 1)
+                case "goto":
+                    block = self._before(step.target, returned, accepted, returned, depth + 1)
+                case _:
+                    block = found
+            for change in reversed(step.changes):
+                block = [rule for one in block if (rule := _changed(one, change)) is not None]
+            found = self._joined(step, block, found)
+        return found
+
+    def _joined(self, step: Step, met: list[Rule], others: list[Rule]) -> list[Rule]:
+        """The rules for packets that meet a step, and for others."""
+        same = 0
+        while same < min(len(met), len(others)) and met[same] == others[same]:
+            same += 1
+        if len(met) == len(others) == same:
+            return others
+        ways = self._conditions[id(step)]
+        if () in ways:
+            return met
+        block = list(met[same:])
+        if others[same:] == block[max(len(block) - len(others) + same, 0) :]:
+            # Those who meet it are only asked more: the rest is the same for all.
+            block = block[: len(block) - len(others) + same]
+        elif self._default is not None and not any(rule.is_total for rule in block):
+            block.append(Rule((), self._default, step.place))
+        found = list(others[:same])
+        for conditions in ways:
+            found += within(block, conditions)
+        return _pruned([*found, *others[same:]])
+
+
+def _changed(rule: Rule, change: Change) -> Rule | None:
+    """The rule for packets that are changed before it asks; None if it fits none of them."""
+    kept: list[Condition] = []
+    for key, text in rule.conditions:
+        if key != change.field:
+            kept.append((key, text))
+        elif key == "mark":
+            assert isinstance(change.value, int)
+            value, mask = mark_of(text)
+            known = mask & change.mask
+            if (change.value ^ value) & known:
+                return None
+            if rest := mask & ~change.mask:
+                kept.append(("mark", mark_text(value & rest, rest)))
+        elif str(change.value) != text:
+            return None
+    return replace(rule, conditions=tuple(kept))
+
+
+def _pruned(rules: Iterable[Rule]) -> list[Rule]:
+    """The rules without those that no packet fits first."""
+    found: list[Rule] = []
+    sets: list[frozenset[Condition]] = []
+    for rule in rules:
+        conditions = frozenset(rule.conditions)
+        if not _can_hold(rule.conditions) or any(one <= conditions for one in sets):
+            continue
+        found.append(rule)
+        sets.append(conditions)
+        if len(found) > RULES:
+            raise Refused(f"filters and rules of the firewall would become more than {RULES} rules")
+    return found
+
+
+def _can_hold(conditions: tuple[Condition, ...]) -> bool:
+    """Whether a packet can meet all of them."""
+    return all(
+        _agree(key, text, other)
+        for (key, text), (known, other) in combinations(conditions, 2)
+        if key == known
+    )
+
+
+def _agree(key: str, one: str, other: str) -> bool:
+    """Whether a packet can meet both of two conditions with one key."""
+    if key == "mark":
+        (value, mask), (given, bits) = mark_of(one), mark_of(other)
+        return not (value ^ given) & mask & bits
+    if key in ("sport", "dport"):
+        ends, limits = one.split("-"), other.split("-")
+        return int(ends[0]) <= int(limits[-1]) and int(limits[0]) <= int(ends[-1])
+    return one == other
+
+
+def mark_of(text: str) -> tuple[int, int]:
+    """A mark in our words: the number, and the bits in which it is compared."""
+    value, slash, mask = text.partition("/")
+    return int(value, 0), int(mask, 0) if slash else WORD
+
+
+def mark_text(value: int, mask: int) -> str:
+    """A mark in our words."""
+    return f"{value:#x}" if mask == WORD else f"{value:#x}/{mask:#x}"
+
+
+def alternatives(step: Step) -> list[list[Match]]:
+    """The ways to meet a step: all matches of one of them hold."""
+    return [[match for part in parts for match in part] for parts in product(*step.tests)]

@@ -1,0 +1,256 @@
+"""Rules of the firewall, and what filters see of the packets that meet them."""
+
+from __future__ import annotations
+
+from itertools import product
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sojourn.tc.classify import Rule
+from sojourn.tc.firewall import Rewriter, mark_of
+from sojourn.tc.model import WORD, Change, Firewall, Name, Place, Step
+from tests.tc.test_filters import selecting
+from tests.tc.texts import queue
+
+TREE = (
+    "tc qdisc add dev eth0 root handle 1: htb default 30\n"
+    + "".join(
+        f"tc class add dev eth0 parent 1: classid 1:{minor} htb rate 1mbit\n"
+        for minor in (10, 20, 30)
+    )
+    + "tc filter add dev eth0 parent 1: protocol ip prio 1 handle 1 fw flowid 1:10\n"
+    "tc filter add dev eth0 parent 1: protocol ip prio 2 handle 2 fw flowid 1:20\n"
+    "tc filter add dev eth0 parent 1: protocol ip prio 3 u32 match ip tos 0xb8 0xfc flowid 1:20\n"
+)
+ALL = 2**32 - 1
+BY_KEY = [("mark 1", 0x10), ("mark 2", 0x20), ("dscp 46", 0x20)]
+"""The filters of the tree: conditions and class."""
+
+
+def rules(script: str) -> list[tuple[str, int]]:
+    """The filters of the tree behind a firewall."""
+
+    def text(condition: dict[str, Any]) -> str:
+        ((key, value),) = condition.items()
+        if key == "mark":
+            return f"mark {value[0]}" + ("" if value[1] == ALL else f"/{value[1]:#x}")
+        if key in ("sport", "dport"):
+            first, last = value
+            return f"{key} {first}" + ("" if first == last else f"-{last}")
+        return f"{key} {value}"
+
+    found = queue(f"{script}\n{TREE}")["tree"]["filters"]
+    return [(" ".join(map(text, one["conditions"])), one["class"]) for one in found]
+
+
+@pytest.mark.parametrize(
+    ("script", "expected"),
+    [
+        ("iptables -t mangle -A POSTROUTING -p tcp --dport 22 -j MARK --set-mark 1",
+         [("protocol 6 dport 22", 0x10)]),
+        # The last rule that a packet meets counts.
+        (("iptables -t mangle -A OUTPUT -p udp -j MARK --set-mark 0x2\n"
+         "iptables -t mangle -A OUTPUT -p udp --dport 53 -j MARK --set-mark 0x1"),
+         [("protocol 17 dport 53", 0x10), ("protocol 17", 0x20)]),
+        # But for a chain that is left.
+        (("iptables -t mangle -A PREROUTING -p icmp -j MARK --set-mark 1\n"
+         "iptables -t mangle -A PREROUTING -p icmp -j RETURN\n"
+         "iptables -t mangle -A PREROUTING -j MARK --set-mark 2"),
+         [("protocol 1", 0x10), ("", 0x20)]),
+        (("iptables -t mangle -N Q\niptables -t mangle -A POSTROUTING -o eth+ -j Q\n"
+         "iptables -t mangle -A Q -s 10.0.0.1 -m multiport --dports 80,443 -j MARK --set-mark 1\n"
+         "iptables -t mangle -A POSTROUTING -o wlan0 -j MARK --set-mark 2"),
+         [("src 0 dport 80", 0x10), ("src 0 dport 443", 0x10)]),
+        # What no filter asks for goes to the default.
+        ("iptables -t mangle -A OUTPUT -p udp --sport 5000:5100 -j MARK --set-mark 9",
+         [("protocol 17 sport 5000-5100 dscp 46", 0x20), ("protocol 17 sport 5000-5100", 0x30)]),
+        ("iptables -t mangle -A OUTPUT -m dscp --dscp-class EF -j MARK --or-mark 1",
+         [("dscp 46 mark 0/0xfffffffe", 0x10)]),
+        ("iptables -t mangle -A OUTPUT -m mark --mark 2 -j CLASSIFY --set-class 1:30",
+         [("mark 2", 0x30)]),
+        ("iptables -t mangle -A OUTPUT -p tcp --dport 5060 -j DSCP --set-dscp 46",
+         [("mark 1", 0x10), ("mark 2", 0x20), ("protocol 6 dport 5060", 0x20)]),
+        ("iptables -t mangle -A OUTPUT -p tcp -j TOS --set-tos Minimize-Delay",
+         [("mark 1", 0x10), ("mark 2", 0x20), ("protocol 6", 0x30)]),
+        (("iptables -t mangle -A OUTPUT -p tcp -j MARK --set-mark 1\n"
+         "iptables -t mangle -I OUTPUT -p udp -j MARK --set-mark 2\n"
+         "iptables -t mangle -D OUTPUT -p tcp -j MARK --set-mark 1"),
+         [("protocol 17", 0x20)]),
+        ("iptables -t mangle -A OUTPUT -p tcp -j MARK --set-mark 1\niptables -t mangle -F", []),
+        ("ip6tables -t mangle -A OUTPUT -p tcp -j MARK --set-mark 1", []),
+        (("iptables-restore <<X\n*mangle\n:OUTPUT ACCEPT\n-A OUTPUT -p tcp -j MARK --set-mark 1\n"
+         "COMMIT\nX"), [("protocol 6", 0x10)]),
+        (("nft add chain inet t c '{ type filter hook output priority mangle; }'\n"
+         "nft add rule inet t c udp dport { 53, 5000-5100 } counter meta mark set 0x1"),
+         [("protocol 17 dport 53", 0x10), ("protocol 17 dport 5000-5100", 0x10)]),
+        ("nft -f - <<X\n"
+         "define VOICE = 5060\n"
+         "table inet q {\n"
+         "  set games {\n    type inet_service\n    elements = { 3074 }\n  }\n"
+         "  chain post {\n"
+         "    type filter hook postrouting priority mangle + 1; policy accept;\n"
+         '    oifname "eth0" tcp dport $VOICE ip dscp set ef comment "calls"  # voice\n'
+         "    meta l4proto { tcp, udp } meta mark and 0xf == 3 jump low\n"
+         "    ip6 dscp ef meta mark set 2\n"
+         "  }\n"
+         "  chain low {\n    ip daddr 10.0.0.2 meta priority set 1:30 accept\n  }\n"
+         "}\nX".replace("$VOICE", "\\$VOICE"),
+         [("protocol 6 mark 3/0xf dst 1", 0x30), ("protocol 17 mark 3/0xf dst 1", 0x30),
+          ("mark 1", 0x10), ("mark 2", 0x20), ("protocol 6 dport 5060", 0x20)]),
+    ],
+)  # fmt: skip
+def test_rules_of_the_firewall_become_conditions(
+    script: str, expected: list[tuple[str, int]]
+) -> None:
+    found = rules(script)
+    given = [*BY_KEY, ("", 0x30)]
+    assert [one for one in found if one in expected or one not in given] == expected
+
+
+def test_it_is_told_what_is_read_and_what_is_not() -> None:
+    found = selecting(
+        "MARK=1\niptables -t mangle -A OUTPUT -m owner --uid-owner 7 -j MARK --set-mark $MARK\n"
+        "iptables -t mangle -A OUTPUT -p tcp ! --dport 22 -j MARK --set-mark 2\n"
+        "iptables -t mangle -A OUTPUT -p tcp --dport 22 -j MARK --set-mark 2\n"
+        "nft add rule ip t c ct state new counter meta mark set 7\n" + TREE
+    )
+    read, *left = sorted(found.notices[:4], key=lambda told: "left out" in told)
+    assert read == (
+        "f:4: a line of the firewall is read: filters see the marks, classes and code points that "
+        "it sets"
+    )
+    assert left == [
+        (
+            "f:2: this line of the firewall is left out: `-m owner` is not read; flows have what "
+            "it sets (1) by their keys"
+        ),
+        (
+            "f:3: this line of the firewall is left out: a test with `!` is not read; flows have "
+            "what it sets (2) by their keys"
+        ),
+        (
+            "f:5: this line of the firewall is left out: `ct state` is not read; flows have what "
+            "it sets (7) by their keys"
+        ),
+    ]
+    assert [(one.line, one.flows) for one in found.selections if one.flows] == [("f:11", ("ssh",))]
+
+
+def test_what_comes_in_is_shaped_before_it_meets_the_firewall() -> None:
+    found = selecting(
+        "iptables -t mangle -A PREROUTING -p tcp --dport 22 -j MARK --set-mark 1\n"
+        + TREE.replace("eth0", "ifb0")
+    )
+    assert "f:1: a line of the firewall left out: packets are shaped before" in found.notices[0]
+    assert not any(one.flows for one in found.selections)
+
+
+# Against the packets themselves
+
+FIELDS = {"mark": range(4), "dscp": range(2), "dport": range(1, 4)}
+Packet = dict[str, int]
+Chains = dict[str, list[tuple[dict[str, int], Change | None, str]]]
+STEPS = st.builds(
+    lambda tests, change, verdict: (tests, change, verdict),
+    st.dictionaries(st.sampled_from(sorted(FIELDS)), st.integers(1, 2), max_size=2),
+    st.sampled_from(
+        [
+            None,
+            *(Change("mark", value) for value in range(4)),
+            Change("mark", 2, 2),
+            Change("mark", 0, 1),
+            Change("dscp", 0),
+            Change("dscp", 1),
+            Change("class", Name(1, 7)),
+        ]
+    ),
+    st.sampled_from(["continue", "continue", "accept", "return", "jump", "goto"]),
+)
+FILTERS = st.lists(
+    st.tuples(
+        st.dictionaries(st.sampled_from(sorted(FIELDS)), st.integers(0, 2), max_size=2),
+        st.integers(1, 4),
+    ),
+    max_size=4,
+)
+PLACE = Place("f", 1, "")
+DEFAULT = Name(1, 5)
+
+
+def fits(tests: dict[str, int], packet: Packet) -> bool:
+    return all(packet[key] == value for key, value in tests.items())
+
+
+def sent(filters: list[tuple[dict[str, int], int]], packet: Packet) -> int:
+    """The class of a packet behind the firewall."""
+    if packet.get("class"):
+        return packet["class"]
+    return next((minor for tests, minor in filters if fits(tests, packet)), DEFAULT.minor)
+
+
+def passed(chains: Chains, name: str, packet: Packet) -> str:
+    """Lets a packet pass a chain; returns how it is left."""
+    for tests, change, verdict in chains[name]:
+        if not fits(tests, packet):
+            continue
+        value = 0 if change is None else change.value
+        if isinstance(value, Name):
+            packet["class"] = value.minor
+        elif change is not None:
+            packet[change.field] = packet[change.field] & ~change.mask | value
+        if verdict in ("jump", "goto") and name != "sub":
+            left = passed(chains, "sub", packet)
+            if left == "accept" or verdict == "goto":
+                return left
+        elif verdict in ("accept", "return"):
+            return verdict
+    return "end"
+
+
+@given(
+    st.lists(STEPS, max_size=4),
+    st.lists(STEPS, max_size=3),
+    st.lists(STEPS, max_size=2),
+    FILTERS,
+)
+def test_every_packet_goes_where_its_changed_self_goes(
+    first: list[Any], sub: list[Any], second: list[Any], filters: list[tuple[dict[str, int], int]]
+) -> None:
+    chains: Chains = {"first": first, "sub": sub, "second": second}
+    firewall = Firewall(hooks={"first": ("output", 0), "second": ("postrouting", 0)})
+    ways = {}
+    for name, listed in chains.items():
+        firewall.chains[name] = []
+        for tests, change, verdict in listed:
+            leaves = verdict in ("jump", "goto") and name != "sub"
+            step = Step(
+                PLACE,
+                changes=() if change is None else (change,),
+                verdict=verdict if leaves or verdict in ("accept", "return") else "continue",
+                target="sub" if leaves else "",
+            )
+            firewall.chains[name].append(step)
+            ways[id(step)] = [tuple((key, str(value)) for key, value in tests.items())]
+    rules = [
+        Rule(tuple((key, str(value)) for key, value in tests.items()), Name(1, minor), PLACE)
+        for tests, minor in filters
+    ]
+    found = Rewriter(firewall, "eth0", DEFAULT, ways).rewritten(rules, 1)
+
+    def holds(key: str, text: str, packet: Packet) -> bool:
+        value, mask = mark_of(text) if key == "mark" else (int(text), WORD)
+        return packet[key] & mask == value
+
+    for values in product(*FIELDS.values()):
+        packet = dict(zip(FIELDS, values, strict=True))
+        where = next(
+            (r.target.minor for r in found if all(holds(*c, packet) for c in r.conditions)),
+            DEFAULT.minor,
+        )
+        changed = dict(packet)
+        for name in ("first", "second"):
+            passed(chains, name, changed)
+        assert where == sent(filters, changed), packet
