@@ -176,7 +176,7 @@ macro_rules! metrics {
 pub const METRICS: &[Metric] = metrics! {
     "run" Neutral Nobody ANY {
         "measured" "s" "time measured" "Simulated time from the end of the warm-up to the end of the run."
-        "events" "1" "events processed" "Events that the simulator processed, warm-up included."
+        "events" "1" "events" "Arrivals at far ends of links, transmissions of packets that had waited, and timers, warm-up included."
         "packets" "1" "packets sent by hosts" "Packets that hosts handed to the network, warm-up included."
     }
     "link" Higher Operator RATE {

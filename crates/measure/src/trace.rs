@@ -1,6 +1,7 @@
-//! A 128-bit hash of all packet events, in order.
+//! A 128-bit hash of all packet events: one hash for each place, in the place's order of time, and a hash of these.
 //!
-//! Two runs are identical if their hashes are equal. The mixing function is this project's own. It
+//! Two runs are identical if their hashes are equal. Events of different places have no order among each other, so it
+//! does not matter when a place's events are processed. The mixing function is this project's own. It
 //! uses only wrapping 64-bit arithmetic, so it gives the same result on every platform. Each step
 //! is a bijection of the state, so the hashes of two traces that differ stay different except by a
 //! chance collision.
@@ -33,7 +34,7 @@ pub enum Kind {
     Abandoned = 11,
 }
 
-/// The hash, updated with packet events in their order.
+/// The hash of one place, updated with its packet events in their order; or the hash of several places.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TraceHash {
     a: u64,
@@ -66,13 +67,29 @@ impl TraceHash {
         let what = u64::from(place) << 32
             | u64::from(size & 0x00ff_ffff) << 8
             | u64::from((kind as u8) << 4 | (verdict & 0x0f));
+        self.mix(time, what, packet);
+        self.events += 1;
+    }
+
+    #[inline]
+    fn mix(&mut self, time: u64, what: u64, packet: u64) {
         let a = (self.a ^ time).wrapping_mul(K0);
         let b = (self.b ^ what).wrapping_mul(K1);
         let a = a ^ (a >> 32);
         let b = (b ^ (b >> 29)).wrapping_add(packet.wrapping_mul(K0));
         self.a = a.wrapping_add(b.rotate_left(23));
         self.b = b ^ self.a;
-        self.events += 1;
+    }
+
+    /// Returns the hash of several places, given in a fixed order.
+    pub fn of_places(places: impl IntoIterator<Item = Self>) -> Self {
+        let mut all = Self::new();
+        for (number, place) in (0..).zip(places) {
+            let value = place.value();
+            all.mix((value >> 64) as u64, number, value as u64);
+            all.events += place.events;
+        }
+        all
     }
 
     /// Returns the number of events added.
@@ -120,6 +137,15 @@ mod tests {
         y.add(1, 0, Kind::Offered, 2, 100, 0);
         y.add(1, 0, Kind::Offered, 1, 100, 0);
         assert_ne!(x.value(), y.value());
+    }
+
+    #[test]
+    fn every_place_and_its_order_count() {
+        let empty = TraceHash::new();
+        let value = |places: &[TraceHash]| TraceHash::of_places(places.iter().copied()).value();
+        let places = [value(&[sample()]), value(&[sample(), empty]), value(&[empty, sample()])];
+        assert!(places[0] != places[1] && places[1] != places[2] && places[0] != places[2]);
+        assert_eq!(TraceHash::of_places([sample(), sample()]).events(), 2000);
     }
 
     proptest! {

@@ -31,6 +31,10 @@ pub struct Seen<'a, T> {
 struct Hop {
     port: Port,
     probe: LinkProbe,
+    /// The hash of what happened on it.
+    trace: TraceHash,
+    /// Packets that reached its far end when another one came to it, and move on in its own turn.
+    landed: Vec<Packet>,
     /// Whether the observer sees it.
     observed: bool,
     /// Its number in a bottleneck of several links, or [`NONE`].
@@ -69,8 +73,8 @@ pub struct Network<T, W> {
     pub accounts: Vec<FlowAccount>,
     /// What the monitor has seen of them, by direction; empty without one.
     pub watched: Vec<Watched>,
-    /// The hash of all that happened.
-    pub trace: TraceHash,
+    /// The hash of what hosts received.
+    hosts: TraceHash,
     /// Packets on their way into their next link.
     moving: Vec<Packet>,
     /// Packets that have reached their hosts.
@@ -131,6 +135,7 @@ impl<T: Copy, W> Tap<'_, T, W> {
     #[inline]
     fn departed(&mut self, at: Nanos, packet: &Packet) {
         self.probe.udp.departed += u64::from(packet.class() == Class::Udp);
+        self.probe.waited += u64::from(at > packet.queued_at);
         if self.options.probes {
             let sojourn = at - packet.queued_at;
             self.probe.sojourn.record(sojourn);
@@ -217,6 +222,8 @@ impl<T, W> Network<T, W> {
             .map(|link| Hop {
                 port: Port::new(link, seed),
                 probe: LinkProbe::new(EPOCH),
+                trace: TraceHash::new(),
+                landed: Vec::new(),
                 observed: false,
                 member: NONE,
                 // What the others on a shared medium leave is no capacity of its own.
@@ -241,7 +248,7 @@ impl<T, W> Network<T, W> {
             slab: Slab::default(),
             accounts: Vec::new(),
             watched: Vec::new(),
-            trace: TraceHash::new(),
+            hosts: TraceHash::new(),
             moving: Vec::new(),
             arrived: Vec::new(),
             options,
@@ -292,9 +299,19 @@ impl<T, W> Network<T, W> {
         &self.joint
     }
 
-    /// Whether the trace is hashed.
-    pub fn traced(&self) -> bool {
-        self.options.trace
+    /// The hash of all packet events so far: of each link's, in the plan's order, and of hosts'. 0 if they are not hashed.
+    pub fn trace_hash(&self) -> u128 {
+        if !self.options.trace {
+            return 0;
+        }
+        let places = self.hops.iter().map(|hop| hop.trace).chain([self.hosts]);
+        TraceHash::of_places(places).value()
+    }
+
+    /// Events on links so far: packets that reached a far end, and transmissions of packets that had waited.
+    pub fn events(&self) -> u64 {
+        let events = |hop: &Hop| hop.port.link().ledger().delivered.packets + hop.probe.waited;
+        self.hops.iter().map(events).sum()
     }
 
     /// The warm-up is over.
@@ -323,6 +340,7 @@ impl<T, W> Network<T, W> {
             hop.port.assert_conserved();
             let ledger = hop.port.link().ledger();
             inside += ledger.queued() + ledger.on_line();
+            hop.landed.iter().for_each(|packet| inside.count(packet.len));
         }
         let booked: Count = self.accounts.iter().map(FlowAccount::in_network).sum();
         balance(|| "flows against links".to_owned(), booked, inside)
@@ -345,7 +363,10 @@ impl<T: Copy, W: for<'a> Observer<Seen<'a, T>>> Network<T, W> {
     /// Runs link `id`, which is due at `now`.
     #[inline]
     pub fn run(&mut self, now: Nanos, id: u32) {
-        self.with_port(now, id, |port, media, tap| port.advance(now, media, tap));
+        if !self.hops[id as usize].landed.is_empty() {
+            self.moving.append(&mut self.hops[id as usize].landed);
+        }
+        self.with_port(now, id, false, |port, media, tap| port.advance(now, media, tap));
         self.settle(now);
     }
 
@@ -359,7 +380,9 @@ impl<T: Copy, W: for<'a> Observer<Seen<'a, T>>> Network<T, W> {
     }
 
     fn change(&mut self, at: Nanos, id: u32, params: &Params) {
-        self.with_port(at, id, |port, media, tap| port.set_wire(at, params, media, tap));
+        self.with_port(at, id, false, |port, media, tap| {
+            port.set_wire(at, params, media, tap);
+        });
         debug_assert!(self.moving.is_empty(), "something was due before {at}");
     }
 
@@ -369,7 +392,7 @@ impl<T: Copy, W: for<'a> Observer<Seen<'a, T>>> Network<T, W> {
     /// If the queue is to become another discipline; the link is as it was then.
     pub fn set(&mut self, now: Nanos, id: u32, params: &Params) -> Result<(), OtherDiscipline> {
         let mut changed = Ok(());
-        self.with_port(now, id, |port, media, tap| {
+        self.with_port(now, id, false, |port, media, tap| {
             changed = port.change(now, params, media, tap);
         });
         // Its next event may be another one now, and its backlog may have been cut.
@@ -395,7 +418,7 @@ impl<T: Copy, W: for<'a> Observer<Seen<'a, T>>> Network<T, W> {
             Kind::Received
         };
         if self.options.trace {
-            self.trace.add(now, body.endpoint, kind, body.number, packet.len, packet.tos & 3);
+            self.hosts.add(now, body.endpoint, kind, body.number, packet.len, packet.tos & 3);
         }
         self.slab.release(packet.slot);
         body
@@ -413,12 +436,14 @@ impl<T: Copy, W: for<'a> Observer<Seen<'a, T>>> Network<T, W> {
         None
     }
 
-    /// Lets `call` do something with link `id`, and says whether it refused a packet.
+    /// Lets `call` do something with link `id`, and says whether it refused a packet. What reaches the far end moves on
+    /// at once if it is the link's turn, and else it `lands`.
     #[inline]
     fn with_port(
         &mut self,
         now: Nanos,
         id: u32,
+        lands: bool,
         call: impl FnOnce(&mut Port, &mut [Medium], &mut Tap<'_, T, W>),
     ) -> bool {
         let hop = &mut self.hops[id as usize];
@@ -432,15 +457,16 @@ impl<T: Copy, W: for<'a> Observer<Seen<'a, T>>> Network<T, W> {
             slab: &mut self.slab,
             accounts: &mut self.accounts,
             watched: &mut self.watched,
-            trace: &mut self.trace,
-            delivered: &mut self.moving,
+            trace: &mut hop.trace,
+            delivered: if lands { &mut hop.landed } else { &mut self.moving },
         };
         call(&mut hop.port, &mut self.media, &mut tap);
         let (refused, backlog) = (tap.refused, hop.port.backlog());
         if self.options.probes && hop.probe.backlog(now, backlog) && hop.member != NONE {
             self.joint.backlog(now, hop.member, backlog);
         }
-        self.due.set(id, hop.port.next_event().unwrap_or(NEVER));
+        let next = hop.port.next_event().unwrap_or(NEVER);
+        self.due.set(id, if hop.landed.is_empty() { next } else { now });
         refused
     }
 
@@ -450,7 +476,7 @@ impl<T: Copy, W: for<'a> Observer<Seen<'a, T>>> Network<T, W> {
         let id = self.routes.link(packet.place);
         packet.queued_at = now;
         let refused =
-            self.with_port(now, id, |port, media, tap| port.offer(now, packet, media, tap));
+            self.with_port(now, id, true, |port, media, tap| port.offer(now, packet, media, tap));
         if !refused {
             self.hops[id as usize].probe.runs.accepted();
         }

@@ -118,6 +118,8 @@ pub struct LinkProbe {
     pub sojourn: Histogram,
     /// Consecutive losses.
     pub runs: LossRuns,
+    /// Packets that left after they had waited, since the start.
+    pub waited: u64,
     /// Sojourn time of the packet that left last.
     pub last_sojourn: Nanos,
     /// When it left.
@@ -136,6 +138,7 @@ impl LinkProbe {
             bytes: TimeWeighted::new(now, 0),
             sojourn: Histogram::new(),
             runs: LossRuns::default(),
+            waited: 0,
             last_sojourn: 0,
             last_departed: now,
         }

@@ -4,9 +4,10 @@
 //! By time, then
 //! 1. the clock: end of the warm-up, samples of time series, audits, changes of links in the order of
 //!    the plan, readings of queues by balancers, the end of the run;
-//! 2. links, by their number in the plan: what arrives at a far end enters the next link, or is
-//!    taken by its host, within the same event, and what the host sends in answer follows at once; then
-//!    connections go on whose segments have left the queues of their hosts, in the order in which they left;
+//! 2. links, by their number in the plan, each in a turn of its own: what arrives at its far end enters the next link,
+//!    or is taken by its host, within the same event, and what the host sends in answer follows at once; then
+//!    connections go on whose segments have left the queues of their hosts, in the order in which they
+//!    left;
 //! 3. timers: applications, those of flows in the order of the plan (groups, then flows in them) and
 //!    then the plan's own, and after them connections by slot.
 //!
@@ -38,8 +39,10 @@ pub struct Engine<'a> {
     pub world: World<'a>,
     /// All applications: those of flows, with their numbers, then others.
     pub apps: Vec<AnyApp>,
-    /// Events so far.
-    pub events: u64,
+    /// Timers that were due so far.
+    timers: u64,
+    /// Events processed so far.
+    processed: u64,
     /// Time series.
     pub series: Series,
     /// Counts of each flow over time.
@@ -103,7 +106,8 @@ impl<'a> Engine<'a> {
         Ok(Self {
             world,
             apps,
-            events: 0,
+            timers: 0,
+            processed: 0,
             series: Series::new(plan),
             monitor: Monitor::default(),
             complete: false,
@@ -122,6 +126,11 @@ impl<'a> Engine<'a> {
         self.process(progress)?;
         self.audit()?;
         Ok(())
+    }
+
+    /// Events so far: on links ([`Network::events`](sojourn_network::Network::events)), and timers.
+    pub fn events(&self) -> u64 {
+        self.world.net.events() + self.timers
     }
 
     /// Processes the events before this time since the start, which may be one of the past.
@@ -161,12 +170,15 @@ impl<'a> Engine<'a> {
                 }
                 let before = self.world.now;
                 assert!(at >= before, "time went back from {before} to {at}");
-                self.events += 1;
+                self.processed += 1;
                 self.instant = if at > before { 0 } else { self.instant + 1 };
                 self.world.now = at;
                 match (link, timer) {
                     (Some((_, id)), _) if link_at <= timer_at => self.world.net.run(at, id),
-                    (_, Some((_, timer))) => self.fire(timer),
+                    (_, Some((_, timer))) => {
+                        self.timers += 1;
+                        self.fire(timer);
+                    }
                     _ => unreachable!("an event has a link or a timer"),
                 }
             }
@@ -174,8 +186,8 @@ impl<'a> Engine<'a> {
             if self.instant > self.instant_limit {
                 return Err(RunError::NoProgress { at: self.world.now - EPOCH });
             }
-            if self.events >= quota {
-                quota = self.events + EVENTS_A_STEP;
+            if self.processed >= quota {
+                quota = self.processed + EVENTS_A_STEP;
                 if progress(self.progress()) == Control::Stop {
                     break;
                 }
@@ -193,7 +205,7 @@ impl<'a> Engine<'a> {
 
     fn progress(&self) -> Progress {
         let (now, duration) = (self.world.now - EPOCH, self.world.plan.duration);
-        Progress { now, duration, events: self.events }
+        Progress { now, duration, events: self.events() }
     }
 
     /// The clock acts. Says whether the run is over.

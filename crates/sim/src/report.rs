@@ -11,10 +11,11 @@ use sojourn_units::EPOCH;
 
 /// Makes the record, which ends the run.
 pub fn record(engine: Engine) -> Record {
+    let events = engine.events();
     let Engine { mut world, apps, .. } = engine;
     let reports: Vec<_> = apps.iter().zip(0..).map(|(app, id)| app.report(&world, id)).collect();
     let counted = count_up(&world, &reports);
-    let summary = summary(&world, engine.events, &counted, &reports);
+    let summary = summary(&world, events, &counted, &reports);
     let rows = world.flows.iter().zip(&counted).zip(&reports).map(|((flow, counted), report)| {
         let line = flow_line(&world, flow, counted, report);
         flow_report::flow_row(world.plan, &line, world.now - world.since)
@@ -34,8 +35,8 @@ pub fn record(engine: Engine) -> Record {
         distributions,
         captures_cut: captures.is_cut(),
         captures: captures.take(&observe.capture),
-        trace_hash: if world.net.traced() { world.net.trace.value() } else { 0 },
-        events: engine.events,
+        trace_hash: world.net.trace_hash(),
+        events,
         complete: engine.complete,
         reached: world.now - EPOCH,
         series: engine.series.into_table(),

@@ -51,7 +51,7 @@ impl<'a> Stepwise<'a> {
 
     /// Events processed so far.
     pub fn events(&self) -> u64 {
-        self.0.events
+        self.0.events()
     }
 
     /// Takes the packet events since the last call, in the order in which they were processed.
