@@ -24,6 +24,11 @@
 //! next arrival (RED's idle time and `CoDel`'s state start from it). The same holds for periodic tasks.
 //! An uncongested link therefore costs one event a packet, a congested one two.
 //!
+//! # Closed form
+//! A FIFO with a constant rate and a wire that only delays has a closed form ([`Link::go_direct`]): a packet's arrival at the
+//! far end is known when the packet comes, or when it is announced before. The link's driver then needs no event for a
+//! departure, and has what happened recorded, each event at its theoretical time, when it wants to know.
+//!
 //! # Ring and shared medium
 //! A device may take packets from the queue ahead of their transmission, into a *transmit ring*: they
 //! have left the queue, and no discipline sees them. Several links may transmit on one [`Medium`]: each
@@ -72,6 +77,7 @@ mod trace;
 pub use capacity::Capacity;
 pub use csma::Medium;
 pub use ledger::{Backlog, Ledger};
+pub use link::direct::{Stamped, Watch};
 pub use link::station::Station;
 pub use link::{Link, StreamDraws};
 pub use netem::Netem;

@@ -192,6 +192,28 @@ impl<P> DelayLine<P> {
         }
     }
 
+    /// Where the order is kept, the packet that came last but for `later` ones, with the time of its arrival.
+    #[inline]
+    pub fn last_but(&self, later: usize) -> Option<(Nanos, &P)> {
+        let index = self.ring.len().checked_sub(later + 1)?;
+        self.ring.get(index).map(|(at, packet)| (*at, packet))
+    }
+
+    /// The first of the `count` packets that came last, where the order is kept.
+    #[inline]
+    pub fn behind(&self, count: usize) -> &P {
+        &self.ring[self.ring.len() - count].1
+    }
+
+    /// Takes the `count` packets that came last away, and returns them in their order. Where the order is kept.
+    pub fn cut(&mut self, count: usize) -> Vec<P> {
+        let kept = self.ring.len() - count;
+        let cut = self.ring.split_off(kept).into_iter().map(|(_, packet)| packet).collect();
+        self.tail = self.ring.back().map_or(0, |(at, _)| *at);
+        self.head = self.first();
+        cut
+    }
+
     /// Packets on the wire.
     pub fn len(&self) -> usize {
         self.heap.as_ref().map_or(self.ring.len(), |heap| heap.packets.len())

@@ -2,6 +2,7 @@
 
 mod ack_filter;
 mod common;
+mod direct;
 mod discipline_calls;
 mod host;
 mod impairments;

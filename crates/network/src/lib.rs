@@ -3,7 +3,8 @@
 //! [`Network`] holds the links of a plan and the packets in them, each on its path. Whoever drives it
 //! brings packets ([`Network::send`]), calls [`Network::run`] for the link that is due next, and takes
 //! what has arrived ([`Network::next_arrival`]); it does not know whose clock that is. Where links change
-//! on the way, it also calls [`Network::change_links`] at [`Network::next_change`]. The network keeps the
+//! on the way, it also calls [`Network::change_links`] at [`Network::next_change`]. A simulator may have links cost no
+//! event of their own ([`Network::fuse`]), and then says when it looks at them ([`Network::catch_up`]). The network keeps the
 //! accounts of flows, measures, and makes the tables of a record ([`report`], [`flow_report`], [`series`]), so a
 //! metric is the same thing in simulated and in real time.
 
@@ -20,6 +21,7 @@ mod port;
 mod probe;
 mod record;
 mod report;
+mod roles;
 mod routes;
 mod selected;
 mod series;

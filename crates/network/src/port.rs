@@ -67,6 +67,18 @@ impl Port {
         }
     }
 
+    /// The link of a port that has its own transmitter and nothing else.
+    ///
+    /// # Panics
+    /// If it is a station.
+    #[inline]
+    pub fn plain(&mut self) -> &mut Link<Packet> {
+        match self {
+            Self::Link(link) => link,
+            Self::Station(..) => unreachable!("a station has no role"),
+        }
+    }
+
     /// As [`Link::set_wire`].
     pub fn set_wire(
         &mut self,

@@ -147,6 +147,16 @@ impl Routes {
         }
     }
 
+    /// Places so far; a path that is new adds some.
+    pub fn places(&self) -> usize {
+        self.links.len()
+    }
+
+    /// All paths in use, as the links that they lead over.
+    pub fn paths(&self) -> impl Iterator<Item = &[u32]> {
+        self.links.split(|&link| link == END).filter(|path| !path.is_empty())
+    }
+
     /// The link at a place of a path, or [`END`].
     #[inline]
     pub fn link(&self, place: Place) -> u32 {

@@ -1,6 +1,6 @@
 //! Packets: a small value that travels through queues, and what its hosts need, in a slab.
 
-use sojourn_link::Corrupt;
+use sojourn_link::{Corrupt, Stamped};
 use sojourn_queue::{Ecn, Headers};
 use sojourn_units::Nanos;
 
@@ -156,6 +156,13 @@ impl Corrupt for Packet {
     /// Which bit is flipped does not matter: its host's checksum will tell.
     fn corrupt(&mut self, _entropy: u32) {
         self.kind |= DAMAGED;
+    }
+}
+
+impl Stamped for Packet {
+    #[inline]
+    fn comes_at(&self) -> Nanos {
+        self.queued_at
     }
 }
 

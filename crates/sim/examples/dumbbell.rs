@@ -34,7 +34,7 @@ fn main() {
             let record = run_with(
                 &plan,
                 1,
-                Options { trace, probes, monitor: false, adjustable: false },
+                Options { trace, probes, monitor: false, adjustable: false, fused: true },
                 &mut |_| Control::Continue,
             )
             .unwrap();

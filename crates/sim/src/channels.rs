@@ -171,7 +171,7 @@ impl<M: Message> Channels<M> {
 
     fn make(&mut self, world: &mut World, hosts: [Host; 2], nodes: [u32; 2], cut: bool) -> u32 {
         let mut path =
-            |from, to| world.net.routes.path(from, to).expect("a plan's hosts are linked");
+            |from, to| world.net.path(world.now, from, to).expect("a plan's hosts are linked");
         let places = [path(nodes[0], nodes[1]), path(nodes[1], nodes[0])];
         let accounts = [world.net.open_account(), world.net.open_account()];
         let id = self.list.len() as u32;

@@ -6,8 +6,7 @@
 //!    the plan, readings of queues by balancers, the end of the run;
 //! 2. links, by their number in the plan, each in a turn of its own: what arrives at its far end enters the next link,
 //!    or is taken by its host, within the same event, and what the host sends in answer follows at once; then
-//!    connections go on whose segments have left the queues of their hosts, in the order in which they
-//!    left;
+//!    connections go on whose segments have left the queues of their hosts, in their order;
 //! 3. timers: applications, those of flows in the order of the plan (groups, then flows in them) and
 //!    then the plan's own, and after them connections by slot.
 //!
@@ -41,7 +40,7 @@ pub struct Engine<'a> {
     pub apps: Vec<AnyApp>,
     /// Timers that were due so far.
     timers: u64,
-    /// Events processed so far.
+    /// Turns of the event loop so far.
     processed: u64,
     /// Time series.
     pub series: Series,
@@ -71,6 +70,13 @@ struct Ticks {
 }
 
 impl Ticks {
+    /// Whether something looks at links when the clock acts next: all but the caller's view of how far the run is.
+    fn looks(&self, end: Nanos) -> bool {
+        let looks =
+            [self.warmup, self.sample, self.audit, self.change, self.reading, self.pause, end];
+        looks.contains(&self.next)
+    }
+
     fn schedule(&mut self, end: Nanos) {
         self.next =
             [self.sample, self.audit, self.change, self.reading, self.step, self.pause, end]
@@ -89,6 +95,10 @@ impl<'a> Engine<'a> {
         plan.check_simulated()?;
         let mut world = World::new(plan, seed, options);
         let apps = apps(&mut world)?;
+        // Applications of the plan may still open paths.
+        if plan.apps.is_empty() {
+            world.net.fuse(plan);
+        }
         let end = EPOCH + plan.duration;
         let interval = plan.observe.series_interval;
         let mut ticks = Ticks {
@@ -189,6 +199,7 @@ impl<'a> Engine<'a> {
             if self.processed >= quota {
                 quota = self.processed + EVENTS_A_STEP;
                 if progress(self.progress()) == Control::Stop {
+                    self.world.net.catch_up(self.world.now);
                     break;
                 }
             }
@@ -205,7 +216,7 @@ impl<'a> Engine<'a> {
 
     fn progress(&self) -> Progress {
         let (now, duration) = (self.world.now - EPOCH, self.world.plan.duration);
-        Progress { now, duration, events: self.events() }
+        Progress { now, duration, events: self.events(), processed: self.processed }
     }
 
     /// The clock acts. Says whether the run is over.
@@ -214,6 +225,9 @@ impl<'a> Engine<'a> {
         let now = self.ticks.next;
         let plan = self.world.plan;
         self.world.now = now;
+        if self.ticks.looks(self.end) {
+            self.world.net.catch_up(now);
+        }
         if now == self.ticks.warmup {
             self.ticks.warmup = NEVER;
             self.world.restart();
@@ -242,7 +256,10 @@ impl<'a> Engine<'a> {
         self.complete |= over;
         if now == self.ticks.step || over {
             self.ticks.step += plan.duration.div_ceil(STEPS);
-            over |= progress(self.progress()) == Control::Stop;
+            if progress(self.progress()) == Control::Stop {
+                self.world.net.catch_up(now);
+                over = true;
+            }
         }
         if now == self.ticks.pause {
             self.ticks.pause = NEVER;

@@ -52,6 +52,7 @@ fn options(plan: &Plan) -> Options {
         probes: true,
         monitor: plan.observe.monitor,
         adjustable: false,
+        fused: true,
     }
 }
 

@@ -14,6 +14,8 @@ pub struct Progress {
     pub duration: Nanos,
     /// Events so far.
     pub events: u64,
+    /// Events that took a turn of the event loop. Links that cost no event of their own save some.
+    pub processed: u64,
 }
 
 impl Progress {

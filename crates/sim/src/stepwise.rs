@@ -26,7 +26,7 @@ impl<'a> Stepwise<'a> {
     /// If the plan has no such link.
     pub fn log(&mut self, links: &[usize]) {
         for &link in links {
-            self.0.world.net.observe_link(link);
+            self.0.world.net.observe_link(self.0.world.now, link);
         }
         self.0.world.net.observer.log(links);
     }

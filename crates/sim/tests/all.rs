@@ -7,6 +7,7 @@ mod cake;
 mod changes;
 mod common;
 mod fq;
+mod fusing;
 mod host;
 mod l4s;
 mod lan;

@@ -151,7 +151,8 @@ impl Wire {
         settings: Settings,
     ) -> Result<Self, WireError> {
         plan.validate()?;
-        let options = Options { trace: false, probes: true, monitor: false, adjustable: true };
+        let options =
+            Options { trace: false, probes: true, monitor: false, adjustable: true, fused: false };
         let arena = Arena::new(settings.mtu + ETHERNET + TAGS, settings.packets);
         let framing = attachments.first().map_or(Framing::Ip, |first| first.device.framing());
         let captures = Captures::of_plan(&plan, framing, captures)?;
@@ -159,7 +160,7 @@ impl Wire {
         let mut net =
             Network::new(&plan, seed, options, Watch::new(arena, &plan, journals, captures));
         for &link in journals.iter().chain(&captured) {
-            net.observe_link(link);
+            net.observe_link(EPOCH, link);
         }
         let interval = plan.observe.series_interval;
         let ticks = Ticks {

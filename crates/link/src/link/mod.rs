@@ -1,5 +1,6 @@
 //! The link itself: queue, transmitter, delay line.
 
+pub mod direct;
 pub mod station;
 
 use crate::capacity::{Account, Capacity};
@@ -67,6 +68,8 @@ pub struct Link<P, Q = Queue<P>> {
     capacity: Option<Box<Account>>,
     draws: StreamDraws,
     ledger: Ledger,
+    /// Of a link in closed form.
+    direct: Option<direct::Direct>,
     /// The latest time at which something happened.
     clock: Nanos,
     key: Key,
@@ -179,6 +182,7 @@ impl<P: Packet + Clone + Corrupt, Q: Discipline<P>> Link<P, Q> {
             capacity: None,
             draws: StreamDraws(key.stream("queue")),
             ledger: Ledger::default(),
+            direct: None,
             clock: now,
             key,
         };
@@ -296,6 +300,7 @@ impl<P: Packet + Clone + Corrupt, Q: Discipline<P>> Link<P, Q> {
     /// If `now` is before an earlier call's.
     #[inline]
     pub fn advance(&mut self, now: Nanos, observer: &mut (impl Observer<P> + ?Sized)) {
+        debug_assert!(self.direct.is_none(), "the link is in closed form");
         self.set_clock(now);
         if self.due.min(self.line.head()) <= now {
             self.catch_up(now, observer);
@@ -342,6 +347,25 @@ impl<P: Packet + Clone + Corrupt, Q: Discipline<P>> Link<P, Q> {
         let departure = if self.backlog.packets > 0 { self.due } else { NEVER };
         let next = departure.min(self.line.head());
         (next != NEVER).then_some(next)
+    }
+
+    /// When the next packet on the wire arrives at the far end, or [`NEVER`].
+    #[inline]
+    pub fn next_arrival(&self) -> Nanos {
+        self.line.head()
+    }
+
+    /// When the transmitter next asks for a packet that is queued, or [`NEVER`].
+    #[inline]
+    pub fn next_departure(&self) -> Nanos {
+        if self.backlog.packets > 0 { self.due } else { NEVER }
+    }
+
+    /// The packet that came to a wire without impairments as the last but `later` ones, with the time of its arrival at
+    /// the far end.
+    #[inline]
+    pub fn on_wire(&self, later: usize) -> Option<(Nanos, &P)> {
+        self.line.last_but(later)
     }
 
     #[inline]
@@ -635,10 +659,15 @@ impl<P: Packet + Clone + Corrupt, Q: Discipline<P>> Link<P, Q> {
     /// that have come in its receive ring `rx`.
     fn assert_conserved_with(&self, ring: Count, rx: Count) {
         let queue = Count { packets: self.queue.packets() as u64, bytes: self.queue.bytes() } + rx;
+        let (queue, announced) =
+            self.in_ring(self.backlog.packets).unwrap_or((queue, Count::default()));
         assert_eq!(queue, self.backlog.into(), "in the queue, by itself and by the link");
         assert_eq!(queue, self.ledger.queued(), "in the queue, by itself and by the ledger");
         let mut line = ring;
         self.line.packets().for_each(|packet| line.count(packet.len()));
+        if self.direct.is_some() {
+            line = line - queue - announced;
+        }
         assert_eq!(line, self.ledger.on_line(), "on the line, by itself and by the ledger");
     }
 }

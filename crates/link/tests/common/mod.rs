@@ -12,11 +12,13 @@ pub struct Frame {
     pub bytes: u32,
     pub flow: u32,
     pub ecn: Ecn,
+    /// When it comes, if its link is to know.
+    pub at: Nanos,
 }
 
 impl Frame {
     pub fn new(number: u32, bytes: u32) -> Self {
-        Self { number, bytes, flow: number % 7, ecn: Ecn::NotEct }
+        Self { number, bytes, flow: number % 7, ecn: Ecn::NotEct, at: 0 }
     }
 }
 

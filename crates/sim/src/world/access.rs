@@ -65,7 +65,8 @@ impl World<'_> {
         let pairs = &self.plan.groups[flow.group as usize].pairs;
         let sender = pairs[flow.number as usize % pairs.len()].0 as u32;
         flow.nodes.1 = node(server);
-        let mut path = |from, to| self.net.routes.path(from, to).expect("the plan was checked");
+        let (net, now) = (&mut self.net, self.now);
+        let mut path = |from, to| net.path(now, from, to).expect("the plan was checked");
         flow.places.0 = path(sender, server);
         if flow.places.1 != 0 {
             flow.places.1 = path(server, sender);

@@ -63,7 +63,11 @@ impl<'a> World<'a> {
     pub fn new(plan: &'a Plan, seed: u64, options: Options) -> Self {
         let mut net = Network::new(plan, seed, options, Observers::new(plan));
         let of_hosts: Vec<usize> = net.observer.links_of_hosts().collect();
-        plan.observe.capture.iter().chain(&of_hosts).for_each(|&link| net.observe_link(link));
+        plan.observe
+            .capture
+            .iter()
+            .chain(&of_hosts)
+            .for_each(|&link| net.observe_link(EPOCH, link));
         let flows = plan.groups.iter().map(|group| group.count as usize).sum();
         net.accounts.reserve_exact(2 * flows);
         let apps = flows + plan.apps.len();
@@ -131,7 +135,7 @@ impl<'a> World<'a> {
     /// # Errors
     /// If no links lead there.
     pub fn path(&mut self, g: usize, from: u32, to: u32) -> Result<u32, PlanError> {
-        self.net.routes.path(from, to).ok_or_else(|| {
+        self.net.path(self.now, from, to).ok_or_else(|| {
             let message = "no links lead from a sender to its receiver";
             PlanError::new(at!["groups", g], message)
         })

@@ -4,6 +4,7 @@ use crate::changes::Changes;
 use crate::deadlines::Deadlines;
 use crate::port::Port;
 use crate::probe::{Joint, LinkProbe, Work};
+use crate::roles::Role;
 use crate::routes::{END, Routes};
 use crate::slab::{Body, Class, Packet, Slab};
 use crate::watched::Watched;
@@ -14,6 +15,8 @@ use sojourn_plan::Plan;
 use sojourn_queue::OtherDiscipline;
 use sojourn_queue::{DropReason, Headers, Sender, TcpView};
 use sojourn_units::{EPOCH, NEVER, Nanos};
+
+mod fused;
 
 /// A packet on a link, as observers of the network see it.
 #[derive(Clone, Copy, Debug)]
@@ -35,6 +38,10 @@ struct Hop {
     trace: TraceHash,
     /// Packets that reached its far end when another one came to it, and move on in its own turn.
     landed: Vec<Packet>,
+    /// How its events are processed.
+    role: Role,
+    /// Packets that it has handed over, if it forwards and is not deferred.
+    handed: u64,
     /// Whether the observer sees it.
     observed: bool,
     /// Its number in a bottleneck of several links, or [`NONE`].
@@ -46,6 +53,20 @@ struct Hop {
 impl Hop {
     fn work(&self, now: Nanos) -> Work {
         self.port.work(now, self.varies)
+    }
+
+    /// When it has its next event.
+    #[inline]
+    fn next_event(&self) -> Nanos {
+        let link = match &self.port {
+            Port::Link(link) if self.role != Role::default() => link,
+            port => return port.next_event().unwrap_or(NEVER),
+        };
+        match (self.role.deferred, self.role.forwards) {
+            (true, true) => NEVER,
+            (true, false) => link.next_arrival(),
+            (false, _) => link.next_departure(),
+        }
     }
 }
 
@@ -59,6 +80,8 @@ pub struct Network<T, W> {
     pub observer: W,
     hops: Vec<Hop>,
     media: Vec<Medium>,
+    /// Links with a role.
+    fused: Vec<u32>,
     /// Of links that change, if there are any.
     changes: Option<Box<Changes>>,
     /// What is measured of a bottleneck of several links together.
@@ -94,12 +117,16 @@ pub struct Options {
     pub monitor: bool,
     /// Links may be changed by [`Network::set`].
     pub adjustable: bool,
+    /// Links may cost no event of their own. That changes no result; without it there is something to compare with.
+    pub fused: bool,
 }
 
 /// Receives the events of one link: measures, keeps the accounts of flows, and tells the observer.
 struct Tap<'a, T, W> {
     link: u32,
     observed: bool,
+    /// Delivered packets were handed over before.
+    forwards: bool,
     options: Options,
     refused: bool,
     probe: &'a mut LinkProbe,
@@ -191,6 +218,7 @@ impl<T: Copy, W: for<'a> Observer<Seen<'a, T>>> Observer<Packet> for Tap<'_, T, 
             Event::Dropped { reason, queued } => self.dropped(packet, reason, queued),
             Event::Abandoned | Event::Lost => self.lost(packet),
             Event::Duplicated => self.duplicated(packet),
+            Event::Delivered if self.forwards => {}
             Event::Delivered => self.delivered.push(*packet),
         }
     }
@@ -224,6 +252,8 @@ impl<T, W> Network<T, W> {
                 probe: LinkProbe::new(EPOCH),
                 trace: TraceHash::new(),
                 landed: Vec::new(),
+                role: Role::default(),
+                handed: 0,
                 observed: false,
                 member: NONE,
                 // What the others on a shared medium leave is no capacity of its own.
@@ -242,6 +272,7 @@ impl<T, W> Network<T, W> {
             changes: changing.then(|| Box::new(Changes::new(plan))),
             due: Deadlines::new(hops.len() as u32),
             hops,
+            fused: Vec::new(),
             media: plan.media.iter().map(|medium| Medium::new(medium.access)).collect(),
             joint: Joint::new(EPOCH, bottleneck.len()),
             routes: Routes::new(plan),
@@ -322,11 +353,6 @@ impl<T, W> Network<T, W> {
         self.joint.restart(now);
     }
 
-    /// Lets the observer see the events on a link.
-    pub fn observe_link(&mut self, id: usize) {
-        self.hops[id].observed = true;
-    }
-
     /// Audits the ledgers: of each link against its queue and its line, and of flows against links.
     ///
     /// # Errors
@@ -348,6 +374,13 @@ impl<T, W> Network<T, W> {
 }
 
 impl<T: Copy, W: for<'a> Observer<Seen<'a, T>>> Network<T, W> {
+    /// Lets the observer see the events on a link. All links have events of their own from then on; those before `now`
+    /// have been processed.
+    pub fn observe_link(&mut self, now: Nanos, id: usize) {
+        self.hops[id].observed = true;
+        self.split(now);
+    }
+
     /// A host hands a packet to the network.
     #[inline]
     pub fn send(&mut self, now: Nanos, mut packet: Packet, body: Body<T>) {
@@ -363,6 +396,9 @@ impl<T: Copy, W: for<'a> Observer<Seen<'a, T>>> Network<T, W> {
     /// Runs link `id`, which is due at `now`.
     #[inline]
     pub fn run(&mut self, now: Nanos, id: u32) {
+        if self.hops[id as usize].role.deferred {
+            return self.run_deferred(now, id);
+        }
         if !self.hops[id as usize].landed.is_empty() {
             self.moving.append(&mut self.hops[id as usize].landed);
         }
@@ -446,10 +482,30 @@ impl<T: Copy, W: for<'a> Observer<Seen<'a, T>>> Network<T, W> {
         lands: bool,
         call: impl FnOnce(&mut Port, &mut [Medium], &mut Tap<'_, T, W>),
     ) -> bool {
+        let refused = self.call(now, id, lands, call);
+        let hop = &self.hops[id as usize];
+        let next = if hop.landed.is_empty() { hop.next_event() } else { now };
+        self.due.set(id, next);
+        if hop.role.forwards && !hop.role.deferred {
+            self.hand_over(now, id);
+        }
+        refused
+    }
+
+    /// As [`Self::with_port`], but leaves the link's next event as it was.
+    #[inline]
+    fn call(
+        &mut self,
+        now: Nanos,
+        id: u32,
+        lands: bool,
+        call: impl FnOnce(&mut Port, &mut [Medium], &mut Tap<'_, T, W>),
+    ) -> bool {
         let hop = &mut self.hops[id as usize];
         let mut tap = Tap {
             link: id,
             observed: hop.observed,
+            forwards: hop.role.forwards,
             options: self.options,
             refused: false,
             probe: &mut hop.probe,
@@ -465,8 +521,6 @@ impl<T: Copy, W: for<'a> Observer<Seen<'a, T>>> Network<T, W> {
         if self.options.probes && hop.probe.backlog(now, backlog) && hop.member != NONE {
             self.joint.backlog(now, hop.member, backlog);
         }
-        let next = hop.port.next_event().unwrap_or(NEVER);
-        self.due.set(id, if hop.landed.is_empty() { next } else { now });
         refused
     }
 
@@ -475,10 +529,24 @@ impl<T: Copy, W: for<'a> Observer<Seen<'a, T>>> Network<T, W> {
     fn enter(&mut self, now: Nanos, mut packet: Packet) {
         let id = self.routes.link(packet.place);
         packet.queued_at = now;
+        if self.hops[id as usize].role.deferred {
+            return self.bring(now, id, packet);
+        }
         let refused =
             self.with_port(now, id, true, |port, media, tap| port.offer(now, packet, media, tap));
         if !refused {
             self.hops[id as usize].probe.runs.accepted();
+        }
+    }
+
+    /// Moves a delivered packet on, into its next link or to its host.
+    #[inline]
+    fn move_on(&mut self, now: Nanos, mut packet: Packet) {
+        packet.place += 1;
+        if self.routes.link(packet.place) == END {
+            self.arrived.push(packet);
+        } else {
+            self.enter(now, packet);
         }
     }
 
@@ -488,13 +556,7 @@ impl<T: Copy, W: for<'a> Observer<Seen<'a, T>>> Network<T, W> {
         let mut next = 0;
         while let Some(&packet) = self.moving.get(next) {
             next += 1;
-            let mut packet = packet;
-            packet.place += 1;
-            if self.routes.link(packet.place) == END {
-                self.arrived.push(packet);
-            } else {
-                self.enter(now, packet);
-            }
+            self.move_on(now, packet);
         }
         self.moving.clear();
     }

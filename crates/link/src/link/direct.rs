@@ -1,0 +1,225 @@
+//! A FIFO in closed form: when a packet comes, it is known when it arrives at the far end.
+//!
+//! A packet departs at the later of its arrival and the end of the transmission before it. So queue, transmitter and wire
+//! are one ring of packets, in order: those on the wire, those that are queued (the backlog says how many), and those
+//! that are announced, which come later. [`Link::book`] makes up for their events, each at its own time.
+//!
+//! Only a FIFO that drops what does not fit, with a constant rate and a wire that only delays, can do so.
+
+use super::Link;
+use crate::ledger::Backlog;
+use crate::observer::{Corrupt, Event, Observer};
+use crate::params::Framing;
+use sojourn_measure::Count;
+use sojourn_queue::{Discipline, DropReason, Packet, Unit};
+use sojourn_units::{NEVER, Nanos, Rate};
+
+/// A packet that knows when it comes to its link.
+pub trait Stamped {
+    /// Returns when it comes to the link that it is on, or is announced to.
+    fn comes_at(&self) -> Nanos;
+}
+
+/// Observes a queue's length in addition to the events.
+pub trait Watch<P>: Observer<P> {
+    /// The queue has another length from `at` on. A packet that passes an idle link does not change it.
+    fn on_backlog(&mut self, at: Nanos, backlog: Backlog);
+}
+
+/// State of a link in closed form.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Direct {
+    limit: Option<(Unit, u32)>,
+    /// When the transmissions of all packets that it has are over.
+    free: Nanos,
+    /// Packets that are announced.
+    announced: u32,
+    /// The last length asked for and its transmission time.
+    last: (u32, Nanos),
+}
+
+impl Direct {
+    /// Returns the transmission time of `bytes`.
+    #[inline]
+    fn lasts(&mut self, rate: Option<Rate>, framing: Framing, bytes: u32) -> Nanos {
+        if self.last.0 != bytes {
+            let takes = rate.map_or(0, |rate| rate.transmission_time(framing.occupied(bytes)));
+            self.last = (bytes, takes);
+        }
+        self.last.1
+    }
+
+    #[inline]
+    fn fits(&self, backlog: Backlog, bytes: u32) -> bool {
+        self.limit.is_none_or(|(unit, limit)| match unit {
+            Unit::Packets => backlog.packets < limit,
+            Unit::Bytes => backlog.bytes + u64::from(bytes) <= u64::from(limit),
+        })
+    }
+}
+
+impl<P: Packet + Clone + Corrupt + Stamped, Q: Discipline<P>> Link<P, Q> {
+    /// Puts an empty link, whose queue is a FIFO with this limit, into closed form. Packets do not go through the queue then,
+    /// whose own counters stay as they are. Only the methods here may move packets until [`Link::leave_direct`].
+    pub fn go_direct(&mut self, limit: Option<(Unit, u32)>) {
+        assert!(self.backlog.packets == 0 && self.line.len() == 0, "the link has packets");
+        let free = if self.transmitting { self.due } else { 0 };
+        self.transmitting = true;
+        self.due = free;
+        self.direct = Some(Direct { limit, free, announced: 0, last: (u32::MAX, 0) });
+    }
+
+    /// Has the link work event by event from `now` on, and forgets announced packets. Earlier events must have been
+    /// booked.
+    pub fn leave_direct(&mut self, now: Nanos, observer: &mut impl Observer<P>) {
+        let Some(direct) = self.direct.take() else { return };
+        self.set_clock(now);
+        self.line.cut(direct.announced as usize);
+        for packet in self.line.cut(self.backlog.packets as usize) {
+            let at = packet.comes_at();
+            self.tap(at, observer, |queue, draws, tap| queue.enqueue(at, packet, draws, tap));
+        }
+    }
+
+    #[inline]
+    fn direct(&mut self) -> &mut Direct {
+        self.direct.as_mut().expect("the link is in closed form")
+    }
+
+    /// Puts a packet that comes at `at` behind all others, and returns when it arrives at the far end.
+    #[inline]
+    fn place(&mut self, at: Nanos, packet: P) -> Nanos {
+        let (rate, framing, bytes) = (self.rate, self.framing, packet.len());
+        let direct = self.direct();
+        direct.free = at.max(direct.free) + direct.lasts(rate, framing, bytes);
+        let arrives = direct.free + self.delay;
+        self.line.push(arrives, packet);
+        arrives
+    }
+
+    /// Announces a packet that comes later, and is sure to fit then. Returns when it arrives at the far end.
+    #[inline]
+    pub fn announce(&mut self, packet: P) -> Nanos {
+        self.direct().announced += 1;
+        self.place(packet.comes_at(), packet)
+    }
+
+    /// Brings a packet to the queue at `now`, after all that was due until then. Returns when it arrives at the far
+    /// end, if it fits.
+    #[inline]
+    pub fn bring(&mut self, now: Nanos, packet: P, observer: &mut impl Watch<P>) -> Option<Nanos> {
+        self.book(now, observer);
+        self.ledger.record(now, &packet, Event::Offered, observer);
+        if !self.direct.is_some_and(|direct| direct.fits(self.backlog, packet.len())) {
+            self.refuse(now, &packet, observer);
+            return None;
+        }
+        if self.due > now || self.backlog.packets > 0 {
+            self.backlog.add(packet.len());
+            observer.on_backlog(now, self.backlog);
+        } else {
+            self.ledger.record(now, &packet, Event::Departed, observer);
+            self.begin(now, packet.len());
+        }
+        Some(self.place(now, packet))
+    }
+
+    #[cold]
+    fn refuse(&mut self, at: Nanos, packet: &P, observer: &mut impl Watch<P>) {
+        let event = Event::Dropped { reason: DropReason::Overflow, queued: false };
+        self.ledger.record(at, packet, event, observer);
+    }
+
+    /// Begins the transmission of a packet.
+    #[inline]
+    fn begin(&mut self, at: Nanos, bytes: u32) {
+        let (rate, framing) = (self.rate, self.framing);
+        let takes = self.direct().lasts(rate, framing, bytes);
+        self.due = at + takes;
+        self.busy += takes;
+        self.last_transmission = (bytes, takes);
+    }
+
+    /// Makes up for arrivals at the queue and departures up to and at `until`.
+    #[inline]
+    pub fn book(&mut self, until: Nanos, observer: &mut impl Watch<P>) {
+        if self.backlog.packets > 0 || self.direct().announced > 0 {
+            self.book_due(until, observer);
+        }
+    }
+
+    fn book_due(&mut self, until: Nanos, observer: &mut impl Watch<P>) {
+        let (rate, framing) = (self.rate, self.framing);
+        let Self { direct: Some(direct), line, backlog, ledger, due, .. } = self else { return };
+        let mut begin = |due: &mut Nanos, direct: &mut Direct, at, bytes| {
+            let takes = direct.lasts(rate, framing, bytes);
+            *due = at + takes;
+            self.busy += takes;
+            self.last_transmission = (bytes, takes);
+        };
+        loop {
+            let announced = direct.announced as usize;
+            let departs = if backlog.packets > 0 { *due } else { NEVER };
+            let comes = if announced > 0 { line.behind(announced).comes_at() } else { NEVER };
+            if departs.min(comes) > until {
+                return;
+            }
+            if departs <= comes {
+                let packet = line.behind(announced + backlog.packets as usize);
+                backlog.remove(packet.len());
+                ledger.record(departs, packet, Event::Departed, observer);
+                observer.on_backlog(departs, *backlog);
+                begin(due, direct, departs, packet.len());
+                continue;
+            }
+            let packet = line.behind(announced);
+            ledger.record(comes, packet, Event::Offered, observer);
+            if *due > comes || backlog.packets > 0 {
+                debug_assert!(direct.fits(*backlog, packet.len()), "an announced packet must fit");
+                backlog.add(packet.len());
+                observer.on_backlog(comes, *backlog);
+            } else {
+                ledger.record(comes, packet, Event::Departed, observer);
+                begin(due, direct, comes, packet.len());
+            }
+            direct.announced -= 1;
+        }
+    }
+
+    /// Takes the next packet that arrives at the far end up to and at `until`, for which [`Link::book`] has made up.
+    #[inline]
+    pub fn take(&mut self, until: Nanos, observer: &mut impl Watch<P>) -> Option<P> {
+        let at = self.line.head();
+        if at > until {
+            return None;
+        }
+        let packet = self.line.pop(Packet::len)?;
+        self.ledger.record(at, &packet, Event::Delivered, observer);
+        Some(packet)
+    }
+
+    /// Removes the packets that arrive up to and at `until`. They were handed over before, so observers do not hear of
+    /// their arrival.
+    #[inline]
+    pub fn forget(&mut self, until: Nanos) {
+        while self.line.head() <= until
+            && let Some(packet) = self.line.pop(Packet::len)
+        {
+            self.ledger.delivered.count(packet.len());
+        }
+    }
+}
+
+impl<P: Packet, Q> Link<P, Q> {
+    /// Returns the packets that are queued according to the ring, and those that are announced.
+    pub(super) fn in_ring(&self, queued: u32) -> Option<(Count, Count)> {
+        let direct = self.direct.as_ref()?;
+        let mut counts = [Count::default(); 2];
+        let (announced, queued) = (direct.announced as usize, queued as usize);
+        for i in 0..announced + queued {
+            let (_, packet) = self.line.last_but(i)?;
+            counts[usize::from(i < announced)].count(packet.len());
+        }
+        Some((counts[0], counts[1]))
+    }
+}

@@ -1,0 +1,197 @@
+//! Links without events of their own: packets are handed over, and events on the way are booked later.
+
+use super::{NONE, Network, Seen, Tap};
+use crate::roles::{Role, roles};
+use crate::routes::Place;
+use crate::slab::Packet;
+use sojourn_link::{Backlog, Link, Observer, Watch};
+use sojourn_plan::Plan;
+use sojourn_units::{NEVER, Nanos};
+
+impl<T: Copy, W: for<'a> Observer<Seen<'a, T>>> Watch<Packet> for Tap<'_, T, W> {
+    #[inline]
+    fn on_backlog(&mut self, at: Nanos, backlog: Backlog) {
+        if self.options.probes {
+            self.probe.backlog(at, backlog);
+        }
+    }
+}
+
+impl<T: Copy, W: for<'a> Observer<Seen<'a, T>>> Network<T, W> {
+    /// Has links cost no event of their own where that changes no result. The flows' paths are known, and no packet has
+    /// been sent.
+    pub fn fuse(&mut self, plan: &Plan) {
+        if !self.options.fused {
+            return;
+        }
+        let exact = |hop: &super::Hop| hop.observed || hop.member != NONE;
+        let mut exact: Vec<_> = self.hops.iter().map(exact).collect();
+        let servers = plan.balancers.iter().flat_map(|balancer| &balancer.servers);
+        servers.for_each(|server| exact[server.port] = true);
+        for (id, role) in (0..).zip(roles(plan, &self.routes, &exact)) {
+            let hop = &mut self.hops[id as usize];
+            hop.role = role;
+            if role != Role::default() {
+                self.fused.push(id);
+            }
+            if role.deferred {
+                hop.port.plain().go_direct(plan.links[id as usize].params.queue.limit());
+            }
+        }
+    }
+
+    /// Gives all links events of their own from `now` on. Packets that were handed over are still on the links over
+    /// which they come.
+    pub(super) fn split(&mut self, now: Nanos) {
+        self.catch_up(now);
+        for id in std::mem::take(&mut self.fused) {
+            let role = std::mem::take(&mut self.hops[id as usize].role);
+            if role.deferred {
+                self.direct(id, |link, tap| link.leave_direct(now, tap));
+            }
+            self.due.set(id, self.hops[id as usize].next_event());
+        }
+    }
+
+    /// The path from one node to another; `None` without a path. A path that is new may lead over links
+    /// whose packets all came over one other link, so all links have events of their own then.
+    pub fn path(&mut self, now: Nanos, from: u32, to: u32) -> Option<Place> {
+        let known = self.routes.places();
+        let path = self.routes.path(from, to);
+        if self.routes.places() > known {
+            self.split(now);
+        }
+        path
+    }
+
+    /// Books the events before `now` of links without turns of their own, so that measurements can read them.
+    pub fn catch_up(&mut self, now: Nanos) {
+        for i in 0..self.fused.len() {
+            let id = self.fused[i];
+            let role = self.hops[id as usize].role;
+            if role.deferred {
+                self.book(now - 1, id, role);
+                continue;
+            }
+            // Each arrival is a call, as it would be if it were an event: a policy's state is as of the last call.
+            while let at = self.hops[id as usize].port.link().next_arrival()
+                && at < now
+            {
+                self.call(at, id, false, |port, media, tap| port.advance(at, media, tap));
+            }
+        }
+        debug_assert!(self.moving.is_empty(), "something was due before {now}");
+    }
+
+    /// Lets `call` do something with the deferred link `id`.
+    #[inline]
+    fn direct<R>(
+        &mut self,
+        id: u32,
+        call: impl FnOnce(&mut Link<Packet>, &mut Tap<'_, T, W>) -> R,
+    ) -> R {
+        let hop = &mut self.hops[id as usize];
+        let mut tap = Tap {
+            link: id,
+            observed: false,
+            // `take` returns packets that arrive at the far end.
+            forwards: true,
+            options: self.options,
+            refused: false,
+            probe: &mut hop.probe,
+            observer: &mut self.observer,
+            slab: &mut self.slab,
+            accounts: &mut self.accounts,
+            watched: &mut self.watched,
+            trace: &mut hop.trace,
+            delivered: &mut self.moving,
+        };
+        call(hop.port.plain(), &mut tap)
+    }
+
+    /// Books the events on the deferred link `id` until `now`. Packets that it forwards were handed over before.
+    #[inline]
+    fn book(&mut self, now: Nanos, id: u32, role: Role) {
+        self.direct(id, |link, tap| {
+            link.book(now, tap);
+            if role.forwards {
+                link.forget(now);
+            }
+        });
+    }
+
+    /// The deferred link `id` is due: packets arrive at its far end.
+    #[inline]
+    pub(super) fn run_deferred(&mut self, now: Nanos, id: u32) {
+        loop {
+            let (packet, next) = self.direct(id, |link, tap| {
+                link.book(now, tap);
+                (link.take(now, tap), link.next_arrival())
+            });
+            let Some(packet) = packet else { return };
+            if next > now {
+                self.due.set(id, next);
+            }
+            self.move_on(now, packet);
+            if next > now {
+                return;
+            }
+        }
+    }
+
+    /// Brings a packet to the deferred link `id`.
+    #[inline]
+    pub(super) fn bring(&mut self, now: Nanos, id: u32, packet: Packet) {
+        let role = self.hops[id as usize].role;
+        if role.forwards {
+            self.book(now, id, role);
+        }
+        let (idle, arrives) = self
+            .direct(id, |link, tap| (link.next_arrival() == NEVER, link.bring(now, packet, tap)));
+        let Some(at) = arrives else { return };
+        self.hops[id as usize].probe.runs.accepted();
+        if role.forwards {
+            self.feed(now, at, packet);
+        } else if idle {
+            self.due.set(id, at);
+        }
+    }
+
+    /// Hands over the packets whose transmission on link `id`, which is not deferred, has begun.
+    pub(super) fn hand_over(&mut self, now: Nanos, id: u32) {
+        loop {
+            let hop = &mut self.hops[id as usize];
+            let link = hop.port.link();
+            let Some(later) = (link.ledger().departed.packets - hop.handed).checked_sub(1) else {
+                return;
+            };
+            let (at, &packet) = link.on_wire(later as usize).expect("it is on the wire");
+            hop.handed += 1;
+            self.feed(now, at, packet);
+        }
+    }
+
+    /// Announces a packet to the next link on its path, to which it comes at `at`.
+    #[inline]
+    fn feed(&mut self, now: Nanos, mut at: Nanos, mut packet: Packet) {
+        loop {
+            packet.place += 1;
+            packet.queued_at = at;
+            let id = self.routes.link(packet.place);
+            let role = self.hops[id as usize].role;
+            debug_assert!(role.fed, "a link hands a packet to one that it does not feed");
+            if role.forwards {
+                self.book(now, id, role);
+            }
+            let link = self.hops[id as usize].port.plain();
+            let idle = link.next_arrival() == NEVER;
+            at = link.announce(packet);
+            if !role.forwards {
+                if idle {
+                    self.due.set(id, at);
+                }
+                return;
+            }
+        }
+    }
+}
