@@ -100,7 +100,8 @@ def record(columns: Columns) -> None:
     """Writes the figures; those of programs that were not run stay."""
     kept = recorded()
     for work, found in columns.items():
-        kept[work] = {**kept.get(work, {}), **found}
+        rest = {p: c for p, c in kept.get(work, {}).items() if p not in found}
+        kept[work] = found | rest
     made = {w: {p: asdict(c) for p, c in found.items()} for w, found in kept.items()}
     RECORDED.write_text(json.dumps(made, indent=1) + "\n")
 
