@@ -288,7 +288,7 @@ mod tests {
         assert!(App::parse("external").is_err());
         let json = r#"{"name":"external","spec":{"policy":"a.py:A"},"longest":9999}"#;
         let app: App = serde_json::from_str(json).unwrap();
-        assert!(app.check().unwrap_err().contains("lies in 1 to 8972"));
+        assert!(app.check().unwrap_err().contains("must be from 1 to 8972"));
         let written = serde_json::to_string(&app).unwrap();
         assert_eq!(serde_json::from_str::<App>(&written).unwrap(), app);
     }
