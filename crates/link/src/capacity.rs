@@ -7,18 +7,18 @@
 use sojourn_units::{Nanos, Rate, SECOND};
 use std::ops::{Add, Sub};
 
-/// What a transmitter could have carried and what it has carried, in bit/s times nanoseconds. Only
-/// differences between two times mean something.
+/// The capacity and the use of a transmitter, in bit/s times nanoseconds. Only differences between
+/// two times are meaningful.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Capacity {
-    /// What it could have carried.
+    /// Its capacity.
     pub offered: u128,
-    /// What it has carried, the link's overhead included.
+    /// Its use, with the link's overhead.
     pub used: u128,
 }
 
 impl Capacity {
-    /// The share that was used; nothing of nothing is NaN.
+    /// Returns the share that was used; nothing of nothing is NaN.
     pub fn share(self) -> f64 {
         self.used as f64 / self.offered as f64
     }
@@ -69,7 +69,7 @@ fn bits(rate: Option<Rate>) -> u64 {
 }
 
 impl Account {
-    /// The account of a link that has had one rate so far.
+    /// Returns the account of a link that has had one rate so far.
     pub fn new(rate: Option<Rate>) -> Self {
         let rate = bits(rate);
         Self { total: Capacity::default(), since: 0, busy: 0, rate, before: rate }
@@ -92,7 +92,7 @@ impl Account {
         self.total = self.total + capacity;
     }
 
-    /// The capacity until `now`, when the link has been busy for `busy`.
+    /// Returns the capacity until `now`, when the link has been busy for `busy`.
     pub fn until(&self, now: Nanos, busy: Nanos) -> Capacity {
         if now < self.since {
             return self.total - Capacity::of(self.before, self.since - now, self.busy - busy);

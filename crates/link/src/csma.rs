@@ -92,7 +92,7 @@ impl std::fmt::Display for Params {
     }
 }
 
-/// What happened on a medium since it was made.
+/// The events on a medium since its creation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
     /// Times that a station sensed the medium to transmit a frame.
@@ -115,27 +115,27 @@ pub struct Medium {
 }
 
 impl Medium {
-    /// An idle medium.
+    /// Returns an idle medium.
     pub fn new(params: Params) -> Self {
         Self { params, busy_until: None, occupied: 0, counters: Counters::default() }
     }
 
-    /// Whether a transmission may begin at `at`.
+    /// Returns whether a transmission may begin at `at`.
     pub fn is_free(&self, at: Nanos) -> bool {
         self.busy_until.is_none_or(|until| at > until)
     }
 
-    /// How long it has been occupied until `now`, which is not before the last call's time.
+    /// Returns how long it has been occupied until `now`, which is not before the last call's time.
     pub fn occupied(&self, now: Nanos) -> Nanos {
         self.occupied - self.busy_until.map_or(0, |until| until.saturating_sub(now))
     }
 
-    /// What happened so far.
+    /// Returns the events so far.
     pub fn counters(&self) -> &Counters {
         &self.counters
     }
 
-    /// How it is shared.
+    /// Returns the rule by which it is shared.
     pub fn params(&self) -> &Params {
         &self.params
     }
@@ -162,17 +162,18 @@ impl Backoff {
         Self { retries: 0, draws: key.stream("backoff") }
     }
 
-    /// Whether the station waits for its next attempt.
+    /// Returns whether the station waits for its next attempt.
     pub(crate) fn is_waiting(&self) -> bool {
         self.retries > 0
     }
 
-    /// The frame was sent, or there is none any more.
+    /// Ends the attempts: the frame was sent, or the station has none.
     pub(crate) fn reset(&mut self) {
         self.retries = 0;
     }
 
-    /// The station found `medium` busy at `at`: when it tries again, or `None` if it gives up.
+    /// Returns the station found `medium` busy at `at`: when it tries again, or `None` if it gives
+    /// up.
     ///
     /// Attempts that are bound to fail, because the transmission in progress lasts longer, are made
     /// here and now: they take draws and count, but no event.

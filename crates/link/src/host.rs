@@ -36,8 +36,8 @@ params! {
     #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
     #[serde(default, deny_unknown_fields)]
     pub struct Params {
-        /// Grain of its timers: a wake-up comes at the next multiple of this. 0 stands for high-resolution
-        /// timers; without them Linux has 1/HZ: 10ms, 4ms or 1ms.
+        /// Grain of its timers: a wake-up comes at the next multiple of this. 0 means
+        /// high-resolution timers; without them Linux has 1/HZ: 10ms, 4ms or 1ms.
         grain: Nanos = time("0").check(|grain| match grain {
             0..=SECOND => Ok(()),
             _ => Err("must be at most 1s"),
@@ -54,13 +54,13 @@ params! {
     }
 }
 
-/// A span of time, drawn from a distribution or measured.
+/// Returns a span of time, drawn from a distribution or measured.
 const fn span(default: &'static str) -> Param<Span> {
     let from = |value: &Value| Span::parse(value.text());
     Param::nested(Kind::Name, default, from, |span| span.format().map(Value::Text))
 }
 
-/// A span of time, or none, which is the default.
+/// Returns a span of time, or none, which is the default.
 const fn optional_span() -> Param<Option<Span>> {
     let from = |value: &Value| Span::parse(value.text()).map(Some);
     let to = |span: &Option<Span>| span.as_ref().and_then(Span::format).map(Value::Text);
@@ -80,7 +80,7 @@ impl Params {
         Ok(params)
     }
 
-    /// Whether stalls have a length and a distance.
+    /// Returns whether stalls have a length and a distance.
     fn settle(&self, given: &Given) -> Result<(), WordError> {
         match (self.stall.is_zero(), &self.every) {
             (false, None) => Err(given.error("stall", "`stall` needs `every`, such as exp(10ms)")),
@@ -89,7 +89,7 @@ impl Params {
         }
     }
 
-    /// Whether the host is never late.
+    /// Returns whether the host is never late.
     pub fn is_punctual(&self) -> bool {
         self.grain == 0 && self.late.is_zero() && self.every.is_none()
     }
@@ -160,7 +160,7 @@ pub struct Host<P> {
 }
 
 impl<P> Host<P> {
-    /// A host for the link with this `key`; `None` if it is never late.
+    /// Returns a host for the link with this `key`; `None` if it is never late.
     pub fn new(params: &Params, key: Key) -> Option<Self> {
         let stalls = params.every.as_ref().map(|every| {
             let stalls = Stalls { length: params.stall.clone(), every: every.clone() };
@@ -178,8 +178,8 @@ impl<P> Host<P> {
         })
     }
 
-    /// When the wake-up that a queue asks for at `asked` fires. A queue that asks for the same again keeps
-    /// its timer.
+    /// Returns when the wake-up that a queue asks for at `asked` fires. A queue that asks for the
+    /// same again keeps its timer.
     pub(crate) fn fires(&mut self, asked: Nanos) -> Nanos {
         if self.armed.0 != asked {
             let tick = match self.grain {
@@ -191,7 +191,7 @@ impl<P> Host<P> {
         self.armed.1
     }
 
-    /// Whether it stalls at `now`. If so, it goes on at the stall's end.
+    /// Returns whether it stalls at `now`. If so, it goes on at the stall's end.
     pub(crate) fn is_stalled(&mut self, now: Nanos) -> bool {
         let end = self.stalls.as_mut().and_then(|stalls| stalls.ends(now));
         if let Some(end) = end {
@@ -200,7 +200,7 @@ impl<P> Host<P> {
         end.is_some()
     }
 
-    /// When it goes on, if something waits for that.
+    /// Returns the time at which it resumes, if any work waits.
     pub(crate) fn resume(&self) -> Nanos {
         self.resume
     }
@@ -219,7 +219,7 @@ impl<P> Host<P> {
         Ok(())
     }
 
-    /// The next packet of the receive ring.
+    /// Returns the next packet of the receive ring.
     pub(crate) fn take(&mut self) -> Option<P> {
         self.rx.pop_front()
     }

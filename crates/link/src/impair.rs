@@ -4,10 +4,10 @@ use crate::params::{Chance, Impairments, Jitter, JitterDistribution, Loss, Reord
 use sojourn_random::{Key, Stream, normal};
 use sojourn_units::Nanos;
 
-/// What netem's tables cut values at.
+/// The limits of values in netem's tables.
 const CUT: f64 = 32_767.0 / 8_192.0;
 
-/// A probability as a threshold for 32-bit draws: an event happens on draws up to it.
+/// Returns a probability as a threshold for 32-bit draws: an event happens on draws up to it.
 fn threshold(probability: f64) -> u32 {
     libm::round(probability * f64::from(u32::MAX)) as u32
 }
@@ -91,8 +91,8 @@ struct Chain {
 }
 
 impl Chain {
-    /// The state after one in which `draw` is drawn. As in netem, one draw decides between two ways
-    /// out: the second one begins where the first one's part ends.
+    /// Returns the state after one in which `draw` is drawn. As in netem, one draw decides between
+    /// two ways out: the second one begins where the first one's part ends.
     fn step(&self, state: u8, draw: u32) -> u8 {
         let within = |from: u32, size: u32| size > 0 && draw > from && draw - from <= size;
         match state {
@@ -227,7 +227,7 @@ impl Impair {
         self.duplicate.happens()
     }
 
-    /// The entropy for choosing a bit, if the packet is to be corrupted.
+    /// Returns the entropy for choosing a bit, if the packet is to be corrupted.
     pub fn corrupts(&mut self) -> Option<u32> {
         self.corrupt.happens().then(|| self.bits.next_u32())
     }
@@ -242,8 +242,8 @@ impl Impair {
         Passage::Delayed(self.delay(delay))
     }
 
-    /// When a packet of `bytes` that comes to the wire at `now` and takes `delay` arrives: with a
-    /// transmitter on the wire, behind all those before it.
+    /// Returns when a packet of `bytes` that comes to the wire at `now` and takes `delay` arrives:
+    /// with a transmitter on the wire, behind all those before it.
     pub fn arrival(&mut self, now: Nanos, delay: Nanos, bytes: u32) -> Nanos {
         let Some(rate) = self.rate else { return now + delay };
         self.free = self.free.max(now + delay) + rate.transmission_time(bytes);
@@ -258,7 +258,7 @@ impl Impair {
     }
 }
 
-/// The deviation in units of the span that `draw` stands for.
+/// Returns the deviation that `draw` gives, in units of the span.
 pub fn deviation(distribution: JitterDistribution, draw: u32) -> f64 {
     let u = (f64::from(draw) + 0.5) / 4_294_967_296.0;
     let pareto = || (4.0 / 3.0 * (libm::pow(1.0 - u, -1.0 / 3.0) - 1.5)).min(CUT);

@@ -41,7 +41,7 @@ impl From<Backlog> for Count {
     }
 }
 
-/// What happened on a link since it was made. Nothing is ever reset: what happened since a moment is the
+/// The events on a link since its creation. Nothing is ever reset: the events since a time are the
 /// difference of two copies.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Ledger {
@@ -64,7 +64,7 @@ pub struct Ledger {
 }
 
 impl Ledger {
-    /// Counts an event of `packet` and tells the observer of it: nothing is counted that is not told.
+    /// Counts an event of `packet` and passes it to the observer: every counted event is passed.
     #[inline(always)]
     #[expect(
         clippy::inline_always,
@@ -99,12 +99,12 @@ impl Ledger {
         self.dropped.iter().copied().sum()
     }
 
-    /// What must be queued.
+    /// Returns the packets that must be queued.
     pub fn queued(&self) -> Count {
         self.offered - self.drops() - self.departed
     }
 
-    /// What must be on the line or in the transmit ring.
+    /// Returns the packets that must be on the line or in the transmit ring.
     pub fn on_line(&self) -> Count {
         self.departed + self.duplicated - self.abandoned - self.lost - self.delivered
     }

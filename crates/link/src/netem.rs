@@ -134,7 +134,8 @@ impl<'a> Reader<'a> {
         number.ok_or_else(|| complaint(token, &format!("`{word}` needs {what} above 0"), example))
     }
 
-    /// A whole number of bytes that may be below zero, if one follows; `tc` prints `label` before it.
+    /// Returns a whole number of bytes that may be below zero, if one follows; `tc` prints `label`
+    /// before it.
     fn bytes(&mut self, label: &str) -> Result<Option<i32>, WordError> {
         let is_labelled = self.next_if(|word| word == label).is_some();
         let is_value =
@@ -151,7 +152,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// A percentage that `tc` prints with a label before it, if one follows.
+    /// Returns a percentage that `tc` prints with a label before it, if one follows.
     fn labelled(&mut self, word: &str, label: &str) -> Result<Option<f64>, WordError> {
         match self.next_if(|word| word == label) {
             Some(_) => self.percent(word).map(Some),
@@ -159,7 +160,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// A percentage, if one follows.
+    /// Returns a percentage, if one follows.
     fn more(&mut self, word: &str) -> Result<Option<f64>, WordError> {
         match self.tokens.first() {
             Some(token) if token.text.starts_with(|c: char| c.is_ascii_digit() || c == '.') => {
@@ -186,7 +187,7 @@ fn complaint(token: Token<'_>, why: &str, example: &str) -> WordError {
     error
 }
 
-/// A percentage as a fraction of one.
+/// Returns a percentage as a fraction of one.
 fn parse_percent(text: &str) -> Option<f64> {
     let number = text.strip_suffix('%')?;
     if number.is_empty() || !number.bytes().all(|b| b.is_ascii_digit() || b == b'.') {
@@ -196,7 +197,7 @@ fn parse_percent(text: &str) -> Option<f64> {
     format!("{number}e-2").parse().ok().filter(|&p: &f64| p <= 1.0)
 }
 
-/// The text that [`parse_percent`] reads back as exactly `probability`.
+/// Returns the text that [`parse_percent`] reads back as exactly `probability`.
 fn format_percent(probability: f64) -> String {
     let text = format!("{probability}");
     let (whole, fraction) = text.split_once('.').unwrap_or((&text, ""));
@@ -219,7 +220,7 @@ impl Netem {
         Self::read(text).map(|(netem, _)| netem)
     }
 
-    /// The description in `text` alone, without the line of `tc` around it.
+    /// Returns the description in `text` alone, without the line of `tc` around it.
     ///
     /// # Errors
     /// A line of `tc` without a discipline, or with several.
@@ -228,7 +229,7 @@ impl Netem {
         Ok(text.strip_prefix("netem ").map_or(text.clone(), str::to_owned))
     }
 
-    /// What is worth saying of a description that [`Netem::parse`] reads.
+    /// Returns notices about a description that [`Netem::parse`] reads.
     pub fn warnings(text: &str) -> Vec<String> {
         Self::read(text).map(|(_, notices)| notices).unwrap_or_default()
     }
@@ -369,7 +370,7 @@ fn read_slot(reader: &mut Reader<'_>) -> Result<Option<Slot>, WordError> {
     let starts_number = |word: &str| word.starts_with(|c: char| c.is_ascii_digit() || c == '.');
     let mut slot = Slot { delay: 0, spread: 0, distribution: None, packets: None, bytes: None };
     if let Some(word) = reader.next_if(|word| word == "distribution") {
-        // `tc` prints no name: whoever pastes its output has the uniform one of the manual page.
+        // `tc` prints no name: its pasted output has the uniform distribution of the manual page.
         if reader.tokens.first().is_some_and(|token| !starts_number(token.text)) {
             slot.distribution = Some(read_distribution(reader)?);
         } else {

@@ -3,7 +3,7 @@
 use sojourn_queue::{DropReason, Headers, MarkReason, Sender, TcpView};
 use sojourn_units::Nanos;
 
-/// What happens to a packet on a link.
+/// Events of a packet on a link.
 ///
 /// Every packet offered ends in exactly one of `Dropped`, `Abandoned`, `Lost` and `Delivered`, and every
 /// copy that `Duplicated` announces in one of the last two.

@@ -1,4 +1,4 @@
-//! What the user sets of a link's direction.
+//! The user's settings of a link's direction.
 
 use crate::trace::Trace;
 use serde::{Deserialize, Serialize};
@@ -25,7 +25,7 @@ pub struct Params {
     /// Propagation delay.
     #[serde(default)]
     pub delay: Nanos,
-    /// What the wire does to packets.
+    /// Effects of the wire on packets.
     #[serde(default)]
     pub impairments: Impairments,
     /// The queue before the transmitter.
@@ -35,7 +35,7 @@ pub struct Params {
 /// No span of a link is longer: sums of two and a clock stay within 64 bits.
 pub const LONGEST: Nanos = Nanos::MAX / 8;
 
-/// What a packet occupies on a link.
+/// The size of a packet on a link.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Framing {
     overhead: i32,
@@ -51,7 +51,7 @@ impl Framing {
 }
 
 impl Params {
-    /// What its packets occupy.
+    /// Sizes of its packets.
     pub fn framing(&self) -> Framing {
         Framing { overhead: self.overhead, cells: self.cells }
     }
@@ -106,7 +106,7 @@ impl Params {
     }
 }
 
-/// What the wire does to packets, after netem.
+/// Effects of the wire on packets, after netem.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Impairments {
@@ -177,7 +177,7 @@ impl WireRate {
 pub struct Slot {
     /// Time to the next slot: the least, or the mean of a distribution.
     pub delay: Nanos,
-    /// What is added at most, or the unit of the distribution.
+    /// The largest variation, or the unit of the distribution.
     #[serde(default)]
     pub spread: Nanos,
     /// The distribution; without one, times are uniform between `delay` and `delay + spread`.
@@ -192,12 +192,12 @@ pub struct Slot {
 }
 
 impl Impairments {
-    /// Whether the wire only delays.
+    /// Returns whether the wire only delays.
     pub fn is_none(&self) -> bool {
         *self == Self { keep_order: self.keep_order, ..Self::default() }
     }
 
-    /// Whether packets may overtake each other.
+    /// Returns whether packets may overtake each other.
     pub fn reorders(&self) -> bool {
         let jitter = self.jitter.is_some() && self.rate.is_none();
         !self.keep_order && (jitter || self.reorder.is_some())

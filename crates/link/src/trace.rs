@@ -1,10 +1,10 @@
 //! A capacity recorded as a trace of delivery opportunities.
 //!
-//! At each opportunity the transmitter may send so many bytes, at once: several small packets, or parts of
-//! a large one, whose rest waits for the next. What is not used then is lost. A packet leaves the queue at
-//! the first opportunity with room for any of it, and is through at the last that it needs; one that comes
-//! at the very moment of an opportunity comes too late for it. The trace begins with the link and repeats,
-//! its last opportunity being the beginning of the next round.
+//! At each opportunity the transmitter may send a number of bytes at once: several small packets,
+//! or parts of a large one, whose rest waits for the next opportunity. Unused bytes are lost. A
+//! packet leaves the queue at the first opportunity with room for any of it, and is complete at the
+//! last one that it needs; a packet that arrives exactly at an opportunity is too late for it. The
+//! trace begins with the link and repeats: its last opportunity is the beginning of the next round.
 //!
 //! # Source
 //! Mahimahi's `mm-link` and the traces it replays (Netravali et al., USENIX ATC 2015): milliseconds, one a
@@ -63,8 +63,8 @@ impl Trace {
     /// A trace has at most so many opportunities.
     pub const LONGEST: usize = 1_000_000;
 
-    /// A trace of opportunities at so many milliseconds, in their order, each for `bytes` bytes. One at 0
-    /// belongs to the end of the round before.
+    /// Returns a trace of opportunities at so many milliseconds, in their order, each for `bytes`
+    /// bytes. One at 0 belongs to the end of the round before.
     ///
     /// # Errors
     /// None at all, too many, out of order, all at 0, or opportunities for nothing.
@@ -109,14 +109,14 @@ impl Trace {
         self.steps[self.steps.len() - 1].0
     }
 
-    /// The mean rate.
+    /// Returns the mean rate.
     pub fn mean(&self) -> Rate {
         let bits = u128::from(self.bytes) * 8 * self.len() as u128 * u128::from(SECOND);
         let rate = bits / u128::from(self.period());
         Rate::new(u64::try_from(rate).unwrap_or(u64::MAX).max(1)).expect("above zero")
     }
 
-    /// The first opportunity not before `at`, both since the trace began.
+    /// Returns the first opportunity not before `at`, both since the trace began.
     fn next_from(&self, at: Nanos) -> Nanos {
         let last_moment = at.saturating_sub(1);
         let (round, since) = (last_moment / self.period(), last_moment % self.period());
@@ -149,22 +149,22 @@ pub struct Opportunities {
 }
 
 impl Opportunities {
-    /// Those of a trace that begins at `now`.
+    /// Returns those of a trace that begins at `now`.
     pub fn new(trace: Trace, now: Nanos) -> Self {
         Self { trace, begin: now, open: now, room: 0, begun: 0 }
     }
 
-    /// The trace.
+    /// Returns the trace.
     pub fn trace(&self) -> &Trace {
         &self.trace
     }
 
-    /// The first opportunity after `at`.
+    /// Returns the first opportunity after `at`.
     pub fn after(&self, at: Nanos) -> Nanos {
         self.begin.saturating_add(self.trace.next_from(at - self.begin + 1))
     }
 
-    /// Whether a packet may begin at `at`, the transmitter having waited for this moment.
+    /// Returns whether a packet may begin at `at`, the transmitter having waited for this moment.
     pub fn is_open(&mut self, at: Nanos) -> bool {
         if self.open != at {
             let since = at - self.begin;
@@ -194,8 +194,8 @@ impl Opportunities {
         self.open
     }
 
-    /// What was offered and used before `now`, the time of the last call or a later one. What happens at
-    /// `now` itself is left out, whether it has been asked for already or not.
+    /// Returns the bytes offered and used before `now`, the time of the last call or a later one.
+    /// Events at `now` itself are excluded, whether requested already or not.
     pub fn capacity(&self, now: Nanos) -> Capacity {
         let offered = self.trace.offered((now - self.begin).saturating_sub(1));
         // All that comes until the end of the packet in transmission is its own.

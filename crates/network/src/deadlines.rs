@@ -44,7 +44,7 @@ pub struct Deadlines {
     first: u32,
     /// A slot is as wide as this power of 2, in nanoseconds.
     width: u32,
-    /// Number, from time 0, of the earliest slot in use. What is earlier is in it too.
+    /// Number, from time 0, of the earliest slot in use. Earlier deadlines are in it too.
     base: u64,
     /// Slots less 1.
     mask: u64,
@@ -59,7 +59,7 @@ pub struct Deadlines {
 }
 
 impl Deadlines {
-    /// A queue for entities 0 to `entities` - 1.
+    /// Returns a queue for entities 0 to `entities` - 1.
     pub fn new(entities: u32) -> Self {
         let slots = slots_for(entities);
         Self {
@@ -89,13 +89,13 @@ impl Deadlines {
         }
     }
 
-    /// The earliest deadline and its entity.
+    /// Returns the earliest deadline and its entity.
     #[inline]
     pub fn first(&self) -> Option<(Nanos, u32)> {
         (self.first_at != NEVER).then_some((self.first_at, self.first))
     }
 
-    /// The deadline of `entity`.
+    /// Returns the deadline of `entity`.
     #[inline]
     pub fn get(&self, entity: u32) -> Option<Nanos> {
         Some(self.entries[entity as usize].at).filter(|at| *at != NEVER)
@@ -138,7 +138,7 @@ impl Deadlines {
         }
     }
 
-    /// The key of an entity's deadline, by which it stands in a list.
+    /// Returns the key of an entity's deadline, which gives its place in a list.
     #[inline]
     fn key(&self, entity: u32) -> Key {
         key(self.entries[entity as usize].at, entity)
@@ -324,7 +324,7 @@ impl Occupied {
         }
     }
 
-    /// The first slot in use at `from` or behind it, or else the first of all.
+    /// Returns the first slot in use at `from` or behind it, or else the first of all.
     #[inline]
     fn next(&self, from: usize) -> Option<usize> {
         let word = self.slots[from / 64] >> (from % 64);
@@ -347,7 +347,7 @@ fn lowest(bits: u64) -> Option<usize> {
     (bits != 0).then(|| bits.trailing_zeros() as usize)
 }
 
-/// The lowest bit that is set above bit `n`.
+/// Returns the lowest bit that is set above bit `n`.
 #[inline]
 fn above(bits: u64, n: usize) -> Option<usize> {
     lowest(bits & (u64::MAX << 1) << n)

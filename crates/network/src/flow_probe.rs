@@ -1,10 +1,10 @@
-//! What is measured of flows and their groups.
+//! Measurements of flows and their groups.
 
 use sojourn_measure::{Histogram, TimeWeighted};
 use sojourn_plan::{Group, Transport};
 use sojourn_units::{EPOCH, Nanos};
 
-/// What TCP did for a flow since the start, over all its connections.
+/// TCP's counters of a flow since the start, over all its connections.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Tally {
     /// Application payload delivered once and in order.
@@ -41,7 +41,7 @@ impl Tally {
         self.refused += other.refused;
     }
 
-    /// What was done since `before`.
+    /// Returns the difference to `before`.
     #[must_use]
     pub fn since(&self, before: &Self) -> Self {
         Self {
@@ -58,7 +58,7 @@ impl Tally {
     }
 }
 
-/// What is measured of a group as a whole.
+/// Measurements of a group as a whole.
 #[derive(Clone, Debug)]
 pub struct GroupProbe {
     /// Delays: of packets with data from host to host, of writes from end to end.
@@ -82,7 +82,7 @@ pub struct GroupProbe {
 }
 
 impl GroupProbe {
-    /// Nothing measured yet.
+    /// Returns empty measurements.
     pub fn new(group: &Group) -> Self {
         let writes = group.app.sends_packets() && matches!(group.transport, Transport::Tcp(_));
         Self {

@@ -8,14 +8,14 @@ use sojourn_plan::{Group, Plan, Transport};
 use sojourn_traffic::App;
 use sojourn_units::{EPOCH, Nanos, SECOND, time::seconds};
 
-/// What is counted of a flow since the end of the warm-up.
+/// The counts of a flow since the end of the warm-up.
 #[derive(Clone, Copy, Debug)]
 pub struct Counted {
     /// Whether it is TCP.
     pub tcp: bool,
     /// Application payload delivered; for TCP once and in order.
     pub bytes: u64,
-    /// What TCP did.
+    /// TCP's counters.
     pub tally: Tally,
     /// The books of its data, and of what comes back.
     pub books: [FlowAccount; 2],
@@ -38,7 +38,7 @@ pub struct FlowLine<'a> {
     pub start: Nanos,
     /// When it ended.
     pub end: Option<Nanos>,
-    /// What is counted of it.
+    /// Its counts.
     pub counted: &'a Counted,
     /// Transfers ended.
     pub finished: u64,
@@ -52,7 +52,7 @@ pub struct FlowLine<'a> {
     pub delay: Option<&'a Histogram>,
 }
 
-/// What happened to a flow's packets since `before`.
+/// Returns the counts of a flow's packets since `before`.
 pub fn books_since(now: &FlowAccount, before: &FlowAccount) -> FlowAccount {
     FlowAccount {
         sent: now.sent - before.sent,
@@ -63,7 +63,7 @@ pub fn books_since(now: &FlowAccount, before: &FlowAccount) -> FlowAccount {
     }
 }
 
-/// The row of one flow, measured over `span`.
+/// Returns the row of one flow, measured over `span`.
 pub fn flow_row(plan: &Plan, flow: &FlowLine, span: Nanos) -> Row {
     let group = &plan.groups[flow.group];
     let mut pair = group.pairs[flow.number as usize % group.pairs.len()];
@@ -92,7 +92,7 @@ pub fn flow_row(plan: &Plan, flow: &FlowLine, span: Nanos) -> Row {
     row
 }
 
-/// What flows and groups have in common.
+/// The common part of flows and groups.
 fn transfer_metrics(row: &mut Row, flows: &[Counted], span: Nanos) {
     let sum = |of: fn(&Counted) -> u64| flows.iter().map(of).sum::<u64>();
     let tcp = sum(|f| if f.tcp { f.bytes - f.tally.datagrams } else { 0 });
@@ -117,7 +117,8 @@ fn transfer_metrics(row: &mut Row, flows: &[Counted], span: Nanos) {
     row.real("cwnd_mean", windows.mean());
 }
 
-/// The metrics of a group, whose flows are counted up in `flows`, measured over `span` up to `now`.
+/// Returns the metrics of a group, whose flows are counted up in `flows`, measured over `span` up
+/// to `now`.
 pub fn group_row(
     group: &Group,
     probe: &GroupProbe,
@@ -171,7 +172,8 @@ fn completion_metrics(row: &mut Row, group: &Group, probe: &GroupProbe) {
     row.quantiles(&probe.page, &[("page_p50", 0.5), ("page_p95", 0.95), ("page_p99", 0.99)]);
 }
 
-/// The metrics of all flows together; `events` and `packets` are counted since the run's start.
+/// Returns the metrics of all flows together; `events` and `packets` are counted since the run's
+/// start.
 pub fn total_row(
     groups: &[GroupProbe],
     flows: &[Counted],

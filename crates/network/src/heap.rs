@@ -26,24 +26,24 @@ pub struct Heap {
     groups: Vec<Group>,
     /// Number after the last node.
     end: usize,
-    /// Where each entity's key stands, or `ABSENT`.
+    /// Place of each entity's key, or `ABSENT`.
     place: Vec<u32>,
 }
 
-/// The key of an entity's deadline.
+/// Returns the key of an entity's deadline.
 #[inline]
 pub fn key(at: Nanos, entity: u32) -> Key {
     u128::from(at) << 64 | u128::from(entity)
 }
 
-/// The deadline and the entity of a key.
+/// Returns the deadline and the entity of a key.
 #[inline]
 pub fn split(key: Key) -> (Nanos, u32) {
     ((key >> 64) as Nanos, key as u32)
 }
 
 impl Heap {
-    /// A queue for entities 0 to `entities` - 1.
+    /// Returns a queue for entities 0 to `entities` - 1.
     pub fn new(entities: u32) -> Self {
         let groups = Vec::with_capacity(entities as usize / ARITY + 2);
         let mut queue = Self { groups, end: ROOT, place: vec![ABSENT; entities as usize] };
@@ -69,7 +69,7 @@ impl Heap {
         self.place[key as u32 as usize] = n as u32;
     }
 
-    /// The earliest key, or [`VACANT`].
+    /// Returns the earliest key, or [`VACANT`].
     #[inline]
     pub fn first(&self) -> Key {
         self.node(ROOT)

@@ -1,8 +1,8 @@
 //! A link's arrivals and decisions, written down and made again.
 //!
-//! What a link decides follows from its parameters, its key and its arrivals. A journal taken anywhere,
-//! by a wire of real packets or in simulation, is therefore replayed through a fresh link, which must
-//! drop, mark and send the same packets at the same times: [`replay`] says where it does not.
+//! A link's decisions follow from its parameters, its key and its arrivals. A journal of a wire of
+//! real packets or of a simulation is therefore replayed through a fresh link, which must drop,
+//! mark and send the same packets at the same times: [`replay`] reports differences.
 
 use crate::port::Port;
 use crate::slab::Packet;
@@ -23,7 +23,7 @@ pub struct Entry {
     pub what: Event,
 }
 
-/// Arrivals at one link, and what became of them.
+/// Arrivals at one link, and their outcomes.
 #[derive(Clone, Debug, Default)]
 pub struct Journal {
     arrivals: Vec<(Packet, Headers)>,
@@ -92,7 +92,7 @@ impl Journal {
         &self.entries
     }
 
-    /// Whether later packets were left out.
+    /// Returns whether later packets were left out.
     pub fn is_cut(&self) -> bool {
         self.cut
     }
@@ -116,9 +116,9 @@ pub struct Agreement {
 pub struct Difference {
     /// Its line.
     pub line: usize,
-    /// What the journal says.
+    /// The journal's entry.
     pub journal: Option<Entry>,
-    /// What the replay did.
+    /// The replay's decision.
     pub replay: Option<Entry>,
 }
 
@@ -160,7 +160,7 @@ impl Observer<Packet> for Scribe<'_> {
         self.model.arrivals[packet.slot as usize].1
     }
 
-    /// What is journalled comes from elsewhere.
+    /// Journalled packets come from elsewhere.
     fn sender(&self, _packet: &Packet) -> Sender {
         Sender::default()
     }

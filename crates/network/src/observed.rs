@@ -1,7 +1,7 @@
 //! Queues that are not ours, measured from outside: by the packets seen before and behind them.
 //!
-//! The metrics are those of a link of ours. What no packet tells is not a number: why the queue
-//! dropped one, and how many in a row.
+//! The metrics are those of Sojourn's own links. Metrics that packets do not show are not a number:
+//! the reason of a drop, and the number of consecutive drops.
 
 use crate::link_report::{self, share};
 use crate::probe::{LinkProbe, Work};
@@ -75,8 +75,8 @@ impl Series {
 }
 
 impl Observed {
-    /// A queue before a transmitter of `rate` bit/s, whose packets occupy `framing`; measured
-    /// from `since` on, and sampled at each `interval`, if that is not 0.
+    /// Returns a queue before a transmitter of `rate` bit/s, whose packets occupy `framing`;
+    /// measured from `since` on, and sampled at each `interval`, if that is not 0.
     pub fn new(rate: Option<Rate>, framing: Framing, since: Nanos, interval: Nanos) -> Self {
         Self {
             series: Series { interval, next: interval, ..Series::default() },
@@ -134,10 +134,11 @@ impl Observed {
         }
     }
 
-    /// The metrics until `end`, and the time series; `queued` is the queue's length then.
+    /// Returns the metrics until `end`, and the time series; `queued` is the queue's length then.
     fn row(mut self, end: Nanos, queued: u32) -> (Row, LinkProbe, Series) {
         self.series.sample(end, self.rate.is_some(), self.probe.last_sojourn);
-        // What has not left by the end is lost, but for as many of the latest as are queued.
+        // Packets that have not left by the end are lost, except as many of the latest as are
+        // queued.
         let mut rest: Vec<Sighting> = self.waiting.into_values().flatten().collect();
         rest.sort_by_key(|sighting| sighting.at);
         rest.truncate(rest.len().saturating_sub(queued as usize));
@@ -160,10 +161,10 @@ impl Observed {
     }
 }
 
-/// Metrics that no packet tells, though a discipline's counters may.
+/// Metrics that packets do not show, though a discipline's counters may.
 const REASONS: [&str; 4] = ["drops_early", "drops_forced", "drops_overflow", "drops_ack_filter"];
 
-/// Metrics that neither packets nor counters tell.
+/// Metrics that neither packets nor counters show.
 pub const UNOBSERVED: [&str; 4] =
     ["loss_events", "consecutive_loss_mean", "consecutive_loss_sd", "consecutive_loss_max"];
 

@@ -1,4 +1,4 @@
-//! What a run leaves behind.
+//! The results of a run.
 
 use sojourn_measure::Table;
 use sojourn_units::Nanos;

@@ -1,4 +1,4 @@
-//! The tables of a record, as far as links tell them.
+//! The tables of a record, as far as links provide them.
 
 use crate::link_report::{self, share, utilisation};
 use crate::network::Network;
@@ -24,7 +24,7 @@ pub struct Span<'a> {
 }
 
 impl<T, W> Network<T, W> {
-    /// The metrics of a link, or of several that `probe` has measured together.
+    /// Returns the metrics of a link, or of several that `probe` has measured together.
     fn links_row(&self, plan: &Plan, links: &[usize], probe: &LinkProbe, span: &Span) -> Row {
         let mut row = Row::default();
         let work = |&id: &usize| self.probe(id).measured_work(self.work(id, span.now));
@@ -40,20 +40,21 @@ impl<T, W> Network<T, W> {
         self.links_row(plan, &[id], self.probe(id), span)
     }
 
-    /// How many transmitters `links` have between them; none counts if one of them takes no time.
+    /// Returns how many transmitters `links` have between them; none counts if one of them takes no
+    /// time.
     pub(crate) fn transmitters(&self, plan: &Plan, links: &[usize]) -> u64 {
         let timed = links.iter().all(|&id| self.link(id).is_timed());
         if timed { transmitters(plan, links) } else { 0 }
     }
 
-    /// The probe of the bottleneck's links taken together, if they are several.
+    /// Returns the probe of the bottleneck's links taken together, if they are several.
     fn joint_probe(&self, plan: &Plan) -> Option<LinkProbe> {
         let links = &plan.observe.bottleneck.links;
         let probes = links.iter().map(|&id| self.probe(id));
         (links.len() > 1).then(|| self.joint().merged(probes))
     }
 
-    /// The metrics of the bottleneck, which are the run's own.
+    /// Returns the metrics of the bottleneck, which are the run's own.
     pub fn bottleneck_row(&self, plan: &Plan, span: &Span) -> Row {
         let links = &plan.observe.bottleneck.links;
         match self.joint_probe(plan) {
@@ -85,7 +86,7 @@ impl<T, W> Network<T, W> {
         row
     }
 
-    /// The table of queues: a row a link.
+    /// Returns the table of queues: a row a link.
     pub fn queue_table(&self, plan: &Plan, span: &Span) -> Table {
         let row = |id: usize| {
             let mut row = Row::default();
@@ -107,7 +108,7 @@ impl<T, W> Network<T, W> {
         }
     }
 
-    /// The table of distributions: of links shown, of the bottleneck, of groups.
+    /// Returns the table of distributions: of links shown, of the bottleneck, of groups.
     pub fn distributions(&self, plan: &Plan, groups: &[GroupProbe]) -> Table {
         let mut bins = Bins::default();
         for id in plan.shown_links() {

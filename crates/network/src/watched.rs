@@ -1,9 +1,9 @@
-//! What a monitor of flows sees beyond the books.
+//! A monitor's counts of flows in addition to the ledger.
 
 use sojourn_queue::DropReason;
 use sojourn_units::Nanos;
 
-/// What the books do not have of one direction of a flow.
+/// The counts of one direction of a flow that the ledger does not have.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Watched {
     /// When the first packet was sent.

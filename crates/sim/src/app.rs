@@ -1,4 +1,4 @@
-//! What an application is to the engine.
+//! The contract of applications with the engine.
 
 use crate::load::Datagram;
 use crate::world::{Change, Handle, World};
@@ -7,7 +7,7 @@ use sojourn_network::Row;
 use sojourn_plan::{Flow, Group, PlanError};
 use sojourn_units::Nanos;
 
-/// What a plan declares: an application makes itself of what it knows.
+/// The declarations of a plan: an application is made from the ones that it knows.
 #[derive(Clone, Copy, Debug)]
 pub enum Declared<'a> {
     /// A flow of a group. Its application has the flow's number.
@@ -16,7 +16,7 @@ pub enum Declared<'a> {
     App(usize, &'a sojourn_plan::App),
 }
 
-/// What happened that an application has to do with.
+/// An event that concerns an application.
 #[derive(Clone, Copy, Debug)]
 pub enum Event {
     /// A datagram has come to the flow's receiver after this delay.
@@ -25,7 +25,7 @@ pub enum Event {
     Connection(Handle, Change),
 }
 
-/// What an application found, at the end of a run.
+/// The results of an application, at the end of a run.
 #[derive(Clone, Debug)]
 pub struct Report {
     /// Payload that came to its receiver; TCP's own count if `None`.
@@ -82,7 +82,7 @@ pub trait App: Sized {
     /// The warm-up is over: what was counted before does not count any more.
     fn restart(&mut self);
 
-    /// Compares its ledgers with what is there.
+    /// Compares its ledgers with its state.
     ///
     /// # Errors
     /// The imbalance, if there is one.

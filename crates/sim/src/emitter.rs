@@ -1,4 +1,4 @@
-//! A packet source and its receiving end, whatever carries its packets.
+//! A packet source and its receiving end, over any transport.
 
 use sojourn_plan::{Flow, Group};
 use sojourn_traffic::{App, Emission, PacketSource, Receiver};

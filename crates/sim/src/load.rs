@@ -1,4 +1,4 @@
-//! What a packet carries from host to host.
+//! The content of a packet from host to host.
 
 use crate::pcap::{Frame, TcpHeader};
 use sojourn_network::{Body, Packet};
@@ -37,7 +37,7 @@ pub fn headers(labels: &Labels, packet: &Packet, body: &Body<Cargo>) -> Headers 
     labels.headers(flow, packet.hosts().0, own)
 }
 
-/// The headers of a packet.
+/// Returns the headers of a packet.
 pub fn frame(labels: &Labels, packet: &Packet, body: &Body<Cargo>) -> Frame {
     let tcp = match &body.load {
         Cargo::Datagram(_) => None,
@@ -53,7 +53,7 @@ pub fn frame(labels: &Labels, packet: &Packet, body: &Body<Cargo>) -> Frame {
     }
 }
 
-/// What can be read of a packet's TCP header, if it is TCP.
+/// Returns the readable fields of a packet's TCP header, if it is TCP.
 pub fn tcp_view(labels: &Labels, packet: &Packet, body: &Body<Cargo>) -> Option<TcpView> {
     let Cargo::Segment(segment) = &body.load else { return None };
     Some(TcpView {
@@ -68,7 +68,8 @@ pub fn tcp_view(labels: &Labels, packet: &Packet, body: &Body<Cargo>) -> Option<
     })
 }
 
-/// What the sending host's queue knows of a packet: each end of a connection and each flow of datagrams has a socket.
+/// Returns the knowledge of the sending host's queue about a packet: each end of a connection and
+/// each flow of datagrams has a socket.
 pub fn sender(body: &Body<Cargo>) -> Sender {
     let socket = |number, kind| Some(Socket { number, kind, hash: body.connection, rate: None });
     match &body.load {
@@ -84,7 +85,7 @@ pub fn sender(body: &Body<Cargo>) -> Sender {
     }
 }
 
-/// The flags that [`sojourn_tcp`] knows, as on the wire.
+/// Returns the flags that [`sojourn_tcp`] knows, as on the wire.
 fn flags(segment: &Segment) -> u8 {
     let known = [
         (Flags::FIN, TcpView::FIN),

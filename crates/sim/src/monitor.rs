@@ -1,5 +1,5 @@
-//! What a flow monitor sees: cumulative counts of every flow in both directions, sample by sample,
-//! and the queue that changed last, wherever it is.
+//! A flow monitor: cumulative counts of every flow in both directions at each sample, and the queue
+//! of any link that changed last.
 //!
 //! The books of a record count each thing once. These samples are for estimators that do otherwise,
 //! as published studies have done, and for watching single flows. Nothing is cut at the warm-up.
@@ -28,7 +28,7 @@ pub struct Monitor {
 }
 
 impl Monitor {
-    /// The table; it has its columns also if nothing was sent.
+    /// Returns the table; it has its columns also if nothing was sent.
     pub fn into_table(self) -> Table {
         let mut table = Table::default();
         table.push("time".to_owned(), "s", Values::Real(self.time));

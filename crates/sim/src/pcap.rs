@@ -6,7 +6,7 @@
 use sojourn_units::{Nanos, SECOND};
 use std::collections::BTreeMap;
 
-/// What a frame's headers say.
+/// Fields of a frame's headers.
 #[derive(Clone, Copy, Debug)]
 pub struct Frame {
     /// Sending and receiving node.
@@ -19,11 +19,11 @@ pub struct Frame {
     pub len: u32,
     /// Identification: the packet's number.
     pub id: u16,
-    /// TCP's header; UDP if there is none.
+    /// TCP's header; `None` for UDP.
     pub tcp: Option<TcpHeader>,
 }
 
-/// What a TCP header says.
+/// Fields of a TCP header.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct TcpHeader {
     /// Sequence number.
@@ -32,7 +32,7 @@ pub struct TcpHeader {
     pub ack: u32,
     /// CWR, ECE, URG, ACK, PSH, RST, SYN, FIN from the top bit.
     pub flags: u8,
-    /// AE, the third bit beside CWR and ECE (RFC 9768).
+    /// AE, the third bit with CWR and ECE (RFC 9768).
     pub accurate: bool,
     /// Window in bytes; on the wire it is scaled as this side's SYN said.
     pub window: u32,
@@ -75,7 +75,7 @@ pub struct Capture {
 /// One side of a connection: nodes and ports.
 type Side = ((u32, u32), (u16, u16));
 
-/// The Internet checksum (RFC 1071) over `bytes`, starting from `sum`.
+/// Returns the Internet checksum (RFC 1071) over `bytes`, starting from `sum`.
 fn checksum(bytes: &[u8], mut sum: u32) -> u16 {
     for pair in bytes.chunks(2) {
         sum += u32::from(pair[0]) << 8 | u32::from(*pair.get(1).unwrap_or(&0));
@@ -96,7 +96,7 @@ fn mac(node: u32) -> [u8; 6] {
 }
 
 impl Capture {
-    /// An empty capture that keeps `snaplen` bytes of each frame.
+    /// Returns an empty capture that keeps `snaplen` bytes of each frame.
     pub fn new(snaplen: u32) -> Self {
         let mut bytes = Vec::new();
         bytes.extend(0xa1b2_3c4d_u32.to_le_bytes());
@@ -137,12 +137,12 @@ impl Capture {
         self.scales.get(&side).copied().unwrap_or(0)
     }
 
-    /// Whether packets were left out for lack of room.
+    /// Returns whether packets were left out for lack of room.
     pub fn is_cut(&self) -> bool {
         self.cut
     }
 
-    /// The file's bytes.
+    /// Returns the file's bytes.
     pub fn into_bytes(self) -> Vec<u8> {
         self.bytes
     }

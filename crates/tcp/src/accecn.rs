@@ -16,7 +16,7 @@
 
 use crate::segment::Flags;
 
-/// What the counter of packets starts from.
+/// Initial value of the counter of packets.
 const INITIAL: u64 = 5;
 const MASK: u64 = 7;
 /// The counter of bytes has 24 bits.
@@ -24,7 +24,7 @@ const BYTES_MASK: u32 = 0x00ff_ffff;
 /// Marks that are acknowledged at once (`TCP_ACCECN_ACE_MAX_DELTA`).
 const MOST_PENDING: u8 = 6;
 
-/// The ACE field.
+/// Returns the ACE field.
 #[inline]
 pub(crate) fn field(flags: Flags) -> u64 {
     u64::from(flags.has(Flags::AE)) << 2
@@ -32,14 +32,14 @@ pub(crate) fn field(flags: Flags) -> u64 {
         | u64::from(flags.has(Flags::ECE))
 }
 
-/// The flags of an ACE field.
+/// Returns the flags of an ACE field.
 #[inline]
 pub(crate) fn flags(field: u64) -> Flags {
     let bit = |at: u64, flag| if field >> at & 1 == 1 { flag } else { Flags::NONE };
     bit(2, Flags::AE) | bit(1, Flags::CWR) | bit(0, Flags::ECE)
 }
 
-/// Table 2 of RFC 9768: what tells the peer with which codepoint its SYN arrived.
+/// Table 2 of RFC 9768: the flags that report to the peer with which codepoint its SYN arrived.
 pub(crate) fn reflection(syn: Flags, ce: bool) -> Flags {
     flags(if ce {
         0b110
@@ -73,8 +73,8 @@ impl MarkCounter {
         self.packets += u64::from(ce);
     }
 
-    /// A segment with `payload` bytes arrived; whether it must be acknowledged at once (RFC 9768,
-    /// section 3.2.2.5.1).
+    /// Returns a segment with `payload` bytes arrived; whether it must be acknowledged at once (RFC
+    /// 9768, section 3.2.2.5.1).
     pub(crate) fn on_segment(&mut self, flags: Flags, payload: u32, ce: bool) -> bool {
         if ce {
             self.packets += 1;
@@ -99,7 +99,7 @@ impl MarkCounter {
         changed || self.pending >= MOST_PENDING
     }
 
-    /// The field of a segment that leaves; `bare` if it has no payload.
+    /// Returns the field of a segment that leaves; `bare` if it has no payload.
     pub(crate) fn stamp(&mut self, bare: bool) -> Flags {
         self.pending = 0;
         match self.reflects.take() {
@@ -108,13 +108,13 @@ impl MarkCounter {
         }
     }
 
-    /// The option's counter of marked bytes.
+    /// Returns the option's counter of marked bytes.
     pub(crate) fn option(&self) -> u32 {
         self.bytes as u32 & BYTES_MASK
     }
 }
 
-/// What an acknowledgement newly says of marks.
+/// The new report of an acknowledgement about marks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Marks {
     pub(crate) packets: u64,
@@ -138,8 +138,8 @@ impl MarkReader {
         self.packets += u64::from(field == 0b110);
     }
 
-    /// The field and the option of an acknowledgement that delivered `delivered` bytes in segments of
-    /// `mss` (RFC 9768, appendix A.2; `tcp_accecn_process`).
+    /// Returns the field and the option of an acknowledgement that delivered `delivered` bytes in
+    /// segments of `mss` (RFC 9768, appendix A.2; `tcp_accecn_process`).
     pub(crate) fn on_ack(
         &mut self,
         field: u64,

@@ -1,7 +1,7 @@
-//! What the user sets of a TCP.
+//! The user's settings of a TCP.
 //!
-//! The defaults are those of the profile `linux-7.3`, a present-day Linux host; each has its origin
-//! beside it.
+//! The defaults are those of the profile `linux-7.3`, a present-day Linux host; each has its source
+//! in its comment.
 
 use crate::accecn;
 use crate::segment::Flags;
@@ -57,7 +57,7 @@ choices! {
 }
 
 choices! {
-    /// What socket buffers hold.
+    /// The unit of socket buffers.
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
     #[serde(rename_all = "snake_case")]
     pub enum Memory {
@@ -92,13 +92,13 @@ choices! {
 }
 
 impl Ecn {
-    /// Whether the receiver echoes each mark.
+    /// Returns whether the receiver echoes each mark.
     #[inline]
     pub fn is_exact(self) -> bool {
         matches!(self, Self::Accurate | Self::L4s | Self::Accecn)
     }
 
-    /// What the IP header of data says, for a control that asks for `wish`.
+    /// Returns the ECN field of data, for a control that asks for `wish`.
     #[inline]
     pub fn codepoint(self, wish: EcnUse) -> Flags {
         match self {
@@ -109,20 +109,20 @@ impl Ecn {
         }
     }
 
-    /// Whether bare acknowledgements carry the codepoint of data, too: RFC 3168 has them not
-    /// ECN-capable, DCTCP's hosts and AccECN send all alike.
+    /// Returns whether bare acknowledgements carry the codepoint of data, too: RFC 3168 has them
+    /// not ECN-capable, DCTCP's hosts and AccECN send all alike.
     #[inline]
     pub(crate) fn marks_acks(self) -> bool {
         matches!(self, Self::Accurate | Self::Accecn)
     }
 
-    /// Whether SYNs carry the codepoint, for a control that asks for `wish` (RFC 8257, section 3.5: a
-    /// queue that marks would drop them otherwise).
+    /// Returns whether SYNs carry the codepoint, for a control that asks for `wish` (RFC 8257,
+    /// section 3.5: a queue that marks would drop them otherwise).
     pub(crate) fn marks_syns(self, wish: EcnUse) -> bool {
         self.is_exact() && (self != Self::Accecn || wish != EcnUse::Host)
     }
 
-    /// The flags of a SYN that asks for it.
+    /// Returns the flags of a SYN that asks for it.
     pub(crate) fn request(self) -> Flags {
         match self {
             Self::Off => Flags::NONE,
@@ -131,7 +131,7 @@ impl Ecn {
         }
     }
 
-    /// What a peer's SYN with `flags` agrees on (RFC 9768, section 3.1.1).
+    /// Returns the agreement after a peer's SYN with `flags` (RFC 9768, section 3.1.1).
     pub(crate) fn on_syn(self, flags: Flags) -> Self {
         let classic = flags.has(Flags::ECE | Flags::CWR);
         match self {
@@ -145,7 +145,7 @@ impl Ecn {
         }
     }
 
-    /// What a SYN-ACK with `flags` agrees on (RFC 9768, table 2).
+    /// Returns the agreement after a SYN-ACK with `flags` (RFC 9768, table 2).
     pub(crate) fn on_syn_ack(self, flags: Flags) -> Self {
         match self {
             Self::Accecn => match accecn::field(flags) {
@@ -174,7 +174,7 @@ choices! {
 }
 
 choices! {
-    /// What becomes of cwnd after silence.
+    /// Treatment of cwnd after silence.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
     #[serde(rename_all = "snake_case")]
     pub enum IdleRestart {
@@ -188,12 +188,12 @@ choices! {
 }
 
 params! {
-    /// What the user sets.
+    /// The user's settings.
     #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
     pub struct Params {
         /// The congestion control.
         congestion: sojourn_congestion::Params = derived(|()| linux_cubic()),
-        /// How slow start ends without a loss, and how fast it may grow. Its words stand beside
+        /// How slow start ends without a loss, and how fast it may grow. Its words are listed with
         /// those of loss recovery.
         slow_start: hystart::Params = derived(|()| hystart::Params {
             kind: hystart::Kind::Classic, // tcp_cubic: hystart 1, hystart_detect 3
@@ -287,7 +287,7 @@ params! {
     }
 }
 
-/// The memory of a received segment in plans that do not say it.
+/// Returns the memory of a received segment in plans that do not say it.
 fn frame_memory() -> Bytes {
     2304
 }
@@ -299,7 +299,7 @@ fn linux_cubic() -> sojourn_congestion::Params {
     sojourn_congestion::Params::Cubic(cubic::Params { variant, ..cubic::Params::default() })
 }
 
-/// The payload of a full segment; what does not fit the field is far out of range.
+/// Returns the payload of a full segment; what does not fit the field is far out of range.
 const fn segment() -> Param<u32> {
     Param::word(
         Kind::Size,

@@ -1,6 +1,6 @@
 //! Named TCPs: what one stack or one study ran, as data.
 //!
-//! Each field's comment says where its value comes from; for `linux-7.3` they stand in
+//! Each field's comment states the source of its value; those of `linux-7.3` are in
 //! [`params`](crate::params).
 
 use crate::params::{AckRule, Ecn, IdleRestart, Memory, Pacing, Params, Recovery, RtoRule};
@@ -12,10 +12,10 @@ use sojourn_units::{MILLISECOND, SECOND};
 pub struct Profile {
     /// The name a user writes.
     pub name: &'static str,
-    /// One line saying what it stands for.
+    /// A description in one line.
     pub summary: &'static str,
     make: fn() -> Params,
-    /// What a control that is not the profile's own has otherwise than by default.
+    /// Differences from the defaults for a control that is not the profile's own.
     adapt: fn(&mut sojourn_congestion::Params),
 }
 
@@ -29,13 +29,13 @@ impl Profile {
     /// All profiles, in the order of [`Profile::NAMES`].
     pub const ALL: &[&Self] = &[&LINUX_7_3, &LINUX_6, &RFC, &NS3_3_37, &SACK_2001, &NS2_WEB];
 
-    /// The profile of that name.
+    /// Returns the profile of that name.
     pub fn named(name: &str) -> Option<&'static Self> {
         Self::ALL.iter().copied().find(|p| p.name == name)
     }
 
-    /// The congestion control called `name`: as the profile has it if it is its own, else with its
-    /// defaults.
+    /// Returns the congestion control called `name`: as the profile has it if it is its own, else
+    /// with its defaults.
     pub(crate) fn control(&self, name: &str) -> sojourn_congestion::Params {
         let own = self.params().congestion;
         if own.name() == name {
@@ -46,7 +46,7 @@ impl Profile {
         control
     }
 
-    /// Its parameters.
+    /// Returns its parameters.
     pub fn params(&self) -> Params {
         (self.make)()
     }
@@ -84,7 +84,7 @@ pub const LINUX_6: Profile = Profile {
     },
 };
 
-/// What the RFCs say, where they leave no choice.
+/// The RFCs' requirements, where they leave no choice.
 pub const RFC: Profile = Profile {
     name: "rfc",
     summary: "the RFCs' recommendations, with Reno and SACK",

@@ -15,24 +15,24 @@ pub struct Ranges {
 }
 
 impl Ranges {
-    /// Whether there is none.
+    /// Returns whether it is empty.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.list.is_empty()
     }
 
-    /// How many there are.
+    /// Returns their number.
     pub fn len(&self) -> usize {
         self.list.len()
     }
 
-    /// The lowest.
+    /// Returns the lowest.
     #[inline]
     pub fn first(&self) -> Option<Range> {
         self.list.front().copied()
     }
 
-    /// The highest.
+    /// Returns the highest.
     #[inline]
     pub fn last(&self) -> Option<Range> {
         self.list.back().copied()
@@ -48,12 +48,12 @@ impl Ranges {
         self.list.clear();
     }
 
-    /// The ranges in order.
+    /// Returns the ranges in order.
     pub fn iter(&self) -> impl DoubleEndedIterator<Item = Range> + '_ {
         self.list.iter().copied()
     }
 
-    /// The range that holds `number`.
+    /// Returns the range that holds `number`.
     #[inline]
     pub fn holding(&self, number: u64) -> Option<Range> {
         let last = self.list.back()?;
@@ -64,7 +64,7 @@ impl Ranges {
         self.list.get(at).copied().filter(|r| r.0 <= number)
     }
 
-    /// Whether all of `start..end` is in the set.
+    /// Returns whether all of `start..end` is in the set.
     #[inline]
     pub fn covers(&self, start: u64, end: u64) -> bool {
         start >= end || self.holding(start).is_some_and(|r| end <= r.1)

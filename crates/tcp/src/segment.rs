@@ -41,20 +41,20 @@ impl Flags {
     pub const ECE: Self = Self(64);
     /// The congestion window was reduced.
     pub const CWR: Self = Self(128);
-    /// Accurate ECN: the third bit of its field, beside CWR and ECE (RFC 9768).
+    /// Accurate ECN: the third bit of its field, with CWR and ECE (RFC 9768).
     pub const AE: Self = Self(256);
     /// The receiver should hand over what it has: the end of a super-packet, or of what was written.
     pub const PSH: Self = Self(512);
     /// It continues the super-packet of the segment before it: both leave the host in one piece.
     pub const CONTINUES: Self = Self(1024);
 
-    /// Whether all bits of `other` are set.
+    /// Returns whether all bits of `other` are set.
     #[inline]
     pub fn has(self, other: Self) -> bool {
         self.0 & other.0 == other.0
     }
 
-    /// Whether any bit of `other` is set.
+    /// Returns whether any bit of `other` is set.
     #[inline]
     pub fn any(self, other: Self) -> bool {
         self.0 & other.0 != 0
@@ -117,7 +117,7 @@ pub struct Segment {
 }
 
 impl Segment {
-    /// A segment without payload, flags or options.
+    /// Returns a segment without payload, flags or options.
     #[inline]
     pub fn new(seq: u64, ack: u64, flags: Flags) -> Self {
         Self {
@@ -136,7 +136,7 @@ impl Segment {
         }
     }
 
-    /// The number after the last byte, SYN and FIN counted.
+    /// Returns the number after the last byte, SYN and FIN counted.
     #[inline]
     pub fn end(&self) -> u64 {
         self.seq + self.span()
@@ -150,7 +150,7 @@ impl Segment {
             + u64::from(self.flags.has(Flags::FIN))
     }
 
-    /// Whether it carries nothing but an acknowledgement.
+    /// Returns whether it carries nothing but an acknowledgement.
     #[inline]
     pub fn is_pure_ack(&self) -> bool {
         self.len == 0
@@ -158,7 +158,7 @@ impl Segment {
             && !self.flags.any(Flags::SYN | Flags::FIN | Flags::RST)
     }
 
-    /// The timestamps option.
+    /// Returns the timestamps option.
     #[inline]
     pub fn timestamps(&self) -> Option<Timestamps> {
         self.has_timestamps.then_some(self.timestamps)
@@ -171,21 +171,21 @@ impl Segment {
         self.has_timestamps = true;
     }
 
-    /// The AccECN option's counter of marked bytes (RFC 9768).
+    /// Returns the AccECN option's counter of marked bytes (RFC 9768).
     #[inline]
     pub fn marked_bytes(&self) -> Option<u32> {
         self.has_marked_bytes.then_some(self.marked_bytes)
     }
 
-    /// Sets the AccECN option, if there is room for two of its counters beside all other options (set
-    /// those first).
+    /// Sets the AccECN option, if there is room for two of its counters next to all other options
+    /// (set those first).
     #[inline]
     pub fn set_marked_bytes(&mut self, bytes: u32) {
         self.has_marked_bytes = self.options_len() + 8 <= MAX_OPTIONS;
         self.marked_bytes = if self.has_marked_bytes { bytes } else { 0 };
     }
 
-    /// The options of a SYN.
+    /// Returns the options of a SYN.
     pub fn syn_options(&self) -> &SynOptions {
         &self.syn
     }
@@ -203,13 +203,13 @@ impl Segment {
         })
     }
 
-    /// Whether there is any SACK block.
+    /// Returns whether there is any SACK block.
     #[inline]
     pub fn has_sack(&self) -> bool {
         self.block_count > 0
     }
 
-    /// How many SACK blocks it can hold, with its timestamps (set those first).
+    /// Returns how many SACK blocks it can hold, with its timestamps (set those first).
     #[inline]
     pub fn sack_room(&self) -> usize {
         if self.has_timestamps { MAX_BLOCKS - 1 } else { MAX_BLOCKS }

@@ -22,7 +22,7 @@ static TABLES: LazyLock<Vec<&Table>> = LazyLock::new(|| {
     sojourn_congestion::tables().iter().copied().map(table).collect()
 });
 
-/// The words of TCP, of slow start, and of a control. They live as long as the process.
+/// Returns the words of TCP, of slow start, and of a control. They live as long as the process.
 pub fn table(control: &Table) -> Table {
     let mut words = vec![PROFILE];
     for word in Params::WORDS {
@@ -35,14 +35,14 @@ pub fn table(control: &Table) -> Table {
     Table { words: words.leak(), ..*control }
 }
 
-/// The tables of all congestion controls.
+/// Returns the tables of all congestion controls.
 pub fn tables() -> &'static [&'static Table] {
     &TABLES
 }
 
 impl Params {
-    /// The parameters of `profile` with another congestion control, and what belongs to it: ECN, and
-    /// whether slow start ends without a loss.
+    /// Returns the parameters of `profile` with another congestion control, and what belongs to it:
+    /// ECN, and whether slow start ends without a loss.
     pub fn with(profile: &Profile, congestion: sojourn_congestion::Params) -> Self {
         let mut params = profile.params();
         match congestion.ecn() {
@@ -70,7 +70,8 @@ impl Params {
         })
     }
 
-    /// Takes what was given beside the words of an external control, read by a [`table`] of its words.
+    /// Takes the values given in addition to the words of an external control, read by a [`table`]
+    /// of its words.
     ///
     /// # Errors
     /// A value of the wrong kind, or values that contradict.

@@ -1,4 +1,4 @@
-//! What a wire answers while it runs: counters, and changes of its links.
+//! A wire's answers while it runs: counters, and changes of its links.
 
 use crate::control::Change;
 use crate::record::{LinkCounters, Snapshot};
@@ -13,7 +13,7 @@ fn pair(count: Count) -> [u64; 2] {
 }
 
 impl Wire {
-    /// All counters now.
+    /// Returns all counters now.
     pub(crate) fn snapshot(&self) -> Snapshot {
         let late = |q| self.health.lateness.quantile(q) / SECOND as f64;
         Snapshot {

@@ -35,7 +35,7 @@ pub struct Order {
     pub largest: u64,
 }
 
-/// What came of a capture.
+/// The results of a capture.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Captured {
     /// The link's name.
@@ -49,7 +49,7 @@ pub struct Captured {
 }
 
 impl Captured {
-    /// Whether it has all packets.
+    /// Returns whether it has all packets.
     pub fn is_whole(&self) -> bool {
         self.error.is_none() && self.missed == [0; 3]
     }
@@ -234,7 +234,7 @@ impl Captures {
         Self { links, snaplen, epoch: 0, block, frame, outlets, writer: None }
     }
 
-    /// The captures that are asked for of a plan's links; frames are all framed alike.
+    /// Returns the captures that are asked for of a plan's links; frames are all framed alike.
     ///
     /// # Errors
     /// If there is no such link, or one is captured twice.
@@ -252,15 +252,15 @@ impl Captures {
         Ok(Self::new(&names, framing, plan.observe.snaplen, orders))
     }
 
-    /// The links that are captured.
+    /// Returns the links that are captured.
     pub fn links(&self) -> Vec<usize> {
         self.outlets.iter().map(|&(link, ..)| link).collect()
     }
 
-    /// The run begins when the machine's monotonic clock shows `start`.
+    /// Returns the run begins when the machine's monotonic clock shows `start`.
     ///
     /// # Errors
-    /// If there is no thread to be had.
+    /// A thread cannot be started.
     pub fn start(&mut self, start: Nanos) -> io::Result<()> {
         if self.outlets.is_empty() {
             return Ok(());
@@ -364,8 +364,9 @@ impl Capture {
     }
 }
 
-/// A capture of a queue that is not ours, whose packets are seen before it and after it: Ethernet frames,
-/// at times that count from the run's start. Nothing tells here which packets the queue drops.
+/// A capture of a queue of another program, whose packets are seen before it and after it: Ethernet
+/// frames, at times that count from the run's start. Nothing here shows which packets the queue
+/// drops.
 #[derive(Debug)]
 pub struct Outside<W> {
     to: W,
@@ -427,7 +428,7 @@ impl<W: Write> Outside<W> {
     }
 }
 
-/// What a packet's bytes are on the wire: with the marks of the queues, and its checksum complete.
+/// Returns a packet's bytes on the wire: with the marks of the queues, and its checksum complete.
 fn as_on_wire(frame: &mut Vec<u8>, packet: &Packet, load: &PacketMeta, bytes: &[u8]) {
     frame.clear();
     frame.extend_from_slice(bytes);
@@ -473,7 +474,7 @@ pub fn dropped(reason: DropReason, queued: bool) -> Reason {
 /// Of a packet that the line loses.
 pub const LOST: Reason = ("lost on the line", "");
 
-/// What the thread does: writes what comes, until nothing can come any more.
+/// Returns the thread: writes packets until no more can come.
 fn write_all(mut outlets: Vec<Outlet>) -> Vec<Written> {
     let mut results: Vec<_> = outlets.iter().map(|&(link, ..)| (link, Ok(()))).collect();
     loop {
@@ -509,7 +510,7 @@ mod tests {
     use sojourn_network::{Class, Copies, node};
     use std::io::{Read, Seek, SeekFrom};
 
-    /// An IPv4 UDP packet with a partial checksum.
+    /// Returns an IPv4 UDP packet with a partial checksum.
     fn datagram(payload: usize) -> Vec<u8> {
         let mut bytes = vec![0x45, 0, 0, 0, 0, 1, 0x40, 0, 64, 17, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2];
         let length = 28 + payload as u16;
@@ -550,7 +551,7 @@ mod tests {
         Packet::new(Class::Udp, (node(0), node(1)), 0, 7, bytes.len() as u32 + 14, tos)
     }
 
-    /// A capture of a link `up`, with a file that can be read again.
+    /// Returns a capture of a link `up`, with a file that can be read again.
     fn capture(snaplen: u32, largest: u64) -> (Captures, File) {
         let path = std::env::temp_dir().join(format!("sojourn-{:p}", &raw const largest));
         let file = File::options().create_new(true).read(true).write(true).open(&path).unwrap();
@@ -566,7 +567,7 @@ mod tests {
         bytes
     }
 
-    /// The blocks of a file: kind and content.
+    /// Returns the blocks of a file: kind and content.
     fn blocks(bytes: &[u8]) -> Vec<(u32, &[u8])> {
         let word = |at: usize| u32::from_le_bytes(bytes[at..at + 4].try_into().unwrap());
         let (mut at, mut found) = (0, Vec::new());

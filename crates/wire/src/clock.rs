@@ -3,7 +3,7 @@
 use rustix::time::{ClockId, clock_gettime};
 use sojourn_units::{EPOCH, Nanos, SECOND};
 
-/// The machine's monotonic clock, in nanoseconds.
+/// Returns the machine's monotonic clock, in nanoseconds.
 pub fn monotonic() -> Nanos {
     let now = clock_gettime(ClockId::Monotonic);
     now.tv_sec as Nanos * SECOND + now.tv_nsec as Nanos
@@ -13,17 +13,18 @@ pub fn monotonic() -> Nanos {
 #[derive(Clone, Copy, Debug)]
 pub struct Clock {
     start: Nanos,
-    /// What the machine's clock showed when it was looked at last, if it stands still in between.
+    /// The machine's time at the last reading, if the clock stops in between.
     shown: Option<Nanos>,
 }
 
 impl Clock {
-    /// A clock whose zero is when the machine's monotonic clock shows `start`.
+    /// Returns a clock whose zero is when the machine's monotonic clock shows `start`.
     pub fn new(start: Nanos) -> Self {
         Self { start, shown: None }
     }
 
-    /// The same where time stands still while anything works: it is looked at only when it is told to.
+    /// Returns the same clock for virtual time, which stops while anything works: it is read on
+    /// request only.
     pub fn standing(start: Nanos) -> Self {
         Self { start, shown: Some(monotonic()) }
     }
@@ -41,13 +42,13 @@ impl Clock {
         self.shown.unwrap_or_else(monotonic)
     }
 
-    /// The time, where [`EPOCH`] is the run's start; it does not pass before.
+    /// Returns the time, where [`EPOCH`] is the run's start; it does not pass before.
     #[inline]
     pub fn now(self) -> Nanos {
         EPOCH + self.machine().saturating_sub(self.start)
     }
 
-    /// How long it is until `at`.
+    /// Returns how long it is until `at`.
     #[inline]
     pub fn until(self, at: Nanos) -> Nanos {
         (at - EPOCH + self.start).saturating_sub(self.machine())

@@ -1,12 +1,13 @@
 //! Puts consecutive packets of a flow together again before they are written.
 //!
-//! What Linux does with received packets (`tcp_gro_receive`, `udp_gro_receive`, `inet_gro_receive`,
-//! `ipv6_gro_receive`), and under no weaker conditions: the same addresses, ports, time to live, traffic
-//! class, flow label, "don't fragment" and, of TCP, the same flags, acknowledgement number, window and
-//! options, byte for byte; each packet begins where the one before it ends; all are of one size, only the
-//! last may be shorter. Packets that carry anything else than data in order stay alone: SYN, FIN, RST,
-//! URG, Congestion Window Reduced, pure acknowledgements, fragments, IP options, VLAN tags. So do packets
-//! whose checksum is complete: nobody has verified it, and a merged packet would hide that it is wrong.
+//! Merges packets as Linux does with received ones (`tcp_gro_receive`, `udp_gro_receive`,
+//! `inet_gro_receive`, `ipv6_gro_receive`), and under no weaker conditions: the same addresses,
+//! ports, time to live, traffic class, flow label, "don't fragment" and, of TCP, the same flags,
+//! acknowledgement number, window and options, byte for byte; each packet begins where the previous
+//! one ends; all have one size, only the last may be shorter. Packets that carry anything other
+//! than data in order stay alone: SYN, FIN, RST, URG, Congestion Window Reduced, pure
+//! acknowledgements, fragments, IP options, VLAN tags. So do packets whose checksum is complete: it
+//! has not been verified, and a merged packet would hide an error.
 //!
 //! A batch is what is written to one device at one moment. Several flows are open at once, as packets of
 //! a fair queue alternate; a flow's packets keep their order, and only flows may overtake each other
@@ -35,7 +36,7 @@ const MAX_HEADERS: usize = ETHERNET + 40 + 60;
 
 const NONE: u16 = u16::MAX;
 
-/// What is written in front of a group's payloads.
+/// The bytes in front of a group's payloads.
 #[derive(Clone, Copy, Debug)]
 pub struct Front {
     bytes: [u8; vnet::LENGTH + MAX_HEADERS],
@@ -46,7 +47,7 @@ pub struct Front {
 }
 
 impl Front {
-    /// The device's header and, of a super-packet, the headers of the whole.
+    /// Returns the device's header and, of a super-packet, the headers of the whole.
     pub fn as_slice(&self) -> &[u8] {
         &self.bytes[..self.length]
     }
@@ -97,17 +98,17 @@ impl Coalescer {
         }
     }
 
-    /// How many packets the batch holds.
+    /// Returns the number of packets in the batch.
     pub fn len(&self) -> usize {
         self.next.len()
     }
 
-    /// Whether the batch is empty.
+    /// Returns whether the batch is empty.
     pub fn is_empty(&self) -> bool {
         self.next.is_empty()
     }
 
-    /// Whether the batch is full: it must be written before more is added.
+    /// Returns whether the batch is full: it must be written before more is added.
     pub fn is_full(&self) -> bool {
         self.next.len() == self.next.capacity().min(usize::from(NONE))
     }
@@ -142,7 +143,7 @@ impl Coalescer {
                 }
                 return;
             }
-            // What comes later must not be written earlier.
+            // Later packets must not be written earlier.
             self.open[place] = NONE;
         } else if headers.ports().is_none() {
             // It may belong to any of the flows: a fragment, say.
@@ -160,12 +161,12 @@ impl Coalescer {
         self.groups.push(Group::new(index, headers, partial, candidate.as_ref()));
     }
 
-    /// The batch's groups, in the order in which they are to be written.
+    /// Returns the batch's groups, in the order in which they are to be written.
     pub fn groups(&self) -> impl Iterator<Item = &Group> {
         self.groups.iter()
     }
 
-    /// The numbers of a group's packets, in order.
+    /// Returns the numbers of a group's packets, in order.
     pub fn members(&self, group: &Group) -> impl Iterator<Item = usize> {
         let mut next = group.first;
         std::iter::from_fn(move || {
@@ -266,7 +267,7 @@ impl Group {
         group
     }
 
-    /// How many packets it is made of.
+    /// Returns the number of its packets.
     pub fn packets(&self) -> usize {
         usize::from(self.count)
     }
@@ -347,7 +348,7 @@ impl Group {
         packet.is_pushed || packet.payload < self.segment
     }
 
-    /// What is written in front of the payloads of the group's packets.
+    /// Returns the bytes in front of the payloads of the group's packets.
     pub fn front(&self) -> Front {
         let mut front =
             Front { bytes: [0; vnet::LENGTH + MAX_HEADERS], length: vnet::LENGTH, from: 0 };

@@ -1,7 +1,7 @@
-//! What others ask of a running wire.
+//! Requests to a running wire.
 //!
-//! Requests come over a channel, and are answered between two turns of the loop; an event descriptor
-//! wakes it. Whoever listens to the outside (a socket's thread) holds a [`Handle`].
+//! Requests come over a channel, and are answered between two turns of the loop; an event
+//! descriptor wakes it. Listeners to the outside (a socket's thread) hold a [`Handle`].
 
 use crate::record::Snapshot;
 use rustix::event::{EventfdFlags, eventfd};
@@ -12,7 +12,7 @@ use std::io;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
 
-/// What a link is to become; what is not named stays.
+/// A change of a link; values that are not named stay.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Change {
@@ -43,7 +43,7 @@ pub enum Request {
     Set(Box<Change>, Reply<Result<(), String>>),
 }
 
-/// Takes one answer; nobody need be waiting.
+/// Takes one answer, with or without a waiting caller.
 #[derive(Debug)]
 pub struct Reply<T>(SyncSender<T>);
 
@@ -71,7 +71,7 @@ pub struct Handle {
 /// Both sides of a channel to a wire.
 ///
 /// # Errors
-/// If there is no event descriptor to be had.
+/// An event descriptor is not available.
 pub fn connect() -> io::Result<(Handle, Inbox)> {
     let bell = Arc::new(eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?);
     let (sender, receiver) = channel();
@@ -85,7 +85,7 @@ impl Inbox {
         self.bell.as_fd()
     }
 
-    /// The next request, if there is one.
+    /// Returns the next request, if there is one.
     pub fn take(&mut self) -> Option<Request> {
         let request = self.requests.try_recv().ok();
         if request.is_none() {
@@ -110,7 +110,7 @@ impl Handle {
         self.ask(Request::Stop)
     }
 
-    /// All counters; `None` if the run has ended.
+    /// Returns all counters; `None` if the run has ended.
     pub fn counters(&self) -> Option<Snapshot> {
         let (sender, receiver) = sync_channel(1);
         self.ask(Request::Counters(Reply(sender)));
@@ -120,7 +120,7 @@ impl Handle {
     /// Changes a link.
     ///
     /// # Errors
-    /// If there is no such link, its words cannot be read, the change is not to be had, or the run has
+    /// The link is unknown, its words cannot be read, the change is not possible, or the run has
     /// ended; nothing is changed then.
     pub fn set(&self, change: Change) -> Result<(), String> {
         let (sender, receiver) = sync_channel(1);

@@ -34,29 +34,29 @@ pub struct Attachment {
 /// A device in use.
 #[derive(Debug)]
 pub struct Endpoint {
-    /// What it is.
+    /// Its kind.
     pub attachment: Attachment,
     batch: Coalescer,
     /// The packets of the batch: their slots, their bytes, and when they arrived.
     packets: Vec<(u32, u32, Nanos)>,
 }
 
-/// Packets that wait for one device before they are written whatever else is due.
+/// Packets that wait for one device before they are written, regardless of other work.
 const BATCH: usize = 1024;
 
 impl Endpoint {
-    /// A device in use, with nothing to be written.
+    /// Returns a device in use, with nothing to be written.
     pub fn new(attachment: Attachment) -> Self {
         let batch = Coalescer::new(BATCH, attachment.device.takes_udp());
         Self { attachment, batch, packets: Vec::with_capacity(BATCH) }
     }
 
-    /// Whether nothing waits.
+    /// Returns whether nothing waits.
     pub fn is_empty(&self) -> bool {
         self.packets.is_empty()
     }
 
-    /// Whether it must be written before more is added.
+    /// Returns whether it must be written before more is added.
     pub fn is_full(&self) -> bool {
         self.batch.is_full()
     }
@@ -74,7 +74,8 @@ impl Endpoint {
         self.packets.push((slot, bytes.len() as u32, at));
     }
 
-    /// Writes what waits. What the host does not take is counted, as a network card's losses are.
+    /// Writes waiting packets. Packets that the host does not take are counted, as a network card's
+    /// losses are.
     pub fn write(&mut self, arena: &Arena, clock: Clock, health: &mut Health) {
         let now = clock.now();
         for &(_, _, at) in &self.packets {

@@ -24,7 +24,7 @@ pub struct Seen {
     pub nodes: (u32, u32),
     /// Frame length in bytes.
     pub length: u32,
-    /// What its headers say.
+    /// Fields of its headers.
     pub facts: Facts,
 }
 
@@ -36,7 +36,7 @@ struct Sent {
     length: u32,
 }
 
-/// What hosts saw of a plan's flows, as the tables of a record show it.
+/// The hosts' counts of a plan's flows, for the tables of a record.
 #[derive(Debug, Default)]
 pub struct Ends {
     /// A row a flow, in the plan's order. A flow between hosts whose packets were not seen has no more
@@ -151,7 +151,7 @@ pub fn flows_seen(plan: &Plan, mut seen: Vec<Seen>, end: Nanos) -> Ends {
         probe.append_distributions(&group.name, &mut ends.distributions);
     }
     ends.groups = table(groups);
-    // Events are the simulator's: there are none.
+    // Only the simulator has events.
     let total = flow_report::total_row(&flows.groups, &counted, 0, packets, now, span);
     append(&mut ends.total, None, total);
     ends.series = series.into_table();
@@ -219,7 +219,7 @@ mod tests {
         }
     }
 
-    /// A packet sent at `at` milliseconds and taken 5 ms later, or lost.
+    /// Returns a packet sent at `at` milliseconds and taken 5 ms later, or lost.
     fn packet(
         at: u64,
         back: bool,

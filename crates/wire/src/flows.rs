@@ -27,12 +27,12 @@ const TIMED: usize = 1 << 12;
 /// Connections that are followed at once; what more there are is counted in bytes sent only.
 const CONNECTIONS: usize = 1 << 16;
 
-/// What is read of a packet to follow its flow.
+/// The fields of a packet that identify its flow.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Facts {
     /// Whether it is TCP.
     pub tcp: bool,
-    /// Source and destination port; 0 where there are none.
+    /// Source and destination port; 0 without ports.
     pub ports: (u16, u16),
     /// First sequence number.
     pub seq: u32,
@@ -62,7 +62,7 @@ impl Facts {
     }
 }
 
-/// Whose a packet is.
+/// The flow of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Belonging {
     /// Index in the books: two for each flow, data first, then two for what belongs to no flow.
@@ -82,12 +82,12 @@ struct Flow {
     nodes: (u32, u32),
     /// Whether it is Web traffic, whose data come from the server.
     pages: bool,
-    /// Whether its data go both ways, by whatever carrier: programs of the user's own.
+    /// Whether its data go both ways, over any transport: the user's own programs.
     both: bool,
     /// When its first packet was sent, and its last connection ended.
     start: Nanos,
     end: Option<Nanos>,
-    /// What is counted of it, and what was when the warm-up ended.
+    /// Its counts, and those at the end of the warm-up.
     tally: Tally,
     before: Tally,
     books: [FlowAccount; 2],
@@ -103,7 +103,7 @@ struct Flow {
 type Ports = (u16, u16);
 
 impl Flow {
-    /// Who opens its connections, or sends its datagrams.
+    /// Returns the node that opens its connections, or sends its datagrams.
     fn client(&self) -> u32 {
         if self.pages { self.nodes.1 } else { self.nodes.0 }
     }
@@ -117,7 +117,7 @@ struct Connection {
     /// Counted from `origin`: the end of all that was sent, and of all that arrived in order.
     sent: u64,
     arrived: u64,
-    /// What arrived out of order.
+    /// Packets that arrived out of order.
     ahead: Ranges,
     /// Segments on their way for the first time: their ends, and when they were sent.
     timed: VecDeque<(u64, Nanos)>,
@@ -143,14 +143,14 @@ impl Connection {
         }
     }
 
-    /// A sequence number counted from the origin, nearest to `near`.
+    /// Returns a sequence number counted from the origin, nearest to `near`.
     fn unwrap(origin: u32, number: u32, near: u64) -> u64 {
         let low = number.wrapping_sub(origin);
         let distance = low.wrapping_sub(near as u32) as i32;
         near.saturating_add_signed(i64::from(distance))
     }
 
-    /// The range of sequence numbers that a segment takes, SYN and FIN included.
+    /// Returns the range of sequence numbers that a segment takes, SYN and FIN included.
     fn range(&mut self, facts: &Facts, near: u64) -> (u64, u64) {
         let syn = facts.flags & TcpView::SYN != 0;
         let fin = facts.flags & TcpView::FIN != 0;
@@ -164,7 +164,7 @@ impl Connection {
     }
 }
 
-/// The books of both directions as one.
+/// Returns the books of both directions as one.
 fn together(one: FlowAccount, other: FlowAccount) -> FlowAccount {
     FlowAccount {
         sent: one.sent + other.sent,
@@ -175,8 +175,8 @@ fn together(one: FlowAccount, other: FlowAccount) -> FlowAccount {
     }
 }
 
-/// The flows that have what is known by no port, by their two nodes, the lower one first. Of several
-/// between the same two it is the first whose programs are not told a port; if all are, none has it.
+/// Flows without a known port, by their two nodes, the lower one first. Of several between the same
+/// two it is the first whose programs do not get a port; if all do, none.
 fn rest(plan: &Plan) -> BTreeMap<(u32, u32), u32> {
     let mut all: BTreeMap<(u32, u32), Vec<(bool, u32)>> = BTreeMap::new();
     let mut id = 0;
@@ -201,7 +201,7 @@ fn rest(plan: &Plan) -> BTreeMap<(u32, u32), u32> {
 #[derive(Clone, Debug)]
 pub struct Flows {
     all: Vec<Flow>,
-    /// What is measured of each group.
+    /// Measurements of each group.
     pub groups: Vec<GroupProbe>,
     tcp: Vec<bool>,
     /// Groups each of whose connections is a transfer: of a file, a Web object.
@@ -213,7 +213,7 @@ pub struct Flows {
 }
 
 impl Flows {
-    /// The plan's flows, before the first packet.
+    /// Returns the plan's flows, before the first packet.
     pub fn new(plan: &Plan) -> Self {
         let mut flows = Vec::new();
         for (g, group) in plan.groups.iter().enumerate() {
@@ -253,13 +253,13 @@ impl Flows {
         }
     }
 
-    /// How many there are.
+    /// Returns their number.
     pub fn count(&self) -> usize {
         self.all.len()
     }
 
-    /// Whose a packet is that node `from` sends to node `to`. One of them is a switch if it is `passing`:
-    /// then only the other one is an end of the flow, and which server it has is the switch's choice.
+    /// Returns the flow of a packet that node `from` sends to node `to`. If `passing`, one of them
+    /// is a switch: then only the other one is an end of the flow, and the switch chose its server.
     pub fn belonging(
         &mut self,
         now: Nanos,
@@ -309,7 +309,7 @@ impl Flows {
         Belonging { account, connection }
     }
 
-    /// The books of what belongs to no flow.
+    /// Returns the books of what belongs to no flow.
     pub fn strangers(&self) -> u32 {
         2 * self.all.len() as u32
     }
@@ -490,8 +490,9 @@ impl Flows {
         }
     }
 
-    /// The values of a time series' sample, for each group: the rate at which payload was delivered since
-    /// the sample an `interval` ago, and the flows that are active. `delivered` is kept between samples.
+    /// Returns the values of a time series' sample, for each group: the rate at which payload was
+    /// delivered since the sample an `interval` ago, and the flows that are active. `delivered` is
+    /// kept between samples.
     pub fn sample(&self, delivered: &mut [u64], interval: Nanos) -> Vec<f64> {
         let span = interval as f64 / SECOND as f64;
         let groups = self.groups.iter().zip(delivered);
@@ -525,7 +526,7 @@ impl Flows {
         self.all.iter().zip(accounts.chunks_exact(2)).map(counted).collect()
     }
 
-    /// The flows, for their rows.
+    /// Returns the flows, for their rows.
     pub fn lines<'a>(&'a self, counted: &'a [Counted]) -> impl Iterator<Item = FlowLine<'a>> {
         self.all.iter().zip(counted).map(|(flow, counted)| FlowLine {
             group: flow.group as usize,

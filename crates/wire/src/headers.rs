@@ -1,9 +1,9 @@
-//! What can be read of a frame, in one pass and without copies.
+//! The readable fields of a frame, in one pass and without copies.
 //!
-//! Sources: RFC 791 (IPv4), RFC 8200 (IPv6), RFC 9293 (TCP), RFC 768 (UDP), RFC 792 and 4443 (ICMP),
-//! RFC 7323 and 2018 (TCP options), IEEE 802.1Q (VLAN tags). Every field is checked against the frame's
-//! end before it is read. What is cut short, or contradicts itself, is *opaque* from there on: it is
-//! forwarded, and only less is known of it.
+//! Sources: RFC 791 (IPv4), RFC 8200 (IPv6), RFC 9293 (TCP), RFC 768 (UDP), RFC 792 and 4443
+//! (ICMP), RFC 7323 and 2018 (TCP options), IEEE 802.1Q (VLAN tags). Every field is checked against
+//! the frame's end before it is read. Headers that are cut short, or contradict themselves, are
+//! *opaque* from there on: the frame is forwarded, with fewer known fields.
 
 use std::net::IpAddr;
 
@@ -29,10 +29,10 @@ const FURTHEST: usize = 1024;
 
 const ETHERTYPE_IPV4: u16 = 0x0800;
 const ETHERTYPE_IPV6: u16 = 0x86dd;
-/// Tags that may stand before the ethertype: 802.1Q and 802.1ad.
+/// Tags allowed before the ethertype: 802.1Q and 802.1ad.
 const TAGS: [u16; 2] = [0x8100, 0x88a8];
 
-/// What a device's frames begin with.
+/// The header of a device's frames.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Framing {
     /// The IP header (TUN).
@@ -61,7 +61,7 @@ pub struct Ip {
     pub header: u16,
     /// Bytes of the datagram: header and payload.
     pub total: u32,
-    /// Who sent it.
+    /// The sender.
     pub source: IpAddr,
     /// Whom it is for.
     pub destination: IpAddr,
@@ -149,7 +149,7 @@ pub struct TcpOptions {
 pub struct Headers {
     /// Length as queues count it: the Ethernet frame without FCS, on every device.
     pub length: u32,
-    /// The ethertype behind any VLAN tags; 0 if there is none.
+    /// The ethertype behind any VLAN tags; 0 if it is cut off.
     pub ethertype: u16,
     /// The IP header.
     pub ip: Option<Ip>,
@@ -200,7 +200,7 @@ impl Headers {
         Self { length: length as u32, ethertype, ip, transport }
     }
 
-    /// The TCP header.
+    /// Returns the TCP header.
     pub fn tcp(&self) -> Option<&Tcp> {
         if let Transport::Tcp(tcp) = &self.transport { Some(tcp) } else { None }
     }
@@ -214,7 +214,7 @@ impl Headers {
         }
     }
 
-    /// Where the transport's payload begins, if the transport is TCP or UDP.
+    /// Returns where the transport's payload begins, if the transport is TCP or UDP.
     pub fn payload_at(&self) -> Option<usize> {
         match &self.transport {
             Transport::Tcp(tcp) => Some(usize::from(tcp.at) + usize::from(tcp.header)),
@@ -223,12 +223,12 @@ impl Headers {
         }
     }
 
-    /// The six bits of the code point; 0 without an IP header.
+    /// Returns the six bits of the code point; 0 without an IP header.
     pub fn dscp(&self) -> u8 {
         self.ip.map_or(0, |ip| ip.tos >> 2)
     }
 
-    /// The ECN field.
+    /// Returns the ECN field.
     pub fn ecn(&self) -> Ecn {
         match self.ip.map_or(0, |ip| ip.tos & 3) {
             0 => Ecn::NotEct,
@@ -258,9 +258,10 @@ impl Headers {
         }
     }
 
-    /// A hash of addresses, protocol and ports, keyed by `seed`: both directions of a connection differ.
-    /// Fragments are hashed without ports, so that those of a datagram stay together, as Linux does;
-    /// echo requests and replies by their identifier; frames without IP by their ethertype.
+    /// Returns a hash of addresses, protocol and ports, keyed by `seed`: both directions of a
+    /// connection differ. Fragments are hashed without ports, so that those of a datagram stay
+    /// together, as Linux does; echo requests and replies by their identifier; frames without IP by
+    /// their ethertype.
     pub fn flow_hash(&self, seed: u64) -> u32 {
         let (protocol, ports) = match (&self.ip, &self.transport) {
             (Some(ip), _) if ip.fragment != Fragment::Whole => (ip.protocol, (0, 0)),
@@ -288,7 +289,7 @@ impl Headers {
         self.ip.map_or((0, 0), |ip| (host(ip.source), host(ip.destination)))
     }
 
-    /// The options of the TCP header in `frame`, whose headers these are.
+    /// Returns the options of the TCP header in `frame`, whose headers these are.
     pub fn tcp_options(&self, frame: &[u8]) -> TcpOptions {
         self.tcp().map_or_else(TcpOptions::default, |tcp| {
             let at = usize::from(tcp.at);
@@ -297,8 +298,8 @@ impl Headers {
         })
     }
 
-    /// The TCP segment in `frame`, whose headers these are, as disciplines that look into packets see
-    /// it. `hosts` are the two ends as the network numbers them.
+    /// Returns the TCP segment in `frame`, whose headers these are, as disciplines that look into
+    /// packets see it. `hosts` are the two ends as the network numbers them.
     pub fn tcp_view(&self, frame: &[u8], hosts: (u32, u32)) -> Option<TcpView> {
         let tcp = self.tcp()?;
         let TcpOptions { timestamps, sack, other } = self.tcp_options(frame);
@@ -314,7 +315,7 @@ impl Headers {
         })
     }
 
-    /// Where the checksum of the transport is, as a partial one would be described.
+    /// Returns the place of the transport's checksum, as for a partial one.
     pub(crate) fn checksum_place(&self) -> Option<Partial> {
         match &self.transport {
             Transport::Tcp(tcp) => Some(Partial { start: tcp.at, offset: 16 }),
@@ -323,8 +324,9 @@ impl Headers {
         }
     }
 
-    /// Whether the checksums of `frame`, whose headers these are, hold: IPv4's header and, of a whole
-    /// datagram, TCP or UDP (for which 0 over IPv4 means none). True of what has none that we know.
+    /// Returns whether the checksums of `frame`, whose headers these are, hold: IPv4's header and,
+    /// of a whole datagram, TCP or UDP (for which 0 over IPv4 means none). True of what has none
+    /// that we know.
     pub fn verify(&self, frame: &[u8]) -> bool {
         let Some(ip) = &self.ip else { return true };
         let at = usize::from(ip.at);
@@ -347,7 +349,7 @@ impl Headers {
     }
 }
 
-/// The sum of the pseudo-header but for the length.
+/// Returns the sum of the pseudo-header but for the length.
 pub(crate) fn pseudo_header(frame: &[u8], ip: &Ip) -> u64 {
     let at = usize::from(ip.at);
     let addresses =

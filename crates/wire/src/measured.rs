@@ -1,4 +1,4 @@
-//! What a wire measures: flows, time series, and the record at the end.
+//! A wire's measurements: flows, time series, and the record at the end.
 
 use crate::flows::Flows;
 use crate::packet_meta::PacketMeta;
@@ -21,7 +21,7 @@ pub struct Measured {
     media_before: Vec<Medium>,
 }
 
-/// Columns of the series that tell of groups.
+/// Columns of the series for groups.
 pub fn series_columns(plan: &Plan) -> Vec<(String, &'static str)> {
     let mut columns = Vec::new();
     for group in &plan.groups {
@@ -34,7 +34,7 @@ pub fn series_columns(plan: &Plan) -> Vec<(String, &'static str)> {
 }
 
 impl Measured {
-    /// Nothing measured yet; opens the flows' accounts in the network.
+    /// Returns empty measurements; opens the flows' accounts in the network.
     pub fn new(plan: &Plan, net: &mut Network<PacketMeta, Watch>) -> Self {
         let flows = Flows::new(plan);
         for _ in 0..=flows.count() {
@@ -66,7 +66,8 @@ impl Measured {
         series.sample(net, plan, now, others);
     }
 
-    /// The run stopped in the warm-up: nothing was measured, and the record says so by its span.
+    /// Marks a run that stopped in the warm-up: nothing was measured, and the record shows this by
+    /// its span.
     pub fn stopped_early(&mut self, now: Nanos) {
         self.since = now;
     }

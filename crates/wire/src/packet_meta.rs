@@ -1,22 +1,22 @@
-//! What the wire keeps of a packet besides its bytes.
+//! The wire's data of a packet in addition to its bytes.
 
 use crate::flows::Facts;
 use crate::headers::Framing;
 use crate::vnet::Partial;
 
-/// What the wire keeps of a packet besides its bytes.
+/// The wire's data of a packet in addition to its bytes.
 #[derive(Clone, Copy, Debug)]
 pub struct PacketMeta {
     /// Bytes at its place in the arena.
     pub bytes: u32,
-    /// What its flow's account needs.
+    /// Data for its flow's account.
     pub facts: Facts,
     /// Where its checksum is still partial.
     pub partial: Option<Partial>,
-    /// What its bytes begin with.
+    /// The header of its bytes.
     pub framing: Framing,
-    /// Its code point and ECN field as they stand in its bytes.
+    /// Its code point and ECN field in its bytes.
     pub tos: u8,
-    /// As in [`crate::flows::Belonging`], whichever account counts it.
+    /// As in [`crate::flows::Belonging`], for the account that counts it.
     pub whose: u32,
 }

@@ -1,4 +1,4 @@
-//! What a wire leaves behind, and what it tells while it runs.
+//! The results of a wire, and its reports while it runs.
 
 use crate::capture::Captured;
 use rustix::time::{ClockId, clock_gettime};
@@ -7,7 +7,7 @@ use sojourn_measure::Histogram;
 use sojourn_network::Record;
 use sojourn_units::{Nanos, SECOND};
 
-/// What decides whether a run is to be believed.
+/// The evidence of a run's validity.
 #[derive(Clone, Debug, Default)]
 pub struct Health {
     /// From the theoretical time of a packet's arrival to its write.
@@ -22,7 +22,7 @@ pub struct Health {
     pub refused: u64,
     /// Packets lost because too many were in the network at once.
     pub overflowed: u64,
-    /// Packets to addresses that are nobody's: multicast mostly.
+    /// Packets to addresses of no node: multicast mostly.
     pub unroutable: u64,
     /// Super-packets that could not be split.
     pub malformed: u64,
@@ -32,7 +32,7 @@ pub struct Health {
     wall: Nanos,
 }
 
-/// The calling thread's time on the processor.
+/// Returns the calling thread's time on the processor.
 fn cpu() -> Nanos {
     span(ClockId::ThreadCPUTime)
 }
@@ -100,7 +100,7 @@ pub struct HealthReport {
     pub refused: u64,
     /// Packets lost for lack of room in the wire.
     pub overflowed: u64,
-    /// Packets to nobody's address.
+    /// Packets to addresses of no node.
     pub unroutable: u64,
     /// Super-packets that could not be split.
     pub malformed: u64,
@@ -110,20 +110,20 @@ pub struct HealthReport {
     pub cpu_share: f64,
 }
 
-/// What a run leaves behind.
+/// The results of a run.
 #[derive(Clone, Debug)]
 pub struct Outcome {
     /// The tables, as a simulated run's.
     pub record: Record,
-    /// What decides whether to believe them.
+    /// The evidence of their validity.
     pub health: Health,
     /// The links' journals, replayed.
     pub agreements: Vec<Agreement>,
-    /// What came of captures.
+    /// The results of captures.
     pub captures: Vec<Captured>,
 }
 
-/// What came of replaying a link's journal through a fresh link.
+/// The results of replaying a link's journal through a fresh link.
 #[derive(Clone, Debug, Serialize)]
 pub struct Agreement {
     /// The link's name.

@@ -1,10 +1,10 @@
 //! Splits a super-packet into the packets that a wire would carry.
 //!
-//! What a network card does with TCP segmentation offload, Linux in `tcp_gso_segment` and
-//! `__udp_gso_segment`: every piece gets the headers of the whole, with its own length, sequence number
-//! and IPv4 identification; Finish and Push stay with the last piece, Congestion Window Reduced with the
-//! first. Checksums of the transport stay partial, so no payload is summed: the sum of the pseudo-header
-//! is in place, and the kernel or [`Partial::finish`] completes it.
+//! Splits packets as a network card does with TCP segmentation offload, Linux in `tcp_gso_segment`
+//! and `__udp_gso_segment`: every piece gets the headers of the whole, with its own length,
+//! sequence number and IPv4 identification; Finish and Push stay with the last piece, Congestion
+//! Window Reduced with the first. Checksums of the transport stay partial, so no payload is summed:
+//! the sum of the pseudo-header is set, and the kernel or [`Partial::finish`] completes it.
 //!
 //! Frames that are single packets come out as one piece, so callers need not know the difference.
 
@@ -37,7 +37,7 @@ pub struct Segments<'a> {
     pieces: u16,
 }
 
-/// What all pieces of a super-packet share.
+/// The common part of all pieces of a super-packet.
 #[derive(Clone, Copy, Debug)]
 struct Split {
     ip_at: usize,
@@ -69,12 +69,12 @@ impl<'a> Segments<'a> {
         }
     }
 
-    /// The headers of the whole.
+    /// Returns the headers of the whole.
     pub fn headers(&self) -> &Headers {
         &self.headers
     }
 
-    /// How long the next packet's frame is, in bytes; `None` when all are handed out.
+    /// Returns how long the next packet's frame is, in bytes; `None` when all are handed out.
     pub fn next_length(&self) -> Option<usize> {
         let length = match &self.split {
             Some(split) => {

@@ -32,7 +32,7 @@ pub enum Steering {
 }
 
 impl Steering {
-    /// The way of a packet that comes from a device, if it has one.
+    /// Returns the way of a packet that comes from a device, if it has one.
     #[inline]
     pub fn way(&self, from: u32, to: Option<IpAddr>) -> Option<Way> {
         match self {
@@ -48,7 +48,7 @@ impl Steering {
     /// is the other one if there are two.
     ///
     /// # Errors
-    /// If a device's peer is not to be told, two have one address, or a host cannot be reached.
+    /// A device's peer is unknown, two devices have one address, or a host cannot be reached.
     pub fn new(routes: &mut Routes, attachments: &[Attachment]) -> Result<Self, PlanError> {
         let fail = |message: String| PlanError::new(at!["devices"], message);
         let mut way = |from: &Attachment, to: usize| {

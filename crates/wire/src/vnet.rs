@@ -1,9 +1,10 @@
 //! The header in front of every frame of a device with `IFF_VNET_HDR` or `PACKET_VNET_HDR`.
 //!
-//! Source: `struct virtio_net_hdr`, `include/uapi/linux/virtio_net.h`; Virtual I/O Device (VIRTIO) 1.3,
-//! 5.1.6. With it the kernel hands out *super-packets*, many segments of one flow under one header, and
-//! frames whose transport checksum is *partial*: the field holds the sum of the pseudo-header, and
-//! whoever puts the frame on a wire completes it. We use the legacy form: ten bytes, native byte order.
+//! Source: `struct virtio_net_hdr`, `include/uapi/linux/virtio_net.h`; Virtual I/O Device (VIRTIO)
+//! 1.3, 5.1.6. With it the kernel passes *super-packets*, many segments of one flow under one
+//! header, and frames whose transport checksum is *partial*: the field holds the sum of the
+//! pseudo-header, and the program that puts the frame on a wire completes it. This is the legacy
+//! form: ten bytes, native byte order.
 
 use crate::checksum;
 
@@ -13,7 +14,7 @@ pub const LENGTH: usize = 10;
 const NEEDS_CHECKSUM: u8 = 1;
 const ECN: u8 = 0x80;
 
-/// What the frame's segments are.
+/// The kind of the frame's segments.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Gso {
     /// The frame is a single packet.
@@ -66,7 +67,7 @@ impl Partial {
     pub fn finish(self, frame: &mut [u8]) {
         let (start, field) = (usize::from(self.start), self.field());
         if field + 2 <= frame.len() {
-            // Zero means "no checksum" to UDP; its other form says the same to everyone else.
+            // Zero means "no checksum" in UDP; its other form means the same in other protocols.
             let sum = match !checksum::fold(checksum::sum(&frame[start..])) {
                 0 => 0xffff,
                 sum => sum,
@@ -96,7 +97,7 @@ pub struct VnetHeader {
 }
 
 impl VnetHeader {
-    /// The header of a single packet.
+    /// Returns the header of a single packet.
     pub fn single(partial: Option<Partial>) -> Self {
         Self { partial, ..Self::default() }
     }
@@ -128,7 +129,7 @@ impl VnetHeader {
         bytes
     }
 
-    /// The partial checksum of a frame of `length` bytes; none if it would lie outside.
+    /// Returns the partial checksum of a frame of `length` bytes; none if it would lie outside.
     pub fn partial_within(&self, length: usize) -> Option<Partial> {
         self.partial.filter(|partial| partial.field() + 2 <= length)
     }

@@ -1,4 +1,4 @@
-//! Who sees the packets of a wire: the arena of their bytes, journals and captures of links.
+//! Observers of a wire's packets: the arena of their bytes, journals and captures of links.
 
 use crate::arena::Arena;
 use crate::capture::{self, Captures, Side};
@@ -83,7 +83,7 @@ impl Observer<Seen<'_, PacketMeta>> for Watch {
     }
 }
 
-/// The headers of a packet, and its bytes.
+/// Returns the headers of a packet, and its bytes.
 fn parsed<'a>(arena: &'a Arena, seen: &Seen<'_, PacketMeta>) -> (Parsed, &'a [u8]) {
     let load = &seen.body.load;
     let bytes = &arena.get(seen.packet.slot)[..load.bytes as usize];

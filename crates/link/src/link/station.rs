@@ -35,8 +35,8 @@ pub struct Station<P, Q = Queue<P>> {
 }
 
 impl<P: Packet + Clone + Corrupt> Station<P> {
-    /// A station, idle and empty at `now`, whose device takes up to `ring` packets from the queue ahead
-    /// of their transmission; `key` is of the run's seed and the link's name.
+    /// Returns a station, idle and empty at `now`, whose device takes up to `ring` packets from the
+    /// queue ahead of their transmission; `key` is of the run's seed and the link's name.
     pub fn new(params: &Params, ring: u32, key: Key, now: Nanos) -> Self {
         Self {
             link: Link::new(params, key, now),
@@ -50,7 +50,7 @@ impl<P: Packet + Clone + Corrupt> Station<P> {
         }
     }
 
-    /// The station with a host that serves its queue so late.
+    /// Returns the station with a host that serves its queue so late.
     #[must_use]
     pub fn with_host(mut self, params: &host::Params) -> Self {
         self.host = Host::new(params, self.link.key).map(Box::new);
@@ -107,12 +107,12 @@ impl<P: Packet + Clone + Corrupt, Q: Discipline<P>> Station<P, Q> {
         verdict
     }
 
-    /// Whether the host stalls.
+    /// Returns whether the host stalls.
     fn is_stalled(&mut self, at: Nanos) -> bool {
         self.host.as_mut().is_some_and(|host| host.is_stalled(at))
     }
 
-    /// A packet comes during a stall: it waits in the receive ring.
+    /// Returns a packet comes during a stall: it waits in the receive ring.
     fn hold(&mut self, at: Nanos, packet: P, observer: &mut dyn Observer<P>) -> Return {
         let refused = self.host.as_mut().and_then(|host| host.keep(packet).err());
         if let Some(packet) = refused {
@@ -142,12 +142,12 @@ impl<P: Packet + Clone + Corrupt, Q: Discipline<P>> Station<P, Q> {
         self.stir(at, medium, observer);
     }
 
-    /// When the host goes on after a stall, if something waits for that.
+    /// Returns the time at which the host resumes after a stall, if any work waits.
     fn resume(&self) -> Nanos {
         self.host.as_ref().map_or(NEVER, |host| host.resume())
     }
 
-    /// When the host asks its queue again, which asked for `time`.
+    /// Returns when the host asks its queue again, which asked for `time`.
     fn wake(&mut self, time: Nanos, at: Nanos) -> Nanos {
         let fires = self.host.as_mut().map_or(time, |host| host.fires(time));
         fires.max(at + 1)
@@ -224,8 +224,8 @@ impl<P: Packet + Clone + Corrupt, Q: Discipline<P>> Station<P, Q> {
         self.link.run_timers(now);
     }
 
-    /// Whether the end of a transmission makes the host look at its queue. It does if the device had no room;
-    /// a shaper that waits for a late wake-up goes on waiting.
+    /// Returns whether the end of a transmission makes the host look at its queue. It does if the
+    /// device had no room; a shaper that waits for a late wake-up goes on waiting.
     fn asks_after_transmission(&self, at: Nanos) -> bool {
         self.host.is_none() || self.refill == NEVER || self.refill <= at
     }
@@ -271,8 +271,8 @@ impl<P: Packet + Clone + Corrupt, Q: Discipline<P>> Station<P, Q> {
         }
     }
 
-    /// The next packet to send, if there is one; if a queue without a ring shapes, `due` says when to
-    /// ask again.
+    /// Returns the next packet to send, if there is one; if a queue without a ring shapes, `due`
+    /// says when to ask again.
     fn next_packet(&mut self, at: Nanos, observer: &mut dyn Observer<P>) -> Option<P> {
         if self.room > 0 {
             return self.ring.pop_front();
@@ -350,8 +350,8 @@ impl<P: Packet + Clone + Corrupt, Q: Discipline<P>> Station<P, Q> {
         self.until = at + occupied;
     }
 
-    /// The link, to look at: its queue, backlog and counters. What is on the wire and how long it was
-    /// busy the station says itself.
+    /// Returns the link, to read its queue, backlog and counters. The station itself reports the
+    /// packets on the wire and its busy time.
     pub fn link(&self) -> &Link<P, Q> {
         &self.link
     }
@@ -361,8 +361,8 @@ impl<P: Packet + Clone + Corrupt, Q: Discipline<P>> Station<P, Q> {
         self.link.in_flight() + self.ring.len()
     }
 
-    /// How long its frames have been transmitted until `now`, which is not before the last call's time;
-    /// on a shared medium, how long they have occupied it.
+    /// Returns how long its frames have been transmitted until `now`, which is not before the last
+    /// call's time; on a shared medium, how long they have occupied it.
     pub fn busy(&self, now: Nanos) -> Nanos {
         self.link.busy - self.until.saturating_sub(now)
     }

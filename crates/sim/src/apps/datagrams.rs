@@ -74,7 +74,7 @@ impl App for Datagrams {
                     self.send(world, id);
                 }
             }
-            // What is due meanwhile is not sent.
+            // Packets that are due meanwhile are not sent.
             Access::Refused => {
                 while self.0.next.at < world.now + AGAIN {
                     self.0.skip();

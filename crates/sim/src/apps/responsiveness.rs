@@ -1,4 +1,4 @@
-//! Responsiveness: load-generating connections, and probes beside them and on them.
+//! Responsiveness: load-generating connections, and probes on their own and on these connections.
 //!
 //! The flow's sender is the server, its receiver the client. First the client sends foreign probes on the
 //! path as it is; when they are complete the load begins. A load-generating connection is opened by the
@@ -75,12 +75,12 @@ struct Foreign {
     answered: u64,
     /// The server's answer, while it is to come.
     due: u64,
-    /// What TCP's handshake took, and all of TLS's.
+    /// Durations of TCP's handshake, and of all of TLS's.
     tcp: Nanos,
     tls: Nanos,
 }
 
-/// What the test does.
+/// The phase of the test.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
     /// Not begun.
@@ -345,7 +345,7 @@ impl Responsiveness {
 
     /// A foreign probe has its answer.
     fn complete(&mut self, probe: &Foreign, http: Nanos) {
-        // One that was sent before the load, and ends under it, tells of neither.
+        // A probe that was sent before the load and ends under it counts for neither.
         if !self.is_under_way() || probe.idle == (self.phase == Phase::Loaded) {
             return;
         }

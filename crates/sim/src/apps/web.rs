@@ -1,9 +1,9 @@
 //! Web sessions: objects asked for, and how they come.
 //!
-//! An object is a request on a connection of its own, answered on another. Where a balancer stands
-//! before the servers, each request gets a server like any other connection, and the answer comes
-//! from there; what it has to wait for is kept with the object, and the flow's timer shows the
-//! earliest of that and of what the user does next.
+//! An object is a request on a connection of its own, answered on another. Behind a balancer, each
+//! request gets a server like any other connection, and the answer comes from there; pending steps
+//! are stored with the object, and the flow's timer shows the earliest of them and of the user's
+//! next action.
 
 use crate::app::{App, Declared, Event, Report};
 use crate::world::{AGAIN, Assignment, Change, Handle, NEVER, Step, World};

@@ -10,7 +10,7 @@ use sojourn_units::{Bytes, Nanos, SECOND};
 pub struct Params {
     /// Bytes a second while it works.
     pub rate: u64,
-    /// Time that each message costs besides.
+    /// Additional time for each message.
     #[serde(default)]
     pub per_message: Nanos,
     /// Whether the time for each message is drawn from an exponential distribution.
@@ -52,7 +52,7 @@ impl Handler {
         }
     }
 
-    /// When a message is done that is begun at `now`. Beginnings must not go back in time.
+    /// Returns when a message is done that is begun at `now`. Beginnings must not go back in time.
     pub(super) fn finish(&mut self, now: Nanos, bytes: Bytes) -> Nanos {
         let work = bytes as u128 * u128::from(SECOND) / u128::from(self.params.rate);
         let mut work = work as Nanos + self.params.per_message;

@@ -1,4 +1,4 @@
-//! What an acknowledgement means: delivery, round-trip times, losses, phases, the window.
+//! The effects of an acknowledgement: delivery, round-trip times, losses, phases, the window.
 
 use super::recovery::Phase;
 use super::{Sender, timestamp};
@@ -13,11 +13,11 @@ struct Before {
     una: u64,
     pipe: u64,
     phase: Phase,
-    /// What was outstanding.
+    /// The data outstanding before.
     flight: u64,
 }
 
-/// What an acknowledgement newly says.
+/// The new report of an acknowledgement.
 #[derive(Clone, Copy)]
 struct News {
     /// Bytes newly acknowledged cumulatively.
@@ -194,7 +194,7 @@ impl Sender {
         duplicate
     }
 
-    /// Without SACK, a duplicate ACK stands for a segment delivered beyond the hole (RFC 6582).
+    /// Without SACK, a duplicate ACK counts as a segment delivered beyond the hole (RFC 6582).
     fn count_duplicates(&mut self, acked: u64, dup: bool, tally: &mut Tally) {
         let mss = self.window.mss;
         if acked > 0 {
@@ -212,8 +212,8 @@ impl Sender {
         }
     }
 
-    /// Round-trip times; returns the newest, 0 for none. Karn's rule (RFC 6298, section 3): no
-    /// sample from a retransmitted segment, unless timestamps tell (RFC 7323, section 4).
+    /// Takes round-trip times; returns the newest, 0 for none. Karn's rule (RFC 6298, section 3):
+    /// no sample from a retransmitted segment, unless timestamps identify it (RFC 7323, section 4).
     fn on_round_trip(&mut self, now: Nanos, news: &News, tally: &Tally) -> Nanos {
         let (sample, newest) = if tally.first_sent > 0 && !tally.repeated {
             // A queue with a near horizon lets packets go before their departure times.
@@ -249,8 +249,8 @@ impl Sender {
         }
     }
 
-    /// Whether an acknowledgement echoes a mark, and the bytes that were delivered with one: under ECE
-    /// all, with AccECN those that the peer counted.
+    /// Returns whether an acknowledgement echoes a mark, and the bytes that were delivered with
+    /// one: under ECE all, with AccECN those that the peer counted.
     #[inline]
     fn read_marks(&mut self, segment: &Segment, news: &News, delivered: u64) -> (bool, u64) {
         if !self.ecn.counts() {
@@ -324,7 +324,7 @@ impl Sender {
         self.rack.detect(now, &mut self.board, in_recovery, &self.rtt)
     }
 
-    /// Tells the control of each segment newly taken for lost.
+    /// Notifies the control of each segment newly taken for lost.
     #[inline]
     pub(super) fn tell_losses(&mut self, now: Nanos) {
         for loss in self.board.take_losses() {
@@ -333,8 +333,8 @@ impl Sender {
         }
     }
 
-    /// The bytes that count for the window, of those newly delivered and acknowledged. What had been
-    /// acknowledged selectively has been counted, or came during a recovery.
+    /// Returns the bytes that count for the window, of those newly delivered and acknowledged.
+    /// Bytes acknowledged selectively before have been counted, or arrived during a recovery.
     #[inline]
     fn counted(&self, acked: u64, phase: Phase) -> u64 {
         // RFC 3465, section 2.3: one segment an ACK after a timeout.
@@ -349,7 +349,7 @@ impl Sender {
             || (self.window.in_slow_start() && self.window.cwnd < 2 * before.pipe)
     }
 
-    /// Tells the control, which may itself answer marks by a smaller window.
+    /// Notifies the control, which may itself respond to marks by a smaller window.
     #[inline]
     fn tell_control(&mut self, report: &Ack) {
         let cwnd = self.window.cwnd;

@@ -7,7 +7,7 @@
 //! Invariants: at most one round of new data for each timeout; the algorithm runs only after a
 //! timeout outside of a recovery.
 
-/// Where the algorithm stands (section 3.1's steps).
+/// The step of the algorithm (section 3.1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Step {
     /// Not running: RTO recovery is conventional.
@@ -18,7 +18,7 @@ enum Step {
     NewData,
 }
 
-/// What an acknowledgement says of the timeout.
+/// The verdict of an acknowledgement on the timeout.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Verdict {
     /// Step 3b: the timeout was spurious.
@@ -54,14 +54,14 @@ impl Frto {
         self.step = Step::Off;
     }
 
-    /// Whether new data is to be sent although segments are taken for lost.
+    /// Returns whether new data is to be sent although segments are taken for lost.
     #[inline]
     pub(crate) fn sends_new_data(&self) -> bool {
         self.step == Step::NewData
     }
 
-    /// An acknowledgement after the timeout. `original`: it covers a segment that was sent only
-    /// once. `advanced`: it moves SND.UNA, but not beyond the data sent before the timeout.
+    /// Returns an acknowledgement after the timeout. `original`: it covers a segment that was sent
+    /// only once. `advanced`: it moves SND.UNA, but not beyond the data sent before the timeout.
     #[inline]
     pub(crate) fn on_ack(&mut self, original: bool, advanced: bool) -> Verdict {
         match self.step {

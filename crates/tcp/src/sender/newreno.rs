@@ -1,4 +1,4 @@
-//! Losses without SACK: duplicate acknowledgements stand for delivered segments.
+//! Losses without SACK: duplicate acknowledgements count as delivered segments.
 //!
 //! Source: RFC 5681, section 3.2 (fast retransmit), RFC 6582 (NewReno).
 //! Idea: each duplicate ACK reports one segment that arrived beyond the hole. Its bytes leave the
@@ -7,10 +7,10 @@
 
 use crate::scoreboard::DUP_THRESH;
 
-/// What duplicate acknowledgements have reported.
+/// The reports of duplicate acknowledgements.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct DuplicateAcks {
-    /// Bytes that they stand for.
+    /// Bytes that they count for.
     bytes: u64,
     /// How many came in a row.
     count: u64,
@@ -34,8 +34,8 @@ impl DuplicateAcks {
         delivered.saturating_sub(counted).max(acked.min(mss))
     }
 
-    /// A duplicate came while `room` bytes could have been delivered beyond the hole; returns the
-    /// bytes that it stands for.
+    /// Takes a duplicate while `room` bytes could have been delivered beyond the hole; returns the
+    /// bytes that it counts for.
     pub(crate) fn on_duplicate(&mut self, mss: u64, room: u64) -> u64 {
         self.count += 1;
         let bytes = mss.min(room);
@@ -43,8 +43,8 @@ impl DuplicateAcks {
         bytes
     }
 
-    /// Whether the first segment is lost: three duplicates (RFC 5681), and everything sent before
-    /// the last reduction is acknowledged (RFC 6582, section 3.2, step 2).
+    /// Returns whether the first segment is lost: three duplicates (RFC 5681), and everything sent
+    /// before the last reduction is acknowledged (RFC 6582, section 3.2, step 2).
     pub(crate) fn show_loss(&self, una: u64) -> bool {
         self.count >= DUP_THRESH && una > self.recover
     }

@@ -10,7 +10,7 @@ use sojourn_units::{MILLISECOND, Nanos, SECOND};
 
 /// A delayed ACK may take this long (section 7.2; Linux: the least RTO).
 const MAX_ACK_DELAY: Nanos = 200 * MILLISECOND;
-/// What Linux adds to two round-trip times if more than one segment is in flight.
+/// Linux's addition to two round-trip times if more than one segment is in flight.
 const MARGIN: Nanos = 2 * MILLISECOND;
 
 /// The probe timer, and the probe that is outstanding.
@@ -31,7 +31,7 @@ impl TailProbe {
         Self { enabled, at: NEVER, due: false, end: 0, is_retransmission: false }
     }
 
-    /// When the timer expires.
+    /// Returns when the timer expires.
     #[inline]
     pub(crate) fn deadline(&self) -> Nanos {
         self.at
@@ -42,7 +42,7 @@ impl TailProbe {
         self.enabled
     }
 
-    /// Whether a probe is outstanding.
+    /// Returns whether a probe is outstanding.
     #[inline]
     pub(crate) fn is_outstanding(&self) -> bool {
         self.end != 0
@@ -94,7 +94,7 @@ impl TailProbe {
         true
     }
 
-    /// Whether a probe is to leave now; asked once.
+    /// Returns whether a probe is to leave now; asked once.
     #[inline]
     pub(crate) fn take_due(&mut self) -> bool {
         self.due && std::mem::take(&mut self.due)
@@ -128,7 +128,7 @@ impl TailProbe {
     }
 }
 
-/// The probe timeout (section 7.2), from the last transmission.
+/// Returns the probe timeout (section 7.2), from the last transmission.
 #[inline]
 fn timeout(srtt: Nanos, one_in_flight: bool) -> Nanos {
     if srtt == 0 {

@@ -1,12 +1,11 @@
 //! Proportional rate reduction.
 //!
 //! Source: RFC 6937 with RFC 9937's safe acknowledgements (PRR-SSRB); in whole segments, Linux's
-//! `tcp_cwnd_reduction`, which reckons with cwnd at the beginning instead of the flight.
-//! Idea: one segment leaves for each `1/beta` delivered, so that cwnd arrives at ssthresh at the end
-//! of the round. Below ssthresh no more is sent than was delivered, plus one segment if the
-//! acknowledgement is safe.
-//! Invariants: the flight never falls below what the reduction asks for by more than PRR has been
-//! told of deliveries; the first retransmission always leaves.
+//! `tcp_cwnd_reduction`, which uses cwnd at the beginning instead of the flight. Idea: one segment
+//! leaves for each `1/beta` delivered, so that cwnd reaches ssthresh at the end of the round. Below
+//! ssthresh no more is sent than was delivered, plus one segment if the acknowledgement is safe.
+//! Invariants: the flight never falls below the reduction's target by more than the deliveries that
+//! PRR has counted; the first retransmission always leaves.
 
 use sojourn_congestion::Window;
 
@@ -24,12 +23,12 @@ pub(crate) struct Prr {
 }
 
 impl Prr {
-    /// A reduction begins with `flight` bytes outstanding.
+    /// Returns a reduction begins with `flight` bytes outstanding.
     pub(crate) fn start(flight: u64) -> Self {
         Self { delivered: 0, sent: 0, flight: flight.max(1), unit: 1 }
     }
 
-    /// A reduction in whole segments begins.
+    /// Returns a reduction in whole segments begins.
     pub(crate) fn start_whole(window: &Window) -> Self {
         let flight = window.segments().max(1);
         Self { delivered: 0, sent: 0, flight, unit: window.mss }

@@ -13,7 +13,7 @@ use sojourn_units::{MILLISECOND, Nanos};
 /// Recoveries for which a wider reordering window is kept (section 6.2, step 4).
 const PERSIST: u32 = 16;
 
-/// What a timer by ticks waits longer (`TCP_TIMEOUT_MIN_US`).
+/// The additional wait of a timer by ticks (`TCP_TIMEOUT_MIN_US`).
 const MARGIN: Nanos = 2 * MILLISECOND;
 
 /// RACK's state.
@@ -56,7 +56,7 @@ impl Rack {
         self.enabled
     }
 
-    /// When the reordering timer expires.
+    /// Returns when the reordering timer expires.
     #[inline]
     pub(crate) fn deadline(&self) -> Nanos {
         self.at
@@ -124,7 +124,7 @@ impl Rack {
         lost
     }
 
-    /// How long after its departure a segment is lost: `RACK.rtt + RACK.reo_wnd`.
+    /// Returns how long after its departure a segment is lost: `RACK.rtt + RACK.reo_wnd`.
     #[inline]
     fn delay(&self, in_recovery: bool, sacked: u64, min: Nanos, srtt: Nanos) -> Nanos {
         let window = if !self.reordering && (in_recovery || sacked >= DUP_THRESH) {
@@ -136,7 +136,7 @@ impl Rack {
     }
 }
 
-/// When the reordering timer fires for a segment that is lost at `due`.
+/// Returns when the reordering timer fires for a segment that is lost at `due`.
 fn late_at(now: Nanos, due: Nanos, rtt: &Rtt) -> Nanos {
     let left = due.saturating_sub(now);
     if rtt.ticks() { rtt.later(now, left + MARGIN) } else { now + left.max(1) }
@@ -164,7 +164,7 @@ mod tests {
         (board, rtt)
     }
 
-    /// The segment `index` is acknowledged selectively one round trip after it left.
+    /// Returns the segment `index` is acknowledged selectively one round trip after it left.
     fn sack(rack: &mut Rack, board: &mut Scoreboard, index: u64) -> Nanos {
         let now = EPOCH + index * MILLISECOND + RTT;
         let mut tally = Tally { highest: board.highest(), ..Tally::default() };

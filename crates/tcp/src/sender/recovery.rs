@@ -10,7 +10,7 @@ use super::prr::Prr;
 use crate::params::Recovery as Method;
 use sojourn_congestion::Window;
 
-/// What the sender is doing about congestion (Linux's `tcp_ca_state`).
+/// The sender's state of congestion (Linux's `tcp_ca_state`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Phase {
     /// Nothing unusual.
@@ -24,7 +24,7 @@ pub enum Phase {
 }
 
 impl Phase {
-    /// Whether the window is being reduced to ssthresh.
+    /// Returns whether the window is being reduced to ssthresh.
     #[inline]
     pub(crate) fn is_reducing(self) -> bool {
         matches!(self, Self::Recovery | Self::Reduced)
@@ -43,7 +43,7 @@ pub(crate) struct Recovery {
     prr: Prr,
     /// Windows are counted in whole segments, as Linux does.
     whole: bool,
-    /// RFC 6675, section 5, step 4.3: the first retransmission leaves whatever cwnd says.
+    /// RFC 6675, section 5, step 4.3: the first retransmission leaves regardless of cwnd.
     forced: bool,
     /// `RescueRxt`: the rescue retransmission of this recovery has left.
     rescued: bool,
@@ -69,7 +69,7 @@ impl Recovery {
         Self { whole, ..self }
     }
 
-    /// Whether windows are counted in whole segments.
+    /// Returns whether windows are counted in whole segments.
     #[inline]
     pub(crate) fn is_whole(&self) -> bool {
         self.whole
@@ -80,31 +80,31 @@ impl Recovery {
         self.phase == Phase::Open
     }
 
-    /// Whether losses are being repaired, by acknowledgements or after a timeout.
+    /// Returns whether losses are being repaired, by acknowledgements or after a timeout.
     #[inline]
     pub(crate) fn is_repairing(&self) -> bool {
         matches!(self.phase, Phase::Recovery | Phase::Loss)
     }
 
-    /// Whether the window is being reduced to ssthresh.
+    /// Returns whether the window is being reduced to ssthresh.
     #[inline]
     pub(crate) fn is_reducing(&self) -> bool {
         self.phase.is_reducing()
     }
 
-    /// Whether a loss that is found now begins a recovery.
+    /// Returns whether a loss that is found now begins a recovery.
     #[inline]
     pub(crate) fn may_enter(&self) -> bool {
         matches!(self.phase, Phase::Open | Phase::Reduced)
     }
 
-    /// Whether losses are found by SACK blocks.
+    /// Returns whether losses are found by SACK blocks.
     #[inline]
     pub(crate) fn uses_sack(&self) -> bool {
         self.method != Method::NewReno
     }
 
-    /// Whether the control sets cwnd also in a recovery.
+    /// Returns whether the control sets cwnd also in a recovery.
     #[inline]
     pub(crate) fn owns_window(&self) -> bool {
         self.owns_window
@@ -131,7 +131,7 @@ impl Recovery {
         }
     }
 
-    /// Whether the phase ends with everything below `una` acknowledged.
+    /// Returns whether the phase ends with everything below `una` acknowledged.
     #[inline]
     pub(crate) fn is_over(&self, una: u64) -> bool {
         match self.phase {
@@ -142,7 +142,7 @@ impl Recovery {
         }
     }
 
-    /// The phase ends; the one that ended.
+    /// Returns the phase ends; the one that ended.
     pub(crate) fn leave(&mut self) -> Phase {
         self.forced = false;
         std::mem::replace(&mut self.phase, Phase::Open)
@@ -166,7 +166,7 @@ impl Recovery {
         }
     }
 
-    /// Whether the next retransmission leaves whatever cwnd says.
+    /// Returns whether the next retransmission leaves regardless of cwnd.
     #[inline]
     pub(crate) fn is_forced(&self) -> bool {
         self.forced
@@ -186,13 +186,14 @@ impl Recovery {
         }
     }
 
-    /// Whether segments not known to be lost may be sent again (RFC 6675, `NextSeg`, rules 3 and 4).
+    /// Returns whether segments not known to be lost may be sent again (RFC 6675, `NextSeg`, rules
+    /// 3 and 4).
     #[inline]
     pub(crate) fn sends_unsure(&self) -> bool {
         self.phase == Phase::Recovery && self.method == Method::Rfc6675
     }
 
-    /// Whether the rescue retransmission of RFC 6675 may leave.
+    /// Returns whether the rescue retransmission of RFC 6675 may leave.
     pub(crate) fn may_rescue(&self) -> bool {
         !self.rescued
     }

@@ -11,7 +11,7 @@ use super::space::SendSpace;
 /// No more than this may ever be written: far from overflow, out of reach.
 const UNLIMITED: u64 = 1 << 62;
 
-/// Memory of a super-packet beside its payload, measured (`SKB_TRUESIZE` of its header).
+/// Memory of a super-packet in addition to its payload, measured (`SKB_TRUESIZE` of its header).
 pub(super) const OVERHEAD: u64 = 768;
 /// Payload of the largest super-packet.
 const SUPER_BYTES: u64 = 65_215;
@@ -74,7 +74,7 @@ impl Stream {
         memory.filled = memory.filled.max(target.min(self.end));
     }
 
-    /// Whether the writer waits for room and all that it wrote has left.
+    /// Returns whether the writer waits for room and all that it wrote has left.
     #[inline]
     pub(crate) fn is_starved(&self, space: &SendSpace) -> bool {
         self.memory.is_some_and(|memory| memory.waits && memory.filled <= space.nxt)
@@ -102,24 +102,24 @@ impl Stream {
         self.fin = true;
     }
 
-    /// Whether [`Stream::finish`] was called.
+    /// Returns whether [`Stream::finish`] was called.
     #[inline]
     pub(crate) fn is_finished(&self) -> bool {
         self.fin
     }
 
-    /// Whether the application always has more to write.
+    /// Returns whether the application always has more to write.
     pub(crate) fn is_unlimited(&self) -> bool {
         self.end == UNLIMITED
     }
 
-    /// Whether everything has left, the FIN too.
+    /// Returns whether everything has left, the FIN too.
     #[inline]
     pub(crate) fn is_sent(&self, space: &SendSpace) -> bool {
         space.nxt >= self.end && (!self.fin || self.fin_sent)
     }
 
-    /// Whether the FIN is acknowledged.
+    /// Returns whether the FIN is acknowledged.
     #[inline]
     pub(crate) fn fin_acked(&self, space: &SendSpace) -> bool {
         self.fin_sent && space.una > self.end
@@ -143,9 +143,9 @@ impl Stream {
         self.fin_sent |= fin;
     }
 
-    /// The payload and FIN of the next new segment, whatever cwnd says. `must_fill`: something is
-    /// outstanding, so a small segment may have to wait. `joins`: a super-packet has room for it,
-    /// which with memory, as in Linux, is filled up to the window's edge if Nagle's rule allows
+    /// Returns the payload and FIN of the next new segment, regardless of cwnd. `must_fill`: data
+    /// is outstanding, so a small segment may have to wait. `joins`: a super-packet has room for
+    /// it, which with memory, as in Linux, is filled up to the window's edge if Nagle's rule allows
     /// (`tcp_mss_split_point`).
     #[inline]
     pub(crate) fn next(

@@ -5,14 +5,14 @@ use std::{error, fmt, io};
 /// The step in which a TUN or TAP device is created.
 pub(super) const OPENING: &str = "creating it";
 
-/// What keeps a device from being opened.
+/// An error that prevents a device from being opened.
 #[derive(Debug)]
 pub struct Error {
     /// The device's or interface's name.
     pub device: String,
-    /// What was to be done.
+    /// The failed operation.
     pub step: &'static str,
-    /// What the system said.
+    /// The system's error.
     pub source: io::Error,
 }
 

@@ -102,22 +102,22 @@ impl Device {
         Ok(Self { name: name.to_owned(), framing: Framing::Ethernet, takes_udp: false, kind })
     }
 
-    /// The interface's name in its namespace.
+    /// Returns the interface's name in its namespace.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// What its frames begin with.
+    /// Returns the header of its frames.
     pub fn framing(&self) -> Framing {
         self.framing
     }
 
-    /// Whether it takes super-packets of UDP datagrams (Linux 6.2 and later).
+    /// Returns whether it takes super-packets of UDP datagrams (Linux 6.2 and later).
     pub fn takes_udp(&self) -> bool {
         self.takes_udp
     }
 
-    /// Reads the next frame into `buffer` of [`BUFFER`] bytes; `None` if there is none now.
+    /// Reads the next frame into `buffer` of [`BUFFER`] bytes; returns `None` if no frame waits.
     ///
     /// # Errors
     /// What the system says; `InvalidData` for a frame that did not fit or came without its header,
@@ -171,7 +171,7 @@ impl Device {
         Ok(())
     }
 
-    /// What the kernel has counted on a packet socket; `None` on others.
+    /// Returns the kernel's counters of a packet socket; `None` for other devices.
     ///
     /// # Errors
     /// What the system says.

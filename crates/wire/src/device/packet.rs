@@ -19,7 +19,7 @@ const SOCKET_BUFFER: usize = 16 << 20;
 /// Room in front of what is received, into which a VLAN tag is put back.
 pub(super) const TAG: usize = 4;
 
-/// What the kernel has counted since the socket was opened.
+/// The kernel's counters since the socket was opened.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Statistics {
     /// Frames that arrived, those that were dropped among them.
@@ -50,7 +50,7 @@ impl Socket {
         Ok(Self { socket, statistics: Statistics::default() })
     }
 
-    /// Reads a frame and puts a VLAN tag, which the kernel keeps beside it, back into it.
+    /// Reads a frame and reinserts a VLAN tag, which the kernel delivers separately.
     pub(super) fn read(&self, buffer: &mut [u8]) -> io::Result<Range<usize>> {
         const FRONT: usize = vnet::LENGTH + 12;
         let received = system::receive(self.as_fd(), &mut buffer[TAG..])?;

@@ -26,7 +26,7 @@ sockopt_impl!(
     PacketMembership, SetOnly, libc::SOL_PACKET, libc::PACKET_ADD_MEMBERSHIP, libc::packet_mreq
 );
 sockopt_impl!(
-    /// What was received and dropped since this was last read.
+    /// Packets received and dropped since the last reading.
     PacketStatistics, GetOnly, libc::SOL_PACKET, libc::PACKET_STATISTICS, libc::tpacket_stats
 );
 
@@ -59,7 +59,7 @@ pub(super) fn every_packet(interface: u32) -> io::Result<LinkAddr> {
 
 /// `TUNSETOFFLOAD`.
 pub(super) fn set_offloads(device: BorrowedFd<'_>, offloads: libc::c_uint) -> io::Result<()> {
-    // SAFETY: the request takes its argument by value and touches no memory of ours.
+    // SAFETY: the request takes its argument by value and accesses no memory of this process.
     let result = unsafe {
         libc::ioctl(device.as_raw_fd(), libc::TUNSETOFFLOAD, libc::c_ulong::from(offloads))
     };
@@ -75,7 +75,7 @@ pub(super) fn set_header_length(device: BorrowedFd<'_>, length: usize) -> io::Re
     if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
-/// What was received by a packet socket.
+/// Packets received by a packet socket.
 pub(super) struct Received {
     /// Bytes in the buffer.
     pub length: usize,

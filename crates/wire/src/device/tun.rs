@@ -16,7 +16,7 @@ use super::system;
 use crate::headers::Framing;
 use crate::vnet;
 
-/// What is to be there before a device is opened.
+/// Requirements for a device before it is opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Presence {
     /// Nothing of that name: it is created, and vanishes when it is closed.
@@ -42,7 +42,7 @@ pub struct Options<'a> {
 }
 
 impl<'a> Options<'a> {
-    /// A new device, left down.
+    /// Returns a new device, left down.
     pub fn new(name: &'a str) -> Self {
         Self { name, presence: Presence::New, mtu: None, queue: None, up: false }
     }

@@ -144,7 +144,7 @@ impl Store {
         }
     }
 
-    /// A client knows what became of its request, and goes on.
+    /// Records the outcome of a client's request, and continues.
     fn finish(&mut self, world: &mut World, id: Id, outcome: Outcome) {
         let now = self.now;
         let Some(request) = self.slots.get(id).filter(|r| r.waiting) else { return };

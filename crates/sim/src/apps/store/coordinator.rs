@@ -241,7 +241,7 @@ impl Store {
             request.tally = None;
         }
         self.close(id);
-        // Who has given up is not waiting for a message any more, but would get one.
+        // A host that has given up does not wait for a message any more, but would get one.
         if waiting {
             let opener: Host = self.client_host(client);
             self.probe.messages += 1;

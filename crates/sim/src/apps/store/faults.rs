@@ -1,4 +1,4 @@
-//! What befalls the store: nodes that stop and come back, and hosts that hear each other no more.
+//! Faults of the store: nodes that crash and restart, and hosts that cannot reach each other.
 //!
 //! A node that stops sends nothing, takes nothing and forgets what it was doing; what it had
 //! acknowledged is on its disk. All others learn of it after a fixed time, and give up their connections
@@ -35,7 +35,7 @@ impl Faults {
         Self { list, nodes: params.nodes.len() as u32, detect, recover }
     }
 
-    /// When what happens: the fault's number, the time, the stage.
+    /// Returns the events of faults: number, time, stage.
     pub(super) fn schedule(&self) -> Vec<(u32, Nanos, u8)> {
         let mut times = Vec::new();
         for (i, fault) in self.list.iter().enumerate() {
@@ -50,17 +50,17 @@ impl Faults {
         times
     }
 
-    /// Whether a fault stands between two hosts.
+    /// Returns whether a fault separates two hosts.
     pub(super) fn parts(&self, fault: &Fault, a: Host, b: Host) -> bool {
         fault.what.parts(self.nodes, a, b)
     }
 
-    /// Whether two hosts do not hear each other.
+    /// Returns whether two hosts do not hear each other.
     pub(super) fn cut(&self, a: Host, b: Host, now: Nanos) -> bool {
         self.list.iter().any(|fault| fault.is_on(now) && self.parts(fault, a, b))
     }
 
-    /// Whether `viewer` takes `node` to be up.
+    /// Returns whether `viewer` takes `node` to be up.
     pub(super) fn seen_up(&self, viewer: Host, node: NodeId, now: Nanos) -> bool {
         viewer == node
             || !self.list.iter().any(|fault| {
@@ -70,7 +70,7 @@ impl Faults {
             })
     }
 
-    /// Whether a node has stopped.
+    /// Returns whether a node has stopped.
     pub(super) fn is_down(&self, node: NodeId, now: Nanos) -> bool {
         self.list.iter().any(|fault| fault.what == What::Crash { node } && fault.is_on(now))
     }

@@ -1,9 +1,10 @@
-//! What hosts of the store say to each other.
+//! Messages between the hosts of the store.
 
 use crate::channels;
 use sojourn_replication::Outcome;
 
-/// Bytes of a message beside the record: headers of the native protocol and of Cassandra's own.
+/// Bytes of a message in addition to the record: headers of the native protocol and of Cassandra's
+/// own.
 const OVERHEAD: u64 = 100;
 
 /// A request, in a slot that is used again.
@@ -13,7 +14,7 @@ pub(super) struct Id {
     pub(super) generation: u32,
 }
 
-/// What hosts say to each other.
+/// Messages between hosts.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Message {
     /// A client to its coordinator.

@@ -1,14 +1,14 @@
 //! A replicated store: clients, coordinators and replicas, over TCP connections that stay open.
 //!
-//! A client asks a coordinator on a connection of its own to that node. Between nodes messages go one
-//! way on each connection, as Cassandra has it: what A says to B goes on the connection that A opened,
-//! B's answers on the one that B opened. So a lost packet holds up what is sent behind it until TCP has
-//! mended it, and nothing else mends it: a coordinator does not ask twice. What a node does takes time,
-//! some things at once and the rest in a queue.
+//! A client sends requests to a coordinator on a connection of its own to that node. Between nodes
+//! messages go one way on each connection, as in Cassandra: A's messages to B use the connection
+//! that A opened, B's answers the one that B opened. A lost packet therefore delays everything
+//! behind it until TCP has repaired the loss, and nothing else repairs it: a coordinator does not
+//! send a request twice. A node's work takes time, some of it at once and the rest in a queue.
 //!
-//! The files are: `client` makes requests, `coordinator` sees them through, `service` does the nodes' work,
-//! `outage` takes nodes away; the decisions are those of `crates/replication`. What these files act on
-//! stands in `message`, `request`, `replica`, `faults`, `probe`, `staleness` and in [`Store`].
+//! The files are: `client` makes requests, `coordinator` handles them, `service` does the nodes'
+//! work, `outage` stops nodes; the decisions are those of `crates/replication`. These files act on
+//! the types of `message`, `request`, `replica`, `faults`, `probe`, `staleness` and on [`Store`].
 //!
 //! Departures from Cassandra: the snitch does not learn who is fast; writes to another data centre go to
 //! each replica there, not by one of them; a scan reads the replicas of its first record; nodes learn of
@@ -52,7 +52,7 @@ use std::collections::{BTreeSet, VecDeque};
 /// Hints that a node keeps at most.
 const MOST_HINTS: usize = 1 << 20;
 
-/// What is to happen at a time.
+/// An event that is due at a time.
 #[derive(Clone, Copy, Debug)]
 enum Event {
     /// A client makes a request, in a closed loop.
@@ -88,7 +88,7 @@ pub struct Store {
     params: Params,
     ring: Ring,
     placement: Placement,
-    /// What keys are numbered from, so that runs have keys of their own.
+    /// First number of keys, so that runs have different keys.
     base: u64,
     key: Key,
     now: Nanos,
@@ -113,7 +113,7 @@ pub struct Store {
 }
 
 impl Store {
-    /// The store of a plan that is valid.
+    /// Returns the store of a plan that is valid.
     ///
     /// # Errors
     /// If its nodes make no ring, which only drawn tokens can do.
@@ -163,7 +163,7 @@ impl Store {
         self.replicas.len() as Host + client
     }
 
-    /// The plan's node of a host.
+    /// Returns the plan's node of a host.
     fn node_of(&self, host: Host) -> u32 {
         let nodes = self.params.nodes.len();
         let host = host as usize;

@@ -21,7 +21,7 @@ impl Store {
                     self.channels.stop_host(world, *node);
                 }
             }
-            // It may have been over before anybody noticed.
+            // The outage may have ended before it was detected.
             NOTICED if fault.until.is_none_or(|until| now < until) => {
                 let faults = &self.faults;
                 self.channels.give_up(world, |a, b| faults.parts(&fault, a, b));

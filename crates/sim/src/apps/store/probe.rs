@@ -1,4 +1,4 @@
-//! What is measured of the store.
+//! Measurements of the store.
 
 use sojourn_measure::Histogram;
 use sojourn_replication::{Ledger, Outcome};
@@ -8,7 +8,7 @@ use sojourn_units::Nanos;
 pub(super) const KINDS: usize = 3;
 pub(super) const NAMES: [&str; KINDS] = ["reads", "writes", "scans"];
 
-/// What is measured.
+/// The measurements.
 #[derive(Clone, Debug)]
 pub(super) struct Probe {
     /// Requests that are measured begin after this time and this number.
@@ -52,7 +52,7 @@ impl Probe {
         }
     }
 
-    /// A request, the `number`-th of all, is made. Says whether it is measured.
+    /// Returns a request, the `number`-th of all, is made. Says whether it is measured.
     pub(super) fn offer(&mut self, kind: usize, now: Nanos, number: u64) -> bool {
         self.ledgers[kind].offered += 1;
         let measured = now >= self.since && number > self.warmup;

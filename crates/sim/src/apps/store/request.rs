@@ -4,7 +4,7 @@ use super::message::Id;
 use sojourn_replication::{NodeId, Tally};
 use sojourn_units::Nanos;
 
-/// What a request does.
+/// The kind of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Operation {
     Read,
@@ -13,7 +13,7 @@ pub(super) enum Operation {
 }
 
 impl Operation {
-    /// Its row in the report.
+    /// Returns its row in the report.
     pub(super) fn kind(self) -> usize {
         self as usize
     }
@@ -36,7 +36,7 @@ pub(super) struct Request {
     pub(super) key: u64,
     pub(super) records: u32,
     pub(super) client: u32,
-    /// Whoever was asked; nobody yet if it is no node's number.
+    /// The coordinator; not chosen yet if it is no node's number.
     pub(super) coordinator: NodeId,
     pub(super) intended: Nanos,
     pub(super) measured: bool,
@@ -50,18 +50,18 @@ pub(super) struct Request {
     pub(super) version: u64,
     pub(super) tally: Option<Tally>,
     pub(super) answers: Vec<(NodeId, u64)>,
-    /// Replicas that may be asked besides, the last one first.
+    /// Further replicas that may be asked, the last one first.
     pub(super) spare: Vec<NodeId>,
 }
 
 impl Request {
-    /// Whether its coordinator has begun with it.
+    /// Returns whether its coordinator has begun with it.
     pub(super) fn is_begun(&self) -> bool {
         self.tally.is_some()
     }
 }
 
-/// All requests that somebody still has to do with.
+/// All requests that are still in use.
 #[derive(Default)]
 pub(super) struct Slots {
     list: Vec<Request>,
@@ -106,14 +106,14 @@ impl Slots {
         Id { slot, generation }
     }
 
-    /// The request, unless it is gone.
+    /// Returns the request, unless it is gone.
     pub(super) fn get(&mut self, id: Id) -> Option<&mut Request> {
         let request = self.list.get_mut(id.slot as usize)?;
         (request.generation == id.generation && (request.waiting || request.open))
             .then_some(request)
     }
 
-    /// Frees the slot of a request that nobody has to do with any more.
+    /// Frees the slot of a request that is not in use any more.
     pub(super) fn settle(&mut self, id: Id) {
         let request = &mut self.list[id.slot as usize];
         let over = !request.waiting && !request.open;
@@ -128,7 +128,7 @@ impl Slots {
         self.list.iter().filter(|r| r.waiting && r.operation.kind() == kind).count() as u64
     }
 
-    /// Those that `matches`.
+    /// Returns those for which `matches` holds.
     pub(super) fn matching(&self, matches: impl Fn(&Request) -> bool) -> Vec<Id> {
         let ids = self.list.iter().enumerate().filter(|(_, r)| (r.waiting || r.open) && matches(r));
         ids.map(|(slot, r)| Id { slot: slot as u32, generation: r.generation }).collect()

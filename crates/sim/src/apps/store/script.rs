@@ -1,4 +1,5 @@
-//! What clients ask, apart from any clock: for clients of a simulated store and of a real one.
+//! Requests of clients, independent of any clock: for clients of a simulated store and of a real
+//! one.
 
 use super::keys::Keys;
 use sojourn_plan::Plan;
@@ -11,7 +12,7 @@ use sojourn_units::Nanos;
 pub enum Kind {
     /// A record is read.
     Read,
-    /// A record that is there is written.
+    /// A write of an existing record.
     Update,
     /// A new record is written.
     Insert,
@@ -22,7 +23,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// Its name in a workload's shares.
+    /// Returns its name in a workload's shares.
     pub fn name(self) -> &'static str {
         match self {
             Self::Read => "read",
@@ -37,7 +38,7 @@ impl Kind {
 /// One request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Asked {
-    /// What it is.
+    /// Its kind.
     pub kind: Kind,
     /// Its record, or the first of a scan.
     pub key: u64,
@@ -46,7 +47,7 @@ pub struct Asked {
 }
 
 impl Asked {
-    /// The next request of a workload.
+    /// Returns the next request of a workload.
     pub(super) fn draw(workload: &Workload, keys: &mut Keys, draws: &mut Stream) -> Self {
         let w = workload;
         let mut u = draws.uniform();
@@ -78,9 +79,10 @@ impl Asked {
     }
 }
 
-/// What a client of the plan's store asks in the run with this seed: at most `most` requests, each with
-/// the time since the one before, which is 0 in a closed loop. In an open loop none comes due after the
-/// run. A client by itself asks what it does in simulation; several take turns with new records.
+/// Returns the requests of a client of the plan's store in the run with this seed: at most `most`,
+/// each with the time since the previous one, which is 0 in a closed loop. In an open loop none is
+/// due after the run. A single client makes the same requests as in simulation; several take turns
+/// with new records.
 ///
 /// Nothing if the plan has no such client.
 pub fn script(plan: &Plan, seed: u64, client: u32, most: usize) -> Vec<(Asked, Nanos)> {

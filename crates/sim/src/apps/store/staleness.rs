@@ -26,7 +26,7 @@ struct Pending {
 /// Follows writes to their replicas.
 #[derive(Clone, Debug)]
 pub(super) struct Staleness {
-    /// What reads wait for: of each data centre that reads.
+    /// Answers for which reads wait, for each data centre that reads.
     needs: Vec<Need>,
     /// By record.
     pending: BTreeMap<u64, Vec<Pending>>,
@@ -119,7 +119,8 @@ impl Staleness {
         }
     }
 
-    /// The probabilities by age, at the end of a run; not a number without a write that is so old.
+    /// Returns the probabilities by age, at the end of a run; not a number without a write that is
+    /// so old.
     pub(super) fn probabilities(&self, now: Nanos) -> [f64; AGES.len()] {
         let mut all = self.clone();
         for write in self.pending.values().flatten() {
