@@ -1,4 +1,5 @@
-//! What observes the links of a run: captures, and a log of packets for callers that advance the run.
+//! Observers of the links of a run: captures, and a log of packets for callers that advance the
+//! run.
 
 use crate::captures::Captures;
 use crate::load::{Cargo, headers, sender, tcp_view};
@@ -24,7 +25,7 @@ pub struct PacketEvent {
     pub direction: u32,
     /// Bytes with headers.
     pub length: u32,
-    /// What happens to it.
+    /// Its event.
     pub event: Event,
 }
 

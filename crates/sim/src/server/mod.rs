@@ -1,10 +1,10 @@
 //! A UDP server with a receive buffer before a handler whose speed fluctuates, and its clients.
 //!
-//! What the study of receive buffers is made on: any number of sockets, each with clients, a
-//! buffer under a policy and a handler of its own; all share the server's port and its memory.
-//! Clients send without asking (`open`), or each keeps a window of messages until they are
-//! acknowledged (`closed`; a window of 1 is stop-and-wait), when they are put in the buffer or
-//! when they are processed, and sends again after a timeout.
+//! The subject of the study of receive buffers: any number of sockets, each with clients, a buffer
+//! under a policy and a handler of its own; all share the server's port and its memory. Clients
+//! send without asking (`open`), or each keeps a window of messages until they are acknowledged
+//! (`closed`; a window of 1 is stop-and-wait), when they are put in the buffer or when they are
+//! processed, and sends again after a timeout.
 //!
 //! Messages are not cut into packets: a message arrives when its last byte does, and is charged its
 //! length. Acknowledgements are not lost. A message that is already buffered or processed is known
@@ -62,7 +62,7 @@ pub enum Load {
     },
 }
 
-/// What is simulated.
+/// The simulated server.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Params {
@@ -88,7 +88,7 @@ pub struct Params {
     pub port: u64,
     /// All memory of the server; 0: unknown to the policy.
     pub memory: Bytes,
-    /// What others use of it.
+    /// Its use by others.
     pub used: Bytes,
     /// Time between samples; 0: none.
     pub samples: Nanos,
@@ -96,7 +96,7 @@ pub struct Params {
 
 /// Clients and messages that are kept count of at most.
 const MOST_SLOTS: u128 = 1 << 20;
-/// Messages of one run at most, as far as can be told before it.
+/// Most messages of one run, as far as they are known in advance.
 const MOST_EVENTS: u128 = 2_000_000_000;
 
 impl Params {
@@ -148,7 +148,7 @@ pub struct Sample {
     pub discarded: Bytes,
 }
 
-/// What was found.
+/// The results.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Outcome {
     /// Messages that arrived after the warm-up.
@@ -461,7 +461,7 @@ impl<'a> Server<'a> {
         if let Some((acknowledged, back)) = closed
             && s.taken >= Some(serial)
         {
-            // A repetition of what is there: acknowledged again if it was before.
+            // A repetition of a known message: acknowledged again if it was before.
             if acknowledged == Acknowledged::Enqueued || s.taken > Some(serial) || s.processed {
                 self.at(self.now + back, What::Acknowledge { slot, serial });
             }

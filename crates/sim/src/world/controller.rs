@@ -1,8 +1,8 @@
 //! Flows to a balancer: who asks for a server, when it is known, and what the choice was worth.
 //!
-//! A flow's first packet goes no further than the switch, as if that stood at the sender: the switch
-//! asks the controller, whose answer lets the flow begin. What a policy looks at is read at the switch
-//! and tells of the time of its reading; it reaches the controller one delay later.
+//! A flow's first packet goes no further than the switch, as if the switch were at the sender: the
+//! switch asks the controller, whose answer lets the flow begin. Readings for a policy are taken at
+//! the switch and are of that time; they reach the controller one delay later.
 //!
 //! | what | after the first packet, with a one-way delay d |
 //! |---|---|
@@ -38,7 +38,7 @@ use std::collections::VecDeque;
 
 /// When a refused flow asks again.
 pub const AGAIN: Nanos = SECOND;
-/// Bytes of a full frame: waits are told apart if they differ by more than one.
+/// Bytes of a full frame: waits are distinguished if they differ by more than one.
 const FRAME: u64 = 1514;
 
 /// How far an assignment is.
@@ -73,18 +73,18 @@ pub struct Assignment {
     pub node: Option<usize>,
 }
 
-/// What comes next for who asks for a server.
+/// The next step of a request for a server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
     /// Nothing before this time.
     Wait(Nanos),
     /// This server is open to it.
     Open(usize),
-    /// There is none to be had.
+    /// No server is available.
     Refused,
 }
 
-/// What all packets of a connection have in common, for policies that go by it.
+/// Returns the common fields of all packets of a connection, for policies that use them.
 pub fn hashed(seed: u64, flow: u32, connection: u32) -> Flow {
     let parts = [0, 1].map(|way| hash(seed, flow, connection, way));
     Flow { hash: u64::from(parts[0]) << 32 | u64::from(parts[1]) }
@@ -150,7 +150,7 @@ impl Server {
     }
 }
 
-/// What is measured of a balancer.
+/// The measurements of a balancer.
 #[derive(Clone, Debug)]
 struct Probe {
     chosen: Vec<u64>,
@@ -345,8 +345,8 @@ impl Controller {
         self.probe.decision.record(took);
     }
 
-    /// Leads one who asks, and whose time has come, as far as it goes now. What takes no time is done
-    /// at once.
+    /// Advances a request that is due as far as possible now. Steps that take no time are done at
+    /// once.
     pub fn advance<T, W>(
         &mut self,
         now: Nanos,
@@ -418,7 +418,7 @@ impl Controller {
         self.probe = Probe::new(self.servers.len());
     }
 
-    /// What was measured of it.
+    /// Returns its measurements.
     pub fn row(&self) -> Row {
         self.probe.row()
     }

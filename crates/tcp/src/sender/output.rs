@@ -1,4 +1,4 @@
-//! What leaves: lost segments, new ones, probes.
+//! Departures: lost segments, new ones, probes.
 
 use super::burst::{Offer, ack_is_near, full_size};
 use super::host_queue::allowance;
@@ -7,7 +7,7 @@ use super::{Output, Sender, timestamp};
 use sojourn_units::Nanos;
 
 impl Sender {
-    /// What leaves now, if anything does.
+    /// The next departure, if any.
     #[inline]
     pub(crate) fn poll(&mut self, now: Nanos) -> Option<Output> {
         self.pacer.reset();
@@ -67,7 +67,7 @@ impl Sender {
         Some(self.repeat(now, index))
     }
 
-    /// The next new segment's payload and FIN, whatever cwnd says.
+    /// Returns the next new segment's payload and FIN, regardless of cwnd.
     #[inline]
     fn next_segment(&self, probe: bool) -> Option<(u64, bool)> {
         let joins = !self.burst.is_over();
@@ -291,7 +291,7 @@ impl Sender {
         Some(output)
     }
 
-    /// Repeats the last number without data; the answer tells the window.
+    /// Repeats the last number without data; the answer reports the window.
     fn probe_window(&mut self, now: Nanos) -> Output {
         self.counters.window_probes += 1;
         self.persist.on_probe(now, &self.rtt);
