@@ -3,11 +3,11 @@
 //! Source: tc-u32(8), tc-fw(8), tc-flow(8), tc-ematch(8).
 //!
 //! `fw` compares the mark, `u32` words of the headers, those of IPv4 and of IPv6 in a filter each. `flow` spreads
-//! flows over classes by their hash, those that an expression fits where there are conditions.
+//! flows over classes by their hash; with conditions, only those that an expression matches.
 
 use super::filter::{Condition, Filter, address};
 
-/// The parts of a packet that tell flows apart.
+/// The parts of a packet that distinguish flows.
 const HASH: &str = "flow hash keys src,dst,proto,proto-src,proto-dst";
 
 /// The part of a command behind the filter's parent and order.
@@ -134,7 +134,7 @@ fn blocks(ends: &[&str], first: u16, last: u16) -> Vec<Selector> {
     found
 }
 
-/// What a condition asks for, as an expression: one of these. Layer 1 is the IP header, layer 2 what is behind it.
+/// Returns the alternatives of a condition as expressions. Layer 1 is the IP header, layer 2 the part behind it.
 fn expressed(condition: Condition) -> Vec<Selector> {
     let end = |offset: u32, host: u32| {
         let address = u32::from(address(host));
