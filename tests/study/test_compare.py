@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import math
+import re
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -55,6 +56,16 @@ def test_answer_and_table() -> None:
     lines = found.summary().split("\n\n")[1].splitlines()
     assert len({line.index("±") for line in lines[2:]}) == 1
     assert "ms" in lines[1]
+
+
+def test_the_next_is_less_by_its_share_of_the_best() -> None:
+    found = run(by="goodput", subject_to="", seeds=10)
+    best, next_ = found.entries[0], next(e for e in found.entries if e.verdict == "worse")
+    told = re.search(r"Next comes (\w+) with [^,]+, ([\d.]+) % less", found.answer())
+    assert told is not None
+    assert told[1] == next_.choice
+    share = 1 - next_.value.estimate / best.value.estimate
+    assert float(told[2]) == pytest.approx(100 * share, rel=0.05)
 
 
 def test_whom_another_queue_serves_better_is_told() -> None:

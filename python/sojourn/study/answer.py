@@ -159,7 +159,8 @@ def _gap(second: Entry, best: Entry, c: Comparison, unit: str) -> str:
         if ratio >= 1.5:
             text += f", {ratio:.1f} times {'as much' if c.better == 'lower' else 'less'}"
         elif math.isfinite(ratio):
-            text += f", {100 * (ratio - 1):.2g} % {'more' if c.better == 'lower' else 'less'}"
+            share = abs(1 - a / b)
+            text += f", {100 * share:.2g} % {'more' if c.better == 'lower' else 'less'}"
     return text + "."
 
 
