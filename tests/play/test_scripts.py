@@ -107,6 +107,7 @@ CHANGES: dict[str, Json] = {
     "isp-shaper-htb": {"duration": "6s", "queue": "htb default 1; class 1:1 rate 500mbit"},
     "libreqos-circuit": {"rtt": "40ms", "duration": "12s", "counts": {"0": 3}},
     "pod": {"queue": "tbf rate 50mbit burst 64kb latency 25ms", "duration": "8s"},
+    "server-fq-bbr": {"rate": "50mbit", "queue": "fq_codel", "duration": "6s"},
     "edge": {"rate": "100mbit", "rtt": "60ms", "queue": "pfifo limit 50p"},
     "syslog": {"rate": "40mbit", "rtt": "2ms", "duration": "9s"},
 }

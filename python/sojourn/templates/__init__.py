@@ -129,6 +129,11 @@ TEMPLATES = {
             {"rtt": ("links.network.netem",)},
         ),
         Template(
+            "server-fq-bbr",
+            "a server's own queue: BBR and CUBIC on three lines with short buffers",
+            {"rate": tuple(f"links.{line}.rate" for line in ("near", "middle", "far"))},
+        ),
+        Template(
             "edge",
             "a replicated store on slow and lossy links",
             {"rate": ("topology.rate",), "rtt": ("topology.netem",)},
