@@ -120,6 +120,48 @@ def test_one_rate_is_both() -> None:
     assert rates["lan"] == 300_000_000
 
 
+def scaled(name: str, option: Option, value: str) -> dict[str, Any]:
+    queues: dict[str, Any] = tomllib.loads(TEMPLATES[name].text({option: value}))["queues"]
+    return queues
+
+
+def test_queues_follow_the_rate_of_their_link() -> None:
+    sqm = scaled("openwrt-sqm", "up", "40mbit")
+    assert sqm["piece_of_cake"] == "cake bandwidth 38mbit besteffort"
+    assert sqm["no_sqm"] == "pfifo limit 500p"
+    top = sqm["simple_qos"]["classes"]["1:1"]
+    assert (top["rate"], top["burst"], top["quantum"]) == ("38mbit", 4750, 4750)
+    first = top["classes"]["1:11"]
+    assert (first["rate"], first["ceil"]) == ("128kbit", "12.666mbit")
+    assert "quantum 300" in first["queue"]
+    slow = scaled("openwrt-sqm", "rate", "1mbit")["simple_qos"]["classes"]["1:1"]
+    assert (slow["rate"], slow["burst"]) == ("950kbit", 1514), "a full frame at least"
+    # What comes down does not pass them.
+    assert scaled("openwrt-sqm", "down", "1gbit") == scaled("openwrt-sqm", "rtt", "20ms")
+
+    classes = scaled("isp-shaper-htb", "rate", "2gbit")["htb_fifo_burst"]["classes"]["1:1"]
+    assert (classes["rate"], classes["classes"]["1:10"]["burst"]) == ("1.88gbit", "100kb")
+    site = scaled("libreqos-circuit", "rate", "220mbit")["libreqos"]["classes"]["1:1"]
+    assert (site["rate"], site["classes"]["1:2"]["ceil"]) == ("1gbit", "999mbit")
+    circuit = site["classes"]["1:3"]["classes"]["1:7"]
+    assert (circuit["ceil"], circuit["quantum"]) == ("100mbit", 5998)
+    pod = scaled("pod", "rate", "1gbit")
+    assert pod["cni"] == "tbf rate 1gbit burst 125kb latency 25ms"
+    assert pod["cni_burst"] == "tbf rate 1gbit burst 268435455b latency 25ms"
+    assert pod["htb_fq_codel"]["classes"]["1:10"] | {"queue": ""} == {
+        "rate": "1gbit", "burst": "125kb", "cburst": "125kb", "queue": "",
+    }  # fmt: skip
+
+
+@given(template=st.sampled_from(list(TEMPLATES.values())), rate=RATES)
+def test_any_rate_makes_a_scenario(template: Template, rate: str) -> None:
+    if "rate" not in template.options:
+        return
+    text = template.text({"rate": rate})
+    assert comments(text) == comments(template.text())
+    check(text, beside(template))
+
+
 def test_the_trace_is_the_one_that_is_made() -> None:
     assert TEMPLATES["mobile"].read("mobile.trace") == mobile_trace.text()
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from importlib import resources
 
 from sojourn.scenario import Scenario
-from sojourn.templates.edit import Option, apply, commands
+from sojourn.templates.edit import Option, Proportion, apply, commands, scaled
 
 __all__ = ["TEMPLATES", "Option", "Template", "template"]
 
@@ -24,6 +24,8 @@ class Template:
     what: str
     options: Mapping[Option, tuple[str, ...]] = field(default_factory=dict)
     """What may be said of its link, and the dotted keys that it sets."""
+    follow: Proportion | None = None
+    """Values of its queues that follow the rate of `--rate` or `--up`."""
     beside: tuple[str, ...] = ()
     """Further files that it needs beside it."""
 
@@ -43,6 +45,8 @@ class Template:
         """
         text = self.read(self.file).decode("utf-8")
         for option, value in (values or {}).items():
+            if self.follow is not None and option in ("rate", "up"):
+                text = scaled(text, self.follow, value)
             text = apply(text, self.options[option], option, value)
         return text
 
@@ -86,7 +90,7 @@ TEMPLATES = {
             "mobile",
             "a phone: a radio that varies, and a mast with a long queue",
             {"up": ("links.radio.rate",), "rtt": ("links.radio.netem",)},
-            ("mobile.trace",),
+            beside=("mobile.trace",),
         ),
         Template(
             "satellite",
@@ -111,22 +115,33 @@ TEMPLATES = {
         Template(
             "openwrt-sqm",
             "a home router with OpenWrt's SQM: a video call and uploads",
-            {"rtt": ("links.line.netem",)},
+            _link("links.line", "rate", "reverse.rate"),
+            # The rate of the class with priority is a constant of simple.qos.
+            Proportion("links.line.rate", ("queues.*",), ("queues.*.1:11.rate",)),
         ),
         Template(
             "isp-shaper-htb",
             "an ISP's shaper of HTB: a class for each customer, and which burst",
-            {"rtt": ("links.port.netem",)},
+            {"rate": ("links.port.rate",), "rtt": ("links.port.netem",)},
+            Proportion("links.port.rate", ("queues.*",)),
         ),
         Template(
             "libreqos-circuit",
             "an ISP's shaper as LibreQoS configures it: plans that exceed their site",
-            {"rtt": ("links.uplink.netem",)},
+            {"rate": ("links.sector.rate",), "rtt": ("links.uplink.netem",)},
+            # The shaper's own interface stays: the root, and the class of other packets.
+            Proportion(
+                "links.sector.rate",
+                ("queues.*",),
+                ("queues.*.classes.1:1.rate", "queues.*.classes.1:1.quantum", "queues.*.1:2.*"),
+            ),
         ),
         Template(
             "pod",
             "a Kubernetes pod with a bandwidth limit: answers and a backup",
-            {"rtt": ("links.network.netem",)},
+            {"rate": (), "rtt": ("links.network.netem",)},
+            # The burst is a choice of its own.
+            Proportion("queues.cni", ("queues.*",), ("queues.*.burst", "queues.*.cburst")),
         ),
         Template(
             "server-fq-bbr",

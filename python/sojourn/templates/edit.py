@@ -4,15 +4,43 @@ from __future__ import annotations
 
 import re
 import shlex
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from fractions import Fraction
 from typing import Literal
 
 from sojourn import _core
-from sojourn.scenario.locate import Path, locate
+from sojourn.scenario.locate import Path, Place, locate
 
 Option = Literal["rate", "up", "down", "rtt"]
 
 _DELAY = re.compile(r"(?<!\S)delay\s+\S+")
 _QUOTED = re.compile(r'"([^"\\\n]*)"')
+_NUMBER = re.compile(r"\s*=\s*(\d+)")
+_RATE = re.compile(r"(?<![\w.])\d+(?:\.\d+)?[kmg]?bit\b")
+_SIZES = ("burst", "cburst", "quantum")
+"""Keys with bytes that follow a rate."""
+_FRAME = 1514
+"""The least of these bytes: a full frame."""
+
+
+@dataclass(frozen=True)
+class Proportion:
+    """Values of queues that keep their proportion to a rate: rates, bursts and quanta."""
+
+    of: str
+    """The dotted key of that rate, or of a text that has it first."""
+    keys: tuple[str, ...]
+    """Patterns of the dotted keys that change."""
+    kept: tuple[str, ...] = ()
+    """Patterns of those among them that stay."""
+
+    def covers(self, path: Path) -> bool:
+        """Return whether the value at a path changes."""
+        key = ".".join(map(str, path))
+        return any(fnmatchcase(key, pattern) for pattern in self.keys) and not any(
+            fnmatchcase(key, pattern) for pattern in self.kept
+        )
 
 
 def apply(text: str, keys: tuple[str, ...], option: Option, value: str) -> str:
@@ -34,6 +62,50 @@ def apply(text: str, keys: tuple[str, ...], option: Option, value: str) -> str:
         elif option != "rate":
             text = _inserted(text, path, value)
     return text
+
+
+def scaled(text: str, proportion: Proportion, rate: str) -> str:
+    """Return `text` with its values in the same proportion to `rate` as to the rate that it has."""
+    before = _RATE.search(_value(text, _path(proportion.of)))
+    assert before is not None
+    ratio = Fraction(_rate(rate), _rate(before[0]))
+    for path, place in locate(text).items():
+        if not proportion.covers(path):
+            continue
+        if place.text_line is not None:
+            text = _replaced(text, path, _scaled_words(_value(text, path), str(path[-1]), ratio))
+        elif path[-1] in _SIZES:
+            # An earlier value may have moved it.
+            text = _scaled_number(text, locate(text)[path], ratio)
+    return text
+
+
+def _rate(text: str) -> int:
+    return _core.parse_quantity("rate", text)
+
+
+def _scaled_words(words: str, key: str, ratio: Fraction) -> str:
+    """Return the words of a value with its rates scaled; of a size, the size."""
+    if key in _SIZES:
+        return _core.format_quantity("size", _bytes(_core.parse_quantity("size", words), ratio))
+    return _RATE.sub(
+        lambda found: _core.format_quantity("rate", round(_rate(found[0]) * ratio)), words
+    )
+
+
+def _scaled_number(text: str, place: Place, ratio: Fraction) -> str:
+    """Return `text` with the number of a key scaled, which stands on the key's line."""
+    lines = text.split("\n")
+    line = lines[place.line - 1]
+    found = _NUMBER.match(line, place.end_column - 1)
+    assert found is not None
+    start, end = found.span(1)
+    lines[place.line - 1] = f"{line[:start]}{_bytes(int(found[1]), ratio)}{line[end:]}"
+    return "\n".join(lines)
+
+
+def _bytes(size: int, ratio: Fraction) -> int:
+    return max(_FRAME, round(size * ratio))
 
 
 def commands(text: str) -> list[str]:
