@@ -234,7 +234,7 @@ def entry(scenario: Scenario, settings: Sequence[str] = (), *, whole: bool = Fal
         },
         "by": _by(scenario, plan),
         "queues": _asked(scenario),
-        "names": {text: name for name, text in scenario.model.queues.items()},
+        "names": {scenario.with_queue(name).queue: name for name in scenario.model.queues},
         "queue": queue,
         "against": against,
         "usual": _usual(scenario),
@@ -343,8 +343,7 @@ def _by(scenario: Scenario, plan: Mapping[str, Any]) -> Decides:
 
 
 def _asked(scenario: Scenario) -> list[str]:
-    named = scenario.model.queues
-    asked = [named.get(queue, queue) for queue in scenario.asked_queues]
+    asked = [scenario.with_queue(queue).queue for queue in scenario.asked_queues]
     return [queue for queue in asked if not is_own(queue)]
 
 

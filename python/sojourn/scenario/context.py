@@ -13,7 +13,7 @@ from sojourn.scenario.errors import Problem
 from sojourn.scenario.locate import Path
 from sojourn.scenario.models import Model
 from sojourn.scenario.source import Source
-from sojourn.scenario.topology import aliases_of, link_aliases_of, links_of, media_of
+from sojourn.scenario.topology import aliases_of, link_aliases_of, links_of, media_of, nodes_of
 
 Json = dict[str, Any]
 
@@ -30,8 +30,7 @@ class Context:
         self.origins: dict[Path, Path] = {}
         """Where parts of the plan come from, if their place there does not tell."""
         self.links = links_of(model)
-        ends = (end for link in self.links for end in (link.source, link.target))
-        self.nodes = list(dict.fromkeys(end for end in ends if end is not None))
+        self.nodes = nodes_of(self.links)
         self.node_index = {name: i for i, name in enumerate(self.nodes)}
         self.link_index = {link.name: i for i, link in enumerate(self.links)}
         self.media = media_of(model)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 
 from sojourn import _core
-from sojourn.scenario import lateness, limits, trace
+from sojourn.scenario import filters, lateness, limits, trace
 from sojourn.scenario.balancers import balancer_place, balancers_of
 from sojourn.scenario.context import Context, Json
 from sojourn.scenario.errors import ScenarioError
@@ -57,8 +57,14 @@ class _Resolver(Context):
     def link(self, link: OneWay) -> Json:
         capacity, rate = self.capacity(link)
         about = (1514, 1000, rate)
+        text = link.queue
+        if (host := filters.unknown_host(text)) is not None:
+            near = self.nearest(host, self.nodes)
+            message = f"a filter names `{host}`, and no link ends there"
+            self.complain(link.described_at, message, nearest=near["nearest"])
+            text = DEFAULT_QUEUE
         queue = self.policy(
-            "queue", link.described_at, _core.parse_queue, link.queue, *about, instead=DEFAULT_QUEUE
+            "queue", link.described_at, _core.parse_queue, text, *about, instead=DEFAULT_QUEUE
         )
         netem = self.words(link.netem_at, _core.parse_netem, link.netem or "")
         changes = [self.change(turn) for turn in link.changes]

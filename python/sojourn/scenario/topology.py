@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from sojourn.scenario import filters
 from sojourn.scenario.locate import Path
 from sojourn.scenario.models import (
     DEFAULT_QUEUE,
@@ -292,12 +293,22 @@ def links_of(model: Model) -> list[OneWay]:
     for name, link in model.links.items():
         links += _link(name, link)
     named = model.queues
-    return [
+    links = [
         replace(link, queue=named[link.queue], queue_name=link.queue)
         if link.queue in named
         else link
         for link in links
     ]
+    if not any(filters.has_hosts(link.queue) for link in links):
+        return links
+    hosts = {name: number for number, name in enumerate(nodes_of(links))}
+    return [replace(link, queue=filters.numbered(link.queue, hosts)) for link in links]
+
+
+def nodes_of(links: Iterable[OneWay]) -> list[str]:
+    """The nodes at the ends of links; a node's place is its number in the plan."""
+    ends = (end for link in links for end in (link.source, link.target))
+    return list(dict.fromkeys(end for end in ends if end is not None))
 
 
 def media_of(model: Model) -> dict[str, tuple[str, Path]]:

@@ -23,6 +23,7 @@ from pydantic_core import PydanticCustomError
 from sojourn import _core
 from sojourn.own.sources import is_own, place_of
 from sojourn.scenario import trace, trees
+from sojourn.scenario.filters import with_any_host
 from sojourn.scenario.limits import TEXT_CHARACTERS
 
 WORD_ERROR = "words"
@@ -234,7 +235,9 @@ def queue_description(text: str) -> str:
     A text that is none is returned as it is: who checks it says what is wrong with it.
     """
     try:
-        return text if is_own(text) else _core.queue_description(text)
+        if is_own(text) or with_any_host(text) != text:
+            return text
+        return _core.queue_description(text)
     except _core.WordError:
         return text
 
@@ -249,7 +252,7 @@ def _of_table(value: object) -> object:
     except trees.TreeProblem as problem:
         raise complaint(problem.message, path=problem.path, nearest=problem.nearest) from None
     try:
-        _core.parse_queue(text)
+        _core.parse_queue(with_any_host(text))
     except _core.WordError as error:
         is_of_whole = error.found == trees.STATEMENTS
         path, start, end = ((), None, None) if is_of_whole else tree.place(error.start, error.end)
@@ -268,7 +271,11 @@ def _of_table(value: object) -> object:
 Described = Annotated[
     str,
     AfterValidator(queue_description),
-    _checked("a queue", "codel limit 1000p", _or_own(_core.parse_queue)),
+    _checked(
+        "a queue",
+        "codel limit 1000p",
+        _or_own(lambda text: _core.parse_queue(with_any_host(text))),
+    ),
     BeforeValidator(_of_table),
     WithJsonSchema(
         {
