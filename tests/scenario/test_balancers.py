@@ -170,7 +170,7 @@ def test_a_dead_server_has_the_shortest_queue() -> None:
         (
             {"balancers.lb.faults": [{"server": "server1", "at": "1s", "until": "1s"}]},
             "balancers.lb.faults.0.until",
-            "over before it begins",
+            "must end after its begin",
         ),
         (
             {"balancers.lb.faults": [{"server": "server1", "at": "1s"}] * 2},
