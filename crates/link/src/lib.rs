@@ -6,8 +6,8 @@
 //! know the difference.
 //!
 //! # Time
-//! Whatever falls due up to a call's `now` happens first and at its own *theoretical* time, so a late
-//! caller changes neither decisions nor times. At one instant, in this order:
+//! Everything that is due up to a call's `now` happens first and at its own *theoretical* time, so
+//! a late caller changes neither decisions nor times. At one instant, in this order:
 //!
 //! 1. packets arrive at the far end,
 //! 2. the queue's periodic task runs,
@@ -49,9 +49,9 @@
 //! end at opportunities.
 //!
 //! # Change
-//! [`Link::set_wire`] gives a link another rate or wire from a time on. A packet in transmission then
-//! ends as it began, and packets on the wire arrive when they were to; whatever falls due at that very
-//! time, a transmission that begins for example, finds the link as it is afterwards.
+//! [`Link::set_wire`] gives a link another rate or wire from a time on. A packet in transmission
+//! finishes at the old rate, and packets on the wire keep their arrival times; anything due at that
+//! very time, for example the begin of a transmission, finds the changed link.
 //!
 //! # Wire
 //! Impairments happen on the wire, after the queue: a lost packet has used the link. They are decided

@@ -76,8 +76,8 @@ impl<P> DelayLine<P> {
         }
     }
 
-    /// Has packets arrive in slots from now on, or no longer.
-    /// Packets that wait for a slot when there are none any more arrive at `now`.
+    /// Starts or ends arrivals in slots. Packets that wait for a slot arrive at `now` when slots
+    /// end.
     pub fn set_slots(&mut self, slots: Option<Slots>, now: Nanos) {
         self.slots = slots.map(Box::new);
         if self.slots.is_none() {

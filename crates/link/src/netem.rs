@@ -309,7 +309,7 @@ impl Netem {
         if let Some(token) = reorder_at {
             let no_delay = netem.delay == 0 && netem.impairments.jitter.is_none();
             let why = match (no_delay, netem.impairments.keep_order) {
-                (true, _) => "`reorder` needs `delay TIME`: without delay nobody is overtaken",
+                (true, _) => "`reorder` needs `delay TIME`: without delay no packet is overtaken",
                 (_, true) => "`reorder` and `keeporder` exclude each other",
                 _ => return Ok(netem),
             };
@@ -744,7 +744,11 @@ mod tests {
             25..26,
             "`gap` needs a number of packets above 0; found `0`",
         );
-        says("reorder 5%", 0..7, "`reorder` needs `delay TIME`: without delay nobody is overtaken");
+        says(
+            "reorder 5%",
+            0..7,
+            "`reorder` needs `delay TIME`: without delay no packet is overtaken",
+        );
         assert!(error("delay 1ms distribution normal").message.contains("delay TIME JITTER"));
         assert!(error("delay 1ms 1ms reorder 5% keeporder").message.contains("exclude"));
         assert!(error("xyzzy").message.contains("it takes delay, loss"));

@@ -77,7 +77,7 @@ impl Trace {
         }
         if let Some(i) = opportunities.windows(2).position(|pair| pair[0] > pair[1]) {
             let (a, b) = (opportunities[i], opportunities[i + 1]);
-            return Err(format!("opportunities stand in their order; found {b} ms after {a} ms"));
+            return Err(format!("opportunities must be in order; found {b} ms after {a} ms"));
         }
         if last == 0 {
             return Err("a trace takes some time: its last opportunity is at 0 ms".to_owned());

@@ -131,7 +131,7 @@ impl Port {
         }
     }
 
-    /// What its transmitter has done until `now`; of its capacity, if it `varies`.
+    /// Returns the work of its transmitter until `now`; with its capacity, if it `varies`.
     pub fn work(&self, now: Nanos, varies: bool) -> Work {
         let (busy, begun, transmitted) = match self {
             Self::Link(link) => (link.busy(now), link.ledger().departed, link.transmitted(now)),

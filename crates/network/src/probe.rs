@@ -1,12 +1,12 @@
-//! What is measured at a link, or at several taken together, beside the ledger: the queue's length over
-//! time, sojourn times, loss events.
+//! Measurements at a link, or at several together, in addition to the ledger: the queue's length
+//! over time, sojourn times, loss events.
 
 use sojourn_link::{Backlog, Capacity, Ledger};
 use sojourn_measure::{Count, Histogram, LossRuns, TimeWeighted};
 use sojourn_units::Nanos;
 use std::ops::{Add, Sub};
 
-/// What a transmitter has done since the start.
+/// The work of a transmitter since the start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Work {
     /// How long it was busy.
@@ -15,7 +15,7 @@ pub struct Work {
     pub begun: Count,
     /// Bytes transmitted; of a transmission in progress the part that is done.
     pub transmitted: u64,
-    /// What of its capacity it has used, if its rate is not the same throughout.
+    /// The capacity used, if its rate changes during the run.
     pub capacity: Option<Capacity>,
 }
 
@@ -102,13 +102,13 @@ impl Sub for Fates {
 /// The probe of one link.
 #[derive(Clone, Debug)]
 pub struct LinkProbe {
-    /// What became of UDP packets since the start; the others are TCP's.
+    /// The outcomes of UDP packets since the start; all others are TCP's.
     pub udp: Fates,
     /// The same at the end of the warm-up.
     udp_before: Fates,
     /// The link's ledger at the end of the warm-up.
     ledger_before: Ledger,
-    /// What the transmitter had done at the end of the warm-up.
+    /// The transmitter's work at the end of the warm-up.
     work_before: Work,
     /// Packets queued.
     pub packets: TimeWeighted,
@@ -195,7 +195,7 @@ impl LinkProbe {
 /// The queues of several links as one: how long they are together.
 #[derive(Clone, Debug)]
 pub struct Joint {
-    /// Each member's length as last told.
+    /// Last reported length of each member.
     members: Vec<Backlog>,
     packets: TimeWeighted,
     bytes: TimeWeighted,
@@ -226,7 +226,7 @@ impl Joint {
         self.bytes.restart(now);
     }
 
-    /// What its members have measured, as if they were one link.
+    /// Returns the measurements of its members, as if they were one link.
     pub fn merged<'a>(&self, members: impl Iterator<Item = &'a LinkProbe>) -> LinkProbe {
         let mut all = LinkProbe::new(0);
         for member in members {

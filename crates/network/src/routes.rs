@@ -7,7 +7,7 @@
 use sojourn_plan::Plan;
 use std::collections::BTreeMap;
 
-/// Where the next link of a packet's path stands.
+/// The place of the next link of a packet's path.
 pub type Place = u32;
 
 /// Ends a path.
@@ -64,8 +64,8 @@ impl Routes {
         routes
     }
 
-    /// The first place of the shortest path from one node to another; `None` if there is none. Among
-    /// shortest paths the one that takes the lowest link at each node.
+    /// Returns the first place of the shortest path from one node to another; `None` without a
+    /// path. Among shortest paths it is the one that takes the lowest link at each node.
     pub fn path(&mut self, from: u32, to: u32) -> Option<Place> {
         if from == to {
             return Some(0);

@@ -4,7 +4,7 @@ use sojourn_link::{Corrupt, Stamped};
 use sojourn_queue::{Ecn, Headers};
 use sojourn_units::Nanos;
 
-/// What carries a packet; the ledger keeps an account for each.
+/// The transport of a packet; the ledger keeps an account for each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Class {
@@ -57,7 +57,7 @@ pub struct Packet {
     pub to: Node,
     /// Code point and ECN field, as in the IP header.
     pub tos: u8,
-    /// What carries it, and whether it was damaged.
+    /// Its transport, and whether it was damaged.
     kind: u8,
 }
 
@@ -80,7 +80,7 @@ impl Packet {
         Self { queued_at: 0, slot: 0, place, len, hash, from, to, tos, kind }
     }
 
-    /// What carries it.
+    /// Its transport.
     #[inline]
     pub fn class(&self) -> Class {
         if self.kind & UDP == 0 { Class::Tcp } else { Class::Udp }
@@ -153,7 +153,7 @@ impl sojourn_queue::Packet for Packet {
 }
 
 impl Corrupt for Packet {
-    /// Which bit is flipped does not matter: its host's checksum will tell.
+    /// The position of the flipped bit does not matter: its host's checksum detects it.
     fn corrupt(&mut self, _entropy: u32) {
         self.kind |= DAMAGED;
     }
@@ -190,7 +190,7 @@ impl Copies {
     }
 }
 
-/// What the hosts and the books need of a packet.
+/// The data of a packet for the hosts and the ledger.
 #[derive(Clone, Copy, Debug)]
 pub struct Body<T> {
     /// Number of the packet in the run.
@@ -206,7 +206,7 @@ pub struct Body<T> {
     pub flow: u32,
     /// Copies in the network, and whether one has reached its host.
     pub copies: Copies,
-    /// What it carries.
+    /// Its content.
     pub load: T,
 }
 

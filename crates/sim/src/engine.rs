@@ -25,7 +25,7 @@ use sojourn_plan::Plan;
 use sojourn_tcp::Segment;
 use sojourn_units::{EPOCH, Nanos};
 
-/// Audits of the books in a run, besides the last one at its end.
+/// Audits of the ledgers in a run, in addition to the last one at its end.
 const AUDITS: u64 = 16;
 /// Calls of `progress` by simulated time.
 const STEPS: u64 = 200;
@@ -34,7 +34,7 @@ const EVENTS_A_STEP: u64 = 1 << 22;
 
 /// A run in progress.
 pub struct Engine<'a> {
-    /// What applications use.
+    /// The services for applications.
     pub world: World<'a>,
     /// All applications: those of flows, with their numbers, then others.
     pub apps: Vec<AnyApp>,
@@ -128,7 +128,7 @@ impl<'a> Engine<'a> {
         })
     }
 
-    /// Runs to the end, or until told to stop.
+    /// Runs to the end, or until stopped.
     ///
     /// # Errors
     /// If the books do not balance, or time stands still.
@@ -207,7 +207,7 @@ impl<'a> Engine<'a> {
         Ok(())
     }
 
-    /// Compares all books with what is there.
+    /// Compares all ledgers with the packets present.
     fn audit(&self) -> Result<(), Imbalance> {
         self.world.net.audit()?;
         let mut apps = self.apps.iter().zip(0..);
@@ -305,7 +305,7 @@ impl<'a> Engine<'a> {
     fn take_arrivals(&mut self) {
         let mut taken = 0;
         while let Some(packet) = self.world.net.next_arrival(&mut taken) {
-            // What hosts answer may arrive at this same instant, so an end is not certain.
+            // Answers of hosts may arrive at this same instant, so an end is not certain.
             self.instant += 1;
             if self.instant > self.instant_limit {
                 return;

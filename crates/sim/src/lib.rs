@@ -3,9 +3,9 @@
 //! [`run`] takes a plan and a seed and gives a [`Record`]; [`Stepwise`] does so in steps. See [`engine`] for the order of events.
 //!
 //! The engine knows no application. [`world`] holds the services that applications use, and
-//! [`engine`] tells each of them ([`app::App`]) when its timer is due and what happened to its
+//! [`engine`] notifies each of them ([`app::App`]) when its timer is due and of events of its
 //! connections. A new application is one file in [`apps`], with its line in the list there: its
-//! `try_new` takes what a plan declares, if that is of its kind, and all others pass it on.
+//! `try_new` takes a plan's declaration, if it is of its kind; all others pass it on.
 
 mod app;
 mod apps;

@@ -25,7 +25,7 @@ impl Progress {
     }
 }
 
-/// What the caller wants after a look at the progress.
+/// The caller's decision after a report of the progress.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Control {
     /// Go on.

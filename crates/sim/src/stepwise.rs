@@ -59,7 +59,7 @@ impl<'a> Stepwise<'a> {
         self.0.world.net.observer.take_log()
     }
 
-    /// What was measured until now.
+    /// Returns the measurements until now.
     pub fn into_record(self) -> Record {
         report::record(self.0)
     }

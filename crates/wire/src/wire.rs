@@ -185,14 +185,14 @@ impl Wire {
         })
     }
 
-    /// What it is attached to, for a wire that is to run before or after this one.
+    /// Returns its attachments, for a wire that is to run before or after this one.
     pub fn attachments(&self) -> Vec<Attachment> {
         self.edge.attachments().cloned().collect()
     }
 
-    /// Runs from `start`, on the machine's monotonic clock, until the plan's end, or until told to stop.
-    /// For `linger` after the end, or until told to stop, packets are carried on, so that programs can
-    /// take leave of each other; nothing of it is measured.
+    /// Runs from `start`, on the machine's monotonic clock, until the plan's end, or until stopped.
+    /// For `linger` after the end, or until stopped, packets are carried on, so that programs can
+    /// close their connections; none of this is measured.
     ///
     /// # Errors
     /// If a device fails, or the books do not balance.
@@ -210,8 +210,8 @@ impl Wire {
         self.edge.register(&poll).map_err(|e| WireError::Io("epoll", e))?;
         epoll::add(&poll, inbox.fd(), epoll::EventData::new_u64(u64::MAX), epoll::EventFlags::IN)
             .map_err(|e| WireError::Io("epoll", e.into()))?;
-        // The kernel may wake a thread late to save power, but not this one. Where that is refused,
-        // lateness will tell.
+        // The kernel may wake a thread late to save power, but not this one. If that is refused,
+        // lateness shows it.
         let _ = rustix::thread::set_current_timer_slack(NonZeroU64::new(1));
         self.net.observer.captures.start(start).map_err(|e| WireError::Io("capture", e))?;
         self.health.begin();
@@ -464,7 +464,7 @@ impl Wire {
         stop
     }
 
-    /// What was measured until now.
+    /// Returns the measurements until now.
     fn outcome(&mut self, complete: bool) -> Result<Outcome, WireError> {
         self.flush();
         self.health.end();
@@ -485,7 +485,7 @@ impl Wire {
     }
 }
 
-/// Flips a bit behind the IP header, so that the transport's checksum tells the host.
+/// Flips a bit behind the IP header, which the host's checksum of the transport detects.
 fn flip_bit(bytes: &mut [u8], headers: &Headers, entropy: u64) {
     let from = headers.ip.map_or(0, |ip| usize::from(ip.at + ip.header)).min(bytes.len() - 1);
     let bits = 8 * (bytes.len() - from) as u64;

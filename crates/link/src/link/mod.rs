@@ -252,8 +252,8 @@ impl<P: Packet + Clone + Corrupt, Q: Discipline<P>> Link<P, Q> {
         now.checked_sub(1).filter(|before| *before >= self.clock)
     }
 
-    /// Brings `packet` to the queue at `now`, after all that was due until then, and says what the
-    /// queue told its host.
+    /// Brings `packet` to the queue at `now`, after everything that was due until then, and returns
+    /// the queue's notification of its host.
     ///
     /// # Panics
     /// If `now` is before an earlier call's.
@@ -340,8 +340,9 @@ impl<P: Packet + Clone + Corrupt, Q: Discipline<P>> Link<P, Q> {
         }
     }
 
-    /// When [`Link::advance`] must be called next, if at all; every other call may change it. What may
-    /// be made up for later is no event: an empty queue asked in vain, a periodic task.
+    /// Returns when [`Link::advance`] must be called next, if at all; every other call may change
+    /// it. Work that can be made up for later is no event: a request to an empty queue, a periodic
+    /// task.
     #[inline]
     pub fn next_event(&self) -> Option<Nanos> {
         let departure = if self.backlog.packets > 0 { self.due } else { NEVER };
@@ -632,8 +633,8 @@ impl<P: Packet + Clone + Corrupt, Q: Discipline<P>> Link<P, Q> {
         self.busy - left
     }
 
-    /// What the transmitter could have carried and has carried until `now`, which is not before the last
-    /// call's time. On a shared medium it says nothing: what others send there takes some of it.
+    /// Returns the transmitter's capacity and use until `now`, which is not before the last call's
+    /// time. On a shared medium it has no meaning: other stations use some of it.
     pub fn capacity(&self, now: Nanos) -> Capacity {
         let busy = self.busy(now);
         let timed = self.capacity.as_ref().map_or_else(
@@ -643,7 +644,7 @@ impl<P: Packet + Clone + Corrupt, Q: Discipline<P>> Link<P, Q> {
         self.trace.as_ref().map_or(timed, |trace| timed + trace.capacity(now))
     }
 
-    /// What happened since the link was made.
+    /// Returns the events since the link was made.
     pub fn ledger(&self) -> &Ledger {
         &self.ledger
     }

@@ -84,7 +84,7 @@ pub struct Network<T, W> {
     fused: Vec<u32>,
     /// Of links that change, if there are any.
     changes: Option<Box<Changes>>,
-    /// What is measured of a bottleneck of several links together.
+    /// The measurements of a bottleneck of several links together.
     joint: Joint,
     /// When each link is due.
     pub due: Deadlines,
@@ -94,7 +94,7 @@ pub struct Network<T, W> {
     pub slab: Slab<T>,
     /// The books of each flow, by direction.
     pub accounts: Vec<FlowAccount>,
-    /// What the monitor has seen of them, by direction; empty without one.
+    /// The monitor's counts, by direction; empty without a monitor.
     pub watched: Vec<Watched>,
     /// The hash of what hosts received.
     hosts: TraceHash,
@@ -105,7 +105,7 @@ pub struct Network<T, W> {
     options: Options,
 }
 
-/// What is measured, fixed for the run.
+/// The measurements, fixed for the run.
 #[derive(Clone, Copy, Debug)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a thing of its own to have or not")]
 pub struct Options {
@@ -121,7 +121,8 @@ pub struct Options {
     pub fused: bool,
 }
 
-/// Receives the events of one link: measures, keeps the accounts of flows, and tells the observer.
+/// Receives the events of one link: measures, keeps the accounts of flows, and notifies the
+/// observer.
 struct Tap<'a, T, W> {
     link: u32,
     observed: bool,
@@ -256,7 +257,7 @@ impl<T, W> Network<T, W> {
                 handed: 0,
                 observed: false,
                 member: NONE,
-                // What the others on a shared medium leave is no capacity of its own.
+                // Capacity that other stations on a shared medium leave is not its own.
                 varies: link.medium.is_none() && (link.varies() || options.adjustable),
             })
             .collect();
@@ -310,7 +311,7 @@ impl<T, W> Network<T, W> {
         self.hops[id].port.link()
     }
 
-    /// What a link's transmitter has done until `now`.
+    /// Returns the work of a link's transmitter until `now`.
     pub fn work(&self, id: usize, now: Nanos) -> Work {
         self.hops[id].work(now)
     }
@@ -325,7 +326,7 @@ impl<T, W> Network<T, W> {
         &self.media[id]
     }
 
-    /// What is measured of a bottleneck of several links together.
+    /// Returns the measurements of a bottleneck of several links together.
     pub fn joint(&self) -> &Joint {
         &self.joint
     }
@@ -406,8 +407,8 @@ impl<T: Copy, W: for<'a> Observer<Seen<'a, T>>> Network<T, W> {
         self.settle(now);
     }
 
-    /// Changes the links that change up to `now`, each at its own time. What is due before a change must
-    /// have been run; what is due at the same time finds the link as it is afterwards.
+    /// Changes the links whose changes are due up to `now`, each at its own time. Events due before
+    /// a change must have been run; events due at the same time find the changed link.
     #[cold]
     pub fn change_links(&mut self, now: Nanos) {
         let Some(mut changes) = self.changes.take() else { return };

@@ -12,7 +12,7 @@ pub enum Access {
     Granted,
     /// Not now. Its timer is set if that changes.
     Pending,
-    /// No server is to be had.
+    /// No server is available.
     Refused,
     /// Its server has done its work on what has come in.
     Served,
