@@ -29,11 +29,11 @@ const SUPER_PACKETS: u64 = 4 << 16;
 #[derive(Clone, Copy, Debug)]
 struct Scale {
     /// Factor of a reduction, in 1/1024.
-    beta: u64,
+    beta: u32,
     /// Growth, in 1/1024 segments per second cubed.
-    growth: u64,
+    growth: u32,
     /// Delivered segments for which Reno's estimate grows by one, in eighths of the window.
-    reno: u64,
+    reno: u32,
     fast_convergence: bool,
     reno_friendly: bool,
     hystart: bool,
@@ -86,10 +86,10 @@ impl Bictcp {
         reno_friendly: bool,
         hystart: bool,
     ) -> Self {
-        let beta = ((beta * 1024.0 + 0.5) as u64).min(1023);
+        let beta = ((beta * 1024.0 + 0.5) as u32).min(1023);
         let scale = Scale {
             beta,
-            growth: ((c * 102.4 + 0.5) as u64).max(1) * 10,
+            growth: ((c * 102.4 + 0.5) as u32).max(1) * 10,
             reno: 8 * (1024 + beta) / 3 / (1024 - beta),
             fast_convergence,
             reno_friendly,
@@ -192,7 +192,7 @@ impl Bictcp {
             self.aim(cwnd, tick);
         }
         if self.scale.reno_friendly {
-            let each = ((cwnd * self.scale.reno) >> 3).max(1);
+            let each = ((cwnd * u64::from(self.scale.reno)) >> 3).max(1);
             if self.delivered > each {
                 // One segment is kept back, so that the count never reaches zero.
                 let gained = (self.delivered - 1) / each;
@@ -243,7 +243,7 @@ impl Bictcp {
 
     /// Returns the new ssthresh in bytes.
     pub(crate) fn reduce(&mut self, window: &Window, cause: Cause) -> u64 {
-        let (cwnd, beta) = (window.segments(), self.scale.beta);
+        let (cwnd, beta) = (window.segments(), u64::from(self.scale.beta));
         self.count.reset();
         self.epoch = 0;
         self.last_max = if cwnd < self.last_max && self.scale.fast_convergence {

@@ -91,8 +91,23 @@ struct Saved {
 /// State of the control.
 #[derive(Clone, Debug)]
 pub struct Cubic {
-    params: Params,
     hystart: HyStart,
+    window: Form,
+}
+
+/// The window's function.
+#[derive(Clone, Debug)]
+enum Form {
+    /// In real numbers of segments.
+    Real(Box<Real>),
+    /// Linux's arithmetic in whole segments.
+    Whole(Bictcp),
+}
+
+/// The window in real numbers of segments.
+#[derive(Clone, Debug)]
+struct Real {
+    params: Params,
     /// Start of the present congestion avoidance; 0 outside it.
     epoch: Nanos,
     /// Window before the last reduction, in segments (lowered by fast convergence).
@@ -108,31 +123,32 @@ pub struct Cubic {
     /// Growth below one byte that has not been applied.
     fraction: f64,
     saved: Option<Saved>,
-    /// Linux's arithmetic in whole segments; if set, it holds all of the state.
-    whole: Option<Bictcp>,
 }
 
 /// Growth per round trip relative to a window whose bounds are unknown (Linux's `cnt` of 20).
 const SEARCH: f64 = 1.0 / 20.0;
 
 impl Cubic {
-    fn is_linux(&self) -> bool {
-        self.params.variant == Variant::Linux
-    }
-
     /// Returns the control of a new connection.
     pub fn new(params: Params, hystart: HyStart) -> Self {
         let slow_start = hystart.params();
-        let is_whole = slow_start.count == Count::Segments && params.variant == Variant::Linux;
-        let classic = slow_start.kind == hystart::Kind::Classic;
-        let whole = is_whole.then(|| {
+        let is_linux = params.variant == Variant::Linux;
+        let is_whole = slow_start.count == Count::Segments && is_linux;
+        let window = if is_whole {
             let Params { beta, c, fast_convergence, reno_friendly, .. } = params;
-            Bictcp::new(beta, c, fast_convergence, reno_friendly, classic)
-        });
+            let classic = slow_start.kind == hystart::Kind::Classic;
+            Form::Whole(Bictcp::new(beta, c, fast_convergence, reno_friendly, classic))
+        } else {
+            Form::Real(Box::new(Real::new(params)))
+        };
+        Self { window, hystart: hystart.without_classic(is_whole).cushioned(is_linux) }
+    }
+}
+
+impl Real {
+    fn new(params: Params) -> Self {
         Self {
             params,
-            whole,
-            hystart: hystart.without_classic(is_whole).cushioned(params.variant == Variant::Linux),
             epoch: 0,
             w_max: 0.0,
             origin: 0.0,
@@ -142,6 +158,10 @@ impl Cubic {
             fraction: 0.0,
             saved: None,
         }
+    }
+
+    fn is_linux(&self) -> bool {
+        self.params.variant == Variant::Linux
     }
 
     fn begin_epoch(&mut self, now: Nanos, cwnd: f64) {
@@ -162,41 +182,16 @@ impl Cubic {
         let t = seconds(span) - self.k;
         self.origin + self.params.c * t * t * t
     }
-}
 
-impl Control for Cubic {
-    fn state(&self, visit: &mut dyn FnMut(&str, i128)) {
-        if let Some(whole) = &self.whole {
-            return whole.state(visit);
-        }
-        visit("epoch", i128::from(self.epoch));
-        visit("w_max_milli", (self.w_max * 1000.0) as i128);
-        visit("k_ns", (self.k * SECOND as f64) as i128);
-        visit("w_est_milli", (self.w_est * 1000.0) as i128);
-    }
-
-    #[inline]
-    fn on_ack(&mut self, window: &mut Window, ack: &Ack) {
-        if let Some(whole) = &mut self.whole {
-            whole.on_sample(window, ack);
-        }
-        if !ack.may_grow || ack.acked == 0 {
-            return;
-        }
-        let left = self.hystart.on_ack(window, ack);
-        if left == 0 {
-            return;
-        }
-        if let Some(whole) = &mut self.whole {
-            return whole.on_ack(window, ack.now, left / window.mss);
-        }
+    /// Grows the window after `acked` bytes in congestion avoidance.
+    fn on_ack(&mut self, window: &mut Window, ack: &Ack, acked: u64) {
         let mss = window.mss as f64;
         let cwnd = window.cwnd as f64 / mss;
         if self.epoch == 0 {
             self.begin_epoch(ack.now, cwnd);
         }
         let elapsed = ack.now.saturating_sub(self.epoch);
-        let segments = left.min(MAX_WINDOW) as f64 / mss;
+        let segments = acked.min(MAX_WINDOW) as f64 / mss;
         // Target of the window one round trip from now, section 4.2.
         let ahead = if self.is_linux() { ack.min_rtt } else { ack.srtt };
         let target = self.w_cubic(elapsed.saturating_add(ahead)).clamp(cwnd, 1.5 * cwnd);
@@ -223,11 +218,8 @@ impl Control for Cubic {
         window.grow(whole);
     }
 
-    fn reduce(&mut self, window: &Window, flight: u64, cause: Cause, _now: Nanos) -> u64 {
-        if let Some(whole) = &mut self.whole {
-            self.hystart.on_congestion();
-            return whole.reduce(window, cause);
-        }
+    /// Returns the new ssthresh in bytes.
+    fn reduce(&mut self, window: &Window, flight: u64, cause: Cause) -> u64 {
         self.saved = Some(Saved {
             w_max: self.w_max,
             k: self.k,
@@ -238,7 +230,6 @@ impl Control for Cubic {
         });
         let mss = window.mss as f64;
         let cwnd = window.cwnd as f64 / mss;
-        self.hystart.on_congestion();
         self.epoch = 0;
         self.cwnd_prior = cwnd;
         self.w_max = if self.params.fast_convergence && cwnd < self.w_max {
@@ -253,7 +244,7 @@ impl Control for Cubic {
         ((base * self.params.beta) as u64).max(window.floor())
     }
 
-    fn on_undo(&mut self) {
+    fn undo(&mut self) {
         if let Some(saved) = self.saved.take() {
             self.w_max = saved.w_max;
             self.k = saved.k;
@@ -264,13 +255,63 @@ impl Control for Cubic {
         }
     }
 
-    fn on_restart(&mut self, _window: &mut Window, now: Nanos, idle: Nanos) {
-        if let Some(whole) = &mut self.whole {
-            whole.on_restart(now, idle);
-        }
-        // Idle time does not count (section 5.8).
+    /// Excludes an idle period from the epoch (section 5.8).
+    fn on_restart(&mut self, now: Nanos, idle: Nanos) {
         if self.epoch > 0 {
             self.epoch = self.epoch.saturating_add(idle).min(now);
+        }
+    }
+}
+
+impl Control for Cubic {
+    fn state(&self, visit: &mut dyn FnMut(&str, i128)) {
+        match &self.window {
+            Form::Whole(whole) => whole.state(visit),
+            Form::Real(real) => {
+                visit("epoch", i128::from(real.epoch));
+                visit("w_max_milli", (real.w_max * 1000.0) as i128);
+                visit("k_ns", (real.k * SECOND as f64) as i128);
+                visit("w_est_milli", (real.w_est * 1000.0) as i128);
+            }
+        }
+    }
+
+    #[inline]
+    fn on_ack(&mut self, window: &mut Window, ack: &Ack) {
+        if let Form::Whole(whole) = &mut self.window {
+            whole.on_sample(window, ack);
+        }
+        if !ack.may_grow || ack.acked == 0 {
+            return;
+        }
+        let left = self.hystart.on_ack(window, ack);
+        if left == 0 {
+            return;
+        }
+        match &mut self.window {
+            Form::Whole(whole) => whole.on_ack(window, ack.now, left / window.mss),
+            Form::Real(real) => real.on_ack(window, ack, left),
+        }
+    }
+
+    fn reduce(&mut self, window: &Window, flight: u64, cause: Cause, _now: Nanos) -> u64 {
+        self.hystart.on_congestion();
+        match &mut self.window {
+            Form::Whole(whole) => whole.reduce(window, cause),
+            Form::Real(real) => real.reduce(window, flight, cause),
+        }
+    }
+
+    fn on_undo(&mut self) {
+        if let Form::Real(real) = &mut self.window {
+            real.undo();
+        }
+    }
+
+    fn on_restart(&mut self, _window: &mut Window, now: Nanos, idle: Nanos) {
+        match &mut self.window {
+            Form::Whole(whole) => whole.on_restart(now, idle),
+            Form::Real(real) => real.on_restart(now, idle),
         }
     }
 }

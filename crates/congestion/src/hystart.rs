@@ -80,9 +80,20 @@ const CSS_ROUNDS: u32 = 5;
 #[derive(Clone, Debug)]
 pub struct HyStart {
     params: Params,
+    /// State of the method, from its first use on: slow start is short, and `None` needs no state.
+    rounds: Option<Box<Rounds>>,
+    /// Whether a congestion event has occurred.
+    done: bool,
+    /// Whether trains of ACKs may be longer by the delay of super-packets.
+    cushioned: bool,
+}
+
+/// Round-trip times, round by round.
+#[derive(Clone, Debug)]
+struct Rounds {
     /// The round ends when this byte is acknowledged.
-    round_end: u64,
-    round_start: Nanos,
+    end: u64,
+    start: Nanos,
     last_ack: Nanos,
     /// Least round-trip time of this round and of the previous one; `Nanos::MAX` without one.
     current: Nanos,
@@ -90,29 +101,49 @@ pub struct HyStart {
     samples: u32,
     /// Least delay at the entry to conservative slow start; `Nanos::MAX` outside it.
     baseline: Nanos,
-    css_rounds: u32,
-    /// Whether a congestion event has occurred.
-    done: bool,
-    /// Whether trains of ACKs may be longer by the delay of super-packets.
-    cushioned: bool,
+    /// Rounds of conservative slow start.
+    conservative: u32,
 }
 
-impl HyStart {
-    /// Returns the slow start of a new connection.
-    pub fn new(params: Params) -> Self {
+impl Default for Rounds {
+    fn default() -> Self {
         Self {
-            params,
-            round_end: 0,
-            round_start: 0,
+            end: 0,
+            start: 0,
             last_ack: 0,
             current: Nanos::MAX,
             last: Nanos::MAX,
             samples: 0,
             baseline: Nanos::MAX,
-            css_rounds: 0,
-            done: false,
-            cushioned: false,
+            conservative: 0,
         }
+    }
+}
+
+impl Rounds {
+    fn is_conservative(&self) -> bool {
+        self.baseline != Nanos::MAX
+    }
+
+    fn is_over(&self, ack: &Ack) -> bool {
+        ack.una > self.end || self.start == 0
+    }
+
+    /// Begins a round with this acknowledgement.
+    fn begin(&mut self, ack: &Ack) {
+        self.end = ack.nxt;
+        self.start = ack.now;
+        self.last_ack = ack.now;
+        self.last = self.current;
+        self.current = Nanos::MAX;
+        self.samples = 0;
+    }
+}
+
+impl HyStart {
+    /// Returns the slow start of a new connection.
+    pub fn new(params: Params) -> Self {
+        Self { params, rounds: None, done: false, cushioned: false }
     }
 
     /// Sets whether trains of ACKs may be longer by the delay of super-packets, as in Linux.
@@ -137,13 +168,15 @@ impl HyStart {
 
     /// Returns whether HyStart++ is in its conservative phase.
     pub fn is_conservative(&self) -> bool {
-        self.baseline != Nanos::MAX
+        self.rounds.as_ref().is_some_and(|rounds| rounds.is_conservative())
     }
 
     /// Records a reduction of the window, after which HyStart++ is inactive.
     pub fn on_congestion(&mut self) {
         self.done = true;
-        self.baseline = Nanos::MAX;
+        if let Some(rounds) = &mut self.rounds {
+            rounds.baseline = Nanos::MAX;
+        }
     }
 
     /// Grows `window` if it is in slow start; returns the remaining acknowledged bytes for
@@ -175,15 +208,6 @@ impl HyStart {
         credit - grown
     }
 
-    fn new_round(&mut self, ack: &Ack) {
-        self.round_end = ack.nxt;
-        self.round_start = ack.now;
-        self.last_ack = ack.now;
-        self.last = self.current;
-        self.current = Nanos::MAX;
-        self.samples = 0;
-    }
-
     /// Returns the largest delay that super-packets add to a round trip (Linux's
     /// `hystart_ack_delay`), in nanoseconds.
     fn cushion(&self, window: &Window, ack: &Ack) -> Nanos {
@@ -195,60 +219,63 @@ impl HyStart {
     }
 
     fn classic(&mut self, window: &mut Window, ack: &Ack) {
-        if ack.una > self.round_end || self.round_start == 0 {
-            self.new_round(ack);
+        let cushion = self.cushion(window, ack);
+        let rounds = self.rounds.get_or_insert_default();
+        if rounds.is_over(ack) {
+            rounds.begin(ack);
         }
         if window.cwnd < LOW_WINDOW * window.mss || ack.min_rtt == 0 {
             return;
         }
-        if ack.now.saturating_sub(self.last_ack) <= TRAIN_GAP {
-            self.last_ack = ack.now;
+        if ack.now.saturating_sub(rounds.last_ack) <= TRAIN_GAP {
+            rounds.last_ack = ack.now;
             // Without pacing, a train fills half of the path's round trip when the pipe is full.
-            let full = ack.min_rtt.saturating_add(self.cushion(window, ack)) / 2;
-            if ack.now.saturating_sub(self.round_start) > full {
+            let full = ack.min_rtt.saturating_add(cushion) / 2;
+            if ack.now.saturating_sub(rounds.start) > full {
                 window.ssthresh = window.cwnd;
                 return;
             }
         }
         if ack.rtt > 0 {
-            self.current = self.current.min(ack.rtt);
-            self.samples += 1;
+            rounds.current = rounds.current.min(ack.rtt);
+            rounds.samples += 1;
             let threshold = (ack.min_rtt / 8).clamp(THRESHOLD_MIN, THRESHOLD_MAX);
-            if self.samples > SAMPLES && self.current > ack.min_rtt.saturating_add(threshold) {
+            if rounds.samples > SAMPLES && rounds.current > ack.min_rtt.saturating_add(threshold) {
                 window.ssthresh = window.cwnd;
             }
         }
     }
 
     fn plus_plus(&mut self, window: &mut Window, ack: &Ack) {
-        if ack.una > self.round_end || self.round_start == 0 {
-            if self.is_conservative() {
-                self.css_rounds += 1;
-                if self.css_rounds >= CSS_ROUNDS {
+        let rounds = self.rounds.get_or_insert_default();
+        if rounds.is_over(ack) {
+            if rounds.is_conservative() {
+                rounds.conservative += 1;
+                if rounds.conservative >= CSS_ROUNDS {
                     window.ssthresh = window.cwnd.min(MAX_WINDOW);
                     self.on_congestion();
                     return;
                 }
             }
-            self.new_round(ack);
+            rounds.begin(ack);
         }
         if ack.rtt == 0 {
             return;
         }
-        self.current = self.current.min(ack.rtt);
-        self.samples += 1;
-        if self.samples < SAMPLES {
+        rounds.current = rounds.current.min(ack.rtt);
+        rounds.samples += 1;
+        if rounds.samples < SAMPLES {
             return;
         }
-        if self.is_conservative() {
-            if self.current < self.baseline {
-                self.baseline = Nanos::MAX;
+        if rounds.is_conservative() {
+            if rounds.current < rounds.baseline {
+                rounds.baseline = Nanos::MAX;
             }
-        } else if self.last != Nanos::MAX {
-            let threshold = (self.last / 8).clamp(THRESHOLD_MIN, THRESHOLD_MAX);
-            if self.current >= self.last.saturating_add(threshold) {
-                self.baseline = self.current;
-                self.css_rounds = 0;
+        } else if rounds.last != Nanos::MAX {
+            let threshold = (rounds.last / 8).clamp(THRESHOLD_MIN, THRESHOLD_MAX);
+            if rounds.current >= rounds.last.saturating_add(threshold) {
+                rounds.baseline = rounds.current;
+                rounds.conservative = 0;
             }
         }
     }
