@@ -11,10 +11,13 @@ use crate::scoreboard::{Loss, Snapshot};
 use sojourn_congestion::{Lost, RateSample};
 use sojourn_units::Nanos;
 
-/// The connection's delivery state (section 3.1.1's `C`).
+/// The delivery state of a connection, if its control asks for samples.
 #[derive(Clone, Debug)]
-pub(crate) struct DeliveryRate {
-    enabled: bool,
+pub(crate) struct DeliveryRate(Option<Box<State>>);
+
+/// The connection's delivery state (section 3.1.1's `C`).
+#[derive(Clone, Debug, Default)]
+struct State {
     /// `C.delivered`, in bytes.
     delivered: u64,
     /// Bytes taken for lost so far.
@@ -29,47 +32,49 @@ pub(crate) struct DeliveryRate {
 
 impl DeliveryRate {
     pub(crate) fn new(enabled: bool) -> Self {
-        Self { enabled, delivered: 0, lost: 0, delivered_at: 0, first_sent: 0, app_limited: 0 }
+        Self(enabled.then(Box::default))
     }
 
     #[inline]
     pub(crate) fn is_enabled(&self) -> bool {
-        self.enabled
+        self.0.is_some()
     }
 
     /// Whether the sender ran out of data and what it sent before has not been delivered.
     #[inline]
     pub(crate) fn is_app_limited(&self) -> bool {
-        self.app_limited > 0
+        self.0.as_ref().is_some_and(|state| state.app_limited > 0)
     }
 
     /// A segment leaves (section 3.2); `idle` if nothing is outstanding. `in_flight` bytes are, with it.
     #[inline]
     pub(crate) fn on_sent(&mut self, now: Nanos, idle: bool, in_flight: u64) -> Snapshot {
-        if idle && self.enabled {
-            self.first_sent = now;
-            self.delivered_at = now;
+        let Some(state) = &mut self.0 else { return Snapshot::default() };
+        if idle {
+            state.first_sent = now;
+            state.delivered_at = now;
         }
         Snapshot {
-            delivered: self.delivered,
-            delivered_at: self.delivered_at,
-            first_sent: self.first_sent,
-            app_limited: self.is_app_limited(),
+            delivered: state.delivered,
+            delivered_at: state.delivered_at,
+            first_sent: state.first_sent,
+            app_limited: state.app_limited > 0,
             in_flight,
-            lost: self.lost,
+            lost: state.lost,
         }
     }
 
-    /// A segment was taken for lost.
+    /// A segment was taken for lost; of interest only to those who ask for samples.
     pub(crate) fn on_lost(&mut self, now: Nanos, loss: &Loss, selective: bool) -> Lost {
-        self.lost += loss.len;
+        let Some(state) = &mut self.0 else { return Lost::default() };
+        state.lost += loss.len;
         Lost {
             now,
             seq: loss.seq,
             len: loss.len,
             in_flight: loss.snapshot.in_flight,
-            lost: self.lost - loss.snapshot.lost,
-            delivered: self.delivered,
+            lost: state.lost - loss.snapshot.lost,
+            delivered: state.delivered,
             app_limited: loss.snapshot.app_limited,
             selective,
         }
@@ -78,13 +83,15 @@ impl DeliveryRate {
     /// Bytes taken for lost since `snapshot`.
     #[inline]
     pub(crate) fn lost_since(&self, snapshot: &Snapshot) -> u64 {
-        self.lost - snapshot.lost
+        self.0.as_ref().map_or(0, |state| state.lost - snapshot.lost)
     }
 
     /// The sender has no data to send although cwnd admits it, with `flight` bytes in flight
     /// (section 3.4).
     pub(crate) fn on_app_limited(&mut self, flight: u64) {
-        self.app_limited = (self.delivered + flight).max(1);
+        if let Some(state) = &mut self.0 {
+            state.app_limited = (state.delivered + flight).max(1);
+        }
     }
 
     /// An acknowledgement delivered `bytes` (section 3.3). `newest` is the snapshot of the newest of
@@ -97,9 +104,21 @@ impl DeliveryRate {
         newest: Option<(Snapshot, Nanos)>,
         min_rtt: Nanos,
     ) -> RateSample {
-        if !self.enabled {
-            return RateSample::default();
+        match &mut self.0 {
+            None => RateSample::default(),
+            Some(state) => state.on_ack(now, bytes, newest, min_rtt),
         }
+    }
+}
+
+impl State {
+    fn on_ack(
+        &mut self,
+        now: Nanos,
+        bytes: u64,
+        newest: Option<(Snapshot, Nanos)>,
+        min_rtt: Nanos,
+    ) -> RateSample {
         self.delivered += bytes;
         if bytes > 0 {
             self.delivered_at = now;

@@ -9,9 +9,11 @@
 //! entries whose retransmission is in flight; an entry is never both acknowledged and lost.
 //!
 //! Pointers: below `counted` every entry has three acknowledged ones above it or is itself one of
-//! the acknowledged; below `timed` RACK has decided on every original transmission; `repaired` is
-//! where the search for the next retransmission goes on. A retransmission that is lost again goes
+//! the acknowledged; below `timed` RACK has decided on every original transmission; those below `early` left
+//! before the newest delivered one; `repaired` is where the search for the next retransmission goes on. A retransmission that is lost again goes
 //! to a queue of its own.
+
+mod late;
 
 use crate::ranges::Ranges;
 use sojourn_units::Nanos;
@@ -69,6 +71,12 @@ impl Entry {
     #[inline]
     fn in_repair(&self) -> bool {
         self.flags & REPAIR != 0
+    }
+
+    /// Nothing is known of it, and it was not sent again.
+    #[inline]
+    fn is_original(&self) -> bool {
+        self.flags & (SACKED | LOST | REPAIR) == 0
     }
 
     /// Lost, and nothing is under way to repair it.
@@ -138,17 +146,38 @@ pub struct Tally {
     pub believable: Nanos,
 }
 
+/// What rate samples need.
+#[derive(Clone, Debug, Default)]
+struct Samples {
+    /// One for each entry of the ring.
+    snapshots: Vec<Snapshot>,
+    /// What was taken for lost and not told yet.
+    losses: Vec<Loss>,
+}
+
+/// Segments out of the ordinary.
+#[derive(Clone, Debug, Default)]
+struct Holes {
+    /// Numbers acknowledged selectively.
+    acked: Ranges,
+    /// Retransmissions that were lost, by index.
+    relost: VecDeque<u64>,
+    /// Retransmissions by departure, for RACK: index and departure. One is out of date if its segment was delivered
+    /// or sent again.
+    repairs: VecDeque<(u64, Nanos)>,
+}
+
 /// The outstanding segments.
 #[derive(Clone, Debug)]
 pub struct Scoreboard {
     ring: Vec<Entry>,
-    snapshots: Vec<Snapshot>,
-    /// What was taken for lost and not told yet; only with snapshots.
-    losses: Vec<Loss>,
+    /// For rate samples, if they are asked for.
+    samples: Option<Box<Samples>>,
+    /// What losses and reordering leave behind, from the first of them on.
+    holes: Option<Box<Holes>>,
     head: u64,
     tail: u64,
     mss: u64,
-    acked: Ranges,
     sacked_bytes: u64,
     sacked_count: u64,
     lost_bytes: u64,
@@ -156,14 +185,16 @@ pub struct Scoreboard {
     counted: u64,
     above: u64,
     timed: u64,
+    early: u64,
     repaired: u64,
     lost_end: u64,
-    relost: VecDeque<u64>,
-    repairs: VecDeque<(u64, Nanos)>,
     /// End of the highest segment ever acknowledged.
     highest: u64,
     checks: u32,
 }
+
+/// Entries of the smallest ring.
+const FEWEST: usize = 4;
 
 const EMPTY: Entry = Entry { seq: 0, sent_at: 0, len: 0, flags: 0, fin: false };
 
@@ -172,12 +203,11 @@ impl Scoreboard {
     pub fn new(mss: u64, snapshots: bool) -> Self {
         Self {
             ring: Vec::new(),
-            snapshots: if snapshots { vec![Snapshot::default()] } else { Vec::new() },
-            losses: Vec::new(),
+            samples: snapshots.then(Box::default),
+            holes: None,
             head: 0,
             tail: 0,
             mss: mss.max(1),
-            acked: Ranges::default(),
             sacked_bytes: 0,
             sacked_count: 0,
             lost_bytes: 0,
@@ -185,10 +215,9 @@ impl Scoreboard {
             counted: 0,
             above: 0,
             timed: 0,
+            early: 0,
             repaired: 0,
             lost_end: 0,
-            relost: VecDeque::new(),
-            repairs: VecDeque::new(),
             highest: 0,
             checks: 0,
         }
@@ -264,19 +293,21 @@ impl Scoreboard {
 
     #[cold]
     fn grow(&mut self) {
-        let size = (self.ring.len() * 2).max(16);
-        let mut ring = vec![EMPTY; size];
+        let size = (self.ring.len() * 2).max(FEWEST);
+        self.ring = self.larger(size, &self.ring, EMPTY);
+        if let Some(mut samples) = self.samples.take() {
+            samples.snapshots = self.larger(size, &samples.snapshots, Snapshot::default());
+            self.samples = Some(samples);
+        }
+    }
+
+    /// A ring of `size` with what is in `ring`.
+    fn larger<T: Copy>(&self, size: usize, ring: &[T], empty: T) -> Vec<T> {
+        let mut larger = vec![empty; size];
         for index in self.head..self.tail {
-            ring[index as usize & (size - 1)] = *self.entry(index);
+            larger[index as usize & (size - 1)] = ring[index as usize & (ring.len() - 1)];
         }
-        if !self.snapshots.is_empty() {
-            let mut snapshots = vec![Snapshot::default(); size];
-            for index in self.head..self.tail {
-                snapshots[index as usize & (size - 1)] = self.snapshots[self.slot(index)];
-            }
-            self.snapshots = snapshots;
-        }
-        self.ring = ring;
+        larger
     }
 
     /// A new segment left.
@@ -288,8 +319,8 @@ impl Scoreboard {
         }
         let slot = self.slot(self.tail);
         self.ring[slot] = Entry { seq, sent_at: now, len, flags: 0, fin };
-        if !self.snapshots.is_empty() {
-            self.snapshots[slot] = snapshot;
+        if let Some(samples) = &mut self.samples {
+            samples.snapshots[slot] = snapshot;
         }
         self.tail += 1;
     }
@@ -304,15 +335,17 @@ impl Scoreboard {
         if !again {
             self.repair_bytes += len;
         }
-        if !self.snapshots.is_empty() {
-            let slot = self.slot(index);
-            self.snapshots[slot] = snapshot;
+        let slot = self.slot(index);
+        if let Some(samples) = &mut self.samples {
+            samples.snapshots[slot] = snapshot;
         }
         if remember {
-            self.repairs.push_back((index, now));
+            self.holes.get_or_insert_default().repairs.push_back((index, now));
         }
-        if self.relost.front() == Some(&index) {
-            self.relost.pop_front();
+        if let Some(holes) = &mut self.holes
+            && holes.relost.front() == Some(&index)
+        {
+            holes.relost.pop_front();
         }
         if self.repaired == index {
             self.repaired += 1;
@@ -356,8 +389,8 @@ impl Scoreboard {
             tally.reordered |= end < tally.highest;
             tally.newest = tally.newest.max((entry.sent_at, end));
         }
-        if !self.snapshots.is_empty() {
-            let snapshot = self.snapshots[self.slot(index)];
+        if let Some(samples) = &self.samples {
+            let snapshot = samples.snapshots[self.slot(index)];
             let newer = tally.snapshot.is_none_or(|(old, sent)| {
                 (snapshot.delivered, entry.sent_at) > (old.delivered, sent)
             });
@@ -369,9 +402,17 @@ impl Scoreboard {
 
     /// A SACK block. Only segments that lie wholly in it count.
     pub fn on_sack(&mut self, start: u64, end: u64, tally: &mut Tally) {
-        if self.is_empty() || self.acked.covers(start, end) {
+        if self.is_empty() {
             return;
         }
+        let mut holes = self.holes.take().unwrap_or_default();
+        if !holes.acked.covers(start, end) {
+            self.sack_range(start, end, &mut holes.acked, tally);
+        }
+        self.holes = Some(holes);
+    }
+
+    fn sack_range(&mut self, start: u64, end: u64, acked: &mut Ranges, tally: &mut Tally) {
         let from = self.find(start);
         let upto = self.find(end);
         let upto = if upto < self.tail && self.entry(upto).seq == end {
@@ -385,7 +426,6 @@ impl Scoreboard {
             return;
         }
         let (start, end) = (self.entry(from).seq, self.entry(upto - 1).end());
-        let mut acked = std::mem::take(&mut self.acked);
         acked.insert(start, end, |gap_start, gap_end| {
             let mut index = self.find(gap_start);
             while index < self.tail && self.entry(index).end() <= gap_end {
@@ -393,7 +433,6 @@ impl Scoreboard {
                 index += 1;
             }
         });
-        self.acked = acked;
         self.highest = self.highest.max(end);
     }
 
@@ -464,8 +503,8 @@ impl Scoreboard {
         self.repaired = self.repaired.max(head);
         self.lost_end = self.lost_end.max(head);
         self.highest = self.highest.max(upto);
-        if !self.acked.is_empty() {
-            self.acked.remove_below(upto);
+        if let Some(holes) = &mut self.holes {
+            holes.acked.remove_below(upto);
         }
         self.check();
     }
@@ -504,17 +543,17 @@ impl Scoreboard {
     }
 
     fn note_loss(&mut self, index: u64) {
-        if !self.snapshots.is_empty() {
-            let Entry { seq, len, .. } = *self.entry(index);
-            let snapshot = self.snapshots[self.slot(index)];
-            self.losses.push(Loss { seq, len: u64::from(len), snapshot });
+        let (slot, Entry { seq, len, .. }) = (self.slot(index), *self.entry(index));
+        if let Some(samples) = &mut self.samples {
+            let snapshot = samples.snapshots[slot];
+            samples.losses.push(Loss { seq, len: u64::from(len), snapshot });
         }
     }
 
     /// The losses that were not told yet.
     #[inline]
     pub fn take_losses(&mut self) -> Vec<Loss> {
-        std::mem::take(&mut self.losses)
+        self.samples.as_mut().map_or_else(Vec::new, |samples| std::mem::take(&mut samples.losses))
     }
 
     /// RFC 6675's `IsLost`: marks what has [`DUP_THRESH`] acknowledged segments above it. Returns
@@ -538,80 +577,6 @@ impl Scoreboard {
         if self.is_empty() { 0 } else { self.lose(self.head) }
     }
 
-    /// RACK: marks what was sent before `newest` (departure, end) and is older than `delay`.
-    /// Returns the bytes newly lost, and when the last segment left that may yet be.
-    pub fn mark_by_time(
-        &mut self,
-        now: Nanos,
-        newest: (Nanos, u64),
-        delay: Nanos,
-    ) -> (u64, Option<Nanos>) {
-        let mut lost = 0;
-        let mut waiting = None;
-        while self.timed < self.tail {
-            let index = self.timed;
-            let entry = *self.entry(index);
-            if entry.flags & (SACKED | LOST | REPAIR) == 0 {
-                if (entry.sent_at, entry.end()) >= newest {
-                    break;
-                }
-                if entry.sent_at.saturating_add(delay) > now {
-                    waiting = self.last_before(index, newest);
-                    break;
-                }
-                lost += self.lose(index);
-            }
-            self.timed += 1;
-        }
-        while let Some(&(index, sent_at)) = self.repairs.front() {
-            if index >= self.head {
-                let entry = *self.entry(index);
-                if entry.sent_at == sent_at && entry.in_repair() {
-                    if (sent_at, entry.end()) >= newest {
-                        break;
-                    }
-                    if sent_at.saturating_add(delay) > now {
-                        waiting = waiting.max(self.last_repair_before(newest));
-                        break;
-                    }
-                    // Marked lost again also counts: the bytes left the network a second time.
-                    lost += u64::from(entry.len);
-                    if self.lose(index) == 0 {
-                        self.note_loss(index);
-                    }
-                    self.entry_mut(index).flags &= !REPAIR;
-                    self.repair_bytes -= u64::from(entry.len);
-                    self.relost.push_back(index);
-                }
-            }
-            self.repairs.pop_front();
-        }
-        (lost, waiting)
-    }
-
-    /// When the last segment left that was sent before `newest` and may be late, from `index` on.
-    fn last_before(&self, index: u64, newest: (Nanos, u64)) -> Option<Nanos> {
-        (index..self.tail)
-            .map(|index| self.entry(index))
-            .filter(|entry| entry.flags & (SACKED | LOST | REPAIR) == 0)
-            .take_while(|entry| (entry.sent_at, entry.end()) < newest)
-            .last()
-            .map(|entry| entry.sent_at)
-    }
-
-    /// The same of what was sent again.
-    fn last_repair_before(&self, newest: (Nanos, u64)) -> Option<Nanos> {
-        let waits = |&&(index, sent_at): &&(u64, Nanos)| {
-            index >= self.head && {
-                let entry = self.entry(index);
-                entry.sent_at == sent_at && entry.in_repair()
-            }
-        };
-        let early =
-            |&&(index, sent_at): &&(u64, Nanos)| (sent_at, self.entry(index).end()) < newest;
-        self.repairs.iter().filter(waits).take_while(early).last().map(|&(_, sent_at)| sent_at)
-    }
-
     /// The retransmission timer expired: all that is not acknowledged is lost.
     pub fn mark_all(&mut self) -> u64 {
         let before = self.lost_bytes;
@@ -621,8 +586,10 @@ impl Scoreboard {
             self.lose(index);
         }
         self.repair_bytes = 0;
-        self.relost.clear();
-        self.repairs.clear();
+        if let Some(holes) = &mut self.holes {
+            holes.relost.clear();
+            holes.repairs.clear();
+        }
         self.repaired = self.head;
         self.lost_bytes - before
     }
@@ -633,12 +600,15 @@ impl Scoreboard {
             self.entry_mut(index).flags &= !LOST;
         }
         self.lost_bytes = 0;
-        self.relost.clear();
+        if let Some(holes) = &mut self.holes {
+            holes.relost.clear();
+        }
         self.repaired = self.head;
         self.lost_end = self.head;
         self.counted = self.head;
         self.above = self.sacked_count;
         self.timed = self.head;
+        self.early = self.head;
     }
 
     /// The lost segment to retransmit next.
@@ -647,11 +617,16 @@ impl Scoreboard {
         if self.lost_bytes == 0 {
             return None;
         }
-        while let Some(&index) = self.relost.front() {
-            if index >= self.head && self.entry(index).needs_repair() {
-                return Some(index);
+        if let Some(mut holes) = self.holes.take() {
+            let is_over = |&index: &u64| index < self.head || !self.entry(index).needs_repair();
+            while holes.relost.front().is_some_and(is_over) {
+                holes.relost.pop_front();
             }
-            self.relost.pop_front();
+            let again = holes.relost.front().copied();
+            self.holes = Some(holes);
+            if again.is_some() {
+                return again;
+            }
         }
         while self.repaired < self.lost_end {
             if self.entry(self.repaired).needs_repair() {
@@ -665,7 +640,7 @@ impl Scoreboard {
     /// RFC 6675's third rule: an unacknowledged segment below the highest acknowledged one that is
     /// not known to be lost and has not been retransmitted.
     pub fn next_unsure(&mut self) -> Option<u64> {
-        let (start, _) = self.acked.last()?;
+        let (start, _) = self.holes.as_ref()?.acked.last()?;
         while self.repaired < self.tail && self.entry(self.repaired).seq < start {
             let entry = self.entry(self.repaired);
             if !entry.is_sacked() && !entry.in_repair() {
@@ -682,20 +657,25 @@ impl Scoreboard {
         if !self.entry(last).is_sacked() {
             return Some(last);
         }
-        let (start, _) = self.acked.last()?;
+        let (start, _) = self.holes.as_ref()?.acked.last()?;
         let at = self.find(start);
         (at > self.head).then(|| at - 1)
     }
 
-    /// Counts everything anew and compares; in debug builds, and not for each of many segments.
+    /// Counts everything anew and compares.
     #[inline]
     fn check(&mut self) {
         if cfg!(debug_assertions) {
             self.checks = self.checks.wrapping_add(1);
-            if self.len() <= 32 || self.checks.is_multiple_of(256) {
+            if self.is_checked() {
                 self.recount();
             }
         }
+    }
+
+    /// Whether results are compared with those of a plain search; in debug builds, and not for each of many segments.
+    fn is_checked(&self) -> bool {
+        cfg!(debug_assertions) && (self.len() <= 32 || self.checks.is_multiple_of(256))
     }
 
     fn recount(&self) {
@@ -712,7 +692,8 @@ impl Scoreboard {
                 sacked += len;
                 count += 1;
                 above += u64::from(index >= self.counted);
-                assert!(self.acked.covers(entry.seq, entry.end()));
+                let acked = &self.holes.as_ref().expect("something was acknowledged").acked;
+                assert!(acked.covers(entry.seq, entry.end()));
             }
             lost += len * u64::from(entry.is_lost());
             repair += len * u64::from(entry.in_repair());

@@ -1,0 +1,138 @@
+//! Losses by time: which segments left too long before one that was delivered.
+//!
+//! Source: RFC 8985, section 6.2, step 5.
+//! Idea: originals leave in the order of their indices, retransmissions in that of their queue. So both are looked at
+//! from the oldest on, and the last one that may yet be late is found from the newest delivered one back.
+
+use super::{Holes, REPAIR, Scoreboard};
+use sojourn_units::Nanos;
+use std::collections::VecDeque;
+
+impl Scoreboard {
+    /// RACK: marks what was sent before `newest` (departure, end) and is older than `delay`.
+    /// Returns the bytes newly lost, and when the last segment left that may yet be.
+    pub fn mark_by_time(
+        &mut self,
+        now: Nanos,
+        newest: (Nanos, u64),
+        delay: Nanos,
+    ) -> (u64, Option<Nanos>) {
+        let mut lost = 0;
+        let mut waiting = None;
+        while self.timed < self.tail {
+            let index = self.timed;
+            let entry = *self.entry(index);
+            if entry.is_original() {
+                if (entry.sent_at, entry.end()) >= newest {
+                    break;
+                }
+                if entry.sent_at.saturating_add(delay) > now {
+                    waiting = self.last_before(newest);
+                    debug_assert!(!self.is_checked() || waiting == self.searched(newest));
+                    break;
+                }
+                lost += self.lose(index);
+            }
+            self.timed += 1;
+        }
+        if let Some(mut holes) = self.holes.take() {
+            let (bytes, late) = self.mark_repairs(now, newest, delay, &mut holes);
+            lost += bytes;
+            waiting = waiting.max(late);
+            self.holes = Some(holes);
+        }
+        (lost, waiting)
+    }
+
+    /// The same of retransmissions.
+    fn mark_repairs(
+        &mut self,
+        now: Nanos,
+        newest: (Nanos, u64),
+        delay: Nanos,
+        holes: &mut Holes,
+    ) -> (u64, Option<Nanos>) {
+        let mut lost = 0;
+        while let Some(&(index, sent_at)) = holes.repairs.front() {
+            if self.is_waiting(index, sent_at) {
+                let entry = *self.entry(index);
+                if (sent_at, entry.end()) >= newest {
+                    break;
+                }
+                if sent_at.saturating_add(delay) > now {
+                    return (lost, self.last_repair_before(newest, &holes.repairs));
+                }
+                // Marked lost again also counts: the bytes left the network a second time.
+                lost += u64::from(entry.len);
+                if self.lose(index) == 0 {
+                    self.note_loss(index);
+                }
+                self.entry_mut(index).flags &= !REPAIR;
+                self.repair_bytes -= u64::from(entry.len);
+                holes.relost.push_back(index);
+            }
+            holes.repairs.pop_front();
+        }
+        (lost, None)
+    }
+
+    /// Whether the retransmission of `index` that left at `sent_at` is in flight.
+    #[inline]
+    fn is_waiting(&self, index: u64, sent_at: Nanos) -> bool {
+        index >= self.head && {
+            let entry = self.entry(index);
+            entry.sent_at == sent_at && entry.in_repair()
+        }
+    }
+
+    /// When the last segment left that was sent before `newest` and may be late; all below `timed` are not. Departures
+    /// of originals never go back, and neither does `newest`, so the search goes on where the last one ended.
+    fn last_before(&mut self, newest: (Nanos, u64)) -> Option<Nanos> {
+        self.early = self.early.max(self.timed);
+        while self.early < self.tail {
+            let entry = self.entry(self.early);
+            if entry.is_original() && (entry.sent_at, entry.end()) >= newest {
+                break;
+            }
+            self.early += 1;
+        }
+        let mut index = self.early;
+        while index > self.timed {
+            index -= 1;
+            let entry = self.entry(index);
+            if entry.is_original() {
+                return Some(entry.sent_at);
+            }
+            if entry.is_sacked() {
+                let acked = &self.holes.as_ref()?.acked;
+                index = acked.holding(entry.seq).map_or(index, |range| self.find(range.0));
+            }
+        }
+        None
+    }
+
+    /// The same of what was sent again, which is in the order of departures.
+    fn last_repair_before(
+        &self,
+        newest: (Nanos, u64),
+        repairs: &VecDeque<(u64, Nanos)>,
+    ) -> Option<Nanos> {
+        let waits = |&&(index, sent_at): &&(u64, Nanos)| self.is_waiting(index, sent_at);
+        let same = repairs.partition_point(|&(_, sent_at)| sent_at < newest.0);
+        let mut tied = repairs.range(same..).take_while(|repair| repair.1 == newest.0);
+        if tied.find(waits).is_some_and(|&(index, _)| self.entry(index).end() < newest.1) {
+            return Some(newest.0);
+        }
+        repairs.range(..same).rev().find(waits).map(|&(_, sent_at)| sent_at)
+    }
+
+    /// [`Scoreboard::last_before`], found by looking at every segment.
+    fn searched(&self, newest: (Nanos, u64)) -> Option<Nanos> {
+        (self.timed..self.tail)
+            .map(|index| self.entry(index))
+            .filter(|entry| entry.is_original())
+            .take_while(|entry| (entry.sent_at, entry.end()) < newest)
+            .last()
+            .map(|entry| entry.sent_at)
+    }
+}
