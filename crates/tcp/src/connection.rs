@@ -229,7 +229,7 @@ impl Connection {
         if acked {
             self.ecn = self.params.ecn.on_syn_ack(segment.flags);
             if self.ecn == Ecn::Accecn {
-                self.receiver.marks.on_syn_ack(segment.flags, ce);
+                self.receiver.marks().on_syn_ack(segment.flags, ce);
             }
             self.receiver.on_syn_ack();
             self.establish(now, segment.window);
@@ -537,9 +537,9 @@ impl Connection {
 
     /// Adds AccECN's option.
     #[inline]
-    fn count_marks(&self, segment: &mut Segment) {
+    fn count_marks(&mut self, segment: &mut Segment) {
         if self.ecn == Ecn::Accecn {
-            segment.set_marked_bytes(self.receiver.marks.option());
+            segment.set_marked_bytes(self.receiver.marks().option());
         }
     }
 

@@ -9,11 +9,17 @@
 //! Invariants: `nxt` and the window's right edge never go back; no data beyond that edge is taken;
 //! at most one segment's ACK is owed at a time.
 
+mod beyond;
+mod memory;
+mod window;
+
+use self::beyond::Beyond;
+use self::memory::{ReceiveMemory, SMALL};
 use crate::accecn::MarkCounter;
 use crate::params::{AckRule, Ecn, Memory, Params};
-use crate::ranges::Ranges;
-use crate::segment::{Flags, MAX_BLOCKS, Segment};
+use crate::segment::{Flags, Segment};
 use sojourn_units::{MICROSECOND, MILLISECOND, Nanos, jiffies};
+use std::sync::Arc;
 
 /// Never.
 pub(crate) use sojourn_units::NEVER;
@@ -27,8 +33,6 @@ const ECN_QUICK: u32 = 2;
 const DUPLICATES: u8 = 3;
 /// Most segments that one acknowledgement stands for (`net.ipv4.tcp_comp_sack_nr`).
 const COMPRESSED: u8 = 44;
-/// Blocks beyond this many are reported before they could be forgotten (`TCP_SACK_BLOCKS_EXPECTED`).
-const BLOCKS: usize = 2;
 /// How long they wait for each other: this share of a round-trip time
 /// (`net.ipv4.tcp_comp_sack_rtt_percent`), and this time at most (`net.ipv4.tcp_comp_sack_delay_ns`).
 const COMPRESS_PERCENT: Nanos = 33;
@@ -37,36 +41,6 @@ const COMPRESS_DELAY: Nanos = MILLISECOND;
 const COMPRESS_SLACK: Nanos = 10 * MICROSECOND;
 /// Where an automatic window starts, and the most that can be said without scaling.
 const UNSCALED: u64 = 65_535;
-
-/// Where an automatic receive buffer starts (`net.ipv4.tcp_rmem[1]`).
-const INITIAL_MEMORY: u64 = 131_072;
-/// Shares of windows in memory are in 1/256; the share before the first data.
-const SHARE: u64 = 256;
-const INITIAL_SHARE: u64 = SHARE / 2;
-/// On shorter paths the receive buffer grows less (`net.ipv4.tcp_rcvbuf_low_rtt`).
-const LOW_RTT: Nanos = MILLISECOND;
-/// Smaller segments do not open the window (`tcp_event_data_recv`).
-const SMALL: u64 = 128;
-
-/// The receive buffer as memory, after Linux's `tcp_grow_window` and `tcp_rcvbuf_grow`.
-#[derive(Clone, Copy, Debug)]
-struct ReceiveMemory {
-    /// The buffer, now and at most.
-    size: u64,
-    most: u64,
-    /// Memory of a full segment, and the share of it that is payload, in 1/256.
-    frame: u64,
-    share: u64,
-    /// The window that segments have opened so far (`rcv_ssthresh`).
-    opened: u64,
-}
-
-impl ReceiveMemory {
-    /// The payload that `bytes` of memory stand for.
-    fn window(&self, bytes: u64) -> u64 {
-        bytes * self.share / SHARE
-    }
-}
 
 /// What the sender knows of the path.
 #[derive(Clone, Copy, Debug)]
@@ -86,13 +60,11 @@ pub struct Receiver {
     pub(crate) nxt: u64,
     /// Right edge of the window announced.
     edge: u64,
-    held: Ranges,
-    /// Blocks reported last, newest first (RFC 2018, section 4).
-    recent: [(u64, u64); MAX_BLOCKS],
-    recent_count: u8,
-    duplicate: Option<(u64, u64)>,
-    /// Number after the peer's FIN, once seen.
-    fin_end: Option<u64>,
+    params: Arc<Params>,
+    /// From the first hole or duplicate on.
+    beyond: Option<Box<Beyond>>,
+    /// Number after the peer's FIN, or [`NEVER`] until it is seen.
+    fin_end: u64,
 
     /// Bytes the application has not read.
     unread: u64,
@@ -105,7 +77,6 @@ pub struct Receiver {
     space: u64,
     max_space: u64,
     scale: u8,
-    autotune: bool,
     /// Autotuning: bytes read in the last round, the round's start and what was read until then.
     tune_space: u64,
     tune_at: Nanos,
@@ -127,15 +98,10 @@ pub struct Receiver {
     pub(crate) ack_at: Nanos,
     unacked: u64,
     full: u64,
-    every: u64,
-    delay: Nanos,
     /// Linux: how long an ACK waits at present (`ato`), and the retransmission timeout, which it may
     /// not exceed.
     patience: Nanos,
     rto: Nanos,
-    /// Ticks of the clock of the timer, 0 for none.
-    hz: u32,
-    rule: AckRule,
     /// Segments beyond the hole at `duplicates_at` that were acknowledged at once.
     duplicates: u8,
     duplicates_at: u64,
@@ -143,15 +109,14 @@ pub struct Receiver {
     compressed: u8,
     /// The next acknowledgement is not for the newest segment, which waits until then.
     waits_until: Nanos,
-    quick_enabled: bool,
     quick: u32,
     last_data: Nanos,
     last_ack_sent: u64,
 
     ts_recent: u32,
     ecn: Ecn,
-    /// Of AccECN.
-    pub(crate) marks: MarkCounter,
+    /// Of AccECN, where it is in use.
+    marks: Option<Box<MarkCounter>>,
     /// An ECN-capable segment has arrived.
     seen_ect: bool,
     /// Classic: echo until CWR. Accurate: the last segment was marked.
@@ -164,24 +129,18 @@ pub struct Receiver {
 }
 
 impl Receiver {
-    pub(crate) fn new(params: &Params) -> Self {
+    pub(crate) fn new(params: &Arc<Params>) -> Self {
         let max_space = params.receive_window;
         let mut space = if params.autotune { max_space.min(UNSCALED) } else { max_space };
-        let memory = (params.memory == Memory::Truesize).then(|| {
-            let most = max_space.min(u64::from(u32::MAX));
-            let size = if params.autotune { most.min(INITIAL_MEMORY) } else { most };
-            space = size * INITIAL_SHARE / SHARE;
-            let share = INITIAL_SHARE;
-            ReceiveMemory { size, most, frame: params.frame_memory, share, opened: space }
-        });
+        let memory = (params.memory == Memory::Truesize).then(|| ReceiveMemory::new(params));
+        if let Some(memory) = &memory {
+            space = memory.opened;
+        }
         Self {
             nxt: 0,
             edge: 0,
-            held: Ranges::default(),
-            recent: [(0, 0); MAX_BLOCKS],
-            recent_count: 0,
-            duplicate: None,
-            fin_end: None,
+            beyond: None,
+            fin_end: NEVER,
             unread: 0,
             queued: 0,
             offered: 0,
@@ -189,7 +148,6 @@ impl Receiver {
             space,
             max_space,
             scale: 0,
-            autotune: params.autotune,
             tune_space: space.min(10 * u64::from(params.mss)),
             tune_at: 0,
             tune_from: 0,
@@ -204,28 +162,24 @@ impl Receiver {
             ack_at: NEVER,
             unacked: 0,
             full: 1,
-            every: u64::from(params.delayed_ack),
-            delay: params.delayed_ack_timeout,
             patience: 0,
             rto: params.initial_rto,
-            hz: params.hz,
-            rule: params.ack_rule,
             duplicates: 0,
             duplicates_at: 0,
             compressed: 0,
             waits_until: NEVER,
-            quick_enabled: params.quick_ack,
             quick: 0,
             last_data: 0,
             last_ack_sent: 0,
             ts_recent: 0,
             ecn: Ecn::Off,
-            marks: MarkCounter::default(),
+            marks: None,
             seen_ect: false,
             echo: false,
             owed: None,
             sack: false,
             dsack: false,
+            params: Arc::clone(params),
         }
     }
 
@@ -273,11 +227,17 @@ impl Receiver {
         self.ends_handshake = true;
     }
 
+    /// AccECN's counters.
+    #[inline]
+    pub(crate) fn marks(&mut self) -> &mut MarkCounter {
+        self.marks.get_or_insert_default()
+    }
+
     /// Whether the ACK that is due does not wait for data. Linux ends the handshake before the
     /// program may write.
     #[inline]
     pub(crate) fn acks_alone(&self) -> bool {
-        self.has_sack() || (self.ends_handshake && self.rule == AckRule::Linux)
+        self.has_sack() || (self.ends_handshake && self.params.ack_rule == AckRule::Linux)
     }
 
     /// Bytes of payload delivered in order.
@@ -289,7 +249,7 @@ impl Receiver {
     /// Whether everything up to the peer's FIN has arrived.
     #[inline]
     pub(crate) fn fin_received(&self) -> bool {
-        self.fin_end.is_some_and(|end| self.nxt >= end)
+        self.nxt >= self.fin_end
     }
 
     #[inline]
@@ -316,7 +276,7 @@ impl Receiver {
     pub(crate) fn on_segment(&mut self, now: Nanos, segment: &Segment, ce: bool, times: Times) {
         let (start, end) = (segment.seq, segment.end());
         if self.ecn == Ecn::Accecn {
-            self.ack_now |= self.marks.on_segment(segment.flags, segment.len, ce);
+            self.ack_now |= self.marks().on_segment(segment.flags, segment.len, ce);
         }
         if segment.span() == 0 {
             // A probe of the window repeats the last number.
@@ -325,7 +285,7 @@ impl Receiver {
         }
         if end <= self.nxt {
             if self.dsack {
-                self.duplicate = Some((start, end));
+                self.beyond().duplicate = Some((start, end));
             }
             self.enter_quick(MAX_QUICK);
             self.ack_now = true;
@@ -338,22 +298,22 @@ impl Receiver {
         }
         self.note_marks(segment, ce);
         if segment.flags.has(Flags::FIN) {
-            self.fin_end = Some(end);
+            self.fin_end = end;
         }
         let in_order = start <= self.nxt;
-        if in_order || self.rule != AckRule::Linux {
+        if in_order || self.params.ack_rule != AckRule::Linux {
             self.note_gap(now, times.rto);
         }
         if !in_order {
-            let flush = self.compressed > 0 && self.forgets(start, end);
+            let flush = self.compressed > 0 && self.beyond().forgets(start, end);
             if self.sack {
                 self.open(u64::from(segment.len));
             }
             self.hold(start, end);
-            if self.autotune {
+            if self.params.autotune {
                 self.grow_memory(self.tune_space);
             }
-            match self.rule {
+            match self.params.ack_rule {
                 AckRule::Quick => {
                     self.ack_now = true;
                     self.enter_quick(MAX_QUICK);
@@ -374,15 +334,16 @@ impl Receiver {
             return;
         }
         if start < self.nxt && self.dsack {
-            self.duplicate = Some((start, self.nxt));
-            self.ack_now |= self.rule != AckRule::Linux;
+            let nxt = self.nxt;
+            self.beyond().duplicate = Some((start, nxt));
+            self.ack_now |= self.params.ack_rule != AckRule::Linux;
         }
         let before = self.nxt;
         let is_pushed =
             segment.flags.has(Flags::PSH) || u64::from(segment.len) < self.full.max(SMALL);
         self.open(u64::from(segment.len));
         self.nxt = end;
-        if !self.held.is_empty() {
+        if self.is_holding() {
             self.release();
         }
         self.on_progress(
@@ -394,69 +355,57 @@ impl Receiver {
         );
         // Linux: who does not answer acknowledges what was pushed as soon as the application has read
         // it (`tcp_cleanup_rbuf`).
-        let is_read = self.memory.is_some() && !self.paused && self.held.is_empty();
-        if is_pushed && is_read && !times.answers && self.rule == AckRule::Linux && !self.ack_now {
+        let is_read = self.memory.is_some() && !self.paused && !self.is_holding();
+        if is_pushed
+            && is_read
+            && !times.answers
+            && self.params.ack_rule == AckRule::Linux
+            && !self.ack_now
+        {
             self.ack_now = true;
             self.queued = 0;
         }
     }
 
-    /// Whether a segment beyond a hole begins or moves a block behind the newest ones.
-    fn forgets(&self, start: u64, end: u64) -> bool {
-        let blocks = &self.recent[..usize::from(self.recent_count)];
-        let touches = |block: &(u64, u64)| start <= block.1 && end >= block.0;
-        blocks.iter().position(touches).unwrap_or(blocks.len()) >= BLOCKS
+    #[inline]
+    fn beyond(&mut self) -> &mut Beyond {
+        self.beyond.get_or_insert_default()
+    }
+
+    /// Whether anything waits beyond a hole.
+    #[inline]
+    fn is_holding(&self) -> bool {
+        self.beyond.as_ref().is_some_and(|beyond| !beyond.held.is_empty())
+    }
+
+    /// The end of what waits beyond a hole.
+    fn held_end(&self) -> Option<u64> {
+        Some(self.beyond.as_ref()?.held.last()?.1)
     }
 
     fn hold(&mut self, start: u64, end: u64) {
-        let mut new = 0;
-        let block = self.held.insert(start, end, |from, to| new += to - from);
-        self.held_bytes += new;
+        let joins = self.params.ack_rule == AckRule::Linux;
+        let new = self.beyond().hold(start, end, joins);
         if new == 0 && self.dsack {
-            self.duplicate = Some((start, end));
+            self.beyond().duplicate = Some((start, end));
         }
-        let count = usize::from(self.recent_count);
-        // Linux joins a segment to the blocks that it remembers, not to those that it has forgotten
-        // (`tcp_sack_new_ofo_skb`).
-        let block = if self.rule == AckRule::Linux {
-            joined((start, end), &self.recent[..count])
-        } else {
-            block
-        };
-        // The block that holds this segment comes first; those it swallowed go.
-        let mut kept = [(0, 0); MAX_BLOCKS];
-        kept[0] = block;
-        let mut at = 1;
-        for &old in &self.recent[..count] {
-            if at < MAX_BLOCKS && (old.1 < block.0 || old.0 > block.1) {
-                kept[at] = old;
-                at += 1;
-            }
-        }
-        self.recent = kept;
-        self.recent_count = at as u8;
+        self.held_bytes += new;
     }
 
     /// A hole was filled, or part of one.
     fn release(&mut self) {
-        while let Some((start, end)) = self.held.first() {
+        let Some(beyond) = &mut self.beyond else { return };
+        while let Some((start, end)) = beyond.held.first() {
             if start > self.nxt {
                 break;
             }
             self.nxt = self.nxt.max(end);
             self.held_bytes -= end - start;
-            self.held.pop_first();
+            beyond.held.pop_first();
         }
-        let mut at = 0;
-        for i in 0..usize::from(self.recent_count) {
-            if self.recent[i].0 > self.nxt {
-                self.recent[at] = self.recent[i];
-                at += 1;
-            }
-        }
-        self.recent_count = at as u8;
+        beyond.forget(self.nxt);
         // RFC 5681, section 4.2. Linux: if no hole is left; see `acknowledge` for the others.
-        self.ack_now |= self.rule != AckRule::Linux || self.held.is_empty();
+        self.ack_now |= self.params.ack_rule != AckRule::Linux || !self.is_holding();
     }
 
     /// `bytes` are in order now, `beyond` of them behind those of the segment that arrived.
@@ -475,38 +424,38 @@ impl Receiver {
             }
         }
         self.unacked += bytes;
-        if self.autotune {
+        if self.params.autotune {
             self.tune(now, beyond);
         }
-        if self.rule == AckRule::Linux {
+        if self.params.ack_rule == AckRule::Linux {
             self.acknowledge(now, srtt);
             if !self.ack_now {
                 // The application reads before a later ACK leaves.
                 self.queued = 0;
             }
-        } else if self.delay == 0
+        } else if self.params.delayed_ack_timeout == 0
             || self.quick > 0
-            || self.unacked >= self.every * self.full
+            || self.unacked >= u64::from(self.params.delayed_ack) * self.full
             || self.fin_received()
         {
             self.ack_now = true;
         } else if self.ack_at == NEVER {
-            self.ack_at = jiffies::later(now, self.delay, self.hz);
+            self.ack_at = jiffies::later(now, self.params.delayed_ack_timeout, self.params.hz);
         }
     }
 
     /// The time since the last data decides how long the next ACK may wait, and after a long silence
     /// ACKs are quick (`tcp_event_data_recv`).
     fn note_gap(&mut self, now: Nanos, rto: Nanos) {
-        let gap = jiffies::between(self.last_data, now, self.hz);
+        let gap = jiffies::between(self.last_data, now, self.params.hz);
         if self.last_data == 0 {
-            self.patience = self.delay;
-        } else if gap <= self.delay / 2 {
-            self.patience = self.patience / 2 + self.delay / 2;
+            self.patience = self.params.delayed_ack_timeout;
+        } else if gap <= self.params.delayed_ack_timeout / 2 {
+            self.patience = self.patience / 2 + self.params.delayed_ack_timeout / 2;
         } else if gap < self.patience {
             self.patience = (self.patience / 2 + gap).min(rto).min(MAX_DELAY);
         }
-        if self.quick_enabled && (self.last_data == 0 || gap > rto) {
+        if self.params.quick_ack && (self.last_data == 0 || gap > rto) {
             self.enter_quick(MAX_QUICK);
         }
         self.last_data = now;
@@ -517,22 +466,22 @@ impl Receiver {
     /// (`tcp_send_delayed_ack`).
     fn wait(&mut self, now: Nanos, srtt: Nanos) {
         let mut patience = self.patience;
-        if patience > self.delay && srtt > 0 {
-            patience = patience.min(srtt.max(self.delay));
+        if patience > self.params.delayed_ack_timeout && srtt > 0 {
+            patience = patience.min(srtt.max(self.params.delayed_ack_timeout));
         }
         patience = patience.min(MAX_DELAY);
         if self.ack_at != NEVER && self.ack_at <= now + patience / 4 {
             self.ack_now = true;
             return;
         }
-        self.ack_at = self.ack_at.min(jiffies::later(now, patience, self.hz));
+        self.ack_at = self.ack_at.min(jiffies::later(now, patience, self.params.hz));
     }
 
     /// Linux: at once, later, or together with others (`__tcp_ack_snd_check`).
     fn acknowledge(&mut self, now: Nanos, srtt: Nanos) {
-        if self.unacked > (self.every - 1) * self.full
+        if self.unacked > (u64::from(self.params.delayed_ack) - 1) * self.full
             || self.quick > 0
-            || self.delay == 0
+            || self.params.delayed_ack_timeout == 0
             || self.fin_received()
         {
             self.ack_now = true;
@@ -540,7 +489,7 @@ impl Receiver {
         if self.ack_now {
             return;
         }
-        if self.held.is_empty() {
+        if !self.is_holding() {
             self.wait(now, srtt);
             return;
         }
@@ -561,48 +510,12 @@ impl Receiver {
         }
     }
 
-    /// With memory: a segment arrived, which is not held yet. Full ones open the window by two, and
-    /// while they do, each is acknowledged (`tcp_grow_window`).
-    fn open(&mut self, payload: u64) {
-        let Some(mut memory) = self.memory else { return };
-        if payload > self.full && payload >= SMALL {
-            memory.share = (payload * SHARE / memory.frame.max(payload)).clamp(1, SHARE - 1);
-            self.space = memory.window(memory.size).min(self.max_space);
-            self.tune_space = self.tune_space.min(self.space);
-        }
-        self.memory = Some(memory);
-        let room = self.space.min(self.free_memory()).saturating_sub(memory.opened);
-        if room > 0 && payload >= SMALL.max(self.full) {
-            memory.opened += room.min(2 * payload);
-            self.memory = Some(memory);
-            if self.quick_enabled {
-                self.quick |= 1;
-            }
-        }
-    }
-
-    /// With memory: the window that the unused part of the buffer stands for.
-    fn free_memory(&self) -> u64 {
-        let Some(memory) = &self.memory else { return self.space };
-        let held = self.unread + self.queued + self.held_bytes;
-        let held = proportion(held, memory.frame, self.full.max(SMALL));
-        memory.window(memory.size.saturating_sub(held)).min(self.max_space)
-    }
-
-    /// Bytes that the application's buffer has room for.
-    #[inline]
-    fn free(&self) -> u64 {
-        match &self.memory {
-            None => self.space.saturating_sub(self.unread),
-            Some(memory) => self.free_memory().min(memory.opened),
-        }
-    }
-
     fn enter_quick(&mut self, most: u32) {
-        if self.quick_enabled {
+        if self.params.quick_ack {
             let segments = self.space / (2 * self.full.max(536));
             let quick = (segments.max(2) as u32).min(most);
-            self.quick = if self.rule == AckRule::Linux { self.quick.max(quick) } else { quick };
+            self.quick =
+                if self.params.ack_rule == AckRule::Linux { self.quick.max(quick) } else { quick };
         }
     }
 
@@ -614,7 +527,7 @@ impl Receiver {
                 if segment.flags.has(Flags::CWR) {
                     self.echo = false;
                 }
-                if self.rule == AckRule::Linux {
+                if self.params.ack_rule == AckRule::Linux {
                     self.hasten(segment, ce);
                 }
                 self.echo |= ce;
@@ -627,7 +540,7 @@ impl Receiver {
                         self.ack_at = NEVER;
                     }
                     // Linux tells the change at once, too (`dctcp_ece_ack_update`).
-                    self.ack_now |= self.rule == AckRule::Linux;
+                    self.ack_now |= self.params.ack_rule == AckRule::Linux;
                     self.echo = ce;
                 }
             }
@@ -654,66 +567,6 @@ impl Receiver {
         }
         let shorter = self.memory.is_some() && rtt < self.rtt;
         self.rtt = if self.rtt == 0 || shorter { rtt } else { self.rtt - self.rtt / 8 + rtt / 8 };
-    }
-
-    /// The window follows twice what the application read in a round trip. It reads a segment at a
-    /// time, and `beyond` bytes wait behind the first.
-    fn tune(&mut self, now: Nanos, beyond: u64) {
-        // Without timestamps, a round trip is the time in which one window arrives.
-        if self.rtt_at == 0 || self.nxt >= self.rtt_edge {
-            if self.rtt_at != 0 {
-                let round = (now - self.rtt_at).max(MILLISECOND);
-                if self.rtt == 0 || round < self.rtt {
-                    self.rtt = round;
-                }
-            }
-            self.rtt_at = now;
-            self.rtt_edge = self.edge.max(self.nxt + self.full);
-        }
-        if self.tune_at == 0 {
-            self.tune_at = now;
-            self.tune_from = self.nxt;
-            return;
-        }
-        if self.rtt == 0 || now - self.tune_at < self.rtt {
-            return;
-        }
-        let beyond = if self.memory.is_some() { beyond } else { 0 };
-        let first = self.nxt - beyond;
-        let read = first.saturating_sub(self.tune_from).saturating_sub(beyond + self.unread);
-        if read > self.tune_space && self.memory.is_some() {
-            self.grow_memory(read);
-            self.tune_space = read;
-        } else if read > self.tune_space {
-            // Room for a sender that doubles, and more if it grew since the last round.
-            let mut window = 2 * read + 16 * self.full;
-            let growth = u128::from(window) * u128::from(read - self.tune_space)
-                / u128::from(self.tune_space.max(1));
-            window = window.saturating_add(u64::try_from(2 * growth).unwrap_or(u64::MAX));
-            self.space = self.space.max(window.min(self.max_space));
-            self.tune_space = read;
-        }
-        self.tune_at = now;
-        self.tune_from = first;
-    }
-
-    /// With memory: the buffer that a sender needs who doubles, after `read` bytes in a round trip.
-    fn grow_memory(&mut self, read: u64) {
-        let Some(memory) = &mut self.memory else { return };
-        let mut window = u128::from(2 * read);
-        window += if self.rtt < LOW_RTT {
-            window * u128::from(self.rtt) / u128::from(LOW_RTT)
-        } else {
-            2 * window * u128::from(read - self.tune_space) / u128::from(self.tune_space.max(1))
-        };
-        let beyond = self.held.last().map_or(0, |last| last.1 - self.nxt);
-        window += u128::from(beyond);
-        let size = window * u128::from(SHARE) / u128::from(memory.share);
-        let size = u64::try_from(size).unwrap_or(u64::MAX).min(memory.most);
-        if size > memory.size {
-            memory.size = size;
-            self.space = memory.window(size).min(self.max_space);
-        }
     }
 
     /// The delayed ACK's time has come.
@@ -749,42 +602,22 @@ impl Receiver {
         }
     }
 
-    /// With memory: the window that could be offered, if that does not take an earlier offer back
-    /// (`__tcp_select_window`).
-    fn offer(&self) -> u64 {
-        let granule = 1 << self.scale;
-        let mut free = self.free_memory();
-        if free < self.space / 2 {
-            free &= !(granule - 1);
-            if free < (self.space / 16).max(self.full) {
-                return 0;
-            }
-        }
-        free.min(self.memory.map_or(free, |memory| memory.opened)).next_multiple_of(granule)
-    }
-
     /// The acknowledgement and window of a segment that is about to leave.
     #[inline]
     pub(crate) fn stamp(&mut self, segment: &mut Segment) {
         segment.flags |= Flags::ACK;
         segment.ack = self.nxt;
         let announced = self.edge.saturating_sub(self.nxt);
-        let free = self.free();
         if self.memory.is_some() && self.scale > 0 {
             let window = self.offer().max(announced.next_multiple_of(1 << self.scale));
             self.edge = self.nxt + window;
             self.offered = window;
-        } else if free > announced {
-            // No silly windows: grow by a segment at least, unless nothing is being held back.
-            if self.unread == 0 || free >= announced + self.full.min(self.space / 2) {
-                let granule = 1u64 << self.scale;
-                let window = if free >= granule { free & !(granule - 1) } else { free };
-                self.edge = self.edge.max(self.nxt + window);
-            }
+        } else {
+            self.widen(announced);
         }
         segment.window = self.edge.saturating_sub(self.nxt).min(u64::from(u32::MAX)) as u32;
         if self.ecn == Ecn::Accecn {
-            segment.flags |= self.marks.stamp(segment.len == 0);
+            segment.flags |= self.marks().stamp(segment.len == 0);
         } else if self.echo {
             segment.flags |= Flags::ECE;
         }
@@ -801,6 +634,19 @@ impl Receiver {
         self.last_ack_sent = self.nxt;
         if self.quick > 0 {
             self.quick -= 1;
+        }
+    }
+
+    /// Moves the window's right edge, which is `announced` bytes away, to what is free. No silly windows: it moves by a
+    /// segment at least, unless nothing is being held back.
+    fn widen(&mut self, announced: u64) {
+        let free = self.free();
+        if free > announced
+            && (self.unread == 0 || free >= announced + self.full.min(self.space / 2))
+        {
+            let granule = 1u64 << self.scale;
+            let window = if free >= granule { free & !(granule - 1) } else { free };
+            self.edge = self.edge.max(self.nxt + window);
         }
     }
 
@@ -831,17 +677,19 @@ impl Receiver {
     /// Whether there is anything to say in SACK blocks.
     #[inline]
     pub(crate) fn has_sack(&self) -> bool {
-        self.sack && (self.duplicate.is_some() || self.recent_count > 0)
+        let told = |beyond: &Beyond| beyond.duplicate.is_some() || beyond.recent_count > 0;
+        self.sack && self.beyond.as_deref().is_some_and(told)
     }
 
     /// Adds SACK blocks: a duplicate first, then the newest.
     pub(crate) fn add_sack(&mut self, segment: &mut Segment) {
-        if let Some((start, end)) = self.duplicate.take() {
+        let Some(beyond) = &mut self.beyond else { return };
+        if let Some((start, end)) = beyond.duplicate.take() {
             segment.push_sack(start, end);
             // RFC 2883: a duplicate within a block is followed by that block.
-            if let Some((s, e)) = self.held.holding(start) {
+            if let Some((s, e)) = beyond.held.holding(start) {
                 segment.push_sack(s, e);
-                for &block in &self.recent[..usize::from(self.recent_count)] {
+                for &block in beyond.blocks() {
                     if block != (s, e) {
                         segment.push_sack(block.0, block.1);
                     }
@@ -849,34 +697,8 @@ impl Receiver {
                 return;
             }
         }
-        for &(start, end) in &self.recent[..usize::from(self.recent_count)] {
+        for &(start, end) in beyond.blocks() {
             segment.push_sack(start, end);
-        }
-    }
-}
-
-/// `value` times `factor` through `divisor`, rounded down; at most `u64::MAX`.
-#[inline]
-fn proportion(value: u64, factor: u64, divisor: u64) -> u64 {
-    if let Some(product) = value.checked_mul(factor) {
-        return product / divisor;
-    }
-    let wide = u128::from(value) * u128::from(factor) / u128::from(divisor);
-    u64::try_from(wide).unwrap_or(u64::MAX)
-}
-
-/// The block that `new` makes with those of `blocks` that touch it.
-fn joined(new: (u64, u64), blocks: &[(u64, u64)]) -> (u64, u64) {
-    let mut block = new;
-    loop {
-        let before = block;
-        for &(start, end) in blocks {
-            if start <= block.1 && end >= block.0 {
-                block = (block.0.min(start), block.1.max(end));
-            }
-        }
-        if block == before {
-            return block;
         }
     }
 }

@@ -1,0 +1,83 @@
+//! What arrived beyond a hole, or twice, and how SACK blocks report it (RFC 2018, RFC 2883).
+
+use crate::ranges::Ranges;
+use crate::segment::MAX_BLOCKS;
+
+/// Blocks beyond this many are reported before they could be forgotten (`TCP_SACK_BLOCKS_EXPECTED`).
+const BLOCKS: usize = 2;
+
+/// What arrived beyond a hole, or twice.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Beyond {
+    pub(super) held: Ranges,
+    /// Blocks reported last, newest first (RFC 2018, section 4).
+    recent: [(u64, u64); MAX_BLOCKS],
+    pub(super) recent_count: u8,
+    pub(super) duplicate: Option<(u64, u64)>,
+}
+
+impl Beyond {
+    pub(super) fn blocks(&self) -> &[(u64, u64)] {
+        &self.recent[..usize::from(self.recent_count)]
+    }
+
+    /// Whether the segment `start..end` begins or moves a block behind the newest ones.
+    pub(super) fn forgets(&self, start: u64, end: u64) -> bool {
+        let blocks = self.blocks();
+        let touches = |block: &(u64, u64)| start <= block.1 && end >= block.0;
+        blocks.iter().position(touches).unwrap_or(blocks.len()) >= BLOCKS
+    }
+
+    /// Holds the segment `start..end`, and returns how many of its bytes are new. A block `joins` those that are
+    /// remembered, not all that is held: Linux's `tcp_sack_new_ofo_skb`.
+    pub(super) fn hold(&mut self, start: u64, end: u64, joins: bool) -> u64 {
+        let mut new = 0;
+        let block = self.held.insert(start, end, |from, to| new += to - from);
+        let block = if joins { joined((start, end), self.blocks()) } else { block };
+        self.remember(block);
+        new
+    }
+
+    /// Remembers `block` as the newest; those that it touches are part of it.
+    fn remember(&mut self, block: (u64, u64)) {
+        let mut kept = [(0, 0); MAX_BLOCKS];
+        kept[0] = block;
+        let mut at = 1;
+        for &old in self.blocks() {
+            if at < MAX_BLOCKS && (old.1 < block.0 || old.0 > block.1) {
+                kept[at] = old;
+                at += 1;
+            }
+        }
+        self.recent = kept;
+        self.recent_count = at as u8;
+    }
+
+    /// Forgets the blocks up to `nxt`.
+    pub(super) fn forget(&mut self, nxt: u64) {
+        let mut at = 0;
+        for i in 0..usize::from(self.recent_count) {
+            if self.recent[i].0 > nxt {
+                self.recent[at] = self.recent[i];
+                at += 1;
+            }
+        }
+        self.recent_count = at as u8;
+    }
+}
+
+/// The block that `new` makes with those of `blocks` that touch it.
+fn joined(new: (u64, u64), blocks: &[(u64, u64)]) -> (u64, u64) {
+    let mut block = new;
+    loop {
+        let before = block;
+        for &(start, end) in blocks {
+            if start <= block.1 && end >= block.0 {
+                block = (block.0.min(start), block.1.max(end));
+            }
+        }
+        if block == before {
+            return block;
+        }
+    }
+}
