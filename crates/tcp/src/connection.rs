@@ -16,8 +16,11 @@ use crate::accecn;
 use crate::params::{Ecn, Params};
 use crate::receiver::{NEVER, Receiver, Times};
 use crate::segment::{Flags, HEADERS, MAX_OPTIONS, Segment, SynOptions};
+use crate::sender::agreed::Agreed;
+use crate::sender::half::{Half, RoundTrip};
+use crate::sender::host_queue::HostQueue;
 use crate::sender::recovery::Phase;
-use crate::sender::{Counters, Output, Sender, timestamp};
+use crate::sender::{Counters, Output, timestamp};
 use sojourn_units::{MILLISECOND, Nanos, SECOND};
 use std::sync::Arc;
 
@@ -51,7 +54,7 @@ pub enum State {
 #[derive(Clone, Debug)]
 pub struct Connection {
     state: State,
-    sender: Sender,
+    sender: Half,
     receiver: Receiver,
     params: Arc<Params>,
     /// Both sides send timestamps.
@@ -77,7 +80,7 @@ impl Connection {
     pub fn new(params: &Arc<Params>, role: Role, _now: Nanos) -> Self {
         Self {
             state: if role == Role::Active { State::SynSent } else { State::Listen },
-            sender: Sender::new(params),
+            sender: Half::new(params),
             receiver: Receiver::new(params),
             params: Arc::clone(params),
             timestamps: false,
@@ -99,12 +102,12 @@ impl Connection {
 
     /// The application writes `bytes`. They leave at the next [`Connection::poll_transmit`].
     pub fn write(&mut self, bytes: u64) {
-        self.sender.stream.write(bytes);
+        self.sender.wake(&self.params).stream.write(bytes);
     }
 
     /// The application always has more to write.
     pub fn write_unlimited(&mut self) {
-        self.sender.stream.write_unlimited();
+        self.sender.wake(&self.params).stream.write_unlimited();
     }
 
     /// The application writes no more; a FIN follows what is written. Data that
@@ -114,7 +117,8 @@ impl Connection {
             State::Listen => self.set_state(State::Closed),
             State::SynSent if self.sender.unsent() == 0 => self.set_state(State::Closed),
             State::Established | State::SynReceived | State::SynSent | State::CloseWait => {
-                self.sender.stream.finish(&self.sender.space);
+                let sender = self.sender.wake(&self.params);
+                sender.stream.finish(&sender.space);
             }
             _ => {}
         }
@@ -145,7 +149,7 @@ impl Connection {
 
     /// A random number for the congestion control (BBR's gain cycle begins at a random phase).
     pub fn set_draw(&mut self, draw: u32) {
-        self.sender.draw = draw;
+        self.sender.set_draw(draw);
     }
 
     /// Segments leave by a queue of the host, which bounds how many are in it. If the queue `paces`, it holds packets until
@@ -157,7 +161,12 @@ impl Connection {
     /// When the segment that [`Connection::poll_transmit`] gave at `now` is to depart.
     #[inline]
     pub fn departure(&self, now: Nanos) -> Nanos {
-        self.sender.host_queue.as_ref().map_or(now, |queue| queue.departure(now))
+        self.host_queue().map_or(now, |queue| queue.departure(now))
+    }
+
+    #[inline]
+    fn host_queue(&self) -> Option<&HostQueue> {
+        self.sender.sender()?.host_queue.as_deref()
     }
 
     /// A segment has left its host's queue, or was dropped there. Returns whether the connection waited for that, and
@@ -167,7 +176,8 @@ impl Connection {
             return false;
         }
         let continues = segment.flags.has(Flags::CONTINUES);
-        self.sender.host_queue.as_mut().is_some_and(|queue| queue.on_left(segment.len, continues))
+        let queue = self.sender.sender_mut().and_then(|sender| sender.host_queue.as_mut());
+        queue.is_some_and(|queue| queue.on_left(segment.len, continues))
     }
 
     // ---------------------------------------------------------------- segments in
@@ -207,7 +217,7 @@ impl Connection {
         self.offer = *segment.syn_options();
         self.offered_timestamps = segment.timestamps().is_some();
         self.receiver.on_syn(segment.seq);
-        self.sender.space.on_window(0, segment.window);
+        self.sender.space_mut().on_window(0, segment.window);
         if let Some(timestamps) = segment.timestamps() {
             self.receiver.note_timestamp(segment.seq, timestamps.value);
         }
@@ -252,17 +262,15 @@ impl Connection {
         }
         let mss = params.mss.min(theirs).saturating_sub(options).max(1);
         let sack = params.sack && self.offer.sack_permitted;
-        if self.syn_tries == 1 && self.syn_sent > 0 {
-            let rtt = now - self.syn_sent;
-            self.sender.rtt.note_min(now, rtt);
-            self.sender.rtt.sample(rtt, 1, 1);
-        }
+        let is_timed = self.syn_tries == 1 && self.syn_sent > 0;
+        let rtt = is_timed.then(|| now - self.syn_sent);
         let scaled = params.window_scaling && self.offer.window_scale.is_some();
         let scale = scaled.then(|| window_scale(&params));
         self.receiver.establish(now, u64::from(mss), sack, params.dsack, self.ecn, scale);
-        let lost = self.syn_tries.saturating_sub(1);
-        self.sender.establish(now, &params, u64::from(mss), sack, self.ecn, lost);
-        self.sender.space.on_window(1, window);
+        let (lost_syns, mss) = (self.syn_tries.saturating_sub(1), u64::from(mss));
+        let agreed = Agreed { at: now, mss, sack, ecn: self.ecn, lost_syns, rtt };
+        self.sender.establish(&params, agreed);
+        self.sender.space_mut().on_window(1, window);
         self.syn_due = false;
         self.syn_at = NEVER;
         self.set_state(State::Established);
@@ -298,18 +306,19 @@ impl Connection {
                 }
             }
         }
-        if segment.ack > self.sender.space.nxt {
+        if segment.ack > self.sender.space().nxt {
             self.receiver.ack_now = true;
             return;
         }
-        self.sender.on_ack(now, segment, echo);
+        self.sender.on_ack(now, segment, echo, &self.params);
+        let RoundTrip { timeout, smoothed, .. } = self.sender.round_trip();
         let times = Times {
-            rto: self.sender.rtt.rto(),
-            srtt: self.sender.rtt.srtt(),
-            answers: self.sender.counters.bytes > 0,
+            rto: timeout,
+            srtt: smoothed,
+            answers: self.sender.sender().is_some_and(|sender| sender.counters.bytes > 0),
         };
         self.receiver.on_segment(now, segment, ce, times);
-        if self.sender.stream.is_finished() || self.receiver.fin_received() {
+        if self.sender.is_closing() || self.receiver.fin_received() {
             self.advance(now, segment);
         }
     }
@@ -324,7 +333,7 @@ impl Connection {
         }
         self.establish(now, segment.window);
         if counts && field != 0 {
-            self.sender.ecn.on_handshake(field);
+            self.sender.ecn_mut().on_handshake(field);
         }
     }
 
@@ -370,7 +379,7 @@ impl Connection {
 
     fn set_state(&mut self, state: State) {
         self.state = state;
-        self.sender.counters.events += 1;
+        self.sender.count_event();
         if state == State::Closed {
             self.syn_due = false;
             self.syn_at = NEVER;
@@ -411,7 +420,7 @@ impl Connection {
         if !std::mem::take(&mut self.rst_due) {
             return None;
         }
-        Some(Segment::new(self.sender.space.nxt, self.receiver.nxt, Flags::RST | Flags::ACK))
+        Some(Segment::new(self.sender.space().nxt, self.receiver.nxt, Flags::RST | Flags::ACK))
     }
 
     fn build_syn(&mut self, now: Nanos) -> Segment {
@@ -456,7 +465,7 @@ impl Connection {
         self.syn_sent = now;
         self.syn_due = false;
         // The SYN takes number 0.
-        self.sender.space.nxt = 1;
+        self.sender.space_mut().nxt = 1;
         segment
     }
 
@@ -476,7 +485,7 @@ impl Connection {
         if output.push {
             flags |= Flags::PSH;
         }
-        if self.sender.host_queue.as_ref().is_some_and(|queue| queue.continues()) {
+        if self.host_queue().is_some_and(HostQueue::continues) {
             flags |= Flags::CONTINUES;
         }
         if self.ecn != Ecn::Off {
@@ -523,7 +532,7 @@ impl Connection {
 
     #[inline]
     fn build_ack(&mut self, now: Nanos) -> Segment {
-        let mut segment = Segment::new(self.sender.space.nxt, 0, self.ack_codepoint());
+        let mut segment = Segment::new(self.sender.space().nxt, 0, self.ack_codepoint());
         self.receiver.stamp(&mut segment);
         if self.timestamps {
             segment.set_timestamps(timestamp(now), self.receiver.ts_recent());
@@ -546,7 +555,7 @@ impl Connection {
     /// The ACK of what came before a change of marks (RFC 8257, section 3.2).
     fn build_owed(&mut self, now: Nanos, ack: u64, echo: bool) -> Segment {
         let mut segment =
-            Segment::new(self.sender.space.nxt, ack, Flags::ACK | self.ack_codepoint());
+            Segment::new(self.sender.space().nxt, ack, Flags::ACK | self.ack_codepoint());
         if echo {
             segment.flags |= Flags::ECE;
         }
@@ -588,9 +597,11 @@ impl Connection {
                 }
             }
             _ => {
-                self.sender.on_timer(now);
-                if self.sender.gave_up {
-                    self.abort();
+                if let Some(sender) = self.sender.sender_mut() {
+                    sender.on_timer(now);
+                    if sender.gave_up {
+                        self.abort();
+                    }
                 }
             }
         }
@@ -603,8 +614,7 @@ impl Connection {
             self.set_state(State::Closed);
             return;
         }
-        self.sender.counters.rtos += 1;
-        self.sender.counters.events += 1;
+        self.sender.count_timeout();
         self.syn_due = true;
     }
 
@@ -618,7 +628,7 @@ impl Connection {
 
     /// What the sender is doing about congestion.
     pub fn phase(&self) -> Phase {
-        self.sender.recovery.phase
+        self.sender.phase()
     }
 
     /// Whether nothing more will happen: closed, or only waiting for stray segments.
@@ -644,7 +654,7 @@ impl Connection {
     /// Payload bytes that the peer has acknowledged.
     #[inline]
     pub fn bytes_acked(&self) -> u64 {
-        self.sender.space.una.saturating_sub(1 + u64::from(self.sender.fin_acked()))
+        self.sender.space().una.saturating_sub(1 + u64::from(self.sender.fin_acked()))
     }
 
     /// Payload bytes delivered to the application, once and in order (read or ready to be read).
@@ -656,12 +666,12 @@ impl Connection {
     /// Payload bytes written and not yet acknowledged: what the send buffer holds.
     #[inline]
     pub fn bytes_buffered(&self) -> u64 {
-        self.sender.stream.buffered(&self.sender.space)
+        self.sender.sender().map_or(0, |sender| sender.stream.buffered(&sender.space))
     }
 
     /// Bytes sent and not yet acknowledged cumulatively.
     pub fn bytes_outstanding(&self) -> u64 {
-        self.sender.space.outstanding()
+        self.sender.space().outstanding()
     }
 
     /// Bytes in flight by the sender's estimate.
@@ -672,50 +682,50 @@ impl Connection {
     /// The congestion window in bytes.
     #[inline]
     pub fn cwnd(&self) -> u64 {
-        self.sender.window.cwnd
+        self.sender.window().cwnd
     }
 
     /// The slow-start threshold in bytes.
     #[inline]
     pub fn ssthresh(&self) -> u64 {
-        self.sender.window.ssthresh
+        self.sender.window().ssthresh
     }
 
     /// Payload of a full segment on this connection.
     pub fn mss(&self) -> u32 {
-        self.sender.window.mss as u32
+        self.sender.window().mss as u32
     }
 
     /// The smoothed round-trip time, if there is a sample.
     pub fn srtt(&self) -> Option<Nanos> {
-        Some(self.sender.rtt.srtt()).filter(|&rtt| rtt > 0)
+        Some(self.sender.round_trip().smoothed).filter(|&rtt| rtt > 0)
     }
 
     /// The least round-trip time, if there is a sample.
     pub fn min_rtt(&self) -> Option<Nanos> {
-        Some(self.sender.rtt.min()).filter(|&rtt| rtt > 0)
+        Some(self.sender.round_trip().least).filter(|&rtt| rtt > 0)
     }
 
     /// The newest round-trip time, if there is a sample.
     pub fn latest_rtt(&self) -> Option<Nanos> {
-        Some(self.sender.rtt.latest()).filter(|&rtt| rtt > 0)
+        Some(self.sender.round_trip().latest).filter(|&rtt| rtt > 0)
     }
 
     /// The retransmission timeout without backoff.
     pub fn rto(&self) -> Nanos {
-        self.sender.rtt.rto().min(3600 * SECOND)
+        self.sender.round_trip().timeout.min(3600 * SECOND)
     }
 
     /// What has happened so far.
     #[inline]
-    pub fn counters(&self) -> &Counters {
-        &self.sender.counters
+    pub fn counters(&self) -> Counters {
+        self.sender.counters()
     }
 
     /// Grows with every change that a trace would show.
     #[inline]
     pub fn events(&self) -> u64 {
-        self.sender.counters.events
+        self.sender.events()
     }
 }
 

@@ -75,9 +75,23 @@ impl Rtt {
         self.rule == RtoRule::Linux
     }
 
-    /// Replaces the timeout that holds before the first sample.
-    pub fn set_initial(&mut self, rto: Nanos) {
-        self.initial = rto;
+    /// The handshake is done at `now`, with `sample` as its round-trip time, if that is known, and with `lost_syns` SYNs
+    /// sent again.
+    pub(crate) fn establish(
+        &mut self,
+        params: &Params,
+        now: Nanos,
+        sample: Option<Nanos>,
+        lost_syns: u32,
+    ) {
+        if let Some(rtt) = sample {
+            self.note_min(now, rtt);
+            self.sample(rtt, 1, 1);
+        }
+        if lost_syns > 0 && self.srtt8 == 0 {
+            // RFC 6298, (5.7).
+            self.initial = params.initial_rto.max(3 * SECOND);
+        }
     }
 
     /// The smoothed round-trip time, 0 without a sample.

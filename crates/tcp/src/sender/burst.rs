@@ -21,11 +21,11 @@ const WINDOW_DIVISOR: u64 = 3;
 pub(crate) struct Burst {
     enabled: bool,
     /// Its segments that have not left.
-    left: u64,
+    left: u32,
     /// Its segments that have left.
-    sent: u64,
+    sent: u32,
     /// Smoothed size, in sixteenths of a segment.
-    mean: u64,
+    mean: u32,
 }
 
 impl Burst {
@@ -46,12 +46,13 @@ impl Burst {
     /// Segments of the super-packet that left last.
     #[inline]
     pub(crate) fn last(&self) -> u64 {
-        if self.enabled { self.sent } else { 1 }
+        if self.enabled { u64::from(self.sent) } else { 1 }
     }
 
     /// A super-packet of `segments` begins.
     #[inline]
     pub(crate) fn begin(&mut self, segments: u64) {
+        let segments = segments as u32;
         self.left = segments;
         self.sent = 0;
         self.mean = self.mean - self.mean / 8 + 2 * segments;
@@ -60,14 +61,14 @@ impl Burst {
     /// The smoothed size in sixteenths of a segment.
     #[inline]
     pub(crate) fn mean(&self) -> u64 {
-        self.mean
+        u64::from(self.mean)
     }
 
     /// A segment left.
     #[inline]
     pub(crate) fn on_sent(&mut self) {
         self.left = self.left.saturating_sub(1);
-        self.sent += 1;
+        self.sent = self.sent.saturating_add(1);
     }
 
     /// Whether the segment that left was the last of several.

@@ -14,7 +14,7 @@ pub(crate) struct EcnSender {
     /// Both ends agreed.
     enabled: bool,
     /// The peer's counters, with AccECN.
-    counters: Option<MarkReader>,
+    counters: Option<Box<MarkReader>>,
     /// The next new segment carries CWR.
     cwr_due: bool,
     /// Echoes of what was sent before this are answered.
@@ -23,7 +23,7 @@ pub(crate) struct EcnSender {
 
 impl EcnSender {
     pub(crate) fn new(ecn: Ecn) -> Self {
-        let counters = (ecn == Ecn::Accecn).then(MarkReader::default);
+        let counters = (ecn == Ecn::Accecn).then(Box::default);
         Self { enabled: ecn != Ecn::Off, counters, cwr_due: false, answered: 0 }
     }
 

@@ -12,10 +12,12 @@
 //! something is outstanding, or data waits for a closed window.
 
 mod ack;
+pub(crate) mod agreed;
 mod burst;
 mod ecn;
 mod frto;
-mod host_queue;
+pub(crate) mod half;
+pub(crate) mod host_queue;
 mod newreno;
 mod output;
 mod pacer;
@@ -33,6 +35,7 @@ mod stream;
 mod timer;
 mod undo;
 
+use self::agreed::Agreed;
 use self::burst::Burst;
 use self::ecn::EcnSender;
 use self::frto::Frto;
@@ -49,12 +52,12 @@ use self::rto::RetransmissionTimer;
 use self::space::SendSpace;
 use self::stream::Stream;
 use self::undo::Undo;
-use crate::params::{Ecn, Memory, Pacing, Params, Recovery as Method};
+use crate::params::{Memory, Pacing, Params, Recovery as Method};
 use crate::rtt::Rtt;
 use crate::scoreboard::Scoreboard;
 use sojourn_congestion::hystart::Count;
 use sojourn_congestion::{Congestion, Window};
-use sojourn_units::{MILLISECOND, Nanos, SECOND};
+use sojourn_units::{MILLISECOND, Nanos};
 
 /// What has happened, since the connection began.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -188,20 +191,10 @@ impl Sender {
         self.host_queue = Some(Box::new(HostQueue::new(paces)));
     }
 
-    /// The handshake is done: SND.UNA and SND.NXT stand after the SYN. `lost_syns` is how often it
-    /// had to be sent again.
-    pub(crate) fn establish(
-        &mut self,
-        now: Nanos,
-        params: &Params,
-        mss: u64,
-        sack: bool,
-        ecn: Ecn,
-        lost_syns: u32,
-    ) {
-        // RFC 6928, section 2: more than one lost SYN leaves one segment.
-        let initial = if lost_syns > 1 { 1 } else { self.restart.initial };
-        self.window = Window::new(mss, initial);
+    /// The handshake is done.
+    pub(crate) fn establish(&mut self, params: &Params, agreed: &Agreed) {
+        let Agreed { at: now, mss, sack, ecn, lost_syns, .. } = *agreed;
+        self.window = Window::new(mss, initial_window(params, lost_syns));
         let congestion = params.congestion.agreed(ecn.is_exact());
         self.control = Congestion::new(congestion, params.slow_start, &self.window);
         self.control.on_start(&mut self.window, now, self.draw);
@@ -224,12 +217,8 @@ impl Sender {
         })
         .with_credit(params.pacing_credit)
         .delegating(host_paces);
-        self.space.una = 1;
-        self.space.nxt = 1;
-        if lost_syns > 0 && self.rtt.srtt() == 0 {
-            // RFC 6298, (5.7).
-            self.rtt.set_initial(params.initial_rto.max(3 * SECOND));
-        }
+        self.space.establish();
+        self.rtt.establish(params, now, agreed.rtt, lost_syns);
     }
 
     /// Bytes written and not yet sent.
@@ -266,6 +255,11 @@ impl Sender {
     }
 }
 
+/// The initial window in segments (RFC 6928, section 2: more than one lost SYN leaves one).
+fn initial_window(params: &Params, lost_syns: u32) -> u64 {
+    if lost_syns > 1 { 1 } else { u64::from(params.initial_window) }
+}
+
 /// The timestamp clock: milliseconds.
 #[inline]
 pub(crate) fn timestamp(now: Nanos) -> u32 {
@@ -275,13 +269,17 @@ pub(crate) fn timestamp(now: Nanos) -> u32 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::params::Ecn;
+    use sojourn_units::SECOND;
 
     #[test]
     fn the_draw_outlasts_the_handshake() {
         let params = Params::parse("bbr").unwrap();
         let mut sender = Sender::new(&params);
         sender.draw = 4;
-        sender.establish(SECOND, &params, 1448, true, Ecn::Off, 0);
+        let (mss, ecn) = (1448, Ecn::Off);
+        let agreed = Agreed { at: SECOND, mss, sack: true, ecn, lost_syns: 0, rtt: None };
+        sender.establish(&params, &agreed);
         assert!(format!("{:?}", sender.control).contains("first_phase: 5"));
     }
 }

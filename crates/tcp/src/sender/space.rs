@@ -19,6 +19,12 @@ pub(crate) struct SendSpace {
 }
 
 impl SendSpace {
+    /// The handshake is done: SND.UNA and SND.NXT are those after the SYN.
+    pub(crate) fn establish(&mut self) {
+        self.una = 1;
+        self.nxt = 1;
+    }
+
     /// The peer announced `window` with the acknowledgement `ack`.
     #[inline]
     pub(crate) fn on_window(&mut self, ack: u64, window: u32) {
