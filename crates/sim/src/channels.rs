@@ -4,7 +4,7 @@
 //! and in order, as TCP delivers their last bytes. Its connection is opened with the first message. A
 //! message that is on its way when the connection breaks is lost, and the next one opens another.
 
-use crate::world::{Change, Handle, Opening, World, hash};
+use crate::world::{Change, Handle, Opening, Owner, World, hash};
 use sojourn_network::{Place, node};
 use sojourn_random::Key;
 use sojourn_tcp::Params;
@@ -197,8 +197,7 @@ impl<M: Message> Channels<M> {
         let key = self.key.child(u64::from(channel.hosts[0])).child(u64::from(channel.hosts[1]));
         channel.slot = Some(world.install(&Opening {
             params: &self.params,
-            app: self.app,
-            flow: None,
+            owner: Owner::App(self.app),
             tag: id,
             forward: true,
             followed: true,

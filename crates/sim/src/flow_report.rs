@@ -1,7 +1,7 @@
 //! What was measured of flows.
 
 use crate::app::Report;
-use crate::world::{Flow, World};
+use crate::world::{Before, Flow, World};
 use sojourn_network::flow_report::books_since;
 use sojourn_network::{Counted, FlowLine, Tally};
 use sojourn_plan::Transport;
@@ -14,9 +14,12 @@ pub fn count_up(world: &World, reports: &[Report]) -> Vec<Counted> {
 }
 
 fn counted(world: &World, flow: &Flow, tally: &Tally, report: &Report) -> Counted {
-    let tally = tally.since(&flow.before);
+    let none = Before::default();
+    let before = flow.before.as_deref().unwrap_or(&none);
+    let tally = tally.since(&before.tally);
     let account = flow.account as usize;
-    let books = [0, 1].map(|way| books_since(&world.net.accounts[account + way], &flow.books[way]));
+    let books =
+        [0, 1].map(|way| books_since(&world.net.accounts[account + way], &before.books[way]));
     let group = &world.plan.groups[flow.group as usize];
     Counted {
         tcp: matches!(group.transport, Transport::Tcp(_)),
@@ -29,14 +32,8 @@ fn counted(world: &World, flow: &Flow, tally: &Tally, report: &Report) -> Counte
 }
 
 /// Returns the flow for its row.
-pub fn flow_line<'a>(
-    world: &World,
-    flow: &'a Flow,
-    counted: &'a Counted,
-    report: &Report,
-) -> FlowLine<'a> {
+pub fn flow_line<'a>(flow: &'a Flow, counted: &'a Counted, report: &Report) -> FlowLine<'a> {
     let delays = flow.delay.as_ref().map_or(report.delays, |histogram| *histogram.moments());
-    let of_writes = world.groups[flow.group as usize].packet_delay.is_some();
     FlowLine {
         group: flow.group as usize,
         number: flow.number,
@@ -47,7 +44,7 @@ pub fn flow_line<'a>(
         finished: flow.finished,
         pages: report.pages,
         delays,
-        packet_delays: if of_writes { flow.packet_delays } else { delays },
+        packet_delays: flow.packet_delays.as_deref().copied().unwrap_or(delays),
         delay: flow.delay.as_deref(),
     }
 }

@@ -17,7 +17,7 @@ pub fn record(engine: Engine) -> Record {
     let counted = count_up(&world, &reports);
     let summary = summary(&world, events, &counted, &reports);
     let rows = world.flows.iter().zip(&counted).zip(&reports).map(|((flow, counted), report)| {
-        let line = flow_line(&world, flow, counted, report);
+        let line = flow_line(flow, counted, report);
         flow_report::flow_row(world.plan, &line, world.now - world.since)
     });
     let flows = table(rows.collect());

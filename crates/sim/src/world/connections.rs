@@ -24,6 +24,24 @@ pub struct Handle {
     pub forward: bool,
 }
 
+/// The owner of a connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Owner {
+    /// A flow's application. The connection is measured for the flow.
+    Flow(u32),
+    /// An application of the plan's own.
+    App(u32),
+}
+
+impl Owner {
+    /// Returns the number of the application.
+    #[inline]
+    pub fn app(self) -> u32 {
+        let (Self::Flow(app) | Self::App(app)) = self;
+        app
+    }
+}
+
 /// What happened to a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Change {
@@ -49,10 +67,8 @@ pub enum Change {
 pub struct Opening<'a> {
     /// TCP's parameters.
     pub params: &'a Arc<Params>,
-    /// The application that owns it.
-    pub app: u32,
-    /// The flow that it is measured for, if it is.
-    pub flow: Option<u32>,
+    /// Its owner.
+    pub owner: Owner,
     /// The owner's number for it.
     pub tag: u32,
     /// Whether the opener's data go from the flow's sender to its receiver.
@@ -77,8 +93,7 @@ pub struct Opening<'a> {
 #[derive(Clone, Debug)]
 pub(super) struct End {
     pub(super) tcp: Connection,
-    pub(super) app: u32,
-    pub(super) flow: Option<u32>,
+    pub(super) owner: Owner,
     pub(super) tag: u32,
     pub(super) forward: bool,
     pub(super) followed: bool,
@@ -98,11 +113,27 @@ pub(super) struct End {
     /// Payload acknowledged so far, and delivered here.
     pub(super) acked: u64,
     pub(super) delivered: u64,
-    /// Window over time, up to when, and the window since then.
-    window: u128,
-    window_since: Nanos,
+    /// The congestion window since it was last added to its course.
     cwnd: u64,
+}
+
+/// A connection's congestion window over time, at the end whose data are the flow's.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Course {
     opened: Nanos,
+    /// Window times time, up to when.
+    sum: u128,
+    since: Nanos,
+}
+
+impl Course {
+    fn begin(now: Nanos) -> Self {
+        Self { opened: now, sum: 0, since: now }
+    }
+
+    fn at(&self, now: Nanos, cwnd: u64) -> u128 {
+        self.sum + u128::from(cwnd) * u128::from(now - self.since)
+    }
 }
 
 impl End {
@@ -110,28 +141,29 @@ impl End {
         Handle { slot, tag: self.tag, forward: self.forward }
     }
 
-    fn tally(&self, now: Nanos, sends: bool) -> Tally {
+    fn tally(&self, now: Nanos, sends: bool, course: &Course) -> Tally {
         let counters = self.tcp.counters();
         let receives = !sends && self.forward;
         let open = sends && self.forward;
-        let last = u128::from(self.cwnd) * u128::from(now - self.window_since);
         Tally {
             bytes: if receives { self.tcp.bytes_delivered() } else { 0 },
             retransmissions: counters.retransmits,
             timeouts: counters.rtos,
             recoveries: counters.recoveries,
-            window: if open { self.window + last } else { 0 },
-            time: if open { now - self.opened } else { 0 },
+            window: if open { course.at(now, self.cwnd) } else { 0 },
+            time: if open { now - course.opened } else { 0 },
             ..Tally::default()
         }
     }
 
+    /// Adds to the course of the window of an opener whose data are the flow's, if it has changed.
     #[inline]
-    pub(super) fn follow_window(&mut self, now: Nanos) {
+    pub(super) fn follow_window(&mut self, now: Nanos, slot: u32, courses: &mut [Course]) {
         let cwnd = self.tcp.cwnd();
-        if cwnd != self.cwnd {
-            self.window += u128::from(self.cwnd) * u128::from(now - self.window_since);
-            self.window_since = now;
+        if self.forward && slot.is_multiple_of(2) && cwnd != self.cwnd {
+            let course = &mut courses[slot as usize / 2];
+            course.sum = course.at(now, self.cwnd);
+            course.since = now;
             self.cwnd = cwnd;
         }
     }
@@ -141,12 +173,14 @@ impl End {
 #[derive(Clone, Debug)]
 pub struct Connections {
     pub(super) ends: Vec<End>,
+    /// By pairs of slots.
+    pub(super) courses: Vec<Course>,
     free: Vec<u32>,
     opened: u32,
     /// Parameters by group.
     params: Vec<Option<Arc<Params>>>,
-    /// What the closed connections of each application did.
-    closed: Vec<Tally>,
+    /// What the closed connections of each application did, if it had any.
+    closed: Vec<Option<Box<Tally>>>,
 }
 
 impl Connections {
@@ -164,10 +198,11 @@ impl Connections {
         let pairs: usize = single.map(|g| g.count as usize).sum();
         Self {
             ends: Vec::with_capacity(2 * pairs),
+            courses: Vec::with_capacity(pairs),
             free: Vec::new(),
             opened: 0,
             params: params.collect(),
-            closed: vec![Tally::default(); apps],
+            closed: vec![None; apps],
         }
     }
 
@@ -208,8 +243,7 @@ impl Connections {
             End {
                 cwnd: tcp.cwnd(),
                 tcp,
-                app: opening.app,
-                flow: opening.flow,
+                owner: opening.owner,
                 tag: opening.tag,
                 forward: opening.forward,
                 followed: opening.followed,
@@ -224,14 +258,13 @@ impl Connections {
                 expected: u64::MAX,
                 acked: 0,
                 delivered: 0,
-                window: 0,
-                window_since: now,
-                opened: now,
             }
         };
         let pair =
             [end(Role::Active, 0, (near, far), there), end(Role::Passive, 1, (far, near), back)];
+        let course = Course::begin(now);
         if let Some(slot) = self.free.pop() {
+            self.courses[slot as usize / 2] = course;
             for (i, end) in pair.into_iter().enumerate() {
                 self.ends[slot as usize + i] = end;
             }
@@ -239,6 +272,7 @@ impl Connections {
         } else {
             let slot = self.ends.len() as u32;
             self.ends.extend(pair);
+            self.courses.push(course);
             slot
         }
     }
@@ -247,24 +281,28 @@ impl Connections {
     pub(super) fn remove(&mut self, now: Nanos, pair: u32) {
         for (slot, sends) in [(pair, true), (pair + 1, false)] {
             let end = &mut self.ends[slot as usize];
-            self.closed[end.app as usize].add(&end.tally(now, sends));
+            let tally = end.tally(now, sends, &self.courses[pair as usize / 2]);
+            let app = end.owner.app();
             end.number = 0;
             end.armed = NEVER;
+            self.closed(app).add(&tally);
         }
         self.free.push(pair);
     }
 
     /// Returns what was counted of an application's closed connections, to be added to.
     pub fn closed(&mut self, app: u32) -> &mut Tally {
-        &mut self.closed[app as usize]
+        self.closed[app as usize].get_or_insert_default()
     }
 
     /// Returns what TCP did for each application since the start, open connections included.
     pub fn tallies(&self, now: Nanos) -> Vec<Tally> {
-        let mut tallies = self.closed.clone();
+        let closed = self.closed.iter().map(|tally| tally.as_deref().copied().unwrap_or_default());
+        let mut tallies: Vec<Tally> = closed.collect();
         let ends = self.ends.iter().enumerate();
         for (i, end) in ends.filter(|(_, end)| end.number != 0) {
-            tallies[end.app as usize].add(&end.tally(now, i.is_multiple_of(2)));
+            let tally = end.tally(now, i.is_multiple_of(2), &self.courses[i / 2]);
+            tallies[end.owner.app() as usize].add(&tally);
         }
         tallies
     }

@@ -5,6 +5,15 @@ use sojourn_measure::{FlowAccount, Histogram, Moments};
 use sojourn_network::{Node, Place, Tally};
 use sojourn_units::Nanos;
 
+/// What had been counted of a flow before measuring began.
+#[derive(Clone, Debug, Default)]
+pub struct Before {
+    /// What its connections had done.
+    pub tally: Tally,
+    /// The ledgers of both directions.
+    pub books: [FlowAccount; 2],
+}
+
 /// A flow of a group. The application with the same number moves it.
 #[derive(Clone, Debug)]
 pub struct Flow {
@@ -30,14 +39,12 @@ pub struct Flow {
     pub connections: u32,
     /// The slot of its connection, if it has just one at a time and it is open.
     pub current: Option<u32>,
-    /// What its connections had done at the end of the warm-up.
-    pub before: Tally,
-    /// The ledgers at the end of the warm-up, both directions.
-    pub books: [FlowAccount; 2],
+    /// What had been counted at the end of the warm-up, if anything had.
+    pub before: Option<Box<Before>>,
     /// One-way delays, if asked for by flow.
     pub delay: Option<Box<Histogram>>,
     /// Times of packets with data from host to host, if its delays are those of writes.
-    pub packet_delays: Moments,
+    pub packet_delays: Option<Box<Moments>>,
     /// Transfers that ended since the end of the warm-up.
     pub finished: u64,
 }

@@ -13,9 +13,9 @@ mod timers;
 mod transport;
 
 pub use access::Access;
-pub use connections::{Change, Handle, Opening};
+pub use connections::{Change, Handle, Opening, Owner};
 pub use controller::{AGAIN, Assignment, Step};
-pub use flow::Flow;
+pub use flow::{Before, Flow};
 pub use hash::hash;
 pub use timers::{NEVER, Timer};
 
@@ -24,8 +24,8 @@ use crate::observers::Observers;
 use connections::Connections;
 use controller::Controller;
 use sojourn_link::Medium;
-use sojourn_measure::Moments;
-use sojourn_network::{GroupProbe, Network, Options, Tally, node};
+use sojourn_measure::{FlowAccount, Moments};
+use sojourn_network::{GroupProbe, Network, Options, node};
 use sojourn_plan::{Plan, PlanError, Transport, at};
 use sojourn_units::{EPOCH, Nanos};
 use timers::Timers;
@@ -121,10 +121,9 @@ impl<'a> World<'a> {
             end: None,
             connections: 0,
             current: None,
-            before: Tally::default(),
-            books: Default::default(),
+            before: None,
             delay: self.plan.observe.per_flow_histograms.then(Default::default),
-            packet_delays: Moments::default(),
+            packet_delays: self.groups[g].packet_delay.is_some().then(Default::default),
             finished: 0,
         });
         Ok(id)
@@ -202,12 +201,15 @@ impl<'a> World<'a> {
             group.restart(now);
         }
         self.controllers.iter_mut().for_each(Controller::restart);
-        for (flow, before) in self.flows.iter_mut().zip(self.connections.tallies(now)) {
-            flow.before = before;
+        for (flow, tally) in self.flows.iter_mut().zip(self.connections.tallies(now)) {
             let account = flow.account as usize;
-            flow.books = [self.net.accounts[account], self.net.accounts[account + 1]];
+            let books = [self.net.accounts[account], self.net.accounts[account + 1]];
+            let has_begun = flow.connections > 0 || books != <[FlowAccount; 2]>::default();
+            flow.before = has_begun.then(|| Box::new(Before { tally, books }));
             flow.finished = 0;
-            flow.packet_delays = Moments::default();
+            if let Some(delays) = &mut flow.packet_delays {
+                **delays = Moments::default();
+            }
             if let Some(delay) = &mut flow.delay {
                 delay.clear();
             }

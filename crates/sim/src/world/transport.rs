@@ -1,7 +1,7 @@
 //! What the world's TCP does: connections are opened, segments sent and taken, connections gone.
 
 use super::World;
-use super::connections::{Change, Handle, Opening};
+use super::connections::{Change, Handle, Opening, Owner};
 use super::hash::hash;
 use super::timers::{NEVER, Timer};
 use crate::load::Cargo;
@@ -47,8 +47,7 @@ impl World<'_> {
         let (accounts, tos) = (ways.map(|way| flow.account + way), group.dscp << 2);
         self.install(&Opening {
             params: &params,
-            app: id,
-            flow: Some(id),
+            owner: Owner::Flow(id),
             tag,
             forward,
             followed,
@@ -81,7 +80,7 @@ impl World<'_> {
         while let Some(left) = self.net.observer.next_left() {
             let end = &mut self.connections.ends[left.slot as usize];
             if end.number == left.connection && end.tcp.on_left(&left.segment) {
-                let (app, handle) = (end.app, end.handle(left.slot));
+                let (app, handle) = (end.owner.app(), end.handle(left.slot));
                 return Some((app, handle, self.flush(left.slot)));
             }
         }
@@ -117,8 +116,8 @@ impl World<'_> {
             Some(at) if at <= now => {
                 end.armed = NEVER;
                 end.tcp.on_deadline(now);
-                end.follow_window(now);
-                let (app, handle) = (end.app, end.handle(slot));
+                end.follow_window(now, slot, &mut self.connections.courses);
+                let (app, handle) = (end.owner.app(), end.handle(slot));
                 let gone = self.flush(slot);
                 if self.connections.ends[slot as usize].armed == NEVER {
                     self.timers.clear(Timer::End(slot));
@@ -192,22 +191,24 @@ impl World<'_> {
             return None;
         }
         end.tcp.on_segment(now, segment, packet.is_ce());
-        let (app, connection, followed) = (end.app, end.handle(slot), end.followed);
+        let (app, connection, followed) = (end.owner.app(), end.handle(slot), end.followed);
         let delivered = end.tcp.bytes_delivered();
-        let Some(flow) = end.flow else {
+        if let Owner::App(_) = end.owner {
             let after = Some(Change::Settled);
             return Some(Taken { app, connection, delivered, room: false, followed, after });
-        };
-        end.follow_window(now);
-        let flow = &mut self.flows[flow as usize];
+        }
+        end.follow_window(now, slot, &mut self.connections.courses);
+        let flow = &mut self.flows[app as usize];
         let group = &mut self.groups[flow.group as usize];
         // What the other end answers on a flow's connection is none of the flow's data.
         let data = end.forward && !slot.is_multiple_of(2);
         if segment.len > 0 && data {
             let delay = now.saturating_sub(body.sent_at);
             if let Some(histogram) = &mut group.packet_delay {
-                flow.packet_delays.add(delay);
                 histogram.record(delay);
+                if let Some(delays) = &mut flow.packet_delays {
+                    delays.add(delay);
+                }
             } else {
                 group.delay.record(delay);
                 if let Some(histogram) = &mut flow.delay {
