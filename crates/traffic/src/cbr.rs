@@ -135,7 +135,7 @@ pub struct Cbr {
     remainder: u64,
     jitter: f64,
     draws: Stream,
-    activity: Option<Activity>,
+    activity: Option<Box<Activity>>,
     next: Nanos,
 }
 

@@ -17,7 +17,7 @@ pub struct Receiver {
     last_delay: Option<Nanos>,
     jitter: f64,
     /// State of a call.
-    ear: Option<Ear>,
+    ear: Option<Box<Ear>>,
 }
 
 /// Packets as a listener hears them: lost and late ones are both silence.
@@ -50,7 +50,7 @@ impl Receiver {
         let ear = match app {
             App::Voip(voip) => {
                 let buffer = JitterBuffer::new(voip.playout);
-                Some(Ear { buffer, stretch: Stretch::default() })
+                Some(Box::new(Ear { buffer, stretch: Stretch::default() }))
             }
             _ => None,
         };
@@ -75,7 +75,8 @@ impl Receiver {
     /// Ends the warm-up.
     pub fn restart(&mut self) {
         self.delays = Moments::default();
-        if let Some(Ear { buffer, stretch }) = &mut self.ear {
+        if let Some(ear) = &mut self.ear {
+            let Ear { buffer, stretch } = &mut **ear;
             buffer.restart();
             *stretch = Stretch { next: stretch.next, first: stretch.next, ..Stretch::default() };
         }

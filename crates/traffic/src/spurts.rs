@@ -113,10 +113,10 @@ impl Activity {
         key: Key,
         start: Nanos,
         interval: Nanos,
-    ) -> (Option<Self>, Nanos) {
+    ) -> (Option<Box<Self>>, Nanos) {
         let Some(spurts) = spurts else { return (None, start) };
-        let mut activity =
-            Self { spurts, on: key.stream("on"), off: key.stream("off"), end: start };
+        let (on, off) = (key.stream("on"), key.stream("off"));
+        let mut activity = Box::new(Self { spurts, on, off, end: start });
         let begin = match spurts.begin {
             Begin::On => start,
             Begin::Off => activity.silence(),

@@ -208,7 +208,7 @@ impl Params {
 pub struct Voip {
     interval: Nanos,
     payload: u32,
-    activity: Option<Activity>,
+    activity: Option<Box<Activity>>,
     next: Nanos,
 }
 
