@@ -41,6 +41,7 @@ TEXTS = {
     "drr": "drr txqueuelen 100p; class 1:1; class 1:2; class 1:3; class 1:4; "
     "filter flow divisor 4 to 1:1",
     "ets": "ets strict 1 quanta 3000 1514 priomap 1 2 2 2 0 2 0 0 txqueuelen 300p",
+    "mq": "mq numtxqueues 4 default_qdisc fq_codel",
     "htb": "htb default 20 txqueuelen 300p; class 1:1 rate 9.5mbit; "
     "class 1:10 parent 1:1 rate 1mbit ceil 9.5mbit; "
     "class 1:20 parent 1:1 rate 8mbit ceil 9.5mbit prio 1; filter dscp EF to 1:10",

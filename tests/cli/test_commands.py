@@ -622,7 +622,7 @@ def test_an_interrupted_comparison_goes_on_where_it_stopped(home: Path, tmp_path
     assert len(Store(out).refreshed().keys) <= kept + 4
 
 
-@pytest.mark.parametrize("name", ["mq", "qfq", "gred"])
+@pytest.mark.parametrize("name", ["mqprio", "qfq", "gred"])
 def test_a_discipline_that_is_not_modelled_is_no_misspelling(name: str, home: Path) -> None:
     for arguments in (["explain", name], ["compare", home, "--queues", name, "codel"]):
         done = sojourn(*arguments)

@@ -73,7 +73,7 @@ def test_numbers_without_a_unit_are_told() -> None:
     assert "microseconds" in warning
 
 
-@pytest.mark.parametrize("name", ["mq", "qfq", "noqueue", "gred"])
+@pytest.mark.parametrize("name", ["mqprio", "qfq", "noqueue", "gred"])
 def test_other_disciplines_are_not_modelled(name: str) -> None:
     with pytest.raises(ScenarioError) as error:
         with_queue(f"tc qdisc add dev eth0 root {name}")

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import pytest
 
-from sojourn import _core
 from sojourn.scenario import ScenarioError
 from sojourn.tc import apply, read
-from tests.tc.texts import HOME_SCENARIO, applied, problems, queue
+from tests.tc.texts import HOME_SCENARIO, applied, parsed, problems, queue
 
 ROOT = "tc qdisc add dev eth0 root handle 1: htb default 20\n"
 TREE = (
@@ -22,10 +20,6 @@ tc class add dev eth0 parent 1:1 classid 1:20 htb rate 4mbit ceil 10mbit prio 2
 tc qdisc add dev eth0 parent 1:20 handle 20: fq_codel limit 300
 """
 )
-
-
-def parsed(text: str) -> object:
-    return json.loads(_core.parse_queue(text))
 
 
 def filters(*lines: str, **options: Any) -> list[Any]:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from sojourn import _core
-from tests.tc.texts import SHOWN, applied, problems, queue
+from tests.tc.texts import SHOWN, applied, parsed, problems, queue
 
 KINDS = ["htb", "hfsc", "prio", "netem"]
 MADE = {
@@ -153,15 +153,50 @@ def test_transmit_queues() -> None:
             f"tc qdisc add dev eth0 parent 7fff:2 handle 2: {second}\n"
         )
 
-    same = applied(device("tbf rate 1mbit burst 9k latency 9ms"))
-    assert same.notices == ["f:1: 2 transmit queues with equal disciplines are read as one"]
-    ((line, message),) = problems(device("cake"))
-    assert line == 1
-    assert "choose one by --device eth0:1 (up to 2)" in message
+    (notice,) = applied(device("cake")).notices
+    assert notice.startswith("f:1: flows go to the transmit queues by their hash")
+    tbf = "tbf rate 1mbit burst 9k latency 9ms"
+    whole = f"mq handle 7fff: numtxqueues 2; qdisc parent 7fff:1 {tbf}; qdisc parent 7fff:2"
+    assert queue(device("cake")) == parsed(f"{whole} cake")
+    assert queue(device(tbf)) == parsed(f"{whole} {tbf}")
     assert queue(device("cake"), "eth0:2")["name"] == "cake"
     assert problems(device("cake"), "eth0:3")[0][1] == (
         "the files set up no queue of `eth0:3`; there are eth0"
     )
+
+
+def test_transmit_queues_as_they_are_printed() -> None:
+    """Their number is the largest one; `tc` prints no number of a discipline that Linux set up."""
+    shown = (
+        "qdisc mq 0: dev eth0 root\n"
+        "qdisc htb 1: dev eth0 parent :2 r2q 10 default 0x10 direct_packets_stat 0\n"
+        "class mq :1 root leaf 1:\n"
+        "class mq :2 root\n"
+        "class htb 1:10 root prio 0 rate 5Mbit ceil 5Mbit burst 1600b cburst 1600b\n"
+        "qdisc fq_codel 0: dev eth0 parent :1 limit 99p flows 1024 quantum 1514 ecn\n"
+    )
+    expected = (
+        "mq handle 7fff: numtxqueues 2; qdisc parent 7fff:1 fq_codel limit 99p ecn; "
+        "qdisc parent 7fff:2 handle 1: htb default 10; class 1:10 parent 1: rate 5mbit ceil 5mbit"
+    )
+    assert queue(shown, "eth0") == parsed(expected)
+    found = applied("qdisc mq 0: dev eth0 root\nqdisc sfq 0: dev eth0 parent :3 limit 9p\n", "eth0")
+    assert found.notices[0] == (
+        "f:1: 2 of 3 transmit queues are not among these lines: they are read as the `sfq` of 3"
+    )
+    assert found.placed[0].queue is not None
+    assert found.placed[0].queue.count("sfq limit 9p") == 3
+    told = problems("qdisc mq 8001: dev eth0 root\n")
+    assert told[0] == (1, "the disciplines of `mq` are not among these lines")
+
+
+def test_a_device_knows_how_many_transmit_queues_it_has() -> None:
+    found = applied("tc qdisc add dev eth0 root mq\ntc filter add dev eth0 matchall flowid :1\n")
+    assert found.notices[0] == (
+        "f:1: these lines do not say how many transmit queues there are: 4 are taken"
+    )
+    assert any("filters of `mq` are left out" in notice for notice in found.notices)
+    assert found.placed[0].queue == "mq handle 7fff:"
 
 
 @pytest.mark.parametrize(

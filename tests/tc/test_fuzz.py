@@ -50,6 +50,7 @@ def attempt(text: str) -> None:
 @given(st.text(max_size=200))
 @example("tc qdisc add dev a root tbf")
 @example('[{"kind":"tbf","handle":"1:","root":true,"options":{"rate":-1}}]')
+@example("qdisc mq 0: dev a root\nqdisc mq 2: dev a parent :ffff")
 @example("qdisc mq 1: dev a root\nqdisc mq 2: dev a parent 1:1\nqdisc mq 1: dev a parent 2:1")
 @example("tc qdisc add dev a root handle 1: tbf\ntc qdisc add dev a parent 1:1 handle 1: tbf")
 @example("tc qdisc add dev a root htb\ntc class add dev a parent 1:2 classid 1:2 htb rate 1mbit")

@@ -111,7 +111,10 @@ def _tree(
                 first, *rest = _tree(draw, used, length, depth + 1, conditions)
                 parts += [f"qdisc parent {handle:x}:{minor} {first}", *rest]
             case _:
-                parts.append(f"qdisc parent {handle:x}:{minor} {draw(st.sampled_from(LEAVES))}")
+                leaf = draw(st.sampled_from(LEAVES))
+                if leaf == "pfifo_fast":
+                    leaf += length.replace("txqueuelen", "limit")
+                parts.append(f"qdisc parent {handle:x}:{minor} {leaf}")
     for _ in range(draw(st.integers(0, 3))):
         to = f"to {handle:x}:{draw(st.sampled_from(leaves))}"
         tests = draw(st.lists(st.sampled_from(sorted(conditions)), max_size=3, unique=True))
@@ -177,6 +180,18 @@ def test_names_are_unique_wherever_it_is(
     assert handle in (None, numbers[0])
     orders = [re.split(" u32| handle", line)[0] for line in lines if " filter " in line]
     assert len(set(orders)) == len(orders)
+
+
+@given(st.lists(st.sampled_from(LEAVES), min_size=2, max_size=6), st.sampled_from(["", "60"]))
+def test_transmit_queues_read_as_they_were_written(leaves: list[str], length: str) -> None:
+    given_length = f" txqueuelen {length}p" if length else ""
+    told = [f"qdisc parent 1:{n + 2} {leaf}" for n, leaf in enumerate(leaves)]
+    told = [text.replace("pfifo_fast", f"pfifo_fast limit {length or 1000}p") for text in told]
+    queue = " ; ".join([f"mq numtxqueues {len(leaves) + 1}{given_length}", *told])
+    lines = commands(queue)
+    again = read_back(lines)
+    assert json.loads(_core.parse_queue(again)) == json.loads(_core.parse_queue(queue))
+    assert commands(again) == lines
 
 
 def test_deployed_trees_read_as_the_scenario_s() -> None:

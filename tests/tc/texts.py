@@ -44,6 +44,10 @@ def queue(text: str, device: str | None = None, **options: Any) -> Any:
     return json.loads(_core.parse_queue(str(found.placed[0].queue)))
 
 
+def parsed(text: str) -> object:
+    return json.loads(_core.parse_queue(text))
+
+
 def problems(text: str, device: str | None = None, **options: Any) -> list[tuple[int | None, str]]:
     """The lines of a text that cannot be read, and why."""
     try:

@@ -15,6 +15,9 @@ use std::collections::BTreeSet;
 /// The largest number of a discipline: `ffff:` is the ingress of a device.
 const LAST: u16 = 0xfffe;
 
+/// Where a queue is that is in no class.
+const ROOT: &str = "root";
+
 /// Where a queue is put.
 #[derive(Clone, Copy, Debug)]
 pub struct Place<'a> {
@@ -47,7 +50,7 @@ impl Params {
         writer.taken.extend(&kept);
         let at = match place.parent {
             Some(name) => format!("parent {}", name_of(name.major.unwrap_or_default(), name.minor)),
-            None => "root".to_owned(),
+            None => ROOT.to_owned(),
         };
         writer.discipline(self, &at, None, handle, &mut kept)?;
         if let Some(packets) = writer.txqueuelen.filter(|packets| *packets != TXQUEUELEN) {
@@ -127,8 +130,13 @@ impl Writer<'_> {
             ..error
         };
         let words = params.own_words().map_err(located)?;
+        let inside = params.inside();
+        if at != ROOT && inside.as_ref().is_some_and(|inside| inside.at_root) {
+            let why = "Linux takes it at a device's root only, where another discipline is";
+            return Err(located(NoKernelEquivalent::new(params.name(), why)));
+        }
         self.add("qdisc", &format!("{at} handle {} {words}", name_of(handle, 0)));
-        let Some(inside) = params.inside() else { return Ok(()) };
+        let Some(inside) = inside else { return Ok(()) };
         if let Some(packets) = inside.txqueuelen
             && *self.txqueuelen.get_or_insert(packets) != packets
         {

@@ -10,7 +10,7 @@
 //! their quanta, but for one quantum and one packet each.
 
 use crate::classes::rounds::quantum;
-use crate::classes::{ClassParams, Classful, Ranked, Scheduler, TREE, Tree};
+use crate::classes::{ClassParams, Classful, Ranked, Scheduler, TREE, Tree, Turns};
 use crate::device::Device;
 use crate::discipline::Sink;
 use crate::packet::Packet;
@@ -83,7 +83,7 @@ impl Classful for Params {
 }
 
 impl Ranked for Params {
-    const TAKES_TURNS: bool = true;
+    const TURNS: Turns = Turns::Bytes;
 
     fn ids(&self) -> Vec<u16> {
         self.tree.ids()

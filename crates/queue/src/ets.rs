@@ -10,7 +10,7 @@
 //! in the ratio of their quanta.
 
 use crate::classes::rounds::quantum;
-use crate::classes::{BANDS, ClassParams, Classful, Ranked, Scheduler, TREE, Tree};
+use crate::classes::{BANDS, ClassParams, Classful, Ranked, Scheduler, TREE, Tree, Turns};
 use crate::device::Device;
 use crate::discipline::Sink;
 use crate::kinds::bytes_of;
@@ -125,7 +125,7 @@ impl Classful for Params {
 
     fn complete(&mut self, given: &Given, device: &Device) -> Result<(), WordError> {
         if self.bands != 0 {
-            self.tree.keep_bands(self.bands);
+            self.tree.keep_bands(self.bands.into());
         }
         let named = usize::from(self.strict) + self.quanta.len();
         if self.bands == 0 {
@@ -167,7 +167,7 @@ impl Classful for Params {
 }
 
 impl Ranked for Params {
-    const TAKES_TURNS: bool = true;
+    const TURNS: Turns = Turns::Bytes;
 
     fn ids(&self) -> Vec<u16> {
         (1..=self.bands.into()).collect()

@@ -37,6 +37,7 @@ macro_rules! disciplines {
             prio::Prio in Box<>,
             drr::Drr in Box<>,
             ets::Ets in Box<>,
+            mq::Mq in Box<>,
             htb::Htb in Box<>,
             hfsc::Hfsc in Box<>,
             pi2::Pi2,

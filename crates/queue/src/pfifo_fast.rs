@@ -14,6 +14,7 @@ use crate::kinds::packets;
 use crate::limit::Unit;
 use crate::packet::Packet;
 use crate::store::Store;
+use crate::tc::Inside;
 use serde::{Deserialize, Serialize};
 use sojourn_units::declare::Parameters;
 use sojourn_units::words::Table;
@@ -48,11 +49,9 @@ impl DisciplineParams for Params {
         Some((Unit::Packets, self.limit.saturating_mul(BANDS as u32)))
     }
 
-    fn in_kernel(&self) -> Result<(), &'static str> {
-        if self.limit == 1000 {
-            return Ok(());
-        }
-        Err("`tc` has no word for it; the limit is the device's: `ip link set DEV txqueuelen N`")
+    /// Its limit is the device's.
+    fn inside(&self) -> Option<Inside<'_>> {
+        Some(Inside { txqueuelen: Some(self.limit), ..Inside::default() })
     }
 
     /// `tc` takes no words.

@@ -9,7 +9,7 @@
 //! Invariants: a band sends only while those before it are empty, or hold their packets back; packets of one
 //! band leave in its discipline's order.
 
-use crate::classes::{ClassParams, Classful, Ranked, Scheduler, TREE, Tree};
+use crate::classes::{ClassParams, Classful, Ranked, Scheduler, TREE, Tree, Turns};
 use crate::device::Device;
 use crate::discipline::Sink;
 use crate::kinds::bytes_of;
@@ -108,7 +108,7 @@ impl Classful for Params {
     fn complete(&mut self, given: &Given, device: &Device) -> Result<(), WordError> {
         let bands = self.bands;
         check_map(&self.priomap, bands, given)?;
-        self.tree.keep_bands(bands);
+        self.tree.keep_bands(bands.into());
         self.tree.read(given, device)?;
         self.tree.check(given, |id| (1..=u16::from(bands)).contains(&id))
     }
@@ -123,7 +123,7 @@ impl Classful for Params {
 }
 
 impl Ranked for Params {
-    const TAKES_TURNS: bool = false;
+    const TURNS: Turns = Turns::None;
 
     fn ids(&self) -> Vec<u16> {
         (1..=self.bands.into()).collect()

@@ -61,6 +61,8 @@ pub struct Inside<'a> {
     pub(crate) children: Vec<(u16, &'a dyn Nested)>,
     /// Filters, in the order in which they are asked.
     pub(crate) filters: &'a [Filter],
+    /// Whether it can only be a device's root.
+    pub(crate) at_root: bool,
 }
 
 impl Inside<'_> {

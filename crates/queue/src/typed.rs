@@ -20,7 +20,6 @@ const NOT_MODELLED: &[(&str, &str)] = &[
     ("gred", "`red` is"),
     ("hhf", "`fq_codel` and `cake` keep flows in separate queues"),
     ("ingress", "it holds no packets"),
-    ("mq", "it holds no packets; its children do"),
     ("mqprio", "it holds no packets; its children do"),
     ("multiq", ""),
     ("netem", "it is a link's key of its own: `netem = \"delay 15ms\"`"),
@@ -223,6 +222,8 @@ fn as_typed(words: &mut Vec<(String, Range<usize>)>) -> Option<String> {
                     words[at + 1].0 = (libm::round(gain * 256.0) / 256.0).to_string();
                 }
             }
+            // `tc` takes no words of it.
+            ("pfifo_fast", "bands") => words.truncate(at),
             ("tbf", "lat") => "latency".clone_into(&mut words[at].0),
             ("tbf", "burst" | "minburst" | "mtu") => {
                 replace(words, at + 1, |value| value.split_once('/').map(|(size, _)| size));

@@ -14,6 +14,7 @@ mod external;
 mod fifo;
 mod flow_queues;
 mod fq;
+mod mq;
 mod pfifo;
 mod pi2;
 mod pie;

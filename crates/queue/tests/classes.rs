@@ -319,8 +319,8 @@ mod text {
 
     proptest! {
         #[test]
-        fn no_statement_panics(words in "((htb|hfsc|drr|ets|prio|class|qdisc|filter|parent|del|1:|1:1|1:2|2:1|;|to|handle|2:|codel|rate|1mbit|sc|m1|d|5ms|m2|quantum|9b|all|flow|divisor|3|strict|quanta|dport|port|sport|mark|7-9|9-7|0x1/0x3|4294967295) ){0,14}") {
-            for name in ["htb", "hfsc", "drr", "ets bands 3", "prio"] {
+        fn no_statement_panics(words in "((htb|hfsc|drr|ets|prio|mq|default_qdisc|numtxqueues|class|qdisc|filter|parent|del|1:|1:1|1:2|2:1|;|to|handle|2:|codel|rate|1mbit|sc|m1|d|5ms|m2|quantum|9b|all|flow|divisor|3|strict|quanta|dport|port|sport|mark|7-9|9-7|0x1/0x3|4294967295) ){0,14}") {
+            for name in ["htb", "hfsc", "drr", "ets bands 3", "prio", "mq"] {
                 let text = format!("{name} ; {words}");
                 match Params::parse(&text, &Device::default()) {
                     Ok(read) => {

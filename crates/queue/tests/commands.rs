@@ -126,6 +126,27 @@ fn the_device_gets_its_length() {
     let commands = at_root("prio txqueuelen 50p").unwrap();
     assert_eq!(commands[0], "ip link set dev eth0 txqueuelen 50");
     assert_eq!(commands.len(), 2);
+    let fast = at_root("pfifo_fast limit 300p").unwrap();
+    let queue = "tc qdisc replace dev eth0 root handle 1: pfifo_fast";
+    assert_eq!(fast, ["ip link set dev eth0 txqueuelen 300", queue]);
+    assert_eq!(at_root("pfifo_fast").unwrap(), [queue]);
+}
+
+/// Each transmit queue is given a discipline, so that the machine's default does not matter.
+#[test]
+fn transmit_queues_are_written_with_their_disciplines() {
+    let text = "mq numtxqueues 3 txqueuelen 500p; qdisc parent 1:2 handle 20: drr; class 20:1";
+    let expected = "\
+        ip link set dev eth0 txqueuelen 500
+        tc qdisc replace dev eth0 root handle 1: mq
+        tc qdisc replace dev eth0 parent 1:1 handle 10: pfifo_fast
+        tc qdisc replace dev eth0 parent 1:2 handle 20: drr
+        tc class replace dev eth0 parent 20: classid 20:1 drr
+        tc qdisc replace dev eth0 parent 1:3 handle 30: pfifo_fast";
+    let expected: Vec<_> = expected.lines().map(str::trim).collect();
+    // A class of `drr` has as many packets as the device.
+    assert_eq!(at_root(&text.replace("drr", "drr txqueuelen 500p")).unwrap(), expected);
+    assert!(at_root(text).unwrap_err().ends_with("disciplines around it have another"));
 }
 
 #[test]
@@ -134,6 +155,11 @@ fn what_tc_cannot_say_is_named_with_its_place() {
         (
             "prio; qdisc parent 1:2 handle 9: drr; class 9:1; qdisc parent 9:1 blue",
             "no kernel equivalent of this `blue` in `9:1`: Linux has only its stochastic fair variant, sfb",
+        ),
+        (
+            "prio; qdisc parent 1:1 mq",
+            "no kernel equivalent of this `mq` in `1:1`: Linux takes it at a device's root only, where another \
+             discipline is",
         ),
         (
             "prio txqueuelen 5p; qdisc parent 1:1 prio",
@@ -160,6 +186,12 @@ fn rates_are_those_of_all_packets() {
         ("hfsc default 1; class 1:1 ls rate 1mbit ul rate 2mbit", Some(2_000_000)),
         ("hfsc default 1; class 1:1 ls rate 1mbit ul rate 2mbit; class 1:2 ls rate 1mbit", None),
         ("prio; qdisc parent 1:1 tbf rate 1mbit burst 9kb limit 9kb", None),
+        ("mq numtxqueues 2; qdisc parent 1:1 tbf rate 1mbit burst 9kb limit 9kb", None),
+        (
+            "mq numtxqueues 2; qdisc parent 1:1 cake bandwidth 2mbit; qdisc parent 1:2 tbf rate 1mbit burst 9kb \
+             limit 9kb",
+            Some(3_000_000),
+        ),
     ] {
         assert_eq!(rate(text), expected, "{text}");
     }

@@ -177,6 +177,16 @@ const CASES: &[(&str, &str)] = &[
         "ets bands 3; qdisc parent 1:1 sfb limit 5",
     ),
     (
+        "mq numtxqueues 3 txqueuelen 7p; qdisc parent 1:1 codel limit 9p target 300us interval 2ms ecn; qdisc \
+         parent 1:3 tbf rate 3mbit burst 3000 limit 9000",
+        "mq numtxqueues 2 default_qdisc fq_codel; qdisc parent 1:2 pfifo limit 4p",
+    ),
+    (
+        "mq numtxqueues 9 default_qdisc sfq; qdisc parent 1:2 handle 20: prio; qdisc parent 20:2 codel limit 5p; filter \
+         parent 20: src 2 to 20:1",
+        "mq default_qdisc pfifo txqueuelen 3p; qdisc del parent 1:2",
+    ),
+    (
         "htb default 20 txqueuelen 9p; class 1:1 parent 1: rate 20mbit; class 1:10 parent 1:1 rate \
          4mbit ceil 20mbit prio 1; class 1:20 parent 1:1 rate 2mbit ceil 12mbit; qdisc parent 1:10 \
          fq_codel limit 25p flows 4 target 500us interval 3ms; filter dscp EF to 1:10; filter src 1 \
@@ -559,6 +569,7 @@ const HOLDERS: &[&str] = &[
     "prio txqueuelen 9p; filter src 0 to 1:1; filter src 1 to 1:2; qdisc parent 1:1 CHILD",
     "drr txqueuelen 9p; class 1:1; class 1:2; filter src 0 to 1:2; filter all to 1:1; qdisc parent 1:1 CHILD",
     "ets bands 3 strict 1 txqueuelen 9p; filter src 0 to 1:1; filter src 1 to 1:2; qdisc parent 1:2 CHILD",
+    "mq numtxqueues 3 txqueuelen 9p; qdisc parent 1:1 CHILD",
     "htb default 1 txqueuelen 9p; class 1:1 rate 9mbit ceil 20mbit; class 1:2 rate 3mbit; filter src 0 to 1:2; \
      qdisc parent 1:1 CHILD",
     "hfsc default 1 txqueuelen 9p; class 1:1 sc rate 5mbit; class 1:2 ls rate 2mbit; filter src 0 to 1:2; \

@@ -824,6 +824,10 @@ mod typed {
             ("pfifo 8003: dev eth0 root refcnt 2 limit 300p", "pfifo limit 300p"),
             ("bfifo 8003: dev eth0 root refcnt 2 limit 15000b", "bfifo limit 15000b"),
             (
+                "pfifo_fast 0: dev eth0 root refcnt 2 bands 3 priomap 1 2 2 2 1 2 0 0 1 1 1 1 1 1 1 1",
+                "pfifo_fast",
+            ),
+            (
                 "codel 8001: dev eth0 root refcnt 2 limit 1000p target 4ms interval 90ms ecn ",
                 "codel limit 1000p target 4ms interval 90ms ecn",
             ),
@@ -895,7 +899,7 @@ mod typed {
 
     #[test]
     fn other_disciplines_are_not_modelled() {
-        for name in ["mq", "noqueue", "hhf", "gred", "netem", "qfq", "cbs", "etf", "taprio"] {
+        for name in ["mqprio", "noqueue", "hhf", "gred", "netem", "qfq", "cbs", "etf", "taprio"] {
             for text in [
                 name.to_owned(),
                 format!("{name} limit 100"),

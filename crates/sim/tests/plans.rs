@@ -97,6 +97,7 @@ fn queue_text() -> impl Strategy<Value = String> {
         Just("prio txqueuelen 50p; qdisc parent 1:2 codel ecn".to_owned()),
         Just("drr; class 1:1; class 1:2 pie; filter flow divisor 2 to 1:1".to_owned()),
         Just("ets strict 1 quanta 3000 1514 priomap 1 2 0 txqueuelen 60p".to_owned()),
+        Just("mq numtxqueues 3 default_qdisc fq_codel; qdisc parent 1:2 red limit 90kb min 9kb max 30kb avpkt 1500 ecn".to_owned()),
         Just(
             "htb default 2; class 1:1 rate 20mbit; class 1:2 parent 1:1 rate 3mbit ceil 20mbit \
              fq_codel limit 90p; class 1:3 parent 1:1 rate 9mbit; filter protocol udp to 1:3"

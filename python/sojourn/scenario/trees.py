@@ -34,7 +34,7 @@ _HANDLE = re.compile(rf"({_MINOR}):?")
 _NAME = re.compile(rf"({_MINOR}):{_MINOR}")
 _WORD = re.compile(r"\w+")
 
-IMPLICIT = ("prio", "ets")
+IMPLICIT = ("prio", "ets", "mq")
 """Disciplines whose classes are there without a statement."""
 
 _CLASSES = {

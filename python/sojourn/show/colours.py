@@ -57,6 +57,7 @@ QUEUES = {
     "ets": 23,
     "htb": 24,
     "hfsc": 25,
+    "mq": 26,
 }
 """Style number of each discipline, the same in all figures. From 8 on, colours repeat with other
 markers and lines, mostly those of the most similar discipline.

@@ -58,6 +58,8 @@ def every(rate: int, packets: int) -> Mapping[str, str]:
         # Bands by code points, as in Linux's defaults.
         "prio": f"prio txqueuelen {packets}p",
         "ets": f"ets bands 3 strict 1 priomap 1 2 2 2 1 2 0 0 txqueuelen {packets}p",
+        # Four transmit queues, as a small network card has.
+        "mq": f"mq default_qdisc pfifo txqueuelen {packets // 4 + 1}p",
         # Flows spread over eight classes.
         "drr": f"drr txqueuelen {packets // 8 + 1}p"
         + "".join(f"; class 1:{n}" for n in range(1, 9))

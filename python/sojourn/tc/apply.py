@@ -11,7 +11,8 @@ from sojourn import _core
 from sojourn.scenario import Problem, Scenario, ScenarioError
 from sojourn.scenario.topology import links_of
 from sojourn.tc.model import Device, Place, Reading
-from sojourn.tc.tree import Built, build, shaped_rate, transmit_queue
+from sojourn.tc.mq import transmit_queue
+from sojourn.tc.tree import Built, build, shaped_rate
 
 SHOWN = 4
 """Filters that are named in a notice, at most."""

@@ -11,7 +11,8 @@ from itertools import chain
 from sojourn import _core
 from sojourn.scenario import limits
 from sojourn.scenario.errors import Problem
-from sojourn.tc import cbq, filters, firewall
+from sojourn.scenario.trees import IMPLICIT
+from sojourn.tc import cbq, filters, firewall, mq
 from sojourn.tc.classify import Rule, descended
 from sojourn.tc.dumps import CLASSFUL
 from sojourn.tc.model import (
@@ -33,8 +34,8 @@ FAULTS = 200
 """Lines that are tried one after another, at most, and left out."""
 DEFAULT = ("htb", "hfsc")
 """Disciplines that send to a default class what a filter sends to none."""
-IMPLICIT = ("prio", "ets")
-"""Disciplines whose classes are there without a command."""
+HOLDERS = CLASSFUL | {"mq"}
+"""Disciplines that may have others in them."""
 AUTOMATIC = 0xC000
 """The order that Linux gives to a filter without one; each later one comes before it."""
 
@@ -143,10 +144,10 @@ class _Builder:
     # What stands at the root
 
     def _single(self, root: Discipline) -> Discipline:
-        """Of a device with several transmit queues the discipline that all of them have."""
-        if root.kind not in ("mq", "mqprio"):
+        """Of a device with `mqprio` the discipline that all its transmit queues have."""
+        below = mq.transmit_queues(self._device, root)
+        if root.kind != "mqprio" and (root.kind != "mq" or below or not root.shown):
             return root
-        below = self._below(root)
         if not below:
             self.fault(root.place, f"the disciplines of `{root.kind}` are not among these lines")
             return Discipline("noqueue", ROOT, None, [], root.place)
@@ -164,13 +165,6 @@ class _Builder:
                 f"{len(below)} transmit queues with equal disciplines are read as one",
             )
         return chosen
-
-    def _below(self, holder: Discipline) -> list[Discipline]:
-        found = [
-            d for d in self._device.seats.values()
-            if d.parent != ROOT and d is not holder and d.parent.major == (holder.handle or 0)
-        ]  # fmt: skip
-        return sorted(found, key=lambda d: d.parent.minor)
 
     def _shape(self, one: Discipline) -> str:
         """A discipline with all that is in it, without its number."""
@@ -223,10 +217,12 @@ class _Builder:
         """A discipline with its words, and those of what its seat holds."""
         kind = "cake" if one.kind == "cake_mq" else one.kind
         words = [kind, *one.words]
-        if kind in CLASSFUL and one.handle and (at_root or one.parent != ROOT):
+        if kind in HOLDERS and one.handle and (at_root or one.parent != ROOT):
             words[1:1] = ["handle", f"{one.handle:x}:"] if one.handle != 1 or not at_root else []
-        if kind in CLASSFUL and self._device.length is not None:
+        if kind in HOLDERS and self._device.length is not None:
             words += ["txqueuelen", f"{self._device.length}p"]
+        if kind == "pfifo_fast" and self._device.length is not None:
+            words += ["limit", f"{self._device.length}p"]
         if kind == "tbf":
             words += self._frame(one, words)
         elif one.stab and kind != "htb":
@@ -357,7 +353,7 @@ class _Builder:
         if holder.kind in DEFAULT and name in self._parents:
             self.note(one.place, f"`{name}` has classes, so Linux leaves out what is in it")
             return
-        if holder.kind not in CLASSFUL:
+        if holder.kind not in HOLDERS:
             self.fault(one.place, f"`{holder.kind}` has no classes here, so nothing can be in it")
             return
         if one.kind == "netem":
@@ -623,38 +619,13 @@ def build(device: Device, hosts: Mapping[IPv4Address, int], rules: Firewall | No
     copy = device.copy()
     notices: list[Notice] = []
     cbq.replaced(copy, notices)
+    mq.counted(copy, notices)
     builder = _Builder(copy, hosts, rules or Firewall())
     builder.built.notices += notices
     root = copy.root
     if root is not None:
         builder.build(root)
     return builder.built
-
-
-def transmit_queue(device: Device, number: int) -> Device | None:
-    """The device with one of its transmit queues alone; None if it has no such one."""
-    root = device.root
-    if root is None or root.kind not in ("mq", "mqprio"):
-        return None
-    seated = sorted(
-        (
-            d
-            for d in device.seats.values()
-            if d.parent != ROOT and d.parent.major == (root.handle or 0)
-        ),
-        key=lambda d: d.parent.minor,
-    )
-    if not 1 <= number <= len(seated):
-        return None
-    chosen = seated[number - 1]
-    one = device.copy()
-    one.name = f"{device.name}:{number}"
-    for other in seated:
-        if other is not chosen:
-            one.take_out(other)
-    one.seats = {name: d for name, d in one.seats.items() if d is not root and d is not chosen}
-    one.put(replace(chosen, parent=ROOT))
-    return one
 
 
 def shaped_rate(queue: str) -> int | None:

@@ -25,6 +25,13 @@ pub trait Classful: Parameters<On = Device> + Clone {
     /// Returns the same, to be changed.
     fn tree_mut(&mut self) -> &mut Tree<Self::Class>;
 
+    /// Returns the words by which `tc` sets it, without its content.
+    fn own_words(&self) -> String {
+        let mut bare = self.clone();
+        *bare.tree_mut() = Tree::default();
+        bare.write(Text::new(Self::TABLE.name)).done()
+    }
+
     /// Returns the rate that it holds all packets to; none if it does not.
     fn total_rate(&self) -> Option<Rate> {
         None
@@ -95,9 +102,7 @@ impl<D: Classful> DisciplineParams for D {
     }
 
     fn to_tc(&self) -> String {
-        let mut bare = self.clone();
-        *bare.tree_mut() = Tree::default();
-        bare.write(Text::new(D::TABLE.name)).done()
+        self.own_words()
     }
 
     /// Returns whether all its leaves pace: a packet's class is not known before its arrival.

@@ -22,7 +22,7 @@ pub use classful::Classful;
 pub(crate) use classful::default_class;
 pub use filter::Filter;
 pub(crate) use scheduler::BANDS;
-pub use scheduler::{Ranked, Scheduler};
+pub use scheduler::{Ranked, Scheduler, Turns};
 pub(crate) use selectors::{FilterCommand, commands_of};
 pub use statements::Name;
 pub(crate) use tree::TREE;

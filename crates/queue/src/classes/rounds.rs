@@ -1,6 +1,7 @@
-//! Deficit round robin between classes (Shreedhar, Varghese 1995), as Linux's `drr` and `ets` do it.
+//! Turns of classes: deficit round robin (Shreedhar, Varghese 1995), as Linux's `drr` and `ets` do it, and round
+//! robin by packets.
 
-use super::Children;
+use super::{Children, earlier};
 use crate::discipline::{Dequeue, Draws, Sink};
 use crate::packet::Packet;
 use sojourn_units::Nanos;
@@ -92,5 +93,32 @@ impl Rounds {
             self.active.rotate_left(1);
         }
         Dequeue::Empty
+    }
+
+    /// The next packet, where each class sends one in its turn. A class leaves the round when it is asked and has
+    /// none, so its discipline learns that it is empty. One that must wait lets the others send.
+    pub fn serve_packets<P: Packet>(
+        &mut self,
+        children: &mut Children<P>,
+        now: Nanos,
+        draws: &mut impl Draws,
+        sink: &mut impl Sink<P>,
+    ) -> Dequeue<P> {
+        let mut wait = None;
+        for _ in 0..self.active.len() {
+            let Some(place) = self.active.pop_front() else { break };
+            match children.dequeue(place, now, draws, sink) {
+                Dequeue::Packet(packet) => {
+                    self.active.push_back(place);
+                    return Dequeue::Packet(packet);
+                }
+                Dequeue::Empty => {}
+                Dequeue::NotBefore(time) => {
+                    self.active.push_back(place);
+                    wait = Some(earlier(wait, time));
+                }
+            }
+        }
+        children.wait(wait)
     }
 }

@@ -1,4 +1,4 @@
-//! Classes of which the first are served in order, and the others in turn: `prio`, `ets` and `drr`.
+//! Classes of which the first are served in order, and the others in turn: `prio`, `ets`, `drr` and `mq`.
 
 use super::Children;
 use super::children::earlier;
@@ -15,10 +15,21 @@ use std::collections::BTreeMap;
 /// Bands at most, where a discipline has a class for each band.
 pub(crate) const BANDS: usize = 16;
 
+/// How classes take turns.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Turns {
+    /// They do not: all are served in order.
+    None,
+    /// By bytes: each has a deficit. One that must wait stops the others.
+    Bytes,
+    /// By packets: each sends one. One that must wait lets the others send.
+    Packets,
+}
+
 /// Parameters of a discipline that serves its classes in order or in turn.
 pub trait Ranked: Classful {
-    /// Whether classes may take turns, so that they have deficits.
-    const TAKES_TURNS: bool;
+    /// How its classes take turns.
+    const TURNS: Turns;
 
     /// Returns the numbers of its classes; classes served in order keep their places in it.
     fn ids(&self) -> Vec<u16>;
@@ -169,7 +180,11 @@ impl<P: Packet, D: Ranked> Discipline<P> for Scheduler<P, D> {
             }
         }
         let turn = |place: usize| self.ranks[place].turn;
-        match self.rounds.serve(&mut self.children, now, turn, draws, sink) {
+        let given = match D::TURNS {
+            Turns::Packets => self.rounds.serve_packets(&mut self.children, now, draws, sink),
+            _ => self.rounds.serve(&mut self.children, now, turn, draws, sink),
+        };
+        match given {
             Dequeue::Packet(packet) => Dequeue::Packet(packet),
             Dequeue::Empty => self.children.wait(wait),
             Dequeue::NotBefore(time) => self.children.wait(Some(earlier(wait, time))),
@@ -197,7 +212,7 @@ impl<P: Packet, D: Ranked> Discipline<P> for Scheduler<P, D> {
             return;
         }
         self.children.state(place, visit);
-        if D::TAKES_TURNS {
+        if D::TURNS == Turns::Bytes {
             visit("deficit", place.map_or(0, |place| self.rounds.deficit(place)).into());
         }
     }

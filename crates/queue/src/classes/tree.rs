@@ -38,6 +38,12 @@ pub trait ClassParams: Parameters<On = Device> + Clone + PartialEq {
     /// Whether classes are there without a statement: one for each band.
     const IMPLICIT: bool = false;
 
+    /// Whether filters may send packets to classes.
+    const FILTERED: bool = true;
+
+    /// Whether the discipline can only be a device's root.
+    const AT_ROOT: bool = false;
+
     /// Whether a statement about an existing class states all its words anew.
     const RESTATED: bool = false;
 
@@ -111,8 +117,8 @@ impl<C> Tree<C> {
     }
 
     /// Forgets the classes of bands that are no more.
-    pub(crate) fn keep_bands(&mut self, bands: u8) {
-        self.classes.retain(|class| class.id <= bands.into());
+    pub(crate) fn keep_bands(&mut self, bands: u16) {
+        self.classes.retain(|class| class.id <= bands);
     }
 
     /// Returns the class to which the first filter that fits sends a packet.
@@ -193,6 +199,7 @@ impl<C: ClassParams> Tree<C> {
                 .filter_map(|c| Some((c.id, c.child.as_deref()? as &dyn Nested)))
                 .collect(),
             filters: &self.filters,
+            at_root: C::AT_ROOT,
         }
     }
 
@@ -351,6 +358,10 @@ impl<C: ClassParams> Tree<C> {
             match statement.object.text {
                 "class" => self.set_class(text, statement, within, device)?,
                 "qdisc" => self.set_child(statement, within, device)?,
+                _ if !C::FILTERED => {
+                    let message = format!("`{}` has no filters", C::DISCIPLINE);
+                    return Err(statement.error(message));
+                }
                 _ if statement.deletes => self.filters.clear(),
                 _ => {
                     if let Some((name, token)) = statement.parent
@@ -479,6 +490,19 @@ impl<C: ClassParams> Tree<C> {
         })?;
         class.child = Some(Box::new(child));
         Ok(())
+    }
+
+    /// Gives each class from 1 to `last` that has no discipline this one.
+    pub(crate) fn fill(&mut self, last: u16, device: &Device, child: &Params) {
+        for id in 1..=last {
+            if self.class(id).is_none() {
+                self.classes.push(Class { id, parent: 0, words: C::new(device), child: None });
+            }
+        }
+        for class in &mut self.classes {
+            class.child.get_or_insert_with(|| Box::new(child.clone()));
+        }
+        self.classes.sort_by_key(|class| class.id);
     }
 
     /// Adds all of it to a description.

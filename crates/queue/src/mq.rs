@@ -1,0 +1,153 @@
+//! `mq`: the transmit queues of a device, each with a discipline of its own.
+//!
+//! Source: Linux `sch_mq.c`, and `skb_tx_hash` of `net/core/dev.c` for the choice of a queue.
+//!
+//! A network card has several transmit queues, so that processors need not wait for each other. Flows are spread over
+//! them by their hash, as on a Linux device without XPS, and each queue has a discipline of its own, which knows nothing
+//! of the others. In Linux the card's arbiter decides which queue sends next; here the queues that have packets send one
+//! packet each in turn. This arbiter is a model: cards differ, and some have weights or priorities.
+//!
+//! Invariants: a flow's packets are all in one queue; between two departures of a queue that always has packets, each
+//! other queue sends at most one packet.
+
+use crate::classes::{ClassParams, Classful, Ranked, Scheduler, TREE, Tree, Turns};
+use crate::device::Device;
+use crate::discipline::Sink;
+use crate::fifo;
+use crate::packet::Packet;
+use crate::params::{Params as Child, tables};
+use crate::pfifo_fast;
+use serde::{Deserialize, Serialize};
+use sojourn_units::declare::{Parameters, group, integer};
+use sojourn_units::words::{Given, Kind, Table, Word, WordError};
+use sojourn_units::{Rate, params, words};
+
+/// The words of `mq`.
+pub const TABLE: Table = Table {
+    name: "mq",
+    summary: "transmit queues of a device: flows by their hash, each queue with a discipline of its own",
+    source: "Linux sch_mq.c",
+    words: Params::WORDS,
+};
+
+const DEFAULT: &[Word] = words! {
+    "default_qdisc", Kind::Name, "pfifo_fast", "Discipline of each transmit queue that no statement gives one, with its defaults; in Linux the sysctl net.core.default_qdisc.";
+};
+
+const QUEUES: &[Word] = &[DEFAULT[0], TREE[0], TREE[1], TREE[2]];
+
+params! {
+    /// A transmit queue: all is in its discipline.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+    pub struct TransmitQueue on Device {}
+}
+
+impl ClassParams for TransmitQueue {
+    const DISCIPLINE: &'static str = "mq";
+    const IMPLICIT: bool = true;
+    const FILTERED: bool = false;
+    const AT_ROOT: bool = true;
+}
+
+params! {
+    /// Parameters of `mq`.
+    #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+    pub struct Params on Device {
+        /// Transmit queues, which are the classes from 1:1 on; in Linux a property of the device.
+        numtxqueues: u16 = integer(2, 4096, "4"),
+        /// The transmit queues' disciplines.
+        tree: Tree<TransmitQueue> = group(QUEUES, |_| Tree::default(), Tree::set, Tree::write),
+    }
+}
+
+impl Params {
+    /// The discipline of queues that are given none.
+    fn default_qdisc(&self, given: &Given, device: &Device) -> Result<Child, WordError> {
+        let word = DEFAULT[0].name;
+        let name = given.text(word).unwrap_or(DEFAULT[0].default);
+        // They have room for as many packets as the device says.
+        let is_plain = [pfifo_fast::TABLE.name, fifo::PFIFO.name].contains(&name);
+        let limit = is_plain.then(|| format!(" limit {}", self.tree.txqueuelen));
+        let text = format!("{name}{}", limit.unwrap_or_default());
+        Child::parse(&text, device).map_err(|error| {
+            if tables().iter().any(|table| table.name == name) {
+                return given.error(word, format!("`{name}` is no default: {error}"));
+            }
+            given.within(word, error)
+        })
+    }
+}
+
+impl Classful for Params {
+    const TABLE: &'static Table = &TABLE;
+
+    type Class = TransmitQueue;
+
+    fn tree(&self) -> &Tree<TransmitQueue> {
+        &self.tree
+    }
+
+    fn tree_mut(&mut self) -> &mut Tree<TransmitQueue> {
+        &mut self.tree
+    }
+
+    /// `tc` takes no words.
+    fn own_words(&self) -> String {
+        TABLE.name.to_owned()
+    }
+
+    /// The sum of the queues' rates, if each has one.
+    fn total_rate(&self) -> Option<Rate> {
+        let rates =
+            self.tree.ids().into_iter().map(|id| self.tree.child(id).rate().map(Rate::bits));
+        rates.sum::<Option<u64>>().and_then(Rate::new)
+    }
+
+    fn complete(&mut self, given: &Given, device: &Device) -> Result<(), WordError> {
+        let queues = self.numtxqueues;
+        self.tree.keep_bands(queues);
+        let default = self.default_qdisc(given, device)?;
+        self.tree.read(given, device)?;
+        if let Some(class) =
+            self.tree.classes.iter().find(|class| !(1..=queues).contains(&class.id))
+        {
+            let name = self.tree.name(class.id);
+            let message = format!(
+                "`{name}` is not one of {queues} transmit queues: `numtxqueues` sets their number"
+            );
+            return Err(self.tree.class_error(given, class.id, message));
+        }
+        self.tree.fill(queues, device, &default);
+        Ok(())
+    }
+}
+
+impl Ranked for Params {
+    const TURNS: Turns = Turns::Packets;
+
+    fn ids(&self) -> Vec<u16> {
+        self.tree.ids()
+    }
+
+    fn strict(&self) -> u16 {
+        0
+    }
+
+    fn turn(&self, _id: u16) -> u32 {
+        0
+    }
+
+    /// The hash that disciplines inside see, too: those that spread flows by it use a part of their queues.
+    fn class_of<P: Packet>(
+        &self,
+        packet: &P,
+        _sink: &impl Sink<P>,
+        _has: impl Fn(u16) -> bool,
+    ) -> Option<u16> {
+        let queues = u64::from(self.numtxqueues);
+        Some(1 + ((u64::from(packet.flow_hash()) * queues) >> 32) as u16)
+    }
+}
+
+/// Transmit queues in turn.
+pub type Mq<P> = Scheduler<P, Params>;

@@ -1,0 +1,98 @@
+"""The transmit queues of a device that has `mq` at its root."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from sojourn.tc.model import ROOT, Device, Discipline, Name, Notice
+
+MOST = 4096
+"""Transmit queues of a device, at most."""
+LAST = 0x7FFF
+"""The number that `mq` gets in place of none, if it is free."""
+
+
+def transmit_queues(device: Device, root: Discipline) -> list[Discipline]:
+    """The disciplines of a device's transmit queues, in the order of their numbers."""
+    found = [
+        d for d in device.seats.values()
+        if d.parent != ROOT and d is not root and d.parent.major == (root.handle or 0)
+    ]  # fmt: skip
+    return sorted(found, key=lambda d: d.parent.minor)
+
+
+def transmit_queue(device: Device, number: int) -> Device | None:
+    """The device with one of its transmit queues alone; None if it has no such one."""
+    root = device.root
+    if root is None or root.kind not in ("mq", "mqprio"):
+        return None
+    seated = transmit_queues(device, root)
+    if not 1 <= number <= len(seated):
+        return None
+    chosen = seated[number - 1]
+    one = device.copy()
+    one.name = f"{device.name}:{number}"
+    for other in seated:
+        if other is not chosen:
+            one.take_out(other)
+    _raise(one, root, chosen)
+    return one
+
+
+def _raise(device: Device, root: Discipline, chosen: Discipline) -> None:
+    """Puts the discipline of the only transmit queue in the place of its holder."""
+    device.seats = {
+        name: d for name, d in device.seats.items() if d is not root and d is not chosen
+    }
+    device.put(replace(chosen, parent=ROOT))
+
+
+def counted(device: Device, notices: list[Notice]) -> None:
+    """Gives `mq` the number of its transmit queues, which the device knows, and a handle.
+
+    The discipline of the only transmit queue takes its place.
+    """
+    root = device.root
+    if root is None or root.kind != "mq":
+        return
+    seated = transmit_queues(device, root)
+    if not seated and root.shown:
+        return
+    if [one.parent.minor for one in seated] == [1]:
+        _raise(device, root, seated[0])
+        return
+    count = max((one.parent.minor for one in seated), default=0)
+    words = ["numtxqueues", str(count)] if count > 1 else []
+    if not words:
+        notices.append(
+            root.place.note(
+                "these lines do not say how many transmit queues there are: 4 are taken"
+            )
+        )
+    handle = root.handle or next(n for n in range(LAST, 0, -1) if n not in device.handles)
+    known = {one.parent.minor: one for one in seated}
+    missing = [n for n in range(1, count + 1) if n not in known] if count <= MOST else []
+    for one in seated:
+        known[one.parent.minor] = replace(one, parent=Name(handle, one.parent.minor))
+    if missing and root.shown:
+        like = seated[0]
+        notices.append(
+            root.place.note(
+                f"{len(missing)} of {count} transmit queues are not among these lines: they are "
+                f"read as the `{like.kind}` of {like.parent.minor:x}"
+            )
+        )
+        for n in missing:
+            known[n] = replace(like, parent=Name(handle, n), handle=None)
+    notices.append(
+        root.place.note(
+            "flows go to the transmit queues by their hash, and the queues send in turn: XPS, "
+            "programs that choose a queue and the card's arbiter are not modelled"
+        )
+    )
+    device.seats = {
+        name: one for name, one in device.seats.items() if one is not root and one not in seated
+    }
+    device.put(replace(root, handle=handle, words=words))
+    for one in known.values():
+        device.put(one)
