@@ -306,3 +306,69 @@ def test_a_script_that_is_none_is_told_by_line() -> None:
     ((line, message),) = problems(text)
     assert (line, message) == (2, "this is no shell command: a ' is missing")
     assert queue(text, partial=True)["name"] == "cake"
+
+
+def test_what_is_deleted_may_come_again() -> None:
+    """A script that deletes first and then adds sets up the same from any state."""
+    begin = (
+        "tc class del dev eth0 classid 1:10\ntc qdisc del dev eth0 parent 1:10\n"
+        "tc filter del dev eth0 parent 1: prio 1\ntc qdisc del dev eth0 root\n"
+    )
+    tree = (
+        "tc qdisc add dev eth0 root handle 1: htb default 20\n"
+        "tc class add dev eth0 parent 1: classid 1:10 htb rate 1mbit\n"
+        "tc class add dev eth0 parent 1: classid 1:20 htb rate 2mbit\n"
+        "tc qdisc add dev eth0 parent 1:10 handle 10: sfq\n"
+    )
+    text = "htb default 20; class 1:10 rate {}; class 1:20 rate 2mbit; qdisc parent 1:10 {}"
+    assert queue(begin + tree) == queue(begin + tree + begin + tree)
+    assert queue(tree) == parsed(text.format("1mbit", "sfq"))
+    again = (
+        "tc class del dev eth0 classid 1:10\n"
+        "tc class add dev eth0 parent 1: classid 1:10 htb rate 3mbit\n"
+        "tc qdisc add dev eth0 parent 1:10 handle 10: codel\n"
+    )
+    found = queue(tree + again)["tree"]["classes"]
+    assert [(one["id"], one["rate"]) for one in found] == [(0x20, 2_000_000), (0x10, 3_000_000)]
+    assert found[1]["child"]["name"] == "codel"
+
+
+def test_a_class_in_use_is_not_deleted() -> None:
+    lines = (
+        "tc qdisc add dev eth0 root handle 1: htb\n"
+        "tc class add dev eth0 parent 1: classid 1:1 htb rate 1mbit\n"
+        "tc class add dev eth0 parent 1:1 classid 1:2 htb rate 1mbit\n"
+        "tc filter add dev eth0 parent 1: protocol ip prio 1 handle 1 fw flowid 1:2\n"
+        "tc class del dev eth0 classid 1:1\n"
+        "tc class del dev eth0 classid 1:2\n"
+    )
+    reading = read([("f", lines)], {})
+    assert [str(one) for one in reading.notices] == [
+        "f:5: `1:1` has classes: Linux refuses this, and the class stays",
+        "f:6: `1:2` is where filters lead: Linux refuses this, and the class stays",
+    ]
+    assert len(reading.devices["eth0"].classes) == 2
+
+
+@pytest.mark.parametrize(
+    ("words", "left"),
+    [
+        ("prio 1", [3]),
+        ("prio 1 handle 800::801 u32", [1, 3]),
+        ("prio 3 handle 7 fw", [1, 2]),
+        ("prio 3 handle 8 fw", [1, 2, 3]),
+        ("", []),
+    ],
+)
+def test_filters_are_deleted_by_order_and_handle(words: str, left: list[int]) -> None:
+    lead = "tc filter add dev eth0 parent 1: protocol ip prio"
+    lines = (
+        "tc qdisc add dev eth0 root handle 1: prio\n"
+        f"{lead} 1 u32 match ip tos 0xb8 0xfc flowid 1:1\n"
+        f"{lead} 1 u32 match ip tos 0x20 0xfc flowid 1:2\n"
+        f"{lead} 3 handle 7 fw flowid 1:3\n"
+        f"tc filter del dev eth0 parent 1: {words}\n"
+    )
+    reading = read([("f", lines)], {})
+    targets = [one.target for one in reading.devices["eth0"].filters]
+    assert targets == [f"1:{n}" for n in left]

@@ -155,11 +155,9 @@ mod text {
             let error = refused(htb, text);
             assert!(error.starts_with(why), "{error}");
         }
-        let error = refused(
-            "hfsc; class 1:1 sc rate 1mbit; class 1:2 sc rate 1mbit",
-            "hfsc; class del 1:2",
-        );
-        assert!(error.contains("cannot be deleted"), "{error}");
+        let hfsc = "hfsc; class 1:1 sc rate 1mbit; class 1:2 parent 1:1 sc rate 1mbit";
+        let error = refused(hfsc, "hfsc; class del 1:2");
+        assert!(error.starts_with("`1:1` cannot gain its first class or lose its last"), "{error}");
     }
 
     #[test]
@@ -598,6 +596,50 @@ mod shares {
         is_near(sent[1], 1_000_000);
         is_near(sent[2], 3_000_000);
     }
+}
+
+/// The other classes of HFSC keep their packets, curves and virtual times when one is deleted.
+#[test]
+fn hfsc_goes_on_without_a_class() {
+    let text = "hfsc txqueuelen 2000p; class 1:1 ls rate 8mbit; class 1:2 parent 1:1 sc m1 4mbit d 50ms \
+                m2 1mbit; class 1:3 parent 1:1 ls rate 3mbit; class 1:4 ls rate 2mbit";
+    let order = |deletes: bool| {
+        let mut bench = Bench::new(text);
+        for _ in 0..500 {
+            for class in [2, 3].into_iter().chain(deletes.then_some(4)) {
+                offer(&mut bench, class, 1000);
+            }
+        }
+        let mut found = Vec::new();
+        while found.len() < 600 {
+            if deletes && found.len() == 40 && bench.counter("drops") == 0 {
+                bench.change("hfsc; class del 1:4");
+            }
+            let flow = bench.take().expect("work conservation").flow;
+            bench.wait(MILLISECOND);
+            if flow != 4 {
+                found.push(flow);
+            }
+        }
+        (found, bench)
+    };
+    let (found, mut bench) = order(true);
+    let dropped = bench.counter("drops");
+    assert!((480..500).contains(&dropped), "{dropped}");
+    assert_eq!(bench.queue.packets(), 400);
+    // Once it is alone, the tree within `1:1` shares as if `1:4` had never been: the curves have not begun anew.
+    let (other, _) = order(false);
+    let of_first = |flows: &[u32]| flows.iter().filter(|flow| **flow == 2).count();
+    let begun = |flows: &[u32]| of_first(&flows[..40]);
+    assert!(begun(&other).abs_diff(begun(&found)) <= 3, "{} {}", begun(&other), begun(&found));
+    let later = of_first(&found[100..500]);
+    assert!(later.abs_diff(of_first(&other[100..500])) <= 4, "{later}");
+    // The name is free again, and its class is new.
+    bench.change("hfsc; class 1:4 ls rate 2mbit");
+    assert_eq!(offer(&mut bench, 4, 1000), Return::Success);
+    assert_eq!(bench.counter("drops"), dropped);
+    let classes: Vec<_> = (0..20).map(|_| bench.take().unwrap().flow).collect();
+    assert!(classes.contains(&4), "{classes:?}");
 }
 
 /// Classes that go lose their packets, and a class whose discipline becomes another one does, too.

@@ -211,7 +211,8 @@ const CASES: &[(&str, &str)] = &[
     (
         "hfsc default 2 txqueuelen 5p; class 1:1 rt umax 1500b dmax 5ms rate 2mbit; class 1:2 rt rate \
          1mbit; filter host 1 to 1:1",
-        "hfsc; class 1:2 sc rate 3mbit; class 1:3 parent 1: ls rate 1mbit; filter src 3 to 1:3",
+        "hfsc; class 1:1 sc rate 1mbit; class 1:2 sc rate 3mbit; class 1:3 parent 1: ls rate 1mbit; filter \
+         del; class del 1:1; filter src 3 to 1:3",
     ),
     ("pi2 limit 25 target 1ms tupdate 2ms alpha 50 beta 200", "pi2 limit 6 target 2ms ecn"),
     ("pi2 limit 40 target 500us tupdate 1ms alpha 0.2 beta 2 ecn", "pi2 limit 9 coupling_factor 3"),

@@ -19,6 +19,7 @@ from sojourn.tc.model import (
     Words,
     handle_of,
     name_of,
+    number,
 )
 
 OBJECTS = ("qdisc", "class", "filter")
@@ -174,7 +175,7 @@ class Table:
         if name.major == 0 and parent is not None and parent != ROOT:
             name = Name(parent.major, name.minor)
         if verb == "delete":
-            device.classes.pop(name, None)
+            self._delete_class(device, name, place)
             return
         old = device.classes.get(name)
         if old is not None and verb == "add":
@@ -188,6 +189,22 @@ class Table:
         if not kind:
             raise Refused("no discipline is named, such as `htb`")
         device.classes[name] = Class(kind, name, parent, given.rest, place)
+
+    def _delete_class(self, device: Device, name: Name, place: Place) -> None:
+        """Deletes a class with what is in it, unless it is in use."""
+        why = None
+        if any(one.parent == name for one in device.classes.values()):
+            why = "has classes"
+        elif any(one.target and name_of(one.target) == name for one in device.filters):
+            why = "is where filters lead"
+        if why is not None:
+            told = f"`{name}` {why}: Linux refuses this, and the class stays"
+            self.reading.notices.append(place.note(told))
+            return
+        device.classes.pop(name, None)
+        if (inner := device.seats.get(name)) is not None:
+            device.take_out(inner)
+        device.filters = [one for one in device.filters if one.parent != name]
 
     # Filters
 
@@ -222,10 +239,10 @@ class Table:
         parent = _parent(given.values.get("parent")) or ROOT
         prio = _prio(given.values.get("prio"))
         if verb == "delete":
-            device.filters = [
-                f for f in device.filters
-                if f.parent != parent or prio not in (None, f.prio)
-            ]  # fmt: skip
+            found = [f for f in device.filters if f.parent == parent and prio in (None, f.prio)]
+            if handle := given.values.get("handle"):
+                found = _of_handle(found, handle)
+            device.filters = [f for f in device.filters if not any(f is one for one in found)]
             return
         kind = given.values.get("kind", "")
         if not kind:
@@ -267,6 +284,16 @@ class _Options(Words):
     def rest(self) -> list[str]:
         """The words that are left."""
         return self._words[self._at :]
+
+
+def _of_handle(filters_: list[Filter], handle: str) -> list[Filter]:
+    """Those with a handle; filters of `u32` have `800::800` and following ones by themselves."""
+    if given := [one for one in filters_ if one.handle == handle]:
+        return given
+    own = [one for one in filters_ if one.kind == "u32" and not one.handle]
+    last = number(handle.rpartition(":")[2])
+    at = -1 if last is None or "::" not in handle else last - 0x800
+    return [own[at]] if 0 <= at < len(own) else []
 
 
 def _handle(text: str | None) -> int | None:

@@ -17,7 +17,7 @@ mod params;
 pub use curve::Internal;
 pub use params::{Curve, Curves, Params, TABLE};
 
-use crate::classes::{self, Children};
+use crate::classes::Children;
 use crate::declaration::Configured;
 use crate::discipline::{Dequeue, Discipline, Draws, Return, Sink, View};
 use crate::packet::Packet;
@@ -100,6 +100,15 @@ impl<P: Packet> Hfsc<P> {
         self.places.insert(id, place);
         let starts = Starts { rt: (0, 0), ls: (0, 0), ul: (0, 0) };
         self.set(place, [rt, ls, ul], &starts);
+    }
+
+    /// Takes out a class without others in it. Its place stays, and is used no more.
+    fn forget(&mut self, id: u16, now: Nanos, sink: &mut impl Sink<P>) {
+        let Some(place) = self.places.remove(&id) else { return };
+        if let Some(queue) = self.classes[place].queue.take() {
+            self.children.remove(queue, now, sink);
+        }
+        self.rest(place);
     }
 
     /// Gives a class the curves that differ from its own.
@@ -357,13 +366,19 @@ impl<P: Packet> Configured<P, Params> for Hfsc<P> {
         &self.params
     }
 
-    /// Replaces the parameters: a curve that differs begins anew. All classes do, and lose their packets, if one
-    /// is no more, becomes a leaf, or is none any more.
+    /// Replaces the parameters: a curve that differs begins anew, and a class that is no more loses its packets.
+    /// All classes do both if one becomes a leaf, or is none any more.
     fn change(&mut self, params: Params, now: Nanos, sink: &mut impl Sink<P>) {
         let before = std::mem::replace(&mut self.params, params);
         let time = ticks(now);
-        let stays = |class: &classes::Class<Curves>| self.params.tree.class(class.id).is_some();
-        if !before.tree.keeps_shape(&self.params.tree) || !before.tree.classes.iter().all(stays) {
+        if before.tree.keeps_shape(&self.params.tree) {
+            // A class comes before those within it.
+            for class in before.tree.classes.iter().rev() {
+                if self.params.tree.class(class.id).is_none() {
+                    self.forget(class.id, now, sink);
+                }
+            }
+        } else {
             for queue in self.classes.drain(..).filter_map(|class| class.queue) {
                 self.children.remove(queue, now, sink);
             }

@@ -206,14 +206,6 @@ impl Classful for Params {
     }
 
     fn check_change(&self, before: &Self, given: &Given) -> Result<(), WordError> {
-        self.tree.check_change(&before.tree, given)?;
-        match before.tree.ids().into_iter().find(|id| self.tree.class(*id).is_none()) {
-            Some(id) => {
-                let name = before.tree.name(id);
-                let message = format!("`{name}` cannot be deleted: `hfsc` keeps its classes");
-                Err(given.error(";", message))
-            }
-            None => Ok(()),
-        }
+        self.tree.check_change(&before.tree, given)
     }
 }
