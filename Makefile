@@ -101,6 +101,25 @@ wheel: setup ## a wheel for this platform, in dist: installs without Rust and co
 	@$(BIN)/maturin build --release --locked --quiet --out dist
 	@ls dist/sojourn-*.whl
 
+# The profile is made of these sources by this compiler, and used at once: one that is kept grows old.
+PGO := $(CURDIR)/target/pgo
+.PHONY: pgo
+pgo: $(VENV)/.environment $(GUEST) browsers ## a wheel whose engine is compiled by a profile of its runs, in dist and .venv: somewhat faster, twice the build
+	@host=$$(rustc -vV | sed -n 's/^host: //p'); \
+	tool=$$(rustc --print sysroot)/lib/rustlib/$$host/bin/llvm-profdata; \
+	test -x $$tool || { echo "needs the compiler's llvm-profdata: rustup component add llvm-tools"; exit 1; }; \
+	develop="$(BIN)/maturin develop --uv --release --locked --target $$host --target-dir $(PGO)"; \
+	rm -rf $(PGO)/runs $(VENV)/.engine-*; \
+	RUSTFLAGS="-Cprofile-generate=$(PGO)/runs" $$develop; \
+	$(BIN)/python bench/pgo/train.py; \
+	$$tool merge --output $(PGO)/engine.profdata $(PGO)/runs; \
+	export RUSTFLAGS="-Cprofile-use=$(PGO)/engine.profdata"; \
+	$$develop; \
+	rm -f dist/sojourn-*.whl; \
+	$(BIN)/maturin build --release --locked --quiet --target $$host --target-dir $(PGO) --out dist
+	@touch $(VENV)/.engine-release
+	@ls dist/sojourn-*.whl
+
 .PHONY: linux-wheel
 linux-wheel: setup ## a wheel of a kernel for virtual time, in dist: for machines that are not to build one
 	@$(BIN)/sojourn linux build
