@@ -19,7 +19,7 @@ pub struct LinkSeries {
     work: Vec<Vec<Work>>,
     /// Packets that the queues of each place had dropped, and marked, at the last sample.
     verdicts: Vec<[u64; 2]>,
-    /// Columns before those of policies' states.
+    /// Columns before those of policies' states and of classes.
     fixed: usize,
 }
 
@@ -100,24 +100,29 @@ impl LinkSeries {
         self.sample_states(net, plan, rows);
     }
 
+    /// Adds what a queue's policy and its classes tell, whose names are known when they do.
     fn sample_states<T, W>(&mut self, net: &Network<T, W>, plan: &Plan, rows: usize) {
         let columns = &mut self.columns;
         let mut next = self.fixed;
+        let mut add = |name: String, unit, value| {
+            // A queue nearly always visits the same names in the same order.
+            if columns.get(next).is_none_or(|column| column.0 != name) {
+                next = columns.iter().position(|column| column.0 == name).unwrap_or_else(|| {
+                    columns.push((name, unit, vec![f64::NAN; rows]));
+                    columns.len() - 1
+                });
+            }
+            columns[next].2.push(value);
+            next += 1;
+        };
         for links in &self.places {
             let [id] = links[..] else { continue };
             let link = &plan.links[id].name;
-            net.link(id).queue().state(&mut |name, value| {
-                let name = format!("{link}.state.{name}");
-                // A policy nearly always visits the same names in the same order.
-                if columns.get(next).is_none_or(|column| column.0 != name) {
-                    next =
-                        columns.iter().position(|column| column.0 == name).unwrap_or_else(|| {
-                            columns.push((name, "", vec![f64::NAN; rows]));
-                            columns.len() - 1
-                        });
-                }
-                columns[next].2.push(value as f64);
-                next += 1;
+            let queue = net.link(id).queue();
+            queue.state(&mut |name, value| add(format!("{link}.state.{name}"), "", value as f64));
+            queue.leaves(&mut |class, packets, bytes| {
+                add(format!("{link}.{class}.queue"), "1", packets as f64);
+                add(format!("{link}.{class}.backlog"), "B", bytes as f64);
             });
         }
         for column in &mut columns[self.fixed..] {

@@ -221,6 +221,11 @@ pub trait Discipline<P: Packet>: View {
     /// Visits the state of one bucket of a discipline that keeps several queues.
     fn flow_state(&self, _flow: usize, _visit: &mut dyn FnMut(&'static str, i128)) {}
 
+    /// Visits the classes that hold packets, with packets and bytes of each. A class has its name in `tc`, such as
+    /// `1:10`; a class of a discipline in another class has both names, such as `1:10/10:1`. A packet that an outer
+    /// discipline has taken out before it leaves counts in no class. A discipline without classes visits nothing.
+    fn leaves(&self, _visit: &mut dyn FnMut(&str, usize, u64)) {}
+
     /// Visits the scheduling lists, head first, as pairs of list (0 is served first) and bucket.
     fn lists(&self, _visit: &mut dyn FnMut(usize, usize)) {}
 

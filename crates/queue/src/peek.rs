@@ -136,6 +136,10 @@ impl<Q: Discipline<P>, P: Packet> Discipline<P> for Peek<Q, P> {
         self.inner.flow_state(flow, visit);
     }
 
+    fn leaves(&self, visit: &mut dyn FnMut(&str, usize, u64)) {
+        self.inner.leaves(visit);
+    }
+
     fn lists(&self, visit: &mut dyn FnMut(usize, usize)) {
         self.inner.lists(visit);
     }

@@ -107,6 +107,10 @@ impl<P: Packet> Discipline<P> for Queue<P> {
         disciplines!(each! (Queue, self, queue => queue.flow_state(flow, visit)));
     }
 
+    fn leaves(&self, visit: &mut dyn FnMut(&str, usize, u64)) {
+        disciplines!(each! (Queue, self, queue => queue.leaves(visit)));
+    }
+
     fn lists(&self, visit: &mut dyn FnMut(usize, usize)) {
         disciplines!(each! (Queue, self, queue => queue.lists(visit)));
     }

@@ -4,7 +4,7 @@ use crate::common::{Bench, Frame};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use sojourn_queue::{
-    Device, DropReason, Headers, NoKernelEquivalent, Packet, Params, Return, View,
+    Device, Discipline, DropReason, Headers, NoKernelEquivalent, Packet, Params, Return, View,
 };
 use sojourn_units::{MICROSECOND, MILLISECOND, Nanos, SECOND};
 
@@ -655,4 +655,39 @@ fn what_ends_loses_its_packets() {
     assert_eq!((bench.queue.packets(), bench.counter("drops")), (2, 4));
     assert_eq!(offer(&mut bench, 2, 1000), Return::Success);
     assert_eq!(bench.counter("drops"), 5);
+}
+
+/// The packets of the classes, also of a tree in a tree, which are all that are queued.
+#[test]
+fn leaves_are_called_as_in_tc_and_hold_all_packets() {
+    let leaves = |bench: &Bench| {
+        let mut found = Vec::new();
+        bench.queue.leaves(&mut |name, packets, bytes| {
+            found.push((name.to_owned(), packets, bytes));
+        });
+        found
+    };
+    let of = |name: &str, packets: usize, bytes: u64| (name.to_owned(), packets, bytes);
+    let mut bench = Bench::new(
+        "htb default 10; class 1:1 rate 8mbit; class 1:10 parent 1:1 rate 4mbit; class 1:20 parent 1:1 rate \
+         4mbit; qdisc parent 1:20 handle 20: prio bands 2 priomap 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1; filter \
+         dscp EF to 1:20",
+    );
+    let ef = |id| Frame { dscp: 46, ..Frame::new(id, 700) };
+    bench.offer(Frame::new(1, 1000));
+    bench.offer(ef(2));
+    bench.offer(ef(3));
+    let found = leaves(&bench);
+    assert_eq!(found, [of("1:10", 1, 1000), of("1:20/20:1", 0, 0), of("1:20/20:2", 2, 1400)]);
+    let (packets, bytes) = found.iter().fold((0, 0), |(p, b), leaf| (p + leaf.1, b + leaf.2));
+    assert_eq!((packets, bytes), (bench.queue.packets(), bench.queue.bytes()));
+    for (text, names) in [
+        ("hfsc; class 1:1 ls rate 1mbit; class 1:2 parent 1:1 ls rate 1mbit", vec!["1:2"]),
+        ("tbf rate 9mbit burst 5kb child hfsc default 2; class 1:2 sc rate 2mbit", vec!["1:2"]),
+        ("tbf rate 1mbit burst 10kb latency 10ms", vec![]),
+        ("fq_codel", vec![]),
+    ] {
+        let found: Vec<_> = leaves(&Bench::new(text)).into_iter().map(|leaf| leaf.0).collect();
+        assert_eq!(found, names, "{text}");
+    }
 }

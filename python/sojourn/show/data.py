@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
@@ -16,6 +17,12 @@ from sojourn.study.results import Results
 
 if TYPE_CHECKING:
     Floats = npt.NDArray[np.float64]
+
+
+MOST_CLASSES = 12
+"""Highest number of a queue's classes in a figure."""
+
+_CLASS = "[0-9a-f]+:[0-9a-f]*"
 
 
 class HasTables(Protocol):
@@ -113,6 +120,17 @@ def series(run: HasTables, metric: str, place: str) -> tuple[Floats, Floats] | N
         rows = frame[(frame["place"] == place) & (frame["metric"] == metric)]
         return _finite(rows["time"], rows["value"]) if len(rows) else None
     return None
+
+
+def classes(run: HasTables, place: str, metric: str = "queue") -> dict[str, tuple[Floats, Floats]]:
+    """Returns times and values of the classes of a link's queue, by class.
+
+    A class that never held a packet is left out. A queue without classes has none.
+    """
+    column = re.compile(rf"{re.escape(place)}\.({_CLASS}(?:/{_CLASS})*)\.{re.escape(metric)}")
+    names = [m[1] for c in _table(run, "series").columns if (m := column.fullmatch(str(c)))]
+    found = {name: series(run, metric, f"{place}.{name}") for name in names}
+    return {name: xy for name, xy in found.items() if xy is not None and xy[1].any()}
 
 
 def _finite(times: Any, values: Any) -> tuple[Floats, Floats] | None:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,8 @@ from scipy import stats
 
 from sojourn.metrics import base
 from sojourn.show import colours, labels, style
-from sojourn.show.data import by_level, distribution, series_unit
+from sojourn.show.data import MOST_CLASSES, by_level, distribution, series_unit
+from sojourn.show.data import classes as classes_of
 from sojourn.show.data import series as series_of
 from sojourn.show.style import save, svg
 from sojourn.stats import mean_interval
@@ -26,7 +28,18 @@ from sojourn.study.table import Table
 LINE = 44
 """Characters of an axis label in a column's width."""
 
-__all__ = ["bars", "box", "cdf", "draw_over", "over", "save", "series", "svg", "tradeoff"]
+__all__ = [
+    "bars",
+    "box",
+    "cdf",
+    "classes",
+    "draw_over",
+    "over",
+    "save",
+    "series",
+    "svg",
+    "tradeoff",
+]
 
 
 def _groups(table: Table, metric: str, by: str) -> dict[str, np.ndarray[Any, np.dtype[np.float64]]]:
@@ -208,7 +221,33 @@ def series(
             drawn.append((name, *found))
     if not drawn:
         raise StudyError(f"no time series of {metric} at {where} was recorded")
-    names = labels.names([d[0] for d in drawn])
+    names = labels.names([name for name, _, _ in drawn])
+    return _courses(drawn, names, metric, unit, chosen, width)
+
+
+def classes(
+    results: Results, level: str = "", by: str = "queue", width: float = style.PAGE
+) -> Figure:
+    """Draws the lengths of the classes of the bottleneck's queue in one run of a level."""
+    run = next(iter(by_level(results, by).get(level or results.name, [])), None)
+    place = results.bottleneck or ""
+    found = classes_of(run, place) if run is not None else {}
+    if run is None or not found:
+        raise StudyError(f"no time series of classes at {place} was recorded")
+    drawn = [(name, *xy) for name, xy in islice(found.items(), MOST_CLASSES)]
+    unit = series_unit(run, "queue", f"{place}.{drawn[0][0]}")
+    return _courses(drawn, {}, "queue", unit, run.seed, width)
+
+
+def _courses(
+    drawn: Sequence[tuple[str, Any, Any]],
+    names: Mapping[str, str],
+    metric: str,
+    unit: str,
+    seed: int | None,
+    width: float,
+) -> Figure:
+    """Draws times and values by name below each other on equal axes; `names` has shorter ones."""
     middle = [float(np.median(y)) for _, _, y in drawn]
     high = [float(np.quantile(y, 0.99)) for _, _, y in drawn]
     wide = style.wide(middle)
@@ -219,14 +258,14 @@ def series(
         looks = colours.slots(name for name, _, _ in drawn)
         for (name, x, y), axes, look in zip(drawn, panels, looks, strict=True):
             axes.plot(x, y / scale.factor, color=style.colour(look), linewidth=0.7)
-            axes.set_title(names[name], pad=4)
+            axes.set_title(names.get(name, name), pad=4)
             axes.margins(x=0.01)
         panels[0].set_ylim(bottom=0)
         if wide:
             panels[0].set_ylim(bottom=scale.apply(min(middle)) / 10)
             for axes in panels:
                 style.logarithmic(axes, "y")
-        panels[-1].set_xlabel(f"Time (s), seed {chosen}")
+        panels[-1].set_xlabel(f"Time (s), seed {seed}")
         figure.supylabel(labels.axis(metric, scale), fontsize=8)
     return figure
 

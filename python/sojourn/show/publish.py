@@ -64,6 +64,9 @@ def figures_of(results: Results) -> dict[str, Figure]:
         attempt("cdf", lambda: figures.cdf(results, by=first))
         attempt("cdf-tail", lambda: figures.cdf(results, by=first, tail=True))
         attempt("series", lambda: figures.series(results, by=first))
+        for level in table.levels(first) if first else [""]:
+            name = "-".join(["classes", *re.findall(r"[\w.]+", str(level))])
+            attempt(name, partial(figures.classes, results, str(level), first))
     if not first:
         return found
     across, rest = axes(table)

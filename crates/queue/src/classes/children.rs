@@ -201,6 +201,19 @@ impl<P: Packet> Children<P> {
         visit("backlog", queue.map_or(0, |queue| queue.bytes().into()));
     }
 
+    /// Visits packets and bytes of one queue, which is that of the class `name`; if it has classes, theirs.
+    pub fn leaves(&self, place: usize, name: &str, visit: &mut dyn FnMut(&str, usize, u64)) {
+        let queue = &self.queues[place].queue;
+        let mut has_classes = false;
+        queue.leaves(&mut |inner, packets, bytes| {
+            has_classes = true;
+            visit(&format!("{name}/{inner}"), packets, bytes);
+        });
+        if !has_classes {
+            visit(name, queue.packets(), queue.bytes());
+        }
+    }
+
     /// Visits the account of all; then the queues' own counters, summed by name.
     pub fn counters(&self, visit: &mut dyn FnMut(&'static str, u64)) {
         // Drops of a child count as drops of the discipline too.

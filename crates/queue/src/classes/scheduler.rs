@@ -217,6 +217,12 @@ impl<P: Packet, D: Ranked> Discipline<P> for Scheduler<P, D> {
         }
     }
 
+    fn leaves(&self, visit: &mut dyn FnMut(&str, usize, u64)) {
+        for (id, place) in &self.places {
+            self.children.leaves(*place, &self.params.tree().name(*id), visit);
+        }
+    }
+
     /// Visits the classes that have packets and take turns, the next one first.
     fn lists(&self, visit: &mut dyn FnMut(usize, usize)) {
         self.rounds.active().for_each(|place| visit(0, self.ranks[place].id.into()));

@@ -557,6 +557,14 @@ impl<P: Packet> Discipline<P> for Hfsc<P> {
         self.children.state(class.queue, visit);
     }
 
+    fn leaves(&self, visit: &mut dyn FnMut(&str, usize, u64)) {
+        for (id, place) in &self.places {
+            if let Some(queue) = self.classes[*place].queue {
+                self.children.leaves(queue, &self.params.tree.name(*id), visit);
+            }
+        }
+    }
+
     fn counters(&self, visit: &mut dyn FnMut(&'static str, u64)) {
         self.children.counters(visit);
     }

@@ -590,6 +590,14 @@ impl<P: Packet> Discipline<P> for Htb<P> {
         }
     }
 
+    fn leaves(&self, visit: &mut dyn FnMut(&str, usize, u64)) {
+        for (id, place) in &self.places {
+            if let Some(queue) = self.get(*place).queue {
+                self.children.leaves(queue, &self.params.tree.name(*id), visit);
+            }
+        }
+    }
+
     fn counters(&self, visit: &mut dyn FnMut(&'static str, u64)) {
         self.children.counters(visit);
         visit("direct_pkts", self.direct_packets);

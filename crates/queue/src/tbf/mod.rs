@@ -240,6 +240,11 @@ impl<P: Packet> Discipline<P> for Tbf<P> {
         self.child.flow_state(flow, visit);
     }
 
+    /// Visits the classes of the child: the bucket has one queue.
+    fn leaves(&self, visit: &mut dyn FnMut(&str, usize, u64)) {
+        self.child.leaves(visit);
+    }
+
     fn lists(&self, visit: &mut dyn FnMut(usize, usize)) {
         self.child.lists(visit);
     }

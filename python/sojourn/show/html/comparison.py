@@ -201,6 +201,10 @@ def _courses(c: Comparison, results: Results, names: Mapping[str, str]) -> list[
             line = plots.series(f"s-{metric}", first, names, metric, place, note)
             if line is not None:
                 blocks.append(line)
+        for at, (queue, run) in enumerate(first.items()):
+            line = plots.classes(f"s-classes-{at}", run, place, names[queue], note)
+            if line is not None:
+                blocks.append(line)
     return blocks
 
 

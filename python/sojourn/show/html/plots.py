@@ -5,13 +5,15 @@ from __future__ import annotations
 import html
 import math
 from collections.abc import Mapping, Sequence
+from itertools import islice
 from typing import Any
 
 import numpy as np
 
 from sojourn.metrics import base
 from sojourn.show import colours, labels, style
-from sojourn.show.data import HasTables, distribution, series_unit, thin
+from sojourn.show.data import MOST_CLASSES, HasTables, distribution, series_unit, thin
+from sojourn.show.data import classes as classes_of
 from sojourn.show.data import series as series_of
 from sojourn.show.html.blocks import Plot
 from sojourn.stats import Interval
@@ -313,6 +315,19 @@ def series(
     return courses(
         id_, f"{labels.title(metric)} over time at {place}", metric, unit, there, looks, note
     )
+
+
+def classes(id_: str, run: HasTables, place: str, queue: str, note: str) -> Plot | None:
+    """Returns the lengths of a queue's classes over time, stacked; `None` if it has none."""
+    found = classes_of(run, place)
+    if not found:
+        return None
+    shown = dict(islice(found.items(), MOST_CLASSES))
+    if len(found) > len(shown):
+        note = f"The first {len(shown)} of {len(found)} classes that held packets. {note}"
+    title = f"{labels.title('queue')} of each class over time at {place}{queue and f', {queue}'}"
+    unit = series_unit(run, "queue", f"{place}.{next(iter(shown))}")
+    return courses(id_, title, "queue", unit, shown, colours.slots(shown), note)
 
 
 def courses(

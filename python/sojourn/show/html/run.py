@@ -132,9 +132,8 @@ def _figures(run: StoredRun, place: str | None) -> list[Block]:
         line = plots.series(f"s-{metric}", one, names, metric, place, f"Seed {run.seed}.")
         if line is not None:
             blocks.append(line)
-    flows = _windows(run)
-    if flows is not None:
-        blocks.append(flows)
+    of_classes = plots.classes("s-classes", run, place, "", f"Seed {run.seed}.")
+    blocks += [plot for plot in (of_classes, _windows(run)) if plot is not None]
     spread = plots.cdf("cdf", {place: [run]}, names, "sojourn", place, "s")
     if spread is not None:
         blocks.append(spread)
