@@ -34,6 +34,8 @@ TEXTS = {
     "cake": "cake bandwidth 9.5mbit",
     "pfifo_fast": "pfifo_fast limit 300p",
     "pfifo_head_drop": "pfifo_head_drop limit 300p",
+    "skbprio": "skbprio limit 300p",
+    "hhf": "hhf limit 300p admit_bytes 20kb",
     "sfq": "sfq limit 300p",
     "fq": "fq limit 300p",
     "tbf": "tbf rate 9.5mbit burst 16kb latency 100ms",

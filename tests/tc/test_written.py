@@ -35,6 +35,8 @@ LEAVES = [
     "tbf rate 2mbit burst 5kb child codel",
     "pfifo_fast",
     "pfifo_head_drop limit 9p",
+    "skbprio limit 9p",
+    "hhf limit 99p hh_limit 9 reset_timeout 10ms admit_bytes 9kb non_hh_weight 3",
 ]
 CONDITIONS = {
     "dscp": st.integers(0, 63),

@@ -158,7 +158,8 @@ pub trait View {
 /// # Contract
 /// - `now` never decreases from call to call, and is never 0 (see [`sojourn_units::EPOCH`]).
 /// - packets in = packets out + packets handed to the sink + packets queued, and the same for bytes.
-/// - Packets of one flow leave in the order of arrival, unless a change has sorted flows anew;
+/// - Packets of one flow leave in the order of arrival, unless a change has sorted flows anew, or the flow has become
+///   a heavy hitter (`hhf`);
 ///   where a discipline sorts them further (by the ECN field), those of one flow and one queue.
 /// - `dequeue` returns a packet whenever one is queued, unless the discipline is a shaper.
 /// - The backlog never exceeds the limit after a call returns.

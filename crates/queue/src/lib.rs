@@ -31,6 +31,8 @@ macro_rules! disciplines {
             cake::Cake in Box<>,
             pfifo_fast::PfifoFast,
             pfifo_head_drop::PfifoHeadDrop,
+            skbprio::Skbprio in Box<>,
+            hhf::Hhf in Box<>,
             sfq::Sfq in Box<>,
             fq::Fq in Box<>,
             tbf::Tbf in Box<>,
@@ -49,6 +51,7 @@ macro_rules! disciplines {
 
 disciplines!(modules!);
 
+mod bands;
 pub mod classes;
 mod commands;
 mod declaration;

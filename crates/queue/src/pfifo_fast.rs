@@ -7,13 +7,14 @@
 //!
 //! Invariants: a packet leaves only if all earlier bands are empty; no band exceeds its limit.
 
+use crate::bands::Bands;
 use crate::declaration::{Configured, DisciplineParams};
 use crate::device::Device;
-use crate::discipline::{Dequeue, Discipline, Draws, DropReason, Return, Sink, Totals, View};
+use crate::discipline::{Dequeue, Discipline, Draws, DropReason, Return, Sink, Totals};
 use crate::kinds::packets;
 use crate::limit::Unit;
 use crate::packet::Packet;
-use crate::store::Store;
+use crate::store::viewed;
 use crate::tc::Inside;
 use serde::{Deserialize, Serialize};
 use sojourn_units::declare::Parameters;
@@ -64,15 +65,13 @@ impl DisciplineParams for Params {
 #[derive(Clone, Debug)]
 pub struct PfifoFast<P> {
     params: Params,
-    bands: [Store<P>; BANDS],
-    left_at: Option<Nanos>,
+    bands: Bands<P, BANDS>,
     totals: Totals,
 }
 
 impl<P: Packet> Configured<P, Params> for PfifoFast<P> {
     fn new(params: Params, _now: Nanos) -> Self {
-        let bands = std::array::from_fn(|_| Store::default());
-        Self { params, bands, left_at: None, totals: Totals::default() }
+        Self { params, bands: Bands::default(), totals: Totals::default() }
     }
 
     fn params(&self) -> &Params {
@@ -82,39 +81,11 @@ impl<P: Packet> Configured<P, Params> for PfifoFast<P> {
     /// Replaces the parameters. Packets that no longer fit their band are dropped from the head.
     fn change(&mut self, params: Params, _now: Nanos, sink: &mut impl Sink<P>) {
         self.params = params;
-        for band in &mut self.bands {
-            band.cut(params.limit as usize, &mut self.totals, sink);
-        }
+        self.bands.cut(params.limit as usize, &mut self.totals, sink);
     }
 }
 
-impl<P: Packet> View for PfifoFast<P> {
-    #[inline]
-    fn packets(&self) -> usize {
-        self.bands.iter().map(Store::len).sum()
-    }
-
-    #[inline]
-    fn bytes(&self) -> u64 {
-        self.bands.iter().map(Store::bytes).sum()
-    }
-
-    fn left_at(&self) -> Option<Nanos> {
-        self.left_at
-    }
-
-    /// For `n > 0` this gathers the times of all packets.
-    fn enqueued_at(&self, n: usize) -> Option<Nanos> {
-        if n >= self.packets() {
-            return None;
-        }
-        if n == 0 {
-            return self.bands.iter().filter_map(|band| band.enqueued_at(0)).min();
-        }
-        let mut times: Vec<Nanos> = self.bands.iter().flat_map(Store::times).collect();
-        Some(*times.select_nth_unstable(n).1)
-    }
-}
+viewed!(PfifoFast in bands);
 
 impl<P: Packet> Discipline<P> for PfifoFast<P> {
     #[inline]
@@ -125,9 +96,9 @@ impl<P: Packet> Discipline<P> for PfifoFast<P> {
         _draws: &mut impl Draws,
         sink: &mut impl Sink<P>,
     ) -> Return {
-        let band = &mut self.bands[usize::from(BAND[packet.priority() as usize & 15])];
-        if band.len() < self.params.limit as usize {
-            band.push(now, packet);
+        let band = usize::from(BAND[packet.priority() as usize & 15]);
+        if self.bands.len(band) < self.params.limit as usize {
+            self.bands.push(band, now, packet);
             return Return::Success;
         }
         self.totals.refuse(packet, DropReason::Overflow, sink);
@@ -141,26 +112,18 @@ impl<P: Packet> Discipline<P> for PfifoFast<P> {
         _draws: &mut impl Draws,
         _sink: &mut impl Sink<P>,
     ) -> Dequeue<P> {
-        let queued = self.bands.iter_mut().find_map(Store::pop);
-        if let Some(queued) = &queued {
-            self.left_at = Some(queued.at);
-        }
-        self.totals.leave(queued.map(|queued| queued.packet))
+        self.totals.leave(self.bands.pop())
     }
 
     fn head(&self) -> Option<Dequeue<&P>> {
-        let band = self.bands.iter().find(|band| !band.is_empty());
-        Some(band.map_or(Dequeue::Empty, Store::head))
+        Some(self.bands.head())
     }
 
     fn state(&self, _visit: &mut dyn FnMut(&'static str, i128)) {}
 
     /// Bands are numbered from 0, which is served first.
     fn flow_state(&self, band: usize, visit: &mut dyn FnMut(&'static str, i128)) {
-        if let Some(band) = self.bands.get(band) {
-            visit("qlen", band.len() as i128);
-            visit("backlog", band.bytes().into());
-        }
+        self.bands.state(band, visit);
     }
 
     fn counters(&self, visit: &mut dyn FnMut(&'static str, u64)) {

@@ -109,6 +109,15 @@ const CASES: &[(&str, &str)] = &[
     ),
     ("pfifo_fast limit 5", "pfifo_fast limit 2"),
     ("pfifo_head_drop limit 12", "pfifo_head_drop limit 5"),
+    ("skbprio limit 9", "skbprio limit 4"),
+    (
+        "hhf limit 20 admit_bytes 4000 quantum 700 reset_timeout 20ms evict_timeout 60ms",
+        "hhf limit 9",
+    ),
+    (
+        "hhf limit 30 admit_bytes 1000 hh_limit 2 evict_timeout 5ms reset_timeout 1ms non_hh_weight 3",
+        "hhf limit 12 hh_limit 3 admit_bytes 500",
+    ),
     ("sfq limit 20 depth 9 quantum 600", "sfq limit 6"),
     ("sfq limit 30 divisor 4 flows 3 headdrop perturb 1", "sfq limit 9 depth 3"),
     (
@@ -327,6 +336,13 @@ fn dualpi2(params: &Params) -> Option<String> {
     can.then(|| params.to_text()).filter(|text| text.contains("dualpi2"))
 }
 
+/// A CAKE told to sort flows otherwise has some in two queues for a while, and so do classes. A flow that becomes
+/// a heavy hitter of HHF changes its queue.
+fn sorts_anew(params: &Params, is_changed: bool) -> bool {
+    is_changed && (matches!(params, Params::Cake(_)) || holds_others(params))
+        || params.to_text().contains("hhf ")
+}
+
 fn holds_others(params: &Params) -> bool {
     params.table().words.iter().any(|word| word.name == "handle")
 }
@@ -370,11 +386,11 @@ impl Ledger {
         assert_eq!(queue.enqueued_at(queue.packets()), None);
         assert_eq!(bench.counter("qlen"), queue.packets() as u64);
         assert_eq!(bench.counter("backlog"), bytes);
-        // FQ, FQ-CoDel and FQ-PIE count as sent what a change throws away, as the kernel does; CAKE not at
+        // FQ, FQ-CoDel, FQ-PIE and HHF count as sent what a change throws away, as the kernel does; CAKE not at
         // all.
         let (sent, drops) = (bench.counter("packets"), bench.counter("drops"));
         match bench.params {
-            Params::Fq(_) | Params::FqCodel(_) | Params::FqPie(_) => {
+            Params::Fq(_) | Params::FqCodel(_) | Params::FqPie(_) | Params::Hhf(_) => {
                 assert!(sent >= self.delivered);
             }
             Params::Cake(_) => assert!(sent == self.delivered && drops <= self.lost),
@@ -468,10 +484,7 @@ fn run(case: (&str, &str), ops: &[(u64, Op)], reading: bool) -> Vec<String> {
                     let first = ledger.in_order[&ledger.queued[&frame.id].2]
                         .iter()
                         .find(|id| !bench.kept.dropped[drops..].iter().any(|(f, ..)| f.id == **id));
-                    // A CAKE told to sort flows otherwise has some in two queues for a while, and so do
-                    // classes.
-                    let sorted_anew = is_changed
-                        && (matches!(bench.params, Params::Cake(_)) || holds_others(&bench.params));
+                    let sorted_anew = sorts_anew(&bench.params, is_changed);
                     assert!(sorted_anew || first == Some(&frame.id), "order within a flow");
                     ledger.delivered += 1;
                     ledger.forget(frame);
@@ -492,12 +505,16 @@ fn run(case: (&str, &str), ops: &[(u64, Op)], reading: bool) -> Vec<String> {
         for (id, reason) in &bench.kept.marked[marks..] {
             trace.push(format!("m {id} {reason:?}"));
         }
-        // A lower limit drops nothing from fifos, from CHOKe what a smaller ring has no slot for, and
+        // A lower limit drops nothing from fifos and skbprio, from CHOKe what a smaller ring has no slot for, and
         // from COBALT and CAKE at the next arrival only; one batch of flow queues may not bring memory
         // below its limit.
         let lax = is_changed
             && match &bench.params {
-                Params::Fifo(_) | Params::Choke(_) | Params::Cobalt(_) | Params::Cake(_) => true,
+                Params::Fifo(_)
+                | Params::Skbprio(_)
+                | Params::Choke(_)
+                | Params::Cobalt(_)
+                | Params::Cake(_) => true,
                 Params::Tbf(params) => params.child.is_none(),
                 // What is throttled cannot be sent yet.
                 Params::Fq(params) => params.maxrate.is_some(),

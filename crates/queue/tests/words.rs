@@ -827,6 +827,12 @@ mod typed {
                 "pfifo_fast 0: dev eth0 root refcnt 2 bands 3 priomap 1 2 2 2 1 2 0 0 1 1 1 1 1 1 1 1",
                 "pfifo_fast",
             ),
+            ("skbprio 8001: dev eth0 root refcnt 2 limit 50 ", "skbprio limit 50p"),
+            (
+                "hhf 8001: dev eth0 root refcnt 2 limit 900p quantum 1514b hh_limit 2048 reset_timeout 40ms \
+                 admit_bytes 128Kb evict_timeout 1s non_hh_weight 2 ",
+                "hhf limit 900p",
+            ),
             (
                 "codel 8001: dev eth0 root refcnt 2 limit 1000p target 4ms interval 90ms ecn ",
                 "codel limit 1000p target 4ms interval 90ms ecn",
@@ -899,7 +905,7 @@ mod typed {
 
     #[test]
     fn other_disciplines_are_not_modelled() {
-        for name in ["mqprio", "noqueue", "hhf", "gred", "netem", "qfq", "cbs", "etf", "taprio"] {
+        for name in ["mqprio", "noqueue", "gred", "netem", "qfq", "cbs", "etf", "taprio"] {
             for text in [
                 name.to_owned(),
                 format!("{name} limit 100"),

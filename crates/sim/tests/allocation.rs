@@ -68,6 +68,8 @@ fn no_allocation_in_steady_state() {
         "cake unlimited besteffort ack-filter",
         "dualpi2",
         "sfq",
+        "skbprio",
+        "hhf",
         "mq default_qdisc fq_codel",
         "fq",
         "fq maxrate 9mbit",

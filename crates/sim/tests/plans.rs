@@ -109,6 +109,8 @@ fn queue_text() -> impl Strategy<Value = String> {
                 .to_owned()
         ),
         Just("sfq limit 100p perturb 1".to_owned()),
+        Just("skbprio limit 60p".to_owned()),
+        Just("hhf limit 100p admit_bytes 9kb".to_owned()),
         Just("fq limit 100p maxrate 5mbit ce_threshold 5ms".to_owned()),
         Just(
             "red limit 150000 min 15000 max 45000 avpkt 1500 burst 20 bandwidth 20mbit ecn"

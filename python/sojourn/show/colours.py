@@ -58,6 +58,8 @@ QUEUES = {
     "htb": 24,
     "hfsc": 25,
     "mq": 26,
+    "skbprio": 27,
+    "hhf": 28,
 }
 """Style number of each discipline, the same in all figures. From 8 on, colours repeat with other
 markers and lines, mostly those of the most similar discipline.

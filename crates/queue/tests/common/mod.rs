@@ -21,6 +21,8 @@ pub struct Frame {
     pub hosts: Option<(u32, u32)>,
     pub tcp: Option<TcpView>,
     pub headers: Headers,
+    /// That of its code point, if not given.
+    pub priority: Option<u32>,
 }
 
 impl Frame {
@@ -35,6 +37,7 @@ impl Frame {
             hosts: None,
             tcp: None,
             headers: Headers::default(),
+            priority: None,
         }
     }
 }
@@ -62,6 +65,10 @@ impl Packet for Frame {
 
     fn dscp(&self) -> u8 {
         self.dscp
+    }
+
+    fn priority(&self) -> u32 {
+        self.priority.unwrap_or([0, 2, 6, 4][usize::from(self.dscp >> 1 & 3)])
     }
 
     fn set_dscp(&mut self, dscp: u8) {

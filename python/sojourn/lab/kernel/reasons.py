@@ -37,6 +37,8 @@ DISCIPLINES = {
     "bfifo": _REFUSED,
     "pfifo_fast": _REFUSED,
     "pfifo_head_drop": _REFUSED,
+    "skbprio": _REFUSED,
+    "hhf": _REFUSED,
     "tbf": _REFUSED,
     "fq": Counted(("overflow",), {"forced": ("horizon_drops",)}),
     "prio": _REFUSED,

@@ -1,0 +1,130 @@
+//! FIFOs in order, of which the first one that has packets is served: the store of disciplines with priorities.
+
+use crate::discipline::{Dequeue, Sink, Totals, View};
+use crate::packet::Packet;
+use crate::store::{Queued, Store};
+use sojourn_units::Nanos;
+
+/// At most 64 FIFOs, counted from 0, which is served first.
+#[derive(Clone, Debug)]
+pub(crate) struct Bands<P, const N: usize> {
+    fifos: [Store<P>; N],
+    /// Bands that have packets, a bit each.
+    busy: u64,
+    /// When the packet taken last was enqueued.
+    left_at: Option<Nanos>,
+}
+
+impl<P, const N: usize> Default for Bands<P, N> {
+    fn default() -> Self {
+        const { assert!(N <= 64, "a bit for each band") };
+        Self { fifos: std::array::from_fn(|_| Store::default()), busy: 0, left_at: None }
+    }
+}
+
+impl<P: Packet, const N: usize> Bands<P, N> {
+    /// The bands that have packets, the first one first.
+    #[inline]
+    fn busy(&self) -> impl Iterator<Item = &Store<P>> {
+        let mut rest = self.busy;
+        std::iter::from_fn(move || {
+            let first = self.fifos.get(rest.trailing_zeros() as usize)?;
+            rest &= rest - 1;
+            Some(first)
+        })
+    }
+
+    /// Packets of one band.
+    #[inline]
+    pub fn len(&self, band: usize) -> usize {
+        self.fifos[band].len()
+    }
+
+    /// Packets and bytes of one band, by the names of recordings.
+    pub fn state(&self, band: usize, visit: &mut dyn FnMut(&'static str, i128)) {
+        if let Some(band) = self.fifos.get(band) {
+            visit("qlen", band.len() as i128);
+            visit("backlog", band.bytes().into());
+        }
+    }
+
+    /// The last band that has packets.
+    #[inline]
+    pub fn last(&self) -> Option<usize> {
+        self.busy.checked_ilog2().map(|bit| bit as usize)
+    }
+
+    /// Appends a packet to a band.
+    #[inline]
+    pub fn push(&mut self, band: usize, at: Nanos, packet: P) {
+        self.fifos[band].push(at, packet);
+        self.busy |= 1 << band;
+    }
+
+    /// Takes the packet that leaves next.
+    #[inline]
+    pub fn pop(&mut self) -> Option<P> {
+        let band = self.busy.trailing_zeros() as usize;
+        let queued = self.fifos.get_mut(band)?.pop()?;
+        self.settle(band);
+        self.left_at = Some(queued.at);
+        Some(queued.packet)
+    }
+
+    /// Takes the newest packet of a band out.
+    pub fn take_newest(&mut self, band: usize) -> Option<Queued<P>> {
+        let newest = self.fifos[band].len().checked_sub(1)?;
+        let queued = self.fifos[band].remove(newest);
+        self.settle(band);
+        queued
+    }
+
+    /// Drops from the head of each band until at most `limit` packets are left there.
+    pub fn cut(&mut self, limit: usize, totals: &mut Totals, sink: &mut impl Sink<P>) {
+        for band in 0..N {
+            self.fifos[band].cut(limit, totals, sink);
+            self.settle(band);
+        }
+    }
+
+    /// The packet that leaves next.
+    #[inline]
+    pub fn head(&self) -> Dequeue<&P> {
+        self.busy().next().map_or(Dequeue::Empty, Store::head)
+    }
+
+    #[inline]
+    fn settle(&mut self, band: usize) {
+        if self.fifos[band].is_empty() {
+            self.busy &= !(1 << band);
+        }
+    }
+}
+
+impl<P: Packet, const N: usize> View for Bands<P, N> {
+    #[inline]
+    fn packets(&self) -> usize {
+        self.busy().map(Store::len).sum()
+    }
+
+    #[inline]
+    fn bytes(&self) -> u64 {
+        self.busy().map(Store::bytes).sum()
+    }
+
+    fn left_at(&self) -> Option<Nanos> {
+        self.left_at
+    }
+
+    /// For `n > 0` this gathers the times of all packets.
+    fn enqueued_at(&self, n: usize) -> Option<Nanos> {
+        if n >= self.packets() {
+            return None;
+        }
+        if n == 0 {
+            return self.busy().filter_map(|band| band.enqueued_at(0)).min();
+        }
+        let mut times: Vec<Nanos> = self.busy().flat_map(Store::times).collect();
+        Some(*times.select_nth_unstable(n).1)
+    }
+}

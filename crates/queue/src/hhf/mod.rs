@@ -1,0 +1,295 @@
+//! HHF: heavy hitters behind all others.
+//!
+//! Source: tc-hhf(8); Estan, Varghese, SIGCOMM 2002; Linux `sch_hhf.c`, observed in virtual time.
+//!
+//! A flow whose packets pass `admit_bytes` in all stages of a filter of counters, which begin anew after `reset_timeout`,
+//! is a heavy hitter until it has sent nothing for `evict_timeout`. Heavy hitters share one queue, all other flows
+//! another, which gets `non_hh_weight` times the bytes in a turn and is served at once when it becomes busy. A full queue drops
+//! the oldest packet of the heavy hitters, if they have one.
+//!
+//! Invariants: the backlog never exceeds the limit; small flows lose a packet only while heavy hitters have none.
+
+mod detector;
+
+use crate::declaration::{Configured, DisciplineParams};
+use crate::device::Device;
+use crate::discipline::{Dequeue, Discipline, Draws, DropReason, Return, Sink, Totals, View};
+use crate::flow_queues;
+use crate::kinds::{bytes, micros, packets};
+use crate::limit::Unit;
+use crate::packet::Packet;
+use crate::store::Store;
+use detector::{Detector, Times};
+use serde::{Deserialize, Serialize};
+use sojourn_units::declare::{Parameters, derived, integer};
+use sojourn_units::words::Table;
+use sojourn_units::{Nanos, jiffies, params};
+use std::collections::VecDeque;
+
+/// The words of `hhf`.
+pub const TABLE: Table = Table {
+    name: "hhf",
+    summary: "heavy hitters, which a filter of counters detects, in a queue behind all other flows",
+    source: "Linux sch_hhf.c, tc-hhf(8)",
+    words: Params::WORDS,
+};
+
+params! {
+    /// Parameters of HHF.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+    pub struct Params on Device {
+        /// Packets that fit.
+        limit: u32 = packets("1000p").above_zero(),
+        /// Bytes of a turn of the heavy hitters.
+        quantum: u32 = flow_queues::quantum(),
+        /// Heavy hitters that are known at a time, at most.
+        hh_limit: u32 = integer(1, 4_294_967_295, "2048"),
+        /// Time after which the counters begin anew.
+        reset_timeout: u32 = micros("40ms"),
+        /// Bytes that a flow's counters must exceed before they begin anew.
+        admit_bytes: u32 = bytes("128kb"),
+        /// Time without a packet after which a heavy hitter is none.
+        evict_timeout: u32 = micros("1s"),
+        /// Turn of all other flows, in turns of the heavy hitters.
+        non_hh_weight: u32 = integer(1, 1000, "2"),
+        /// Ticks a second of the clock that times the timeouts.
+        hz: u32 = derived(|device: &Device| device.hz),
+    }
+}
+
+impl Params {
+    fn times(&self) -> Times {
+        let ticks = |span| jiffies::from_micros(span, self.hz);
+        Times { reset: ticks(self.reset_timeout), evict: ticks(self.evict_timeout) }
+    }
+}
+
+impl DisciplineParams for Params {
+    const TABLES: &'static [&'static Table] = &[&TABLE];
+
+    fn limit(&self) -> Option<(Unit, u32)> {
+        Some((Unit::Packets, self.limit))
+    }
+}
+
+const HEAVY: usize = 0;
+const OTHERS: usize = 1;
+
+/// Packets of the heavy hitters, or of all other flows.
+#[derive(Clone, Debug)]
+struct Class<P> {
+    store: Store<P>,
+    /// Bytes that it may still send in its turn.
+    deficit: i64,
+    is_listed: bool,
+}
+
+/// Heavy hitters and all other flows.
+#[derive(Clone, Debug)]
+pub struct Hhf<P> {
+    params: Params,
+    times: Times,
+    detector: Detector,
+    /// Of the hash of flows; drawn when first needed.
+    key: Option<u64>,
+    classes: [Class<P>; 2],
+    /// Whether the other flows have just become busy, and are served first.
+    is_new: bool,
+    /// Classes that take turns, the next one first.
+    old: VecDeque<usize>,
+    left_at: Option<Nanos>,
+    drop_overlimit: u64,
+    totals: Totals,
+}
+
+impl<P: Packet> Hhf<P> {
+    /// Bytes of a class's turn.
+    fn turn(&self, class: usize) -> i64 {
+        let weight = if class == HEAVY { 1 } else { self.params.non_hh_weight };
+        i64::from(weight) * i64::from(self.params.quantum)
+    }
+
+    fn class(&mut self, now: Nanos, packet: &P, draws: &mut impl Draws) -> usize {
+        let key = *self.key.get_or_insert_with(|| draws.draw_key());
+        let hash = draws.keyed_hash(key, packet.flow_hash());
+        let tick = jiffies::at(now, self.params.hz);
+        let is_heavy = self.detector.is_heavy(hash, packet.len(), tick, self.times, &self.params);
+        if is_heavy { HEAVY } else { OTHERS }
+    }
+
+    /// Drops the oldest packet of the heavy hitters, or of the others if those have none; says of which.
+    fn drop_oldest(&mut self, sink: &mut impl Sink<P>) -> usize {
+        let class = if self.classes[HEAVY].store.is_empty() { OTHERS } else { HEAVY };
+        if let Some(oldest) = self.classes[class].store.pop() {
+            self.totals.drops += 1;
+            sink.dropped(oldest.packet, DropReason::Overflow, true);
+        }
+        class
+    }
+
+    /// The packet whose turn it is.
+    fn serve(&mut self) -> Option<P> {
+        loop {
+            let is_new = self.is_new;
+            let class = if is_new { OTHERS } else { *self.old.front()? };
+            let turn = self.turn(class);
+            let served = &mut self.classes[class];
+            let packet = if served.deficit > 0 { served.store.pop() } else { None };
+            if let Some(queued) = packet {
+                served.deficit -= i64::from(queued.packet.len());
+                self.left_at = Some(queued.at);
+                return Some(queued.packet);
+            }
+            let is_spent = served.deficit <= 0;
+            if is_spent {
+                served.deficit += turn;
+            }
+            // An empty class passes through the round once if it was new, so that it does not come back as new.
+            let stays = is_spent || is_new && !self.old.is_empty();
+            if is_new {
+                self.is_new = false;
+            } else {
+                self.old.pop_front();
+            }
+            if stays {
+                self.old.push_back(class);
+            } else {
+                self.classes[class].is_listed = false;
+            }
+        }
+    }
+}
+
+impl<P: Packet> Configured<P, Params> for Hhf<P> {
+    fn new(params: Params, now: Nanos) -> Self {
+        let class = || Class { store: Store::default(), deficit: 0, is_listed: false };
+        Self {
+            params,
+            times: params.times(),
+            detector: Detector::new(jiffies::at(now, params.hz)),
+            key: None,
+            classes: [class(), class()],
+            is_new: false,
+            old: VecDeque::with_capacity(2),
+            left_at: None,
+            drop_overlimit: 0,
+            totals: Totals::default(),
+        }
+    }
+
+    fn params(&self) -> &Params {
+        &self.params
+    }
+
+    /// Replaces the parameters. Packets that no longer fit are taken in the order of departures, and count as sent.
+    fn change(&mut self, params: Params, _now: Nanos, sink: &mut impl Sink<P>) {
+        self.params = params;
+        self.times = params.times();
+        while self.packets() > params.limit as usize {
+            let Some(packet) = self.serve() else { break };
+            self.totals.sent(packet.len());
+            sink.dropped(packet, DropReason::Overflow, true);
+        }
+    }
+}
+
+impl<P: Packet> View for Hhf<P> {
+    #[inline]
+    fn packets(&self) -> usize {
+        self.classes.iter().map(|class| class.store.len()).sum()
+    }
+
+    #[inline]
+    fn bytes(&self) -> u64 {
+        self.classes.iter().map(|class| class.store.bytes()).sum()
+    }
+
+    /// The two stores are in order of arrival each, and are merged.
+    fn enqueued_at(&self, n: usize) -> Option<Nanos> {
+        let [heavy, others] = [HEAVY, OTHERS].map(|class| &self.classes[class].store);
+        let (mut a, mut b) = (0, 0);
+        loop {
+            let (first, second) = (heavy.enqueued_at(a), others.enqueued_at(b));
+            let is_first = second.is_none_or(|second| first.is_some_and(|first| first <= second));
+            if a + b == n {
+                return if is_first { first } else { second };
+            }
+            if is_first {
+                first?;
+                a += 1;
+            } else {
+                b += 1;
+            }
+        }
+    }
+
+    fn left_at(&self) -> Option<Nanos> {
+        self.left_at
+    }
+}
+
+impl<P: Packet> Discipline<P> for Hhf<P> {
+    fn enqueue(
+        &mut self,
+        now: Nanos,
+        packet: P,
+        draws: &mut impl Draws,
+        sink: &mut impl Sink<P>,
+    ) -> Return {
+        let own = self.class(now, &packet, draws);
+        let turn = self.turn(own);
+        let class = &mut self.classes[own];
+        class.store.push(now, packet);
+        if !class.is_listed {
+            class.is_listed = true;
+            class.deficit = turn;
+            match own {
+                HEAVY => self.old.push_back(HEAVY),
+                _ => self.is_new = true,
+            }
+        }
+        if self.packets() <= self.params.limit as usize {
+            return Return::Success;
+        }
+        self.drop_overlimit += 1;
+        if self.drop_oldest(sink) == own { Return::Congestion } else { Return::Success }
+    }
+
+    fn dequeue(
+        &mut self,
+        _now: Nanos,
+        _draws: &mut impl Draws,
+        _sink: &mut impl Sink<P>,
+    ) -> Dequeue<P> {
+        let packet = self.serve();
+        self.totals.leave(packet)
+    }
+
+    fn state(&self, visit: &mut dyn FnMut(&'static str, i128)) {
+        visit("hh_flows_current_cnt", self.detector.current.into());
+    }
+
+    /// The heavy hitters (0), and the other flows (1).
+    fn flow_state(&self, class: usize, visit: &mut dyn FnMut(&'static str, i128)) {
+        if let Some(class) = self.classes.get(class) {
+            visit("qlen", class.store.len() as i128);
+            visit("backlog", class.store.bytes().into());
+            visit("deficit", class.deficit.into());
+        }
+    }
+
+    /// New classes, then old ones.
+    fn lists(&self, visit: &mut dyn FnMut(usize, usize)) {
+        if self.is_new {
+            visit(0, OTHERS);
+        }
+        self.old.iter().for_each(|class| visit(1, *class));
+    }
+
+    fn counters(&self, visit: &mut dyn FnMut(&'static str, u64)) {
+        self.totals.visit(self, visit);
+        visit("drop_overlimit", self.drop_overlimit);
+        visit("hh_overlimit", self.detector.refused);
+        visit("tot_hh", self.detector.total);
+    }
+}

@@ -1,0 +1,135 @@
+//! SKBPRIO: priorities that share one limit.
+//!
+//! Source: tc-skbprio(8); Linux 7.3 observed in virtual time.
+//!
+//! There is a FIFO for each of 64 priorities. The packet with the largest priority leaves first. An arrival that finds the
+//! queue full takes the place of the newest packet of the smallest priority, if its own is larger; otherwise it is dropped.
+//! So a flood of packets with small priorities delays and displaces no packet with a larger one.
+//!
+//! Invariants: without changes, the backlog never exceeds the limit; a packet is dropped only while none with a smaller
+//! priority is queued.
+
+use crate::bands::Bands;
+use crate::declaration::{Configured, DisciplineParams};
+use crate::device::Device;
+use crate::discipline::{Dequeue, Discipline, Draws, DropReason, Return, Sink, Totals, View};
+use crate::kinds::packets;
+use crate::limit::Unit;
+use crate::packet::Packet;
+use crate::store::viewed;
+use serde::{Deserialize, Serialize};
+use sojourn_units::declare::Parameters;
+use sojourn_units::words::Table;
+use sojourn_units::{Nanos, params};
+
+/// The words of `skbprio`.
+pub const TABLE: Table = Table {
+    name: "skbprio",
+    summary: "strict priorities under one limit: a larger priority displaces the smallest one",
+    source: "Linux sch_skbprio.c, tc-skbprio(8)",
+    words: Params::WORDS,
+};
+
+const PRIORITIES: usize = 64;
+
+params! {
+    /// Parameters of SKBPRIO.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+    pub struct Params on Device {
+        /// Packets that fit, of all priorities together.
+        limit: u32 = packets("64p").above_zero(),
+    }
+}
+
+impl DisciplineParams for Params {
+    const TABLES: &'static [&'static Table] = &[&TABLE];
+
+    fn limit(&self) -> Option<(Unit, u32)> {
+        Some((Unit::Packets, self.limit))
+    }
+}
+
+/// Priorities under one limit.
+#[derive(Clone, Debug)]
+pub struct Skbprio<P> {
+    params: Params,
+    /// The largest priority first.
+    bands: Bands<P, PRIORITIES>,
+    totals: Totals,
+}
+
+/// The band of a priority; those above the largest one count as it.
+#[inline]
+fn band(priority: u32) -> usize {
+    (PRIORITIES - 1).saturating_sub(priority as usize)
+}
+
+impl<P: Packet> Configured<P, Params> for Skbprio<P> {
+    fn new(params: Params, _now: Nanos) -> Self {
+        Self { params, bands: Bands::default(), totals: Totals::default() }
+    }
+
+    fn params(&self) -> &Params {
+        &self.params
+    }
+
+    /// Replaces the parameters. Packets that no longer fit stay.
+    fn change(&mut self, params: Params, _now: Nanos, _sink: &mut impl Sink<P>) {
+        self.params = params;
+    }
+}
+
+viewed!(Skbprio in bands);
+
+impl<P: Packet> Discipline<P> for Skbprio<P> {
+    #[inline]
+    fn enqueue(
+        &mut self,
+        now: Nanos,
+        packet: P,
+        _draws: &mut impl Draws,
+        sink: &mut impl Sink<P>,
+    ) -> Return {
+        let own = band(packet.priority());
+        if self.bands.packets() < self.params.limit as usize {
+            self.bands.push(own, now, packet);
+            return Return::Success;
+        }
+        let displaced = self.bands.last().filter(|last| own < *last);
+        let Some(displaced) = displaced.and_then(|last| self.bands.take_newest(last)) else {
+            self.totals.refuse(packet, DropReason::Overflow, sink);
+            return Return::Drop;
+        };
+        self.totals.drops += 1;
+        sink.dropped(displaced.packet, DropReason::Overflow, true);
+        self.bands.push(own, now, packet);
+        Return::Congestion
+    }
+
+    #[inline]
+    fn dequeue(
+        &mut self,
+        _now: Nanos,
+        _draws: &mut impl Draws,
+        _sink: &mut impl Sink<P>,
+    ) -> Dequeue<P> {
+        self.totals.leave(self.bands.pop())
+    }
+
+    fn head(&self) -> Option<Dequeue<&P>> {
+        Some(self.bands.head())
+    }
+
+    fn state(&self, _visit: &mut dyn FnMut(&'static str, i128)) {}
+
+    /// Of a priority.
+    fn flow_state(&self, priority: usize, visit: &mut dyn FnMut(&'static str, i128)) {
+        if priority < PRIORITIES {
+            self.bands.state(band(priority as u32), visit);
+        }
+    }
+
+    fn counters(&self, visit: &mut dyn FnMut(&'static str, u64)) {
+        self.totals.visit(self, visit);
+    }
+}
