@@ -132,7 +132,7 @@ def test_wall_clock_runs_state_their_number_load_and_validity(tmp_path: Path) ->
     assert (outcome.wall_clock.fewest, FEWEST) == (3, 5)
     (told,) = (note for note in outcome.notes if note.startswith("wall clock"))
     assert told == (
-        "wall clock: 6 of 8 runs valid, at least 3 a cell: fewer than 5, which says little; "
+        "wall clock: 6 of 8 runs valid, at least 3 a cell: fewer than 5, which is weak evidence; "
         "load of the machine 1.5 to 1.5"
     )
     assert outcome.as_dict()["wall_clock"]["load"] == (1.5, 1.5)
@@ -201,7 +201,7 @@ def test_own_table_readings_and_withdrawn_claims_stand_on_the_page(tmp_path: Pat
 
 def test_readings_are_counted_and_never_called_confirmed() -> None:
     assert tried({"a": "holds", "b": "does not hold", "c": "cannot be told"}) == (
-        "holds in 1 of 3 readings tried (a): a reading exists that gives it"
+        "holds in 1 of 3 readings tried (a): at least one reading gives it"
     )
     assert tried({"a, b": "holds", "c": "holds", "d": "cannot be told"}).count("; ") == 1
     assert tried({"a": "does not hold", "b": "does not hold"}) == "holds in 0 of 2 readings tried"

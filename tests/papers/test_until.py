@@ -65,7 +65,7 @@ def test_at_the_maximum_nothing_is_decided(tmp_path: Path) -> None:
     [judgement] = PAPER.run(tmp_path, rule=rule).judgements
     assert judgement.verdict == "cannot be told"
     assert judgement.note == (
-        "not decided: the maximum of 40 seeds came before utilisation ± 0.01%"
+        "not decided: the maximum of 40 seeds was reached before utilisation ± 0.01%"
     )
     assert judgement.seeds_needed is None
 

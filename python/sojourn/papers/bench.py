@@ -247,7 +247,7 @@ def without_verdict(
 def too_wide(stopped: Stopping) -> str:
     """Returns why a claim is undecided on runs that ended at their maximum."""
     wanted = " and ".join(str(one) for one in stopped.rule.precisions)
-    return f"not decided: the maximum of {stopped.seeds} seeds came before {wanted}"
+    return f"not decided: the maximum of {stopped.seeds} seeds was reached before {wanted}"
 
 
 def measures(plan: Mapping[str, Any], metric: str) -> bool:
@@ -269,8 +269,7 @@ def begun_alike(folder: Path, rule: Until | None) -> None:
         texts = "with a number of seeds" if before is None else f"with --until {before}"
         raise ResultsError(
             folder,
-            f"was begun {texts}: how many runs there are is settled before the first; choose "
-            "another folder with --out",
+            f"was begun {texts}, which the first run fixes; choose another folder with --out",
         )
 
 
@@ -302,7 +301,7 @@ def runs_of(table: Table) -> Iterator[tuple[dict[str, Any], StoredRun]]:
     Cells with the same plan share a run.
     """
     if table.results is None:
-        raise ValueError("the runs are in the results folder, which this table lacks")
+        raise ValueError("this table lacks the results folder with its runs")
     for row in table.frame[[*table.factors, "key"]].to_dict("records"):
         key = str(row.pop("key"))
         yield {str(name): level for name, level in row.items()}, StoredRun(table.results.store, key)

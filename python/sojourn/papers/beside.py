@@ -47,9 +47,9 @@ class UnpairedRatio(Component):
     def problem(self) -> str | None:
         """Also reports too few runs for a comparison."""
         if min(self.n, self.other.size) < 2:
-            return f"{self.label}: two runs of each engine are the least"
+            return f"{self.label}: two runs of each engine are required"
         if not (np.isfinite(self.values).all() and np.isfinite(self.other).all()):
-            return f"{self.label}: not above zero, so there is no ratio"
+            return f"{self.label}: not above zero, so the ratio is undefined"
         return None
 
     def z(self, bound: float) -> Floats:
@@ -125,7 +125,7 @@ class WallClock:
         return cls(min(cells.values()), cells.total(), len(runs), (min(loads), max(loads)))
 
     def __str__(self) -> str:
-        few = f": fewer than {FEWEST}, which says little" if self.fewest < FEWEST else ""
+        few = f": fewer than {FEWEST}, which is weak evidence" if self.fewest < FEWEST else ""
         low, high = self.load
         return (
             f"wall clock: {self.valid} of {self.runs} runs valid, at least {self.fewest} a cell"

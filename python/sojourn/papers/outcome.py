@@ -68,22 +68,22 @@ class Outcome:
 
     @property
     def real(self) -> Real | None:
-        """The study's real part; `None` if this is the outcome of simulations alone."""
+        """Returns the study's real part; `None` if this is the outcome of simulations alone."""
         return self.paper.real if REAL in self.columns else None
 
     @property
     def column(self) -> Column:
-        """The column that gives the verdicts."""
+        """Returns the column that gives the verdicts."""
         return next(iter(self.columns.values()))
 
     @property
     def judgements(self) -> tuple[Judgement, ...]:
-        """The verdicts."""
+        """Returns the verdicts."""
         return self.column.judgements
 
     @property
     def in_simulation(self) -> Mapping[str, Judgement]:
-        """The simulated runs' verdicts by claim."""
+        """Returns the simulated runs' verdicts by claim."""
         return {j.claim.id: j for j in self.columns[SIMULATED].judgements}
 
     def readings(self, claim: Claim) -> dict[str, str]:
@@ -111,7 +111,7 @@ class Outcome:
 
     @property
     def tables(self) -> Mapping[str, Table]:
-        """The tables behind the verdicts."""
+        """Returns the tables behind the verdicts."""
         return self.column.tables
 
     def frame(self, part: str, name: str = "") -> pd.DataFrame:
@@ -220,7 +220,7 @@ class Outcome:
 def tried(readings: Mapping[str, str]) -> str:
     """Describes in how many readings of the paper a finding holds."""
     some = 0 < list(readings.values()).count("holds") < len(readings)
-    return count(readings, "readings tried") + ": a reading exists that gives it" * some
+    return count(readings, "readings tried") + ": at least one reading gives it" * some
 
 
 def count(verdicts: Mapping[str, str], of: str) -> str:

@@ -207,9 +207,11 @@ class Paper:
         not decided.
         """
         if rule is not None and (engine is not None or shift):
-            raise ValueError("a rule is for simulated runs, whose seeds are 1, 2, 3, ...")
+            raise ValueError("--until requires simulated runs, whose seeds are 1, 2, 3, ...")
         if on is not None and not self.cluster:
-            raise ValueError(f"`paper {self.name}` takes minutes on one machine: not on a cluster")
+            raise ValueError(
+                f"`paper {self.name}` takes minutes on one machine and does not run on a cluster"
+            )
         size = size if size is not None else self.size(quick, engine is not None)
         with ExitStack() as stack:
             engines = {SIMULATED: stack.enter_context(self.engine(None))}

@@ -131,7 +131,7 @@ def footnotes() -> list[str]:
     told = ["Linux: in virtual time. time: of one core, for the simulated runs."]
     fingerprint = _core.fingerprint()
     other = [one["study"] for one in listed() if one["engine"] not in (None, fingerprint)]
-    return [*told, f"Made by another engine than this: {', '.join(other)}."] if other else told
+    return [*told, f"Made by a different engine: {', '.join(other)}."] if other else told
 
 
 def calibrated() -> float:

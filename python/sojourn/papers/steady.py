@@ -46,13 +46,13 @@ def against(full: Mapping[str, str], quick: Sequence[Mapping[str, str]]) -> dict
 def judges(found: Mapping[str, Any], times: int) -> bool:
     """Returns whether quick runs can judge a claim, from its result of `against`."""
     told = {verdict: int(found.get(verdict, 0)) for verdict in _JUDGED}
-    # Where the full run cannot tell, quick runs can only contradict each other.
+    # If the full run does not decide, quick runs can only contradict each other.
     contrary = min(n for verdict, n in told.items() if verdict != found["full"])
     return contrary <= CONTRADICTIONS and 2 * sum(told.values()) >= times
 
 
 def left_out(name: str) -> frozenset[str]:
-    """The claims of a study that its quick runs cannot judge, as far as that is recorded."""
+    """Returns the claims of a study that its quick runs cannot judge, as far as recorded."""
     if not path(name).exists():
         return frozenset()
     kept = json.loads(path(name).read_text(encoding="utf-8"))

@@ -1,17 +1,17 @@
 """The thesis' findings (its sections 4.3.5, 6 and 7) as claims, under each reading's metrics.
 
-What the words are taken to mean: *lowest*, *highest*, *better*, *outperforms* are by any amount,
-unless the thesis calls others *comparable* or *on par*: these are left out of the comparison;
-*about x %* is within 10 percentage points, *more than x %* is that; *on par* is within 5 %;
-*aligned*, *consistent*, *the same*, *maximised by all* are within 25 %, as the thesis' own numbers
-that it calls so are (but for delays under CBR: 45 %); *reduced* is by 3 % at least.
-Where the text tells long flows from short ones, findings on completion times and delays are about
-the long ones: it calls those of short flows the same. Values differ by orders of magnitude, so
+Interpretation of words: *lowest*, *highest*, *better*, *outperforms* mean by any amount, unless the
+thesis calls others *comparable* or *on par*; these are excluded from the comparison. *About x %*
+means within 10 percentage points, *more than x %* means exactly that. *On par* means within 5 %.
+*Aligned*, *consistent*, *the same*, *maximised by all* mean within 25 %, as the thesis' own numbers
+with these words are (but for delays under CBR: 45 %). *Reduced* means by at least 3 %. Where the
+text distinguishes long flows from short ones, findings on completion times and delays concern the
+long ones: it calls those of short flows the same. Values differ by orders of magnitude, so
 comparisons are of geometric means, paired by seed.
 
 Until 2026-11-23 findings were judged as meant, with short runs, seeds 1 to 6. On that day, with
-those results known, claims were changed and added; `WITHDRAWN` lists what they replace. Verdicts
-are those of runs as published with seeds from `FIRST_SEED` on, which no run had before.
+those results known, claims were changed and added; `WITHDRAWN` lists the replaced ones. Verdicts
+are those of runs as published with seeds from `FIRST_SEED` on, which no earlier run had.
 """
 
 from __future__ import annotations
@@ -53,18 +53,18 @@ from sojourn.stats.verdict import Verdict
 FROZEN = "2026-11-23"
 """When the claims were last changed."""
 FIRST_SEED = 2001
-"""Of the runs that judge the claims."""
+"""First seed of the runs that judge the claims."""
 
 _LONG, _SHORT, _UDP = ("ftp", "streaming"), ("http", "voip", "gaming"), ("voip", "gaming")
 _FLOWS = (*_LONG, *_SHORT)
 _MODELS = ("cbr", "vbr", "poisson-onoff", "pareto-onoff", "weibull-onoff")
 _POISSON, _PARETO, _WEIBULL = _MODELS[2:]
 _BUSY = ("cbr", _POISSON, _PARETO, _WEIBULL)
-"""All but VBR, of which the thesis says that HTTP is hardly congested."""
+"""All models except VBR, under which HTTP is hardly congested by the thesis."""
 
 
 def features(t: Terms) -> tuple[Claim, ...]:
-    """Section 6.1: HTTP at a constant rate, sixteen mechanisms (figure 6)."""
+    """Returns the claims of section 6.1: HTTP at a constant rate, sixteen mechanisms (figure 6)."""
     s, here = Section(t), {"flow": "http", "model": "cbr"}
     dervs = (*FEATURES, *CONFIGURATIONS)
     s.add(
@@ -129,7 +129,7 @@ def features(t: Terms) -> tuple[Claim, ...]:
 
 
 def red_over_time(t: Terms) -> tuple[Claim, ...]:
-    """Section 6.1.1: streaming at a constant rate over time (figure 7)."""
+    """Returns the claims of section 6.1.1: streaming at a constant rate over time (figure 7)."""
     s, here = Section(t), {"flow": "streaming", "model": "cbr"}
     s.add(
         "figure-7-red",
@@ -150,7 +150,7 @@ def red_over_time(t: Terms) -> tuple[Claim, ...]:
 
 
 def flows(t: Terms) -> tuple[Claim, ...]:
-    """Section 6.2.1: five flows whose periods are exponential (figure 8)."""
+    """Returns the claims of section 6.2.1: five flows with exponential periods (figure 8)."""
     s = Section(t)
 
     def over(flows: tuple[str, ...], make: Callable[[Cell], Claim]) -> list[Claim]:
@@ -309,7 +309,7 @@ def flows(t: Terms) -> tuple[Claim, ...]:
 
 
 def models(t: Terms) -> tuple[Claim, ...]:
-    """Section 6.2.2: five traffic models, HTTP (figure 9) and streaming (figure 10); section 7."""
+    """Returns the claims of sections 6.2.2 and 7: five traffic models (figures 9 and 10)."""
     s = Section(t)
     figure = {"http": 9, "streaming": 10}
 
@@ -556,7 +556,7 @@ UNIFORM, BY_FEATURE = "0.4 for all", "0.2 to 0.5 by derivative"
 
 
 def uniform(t: Terms) -> tuple[Claim, ...]:
-    """Section 4.3.5: one drop rate for all features against one for each."""
+    """Returns the claims of section 4.3.5: one drop rate for all features or one for each."""
     return (
         Every(
             id="uniform-rate",
@@ -584,11 +584,11 @@ SECTIONS: Mapping[str, Callable[[Terms], tuple[Claim, ...]]] = {
     "loads": sweeps.loads,
     "payloads": sweeps.payloads,
 }
-"""The thesis' sections of results, by the part that has their runs on the switch."""
+"""The thesis' sections of results, by the part with their runs on the switch."""
 
 
 def made(terms: Terms) -> tuple[Claim, ...]:
-    """All findings about the thesis' figures in a reading's terms."""
+    """Returns all findings about the thesis' figures in a reading's terms."""
     return tuple(claim for section in SECTIONS.values() for claim in section(terms))
 
 
@@ -604,7 +604,7 @@ _IDLE = (
 _NOT: Verdict = "does not hold"
 _OPEN: Verdict = "cannot be told"
 
-#: Old verdicts are those of `--quick` as meant: runs of 3 s, seeds 1 to 6.
+#: The old verdicts are those of `--quick` as meant: runs of 3 s, seeds 1 to 6.
 WITHDRAWN = tuple(
     Withdrawn(id=name, text=text, date=FROZEN, verdict=verdict, reason=reason)
     for name, text, verdict, reason in (

@@ -1,4 +1,4 @@
-"""What changes between the three readings: the study's main message, as sentences and tables."""
+"""Differences between the three readings: the study's main message, as sentences and tables."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from sojourn.papers.daqm.scenarios import HTTP
 from sojourn.papers.daqm.terms import DELAY, DELIVERED, LOSS, QUEUE, SOJOURN
 from sojourn.papers.outcome import Outcome
 
-#: Published metrics and the runs' own that mean the same.
+#: Published metrics and the runs' own metrics with the same meaning.
 SAME = {
     "delay": DELAY,
     "plr": LOSS,
@@ -22,7 +22,7 @@ SAME = {
 
 
 def _http(frame: pd.DataFrame) -> pd.DataFrame:
-    """HTTP at a constant rate, each client at the flow's own, dAQM with its preset's drop rates."""
+    """Returns HTTP at a constant rate, with the flow's own rate and the preset's drop rates."""
     chosen = (frame["flow"] == "http") & (frame["model"] == "cbr")
     for column, value in (("rate", HTTP.rate), ("payload", HTTP.payload), ("drop_rate", 0.0)):
         if column in frame:
@@ -35,7 +35,7 @@ def _mean(frame: pd.DataFrame, mechanism: str, metric: str) -> float:
 
 
 def readings(outcome: Outcome) -> pd.DataFrame:
-    """HTTP at a constant rate by mechanism: as published by the thesis, and in the three readings.
+    """Returns HTTP at a constant rate by mechanism: as published, and in the three readings.
 
     Loss is that of the published averaging in the first two, and counted once in the others.
     """
@@ -63,7 +63,7 @@ def readings(outcome: Outcome) -> pd.DataFrame:
 
 
 def order(outcome: Outcome) -> pd.DataFrame:
-    """How alike the orders of the eight mechanisms are, by Spearman's rank correlation."""
+    """Returns Spearman's rank correlations of the orders of the eight mechanisms."""
     known = published.frame()
     known = known[known["source"] == "HTTP CBR"]
     bus, meant = (
@@ -92,14 +92,14 @@ def order(outcome: Outcome) -> pd.DataFrame:
 
 
 def _alike(a: list[float], b: list[float]) -> float:
-    """Spearman's rank correlation; none if all are equal."""
+    """Returns Spearman's rank correlation; NaN if all values are equal."""
     if len(set(a)) < 2 or len(set(b)) < 2:
         return float("nan")
     return float(spearmanr(a, b).statistic)
 
 
 def averaging(outcome: Outcome) -> pd.DataFrame:
-    """What the averaging does: the runs as published, HTTP at a constant rate, by mechanism."""
+    """Returns the effect of the averaging by mechanism: runs as published, HTTP, constant rate."""
     bus = _http(outcome.frame("published", "estimates"))
     columns = {
         "loss as published": "plr",
@@ -118,7 +118,7 @@ def averaging(outcome: Outcome) -> pd.DataFrame:
 
 
 def quirks(outcome: Outcome) -> pd.DataFrame:
-    """What each of the published code's quirks does to dAQM, HTTP at a constant rate on the bus."""
+    """Returns the effect of each quirk of the published code on dAQM: HTTP, constant rate, bus."""
     columns = {
         "loss as published": "plr",
         "loss counted once": "loss",
@@ -143,7 +143,7 @@ def quirks(outcome: Outcome) -> pd.DataFrame:
 
 
 def messages(outcome: Outcome) -> list[str]:
-    """What changes between the readings, a sentence or two each, with this run's figures."""
+    """Returns sentences on the differences between the readings, with this run's figures."""
     bus, described = _http(outcome.frame("published", "estimates")), outcome.frame("described")
     meant = _http(outcome.frame("features", "all"))
     meant = meant[meant["load"] == meant["load"].max()]
@@ -202,7 +202,7 @@ def messages(outcome: Outcome) -> list[str]:
 
 
 def _share(value: float) -> str:
-    """A share in per cent, with more digits for small ones."""
+    """Returns a share in per cent, with more digits for small ones."""
     return f"{100 * value:.2g} %" if value < 0.1 else f"{100 * value:.0f} %"
 
 

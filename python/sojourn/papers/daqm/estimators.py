@@ -1,20 +1,20 @@
-"""The published metrics, errors included, from what a flow monitor sees.
+"""The published metrics, including their errors, from the records of a flow monitor.
 
 The thesis took FlowMonitor's totals every 0.1 s and averaged them in ways that its text does not
-say. Each function here does one of them, so that each can be seen at work; the run's own metrics,
-counted once at the queue, stand beside them. What was found in the published code:
+describe. Each function here implements one of them, so that its effect is visible; the run's own
+metrics, counted once at the queue, are shown next to them. Findings in the published code:
 
 - the flows of ACKs count as flows, so that half of all delays are those of small packets on the
   way back, and throughput is halved;
-- every total runs from time 0, and the mean over flows is plain: a flow of ten packets weighs as
-  one of ten thousand;
+- every total runs from time 0, and the mean over flows is unweighted: a flow of ten packets has the
+  weight of one of ten thousand;
 - a drop at a queue is counted twice (the monitor was installed twice), so that losses may exceed
   1;
-- a packet discarded by measuring leaves no trace and is counted once, as lost for good, 10 s
+- a packet discarded by measuring leaves no trace and is counted once, as lost, 10 s
   later: never in a run of 11 s;
-- flow completion time is that of every flow, ended or not: from its first packet to the last
+- flow completion time is that of every flow, finished or not: from its first packet to the last
   received so far;
-- of the samples of loss, queue length and sojourn time, those of zero are left out of the mean.
+- of the samples of loss, queue length and sojourn time, the mean omits those of zero.
 """
 
 from __future__ import annotations
@@ -24,20 +24,20 @@ import pandas as pd
 
 #: Seconds after which a packet without any trace counts as lost.
 FORGOTTEN = 10.0
-#: How often a drop at a queue was counted.
+#: Number of times that a drop at a queue was counted.
 DROPS_COUNTED = 2
-#: Metrics whose samples of zero were left out.
+#: Metrics whose zero samples were omitted.
 WITHOUT_ZEROS = ("plr", "queue", "sojourn")
 
 
 def samples(flow_series: pd.DataFrame, series: pd.DataFrame) -> pd.DataFrame:
-    """The published metrics at each sample.
+    """Returns the published metrics at each sample.
 
-    Units: delay and sojourn in ms, fct in s, throughput in kbit/s; plr is a share. Takes a
-    run's tables `flow_series` and `series`, recorded with `observe.monitor`.
+    Units: delay and sojourn in ms, fct in s, throughput in kbit/s; plr is a share. Takes a run's
+    tables `flow_series` and `series`, recorded with `observe.monitor`.
     """
     f = flow_series
-    if f.empty:  # nobody has sent anything
+    if f.empty:  # no packets were sent
         names = ["delay", "plr", "throughput", "fct", "queue", "sojourn"]
         return pd.DataFrame(0.0, index=pd.Index(series["time"], name="time"), columns=names)
     seen = f["received"] > 0
@@ -61,7 +61,7 @@ def samples(flow_series: pd.DataFrame, series: pd.DataFrame) -> pd.DataFrame:
 
 
 def _forgotten(f: pd.DataFrame) -> np.ndarray:
-    """Packets discarded by measuring that a monitor has missed for long enough."""
+    """Returns the packets discarded by measuring that a monitor has missed for long enough."""
     keys = ["group", "flow", "back"]
     late = f[[*keys, "time", "measurement_drops"]].copy()
     late["time"] = (late["time"] + FORGOTTEN).round(6)
@@ -72,7 +72,7 @@ def _forgotten(f: pd.DataFrame) -> np.ndarray:
 
 
 def averages(found: pd.DataFrame) -> dict[str, float]:
-    """The thesis' figures for a run: means over the samples, and the last samples of some."""
+    """Returns the thesis' figures for a run: means over the samples, last samples of some."""
     out = {}
     for name in ("fct", "delay", "plr", "queue", "sojourn", "throughput"):
         values = found[name].to_numpy(dtype=float)
@@ -86,16 +86,16 @@ def averages(found: pd.DataFrame) -> dict[str, float]:
 
 
 def with_zeros(found: pd.DataFrame) -> dict[str, float]:
-    """The same means with the zeros in."""
+    """Returns the same means including zeros."""
     return {name: float(found[name].mean()) for name in WITHOUT_ZEROS}
 
 
 def books(flow_series: pd.DataFrame) -> dict[str, float]:
-    """What the books say at the end of a run, each packet counted once and ACKs left out.
+    """Returns the counts at the end of a run, with each packet counted once and without ACKs.
 
     `loss`: packets dropped for any reason over packets sent; `discarded`: the share of packets sent
-    that measuring dropped; `carried`: packets received per second, ACKs included; `first_drop`: the
-    sample in which a drop is seen first, in seconds.
+    that measuring dropped; `carried`: packets received per second, including ACKs; `first_drop`:
+    the sample of the first drop, in seconds.
     """
     if flow_series.empty:
         return {"loss": 0.0, "discarded": 0.0, "carried": 0.0, "first_drop": float("nan")}

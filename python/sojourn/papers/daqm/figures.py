@@ -22,7 +22,7 @@ from sojourn.show import colours, style
 from sojourn.stats import mean_interval
 
 Metrics = Mapping[str, str]
-"""Columns and the titles of their panels."""
+"""Columns with the titles of their panels."""
 
 PUBLISHED: Metrics = {
     "fct": "Flow completion time",
@@ -56,7 +56,7 @@ _FLOW_NAMES = {
 
 
 def _interval(values: np.ndarray[Any, np.dtype[np.float64]]) -> tuple[float, float]:
-    """Mean and half-width of its 95 % interval; zero for one value."""
+    """Returns a mean and the half-width of its 95 % interval; zero for one value."""
     values = values[np.isfinite(values)]
     if not values.size:
         return float("nan"), 0.0
@@ -67,7 +67,7 @@ def _interval(values: np.ndarray[Any, np.dtype[np.float64]]) -> tuple[float, flo
 
 
 def _colour(mechanism: str) -> str:
-    """Rivals have colours, the configurations dark ones, features are grey."""
+    """Returns a colour: bright for rivals, dark for configurations, grey for features."""
     if mechanism in FEATURES:
         return "#b5b5b5"
     order = (*CONFIGURATIONS, *RIVALS)
@@ -111,7 +111,7 @@ def bars(
     metrics: Metrics,
     paper: pd.DataFrame | None = None,
 ) -> Figure:
-    """As figure 6: a panel a metric, a bar a mechanism, in per cent of the highest."""
+    """Draws as figure 6: a panel for each metric, a bar for each mechanism, in per cent."""
     with style.styled():
         figure, grid = _grid(metrics, 2, 1.75)
         for number, ((metric, title), axes) in enumerate(zip(metrics.items(), grid, strict=False)):
@@ -138,7 +138,7 @@ def bars(
 def grouped(
     frame: pd.DataFrame, by: str, metrics: Metrics, paper: pd.DataFrame | None = None
 ) -> Figure:
-    """As figures 8 to 10: groups of bars by flow or model, in per cent of the group's highest."""
+    """Draws as figures 8 to 10: groups of bars by flow or model, in per cent of the highest."""
     names = _FLOW_NAMES if by == "flow" else _MODEL_NAMES
     order = [level for level in (FLOWS if by == "flow" else MODELS) if level in set(frame[by])]
     with style.styled():
@@ -175,9 +175,9 @@ def lines(
     metrics: Metrics,
     paper: pd.DataFrame | None = None,
 ) -> Figure:
-    """As figures 11 to 16: a line a mechanism over a swept quantity, in per cent of the highest.
+    """Draws as figures 11 to 16: a line for each mechanism, in per cent of the highest.
 
-    Published values are in per cent of our highest here: not all of theirs are known.
+    Published values are in per cent of our highest value, because not all published ones are known.
     """
     with style.styled():
         figure, grid = _grid(metrics, 2, 1.9)
@@ -219,7 +219,7 @@ def lines(
 
 
 def over_time(series: Mapping[str, pd.DataFrame], columns: Mapping[str, str]) -> Figure:
-    """As figure 7: sojourn time and queue length over time; rivals are grey, but for RED.
+    """Draws as figure 7: sojourn time and queue length over time; rivals except RED are grey.
 
     `series` has a frame with `time` for each mechanism; `columns` its columns and panel titles.
     """

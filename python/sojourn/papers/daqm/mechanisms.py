@@ -1,13 +1,13 @@
 """The sixteen mechanisms compared, as queues with the thesis' settings (its table 2).
 
-From the thesis: buffers of 2000 packets; RED's thresholds of 500 and 1000 packets and weight
-0.002; PIE's period of 15 ms and its gains; the intervals and targets of CoDel's family. From the
-published code, where the thesis is silent: RED's max_p of 0.02 and its gentle ramp (the target
-and gains that the table gives for RED are those of adaptive RED, which was off). The dequeue
-threshold that the table gives for PIE belongs to a rate estimator that was off.
+From the thesis: buffers of 2000 packets; RED's thresholds of 500 and 1000 packets and weight 0.002;
+PIE's period of 15 ms and its gains; the intervals and targets of CoDel's family. From the published
+code, where the thesis is silent: RED's max_p of 0.02 and its gentle ramp (the target and gains that
+the table gives for RED are those of adaptive RED, which was off). The dequeue threshold that the
+table gives for PIE belongs to a rate estimator that was off.
 
-Two differences remain, for these are Linux's mechanisms: PIE's burst allowance is the kernel's
-150 ms (ns-3 had 15 ms), and COBALT, which counts memory, is given that of 2000 packets.
+Two differences remain, because these are Linux's mechanisms: PIE's burst allowance is the kernel's
+150 ms (ns-3 had 15 ms), and COBALT, which counts memory, has the memory of 2000 packets.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ RIVALS = (RED, PIE, CODEL, FQ_CODEL, COBALT)
 FEATURES = tuple(f"dAQM_f{i}" for i in range(1, 9))
 CONFIGURATIONS = ("dAQM_c1", "dAQM_c2", "dAQM_c3")
 C1, C2, C3 = CONFIGURATIONS
-#: The eight of most figures, and the sixteen of figure 6.
+#: The eight mechanisms of most figures, and the sixteen of figure 6.
 EIGHT = (*RIVALS, *CONFIGURATIONS)
 SIXTEEN = (*RIVALS, *FEATURES, *CONFIGURATIONS)
 
@@ -39,13 +39,13 @@ _RIVALS = {
 
 
 def _memory(payload: int) -> int:
-    """Memory of `LIMIT` packets: data and headers in a power of two, and the kernel's own part."""
+    """Returns the memory of `LIMIT` packets: data and headers in a power of two, and overhead."""
     power = (payload + HEADERS + 64 + 320 - 1).bit_length()
     return LIMIT * ((1 << power) + 256)
 
 
 def queue(mechanism: str, payload: int = 1400, words: str = "") -> str:
-    """The queue of a mechanism for packets of `payload` bytes.
+    """Returns the queue of a mechanism for packets of `payload` bytes.
 
     `words` are added to dAQM's, such as ``rate 0.3``.
     """

@@ -1,4 +1,4 @@
-"""The study put together: what changes between the readings, then findings, figures, tables."""
+"""The study's page: differences between the readings, then findings, figures, tables."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ host's clock, by which queue lengths are sampled there, is taken to run as fast 
 
 
 def _remarks(outcome: Outcome) -> list[str]:
-    """What a reader has to know before the verdicts."""
+    """Returns the remarks that a reader needs before the verdicts."""
     size = outcome.size
     long, published_long = (f"{size.long:g} s", "61 s") if size.long else ("not run", "not run")
     return [
@@ -59,7 +59,7 @@ _SWEEPS = (
 
 
 def _published_figures(outcome: Outcome) -> Drawn:
-    """Figures 6 to 16 of the runs as published, with the published values."""
+    """Returns figures 6 to 16 of the runs as published, with the published values."""
     runs, known, drawn = outcome.frame("published"), published.by_figure(), figures.PUBLISHED
 
     def of(number: int) -> tuple[pd.DataFrame, pd.DataFrame]:
@@ -117,7 +117,7 @@ def _number(name: str) -> tuple[int, str]:
 
 
 def _meant_figures(outcome: Outcome) -> Drawn:
-    """The same kinds of figures on the switch with slowed ports."""
+    """Returns the same kinds of figures for the switch with slowed ports."""
     drawn = figures.MEANT
     features, flows, models = (outcome.frame(n, "all") for n in ("features", "flows", "models"))
     worst = float(features["load"].max())
@@ -167,7 +167,7 @@ def _meant_figures(outcome: Outcome) -> Drawn:
 
 
 def _series(outcome: Outcome, part: str, place: str, **cell: Any) -> dict[str, pd.DataFrame]:
-    """Sojourn time and queue length of one queue over time, by mechanism, streaming."""
+    """Returns sojourn time and queue length of one queue over time, by mechanism, streaming."""
     results = outcome.tables[part].results
     if results is None:
         return {}
@@ -190,7 +190,7 @@ def _figures(outcome: Outcome) -> Drawn:
 
 
 def _readings(outcome: Outcome) -> pd.DataFrame:
-    """Every claim's verdict by reading."""
+    """Returns every claim's verdict by reading."""
     rows = []
     for judgement in outcome.judgements:
         verdicts = outcome.readings(judgement.claim)
@@ -226,14 +226,14 @@ def _facts(outcome: Outcome) -> dict[str, Any]:
 
 
 def _rounded(frame: pd.DataFrame) -> pd.DataFrame:
-    """The comparison with the cell in one column."""
+    """Returns the comparison with the cell in one column."""
     shown = frame.copy()
     for column in ("published", "here", "ratio"):
         shown[column] = shown[column].astype(float).round(3)
     return shown[["source", "mechanism", "metric", "published", "here", "ratio"]]
 
 
-# On Linux: its TCP, through links that have dAQM
+# On Linux: its TCP, through links with dAQM
 
 
 def _real_remarks(outcome: Outcome) -> list[str]:
@@ -247,9 +247,9 @@ def _real_remarks(outcome: Outcome) -> list[str]:
             "Verdicts are on the runs on Linux."
         ),
         (
-            "The findings as published cannot be had on Linux: no kernel has a bus of which each "
-            "frame takes a millisecond, nor does it discard what it measures. Queues are those of "
-            "our links, dAQM's among them, for Linux has none."
+            "The findings as published cannot be tested on Linux: no kernel has a bus on which "
+            "each frame takes a millisecond, or discards what it measures. Queues are those of "
+            "our links, including dAQM's, because Linux has none."
         ),
         *outcome.notes,
     ]
@@ -267,7 +267,7 @@ def _real_figures(outcome: Outcome) -> Drawn:
 
 
 def _lasting(size: parts.RealSize) -> str:
-    """How long the real runs take."""
+    """Returns an estimate of the duration of the real runs."""
     seconds = size.warmup + size.seconds
     return estimate(
         f"{size.runs} real runs of {seconds:g} s", size.runs * (seconds + parts.BETWEEN)

@@ -1,4 +1,4 @@
-"""What is run: the parts of the study, each a table of its own, with the claims judged on it."""
+"""The runs: the parts of the study, each with its own table and the claims judged on it."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ RATES = {
     "http": (5, 100, 400, 800, 1200, 1500, 2000, 3000, 4000, 5000),
     "ftp": (50, 500, 1000, 2000, 5000, 10_000),
 }
-#: The load at which sweeps other than that of loads are made.
+#: Load of the sweeps other than that of loads.
 OVERLOAD = 1.2
 
 
@@ -48,29 +48,30 @@ class Size:
     """Lengths in simulated seconds, loads, and numbers of runs of a cell."""
 
     seeds: int
-    """As published, which gives the verdicts; its runs have the thesis' lengths."""
+    """Number of seeds as published, which give the verdicts; with the thesis' lengths."""
     meant_seeds: int
-    """On the switch as meant."""
+    """Number of seeds on the switch as meant."""
     short: float
-    """Short flows as meant, measured."""
+    """Measured time of short flows as meant."""
     long: float
-    """Long flows as meant, measured; if it is 0, long flows are left out, as published too."""
+    """Measured time of long flows as meant; 0 omits long flows, also as published."""
     warmup: float
     loads: tuple[float, ...]
     other_seeds: int
-    """In other readings."""
+    """Number of seeds in other readings."""
     whole: bool
-    """Every cell of the thesis' figures, or fewer of long flows' sweeps and of quirks."""
+    """Whether to run every cell of the thesis' figures, or fewer of long flows' sweeps and of
+    quirks."""
     published_share: float = 1.0
     """Length of the runs as published, as a share of the thesis'."""
 
     @property
     def flows(self) -> tuple[Flow, ...]:
-        """What is run."""
+        """Returns the flows that are run."""
         return tuple(flow for flow in FLOWS.values() if self.long or not flow.long)
 
 
-#: Short flows alone: at most three minutes on two cores.
+#: Short flows only: at most three minutes on two cores.
 QUICK = Size(7, 4, 3, 0, 1, (1.2,), 3, whole=False)
 #: The thesis' lengths.
 FULL = Size(10, 5, 10, 60, 2, (0.8, 1.0, 1.2, 2.0), 3, whole=True)
@@ -81,7 +82,7 @@ class RealSize:
     """Runs on Linux, of HTTP as meant."""
 
     seconds: float
-    """Measured."""
+    """Measured time."""
     warmup: float
     seeds: int
 
@@ -91,23 +92,23 @@ class RealSize:
         return len(REAL_MODELS) * len(EIGHT) * self.seeds
 
 
-#: For real, one after the other: about half an hour, and two hours.
+#: Real runs in sequence: about half an hour, and two hours.
 REAL_QUICK = RealSize(3, 1, 3)
 REAL_FULL = RealSize(10, 2, 5)
 REAL_CLIENTS = 20
-"""A fifth of the thesis': with 100 hosts a guest's time did not start."""
+"""A fifth of the thesis' number: with 100 hosts a guest's time did not start."""
 REAL_MODELS = tuple(model for model in MODELS if model != "vbr")
-"""All under which the thesis finds HTTP congested."""
+"""All models under which the thesis finds HTTP congested."""
 BETWEEN = 6.0
-"""Seconds that a real run takes beyond its own length: hosts and programs start and end."""
+"""Seconds that a real run takes in addition to its length: start and end of hosts and programs."""
 
 
-#: What tells a cell as published from others, in this order.
+#: Factors that identify a cell as published, in this order.
 KEY = ("flow", "model", "rate", "payload", "drop_rate", "mechanism")
 
 
 def key_of(row: Mapping[str, Any]) -> tuple[Any, ...]:
-    """The cell that a published value is about; what it does not say is the flow's own."""
+    """Returns the cell of a published value; unstated values are the flow's own."""
     flow = FLOWS[row["flow"]]
     given = {"rate": flow.rate, "payload": flow.payload, "drop_rate": 0.0}
     for name in given:
@@ -120,12 +121,12 @@ def key_of(row: Mapping[str, Any]) -> tuple[Any, ...]:
 
 
 def _seeds(number: int) -> Any:
-    """So many seeds that were not used before the claims were written down."""
+    """Returns this many seeds that were not used before the claims were written."""
     return range(claims.FIRST_SEED, claims.FIRST_SEED + number)
 
 
 def _about(listed: Sequence[Claim], flows: Iterable[str]) -> list[Claim]:
-    """The claims about these flows alone."""
+    """Returns the claims about these flows only."""
     run = set(flows)
     return [claim for claim in listed if named(claim, "flow") <= run]
 
@@ -163,7 +164,7 @@ def _published_cell(
 
 
 def _cells_of_figures(whole: bool) -> Iterator[tuple[Traffic, str, float]]:
-    """Cells of figures 6 to 16; if they are not `whole`, fewer of long flows' sweeps."""
+    """Yields the cells of figures 6 to 16; unless `whole`, fewer of long flows' sweeps."""
     for mechanism in SIXTEEN:
         yield Traffic(HTTP, "cbr"), mechanism, 0.0
     for mechanism in EIGHT:
@@ -183,7 +184,7 @@ def _cells_of_figures(whole: bool) -> Iterator[tuple[Traffic, str, float]]:
 
 
 def _cells_of_tables() -> Iterator[tuple[Traffic, str, float]]:
-    """Every cell for which a number was published."""
+    """Yields every cell with a published number."""
     for source in published.SOURCES:
         cell = source.cell
         flow = FLOWS[str(cell["flow"])]
@@ -199,7 +200,7 @@ def _cells_of_tables() -> Iterator[tuple[Traffic, str, float]]:
 
 
 def _whole(size: Size) -> list[tuple[Traffic, str, float]]:
-    """The cells as published; the flow's own rate and payload, said or not, are one cell."""
+    """Returns the cells as published; a flow's own rate and payload are one cell, stated or not."""
     wanted = [*_cells_of_tables(), *_cells_of_figures(size.whole)]
     unique = {
         (t.flow, t.model, t.kbit, t.bytes, rate, m): (t, m, rate)
@@ -210,7 +211,7 @@ def _whole(size: Size) -> list[tuple[Traffic, str, float]]:
 
 
 def as_published(size: Size) -> Part:
-    """The bus, dAQM with all its quirks: what gives the verdicts."""
+    """Returns the part that gives the verdicts: the bus, dAQM with all its quirks."""
     listed = claims.made(PUBLISHED)
     judged = _about(listed, (flow.name for flow in size.flows))
     return Part(
@@ -225,11 +226,11 @@ def as_published(size: Size) -> Part:
 
 
 SLOW_CLOCK = "1s"
-"""The longest of `WALL_PERIODS`, in which short queues are as short as the thesis has them."""
+"""The longest of `WALL_PERIODS`, with which short queues are as short as in the thesis."""
 
 
 def slow_clock(size: Size) -> Part:
-    """The bus, the published code's host clock a hundred times slower than the simulation's."""
+    """Returns the bus with the published code's host clock slowed down a hundred times."""
     words = f"as-published wall-period {SLOW_CLOCK}"
     return Part(
         name="clock",
@@ -247,7 +248,7 @@ def slow_clock(size: Size) -> Part:
 
 
 def as_written(size: Size) -> Part:
-    """The bus with the traffic of the text in place of the code's."""
+    """Returns the bus with the traffic of the text instead of the code's."""
     cells: Cells = []
     pairs = [
         *((flow, "poisson-onoff") for flow in FLOWS.values()),
@@ -279,7 +280,10 @@ RATES_OF_FEATURES = {claims.UNIFORM: "rate 0.4", claims.BY_FEATURE: _BY_DERIVATI
 
 
 def rates(size: Size) -> Part:
-    """One drop rate or one a derivative; the published code has one only, its quirk `shared`."""
+    """Returns one drop rate or one for each derivative.
+
+    The published code has one, its quirk `shared`.
+    """
     quirks = "published " + "+".join(name for name in quirk_names() if name != "shared")
     cells: Cells = []
     for (told, words), mechanism in product(RATES_OF_FEATURES.items(), CONFIGURATIONS):
@@ -298,20 +302,20 @@ def rates(size: Size) -> Part:
 
 
 def quirk_names() -> tuple[str, ...]:
-    """The quirks of dAQM, as the word `published` lists them."""
+    """Returns the quirks of dAQM, as the word `published` lists them."""
     tables = json.loads(_core.describe())["queue"]
     words = next(table for table in tables if table["name"] == "daqm")["words"]
     word = next(word for word in words if word["name"] == "published")
     return tuple(meaning["name"] for meaning in word["of"])
 
 
-#: Simulated times, beside the 10 ms taken, in which the published code's host clock may have shown
-#: 10 ms.
+#: Simulated times, in addition to the assumed 10 ms, in which the published code's host clock may
+#: have advanced 10 ms.
 WALL_PERIODS = ("1ms", "100ms", SLOW_CLOCK)
 
 
 def quirks(size: Size) -> Part:
-    """HTTP at a constant rate on the bus: dAQM without quirks, with each alone, with all."""
+    """Returns HTTP at a constant rate on the bus: dAQM with no quirk, with each alone, with all."""
     names = quirk_names()
     shown = names if size.whole else ("discards", "literal", "tumbling")
     texts = {"none": "", **{name: f"published {name}" for name in shown}}
@@ -337,7 +341,7 @@ def quirks(size: Size) -> Part:
 
 
 def _lengths(size: Size, flow: Flow) -> tuple[float, float]:
-    """Duration and warm-up of a run on the switch."""
+    """Returns duration and warm-up of a run on the switch."""
     return size.warmup + (size.long if flow.long else size.short), size.warmup
 
 
@@ -371,7 +375,7 @@ def _meant(
 
 
 def as_described(size: Size) -> Part:
-    """The switch with ports of 2 Gbit/s."""
+    """Returns the switch with ports of 2 Gbit/s."""
     mechanisms = EIGHT if size.whole else ("RED", "CoDel", *CONFIGURATIONS)
     models = MODELS if size.whole else ("cbr",)
     cells: Cells = []
@@ -393,7 +397,7 @@ MEANT_READING, MEASURED_READING = "as meant", "measured intervals"
 
 
 def as_meant(size: Size) -> list[Part]:
-    """The switch with slowed ports."""
+    """Returns the switch with slowed ports."""
     swept = [flow for flow in (HTTP, FTP) if flow in size.flows]
     cells: dict[str, Cells] = {
         "features": _meant(size, [(HTTP, "cbr")], SIXTEEN),
@@ -460,7 +464,10 @@ def as_meant(size: Size) -> list[Part]:
 
 
 def measured(size: Size) -> list[Part]:
-    """DAQM as meant that measures the time between arrivals, which the thesis has as constant."""
+    """Returns dAQM as meant with measured times between arrivals.
+
+    The thesis assumes constant times.
+    """
     own = "interval measured"
     cells = {
         "features": _meant(size, [(HTTP, "cbr")], (*FEATURES, *CONFIGURATIONS), own),
@@ -485,7 +492,7 @@ def measured(size: Size) -> list[Part]:
 
 
 def _loads(size: Size, flows: Iterable[Flow]) -> Cells:
-    """Clients of other rates at the ports that their own rate would just fill."""
+    """Returns clients of other rates at the ports that their own rate would just fill."""
     cells: Cells = []
     for flow, load, mechanism in product(flows, SWEEP_LOADS, EIGHT):
         port = scenarios.port_rate(Traffic(flow, "cbr"), 1.0)
@@ -500,7 +507,7 @@ def _loads(size: Size, flows: Iterable[Flow]) -> Cells:
 
 
 def _completion(size: Size, flows: Iterable[Flow]) -> Cells:
-    """Clients that offer for the length of a short flow, at twice what ports carry."""
+    """Returns clients that offer for the length of a short flow, at twice the ports' capacity."""
     cells: Cells = []
     for flow, mechanism in product(flows, EIGHT):
         traffic = Traffic(flow, "cbr")
@@ -512,7 +519,7 @@ def _completion(size: Size, flows: Iterable[Flow]) -> Cells:
 
 
 def real(size: RealSize) -> Part:
-    """HTTP on the switch as meant, with the TCP of Linux's kernel: no kernel has the bus."""
+    """Returns HTTP on the switch as meant, with the TCP of Linux's kernel, which has no bus."""
     cells: Cells = []
     for model, mechanism in product(REAL_MODELS, EIGHT):
         traffic = Traffic(HTTP, model)

@@ -1,10 +1,10 @@
-"""What the thesis and its follow-up published, as numbers.
+"""The published numbers of the thesis and its follow-up.
 
 Tables 4 to 9 are the thesis' own. The others are means and final values of the follow-up's raw
-results, averaged here as the thesis did; where both have a value they agree to all printed digits.
-The queue lengths of FTP and streaming are missing there. All carry the published averaging: plain
-means over flows, ACK flows among them, zeros left out of loss, queue length and sojourn time,
-losses at queues counted twice.
+results, averaged here as in the thesis; where both have a value they agree to all printed digits.
+The queue lengths of FTP and streaming are missing there. All have the published averaging: plain
+means over flows including ACK flows, zeros omitted from loss, queue length and sojourn time, losses
+at queues counted twice.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ METRICS = {
 
 @dataclass(frozen=True)
 class Source:
-    """A published table: the cell it is about and its values by metric and mechanism."""
+    """A published table: its cell, and its values by metric and mechanism."""
 
     name: str
     cell: Mapping[str, str | float]
@@ -312,15 +312,15 @@ def _sweeps() -> Iterator[Source]:
         yield Source(f"drop rate, {rate_of_drops:g}", where, CONFIGURATIONS, values)
 
 
-#: What the sweeps vary: the client's rate in kbit/s, the payload in bytes, dAQM's drop rate.
+#: Swept quantities: the client's rate in kbit/s, the payload in bytes, dAQM's drop rate.
 SWEPT = ("rate", "payload", "drop_rate")
 
 SOURCES: tuple[Source, ...] = (*_TABLES, *_RAW, *_sweeps())
-"""Everything published as a number."""
+"""All published numbers."""
 
 
 def _figures(cell: Mapping[str, str | float]) -> tuple[int, ...]:
-    """The thesis' figures that a cell is in."""
+    """Returns the thesis' figures with a cell."""
     flow, model = cell["flow"], cell["model"]
     for swept, first in (("drop_rate", 11), ("rate", 13), ("payload", 15)):
         if swept in cell:
@@ -334,7 +334,7 @@ def _figures(cell: Mapping[str, str | float]) -> tuple[int, ...]:
 
 
 def by_figure() -> pd.DataFrame:
-    """All published values by figure, a row a cell and mechanism, a column a metric.
+    """Returns all published values by figure: rows of cells and mechanisms, columns of metrics.
 
     Where a table and raw results have the same value, it is the table's.
     """
@@ -351,7 +351,7 @@ def by_figure() -> pd.DataFrame:
 
 
 def frame() -> pd.DataFrame:
-    """All published values, a row each: source, cell, mechanism, metric, value."""
+    """Returns all published values, a row each: source, cell, mechanism, metric, value."""
     return pd.DataFrame(
         {
             "source": source.name,

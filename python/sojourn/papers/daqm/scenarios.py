@@ -1,20 +1,20 @@
 """The study's network in its three readings.
 
-*As published*: what the code does that gave the published figures. All 105 stations share one
-CSMA bus of 2 Gbit/s and 1 ms, which is busy for the propagation of each frame, so that it carries
-about 990 frames a second in all; every station has the mechanism as its own queue. TCP begins
-with a window of 65535 segments. Clients with random traffic connect at 3 s: their first SYN meets
-a server that listens from 1 s on, and is sent again after 3 s.
+*As published*: the behaviour of the code that gave the published figures. All 105 stations share
+one CSMA bus of 2 Gbit/s and 1 ms, which is busy for the propagation of each frame, so that it
+carries about 990 frames a second in all; every station has the mechanism as its own queue. TCP
+begins with a window of 65535 segments. Clients with random traffic connect at 3 s: their first SYN
+meets a server that listens from 1 s on, and is sent again after 3 s.
 
-*As described*: what the text says. One switch joins 100 clients and 5 servers by links of 2
-Gbit/s and 1 ms; the mechanism is the queue of each server's port.
+*As described*: the text. One switch joins 100 clients and 5 servers by links of 2 Gbit/s and 1 ms;
+the mechanism is the queue of each server's port.
 
-*As meant*: the same switch with the servers' ports slowed, so that the mean rate that clients
-offer is a chosen multiple of what the ports carry.
+*As meant*: the same switch with the servers' ports slowed, so that the mean rate that clients offer
+is a chosen multiple of the ports' capacity.
 
-In all, client i sends to server i modulo 5, in the thesis' flows (its table 3) and traffic models
-(its table 1, as coded: periods of sending at the client's rate, and of silence; or as written:
-gaps between packets are drawn).
+In all readings, client i sends to server i modulo 5, in the thesis' flows (its table 3) and traffic
+models (its table 1, as coded: periods of sending at the client's rate, and of silence; or as
+written: gaps between packets are drawn).
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ UDP_HEADERS = 42
 
 @dataclass(frozen=True)
 class Flow:
-    """A kind of flow, as the thesis' table 3 has it."""
+    """A kind of flow of the thesis' table 3."""
 
     name: str
     rate: int
@@ -43,7 +43,7 @@ class Flow:
     """Bytes of a packet."""
     tcp: bool
     long: bool
-    """Simulated for 60 s by the thesis, others for 10 s."""
+    """Whether the thesis simulates it for 60 s, others for 10 s."""
 
 
 FTP = Flow("ftp", 10_000, 1400, tcp=True, long=True)
@@ -53,7 +53,7 @@ VOIP = Flow("voip", 128, 300, tcp=False, long=False)
 GAMING = Flow("gaming", 80, 200, tcp=False, long=False)
 FLOWS = {flow.name: flow for flow in (FTP, STREAMING, HTTP, VOIP, GAMING)}
 
-#: Share of the time that a client sends, by traffic model: from the periods' means.
+#: Share of the time that a client sends, by traffic model: from the means of its periods.
 DUTY = {
     "cbr": 1.0,
     "vbr": 1 / 2.5,
@@ -64,14 +64,14 @@ DUTY = {
     "pareto-gaps": 1.0,
     "weibull-gaps": 1.0,
 }
-#: The models of the published code, and those that the text describes in their place.
+#: The models of the published code, and those that the text describes instead.
 MODELS = ("cbr", "vbr", "poisson-onoff", "pareto-onoff", "weibull-onoff")
 AS_WRITTEN = {
     "poisson-onoff": "poisson-packets",
     "pareto-onoff": "pareto-gaps",
     "weibull-onoff": "weibull-gaps",
 }
-#: Clients of these models begin one after the other, a second apart.
+#: Models whose clients begin one after the other, a second apart.
 STAGGERED = ("cbr", "vbr")
 
 #: TCP of the published code: ns-3.35's NewReno, with the window that it was given.
@@ -85,13 +85,13 @@ TCP = "reno profile ns3-3.37 mss 1446 iw 10 delack_timeout 0s rwnd 1mb sndbuf 1m
 #: TCP of Linux's kernel, and the simulator's model of it, for runs on Linux.
 TCP_REAL = "reno"
 
-#: Retry of a SYN that nobody answered.
+#: Retry of an unanswered SYN, in seconds.
 CONNECT_RETRY = 3
 
 
 @dataclass(frozen=True)
 class Traffic:
-    """What all clients do."""
+    """Traffic of all clients."""
 
     flow: Flow
     model: str
@@ -102,7 +102,7 @@ class Traffic:
 
     @property
     def kbit(self) -> int:
-        """Rate of a client while it sends."""
+        """Returns the rate of a client while it sends."""
         return self.rate if self.rate is not None else self.flow.rate
 
     @property
@@ -112,7 +112,7 @@ class Traffic:
 
     @property
     def app(self) -> str:
-        """The application's description."""
+        """Returns the application's description."""
         return (
             f"client preset {self.flow.name} model {self.model} "
             f"rate {self.kbit}kbit payload {self.bytes}"
@@ -120,7 +120,7 @@ class Traffic:
 
     @property
     def offered(self) -> float:
-        """Mean rate that a client offers, in bit/s on the wire, headers included."""
+        """Returns the mean rate that a client offers, in bit/s on the wire, including headers."""
         headers = HEADERS if self.flow.tcp else UDP_HEADERS
         return 1e3 * self.kbit * DUTY[self.model] * (self.bytes + headers) / self.bytes
 
@@ -172,7 +172,7 @@ ring = {DEVICE}"""
 
 
 def as_published(traffic: Traffic, queue: str, duration: float) -> Scenario:
-    """The bus; samples every 0.1 s of every flow, for the published estimators."""
+    """Returns the bus, with samples every 0.1 s of every flow for the published estimators."""
     start = "every 1s" if traffic.model in STAGGERED else f"{CONNECT_RETRY}s"
     if not traffic.flow.tcp and traffic.model not in STAGGERED:
         start = "0s"
@@ -185,7 +185,7 @@ def as_published(traffic: Traffic, queue: str, duration: float) -> Scenario:
 
 
 def port_rate(traffic: Traffic, load: float, clients: int = CLIENTS) -> int:
-    """Rate of a server's port, in bit/s, at which clients offer `load` times as much."""
+    """Returns the rate of a server's port, in bit/s, at which clients offer `load` times it."""
     return round(clients * traffic.offered / SERVERS / load)
 
 
@@ -200,9 +200,9 @@ def switch(
     clients: int = CLIENTS,
     observe: str = 'series = "100ms"',
 ) -> Scenario:
-    """The switch, as described, or as meant with ports of `port` bit/s.
+    """Returns the switch, as described, or as meant with ports of `port` bit/s.
 
-    With `stop` clients offer nothing from then on, and what they offered is delivered.
+    With `stop` clients offer nothing from then on, and all offered data are delivered.
     """
     rate = BUS_RATE if port is None else f"{port}bit"
     topology = f"""template = "star"

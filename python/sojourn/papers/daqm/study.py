@@ -1,4 +1,4 @@
-"""The runs from parts to tables: published metrics, the thesis' figures, what a reading lacks."""
+"""From runs to tables: published metrics, the thesis' figures, cells shared between readings."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from sojourn.study.results import StoredRun
 
 
 def beside(estimates: pd.DataFrame) -> pd.DataFrame:
-    """Every published value with the mean of our runs of its cell, and the ratio."""
+    """Returns every published value with the mean of our runs of its cell, and the ratio."""
     known = published.frame()
     metrics = list(published.METRICS)
     ours = estimates.groupby(list(parts.KEY))[metrics].mean()
@@ -38,7 +38,7 @@ def beside(estimates: pd.DataFrame) -> pd.DataFrame:
 
 
 def against_red(frame: pd.DataFrame, sojourn: str) -> pd.DataFrame:
-    """The table with sojourn times over RED's, wherever RED was run in the same cell."""
+    """Returns the table with sojourn times over RED's, where RED was run in the same cell."""
     cell = ["figure", "flow", "model", "load", "rate", "payload", "seed"]
     names = [name for name in cell if name in frame]
     red = frame[frame["mechanism"] == RED].groupby(names, dropna=False)[sojourn].mean()
@@ -49,9 +49,9 @@ def against_red(frame: pd.DataFrame, sojourn: str) -> pd.DataFrame:
 
 
 def derived(frame: pd.DataFrame) -> pd.DataFrame:
-    """A part's runs on the switch with what claims speak about beyond the runs' own metrics.
+    """Returns a part's runs on the switch with the derived metrics of claims.
 
-    Rivals, which have no drop rate of dAQM's, stand at each of them.
+    Rivals, which have no drop rate of dAQM, appear at each drop rate.
     """
     frame = frame.copy()
     by_transport = frame.filter(["clients.goodput", "clients.udp_goodput"])
@@ -65,19 +65,19 @@ def derived(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def _spread(frame: pd.DataFrame) -> pd.DataFrame:
-    """The table with the runs that have no drop rate of dAQM's at each drop rate of others."""
+    """Returns the table with the runs without a drop rate repeated at each drop rate of others."""
     level, swept = frame[frame["drop_rate"] == 0], frame[frame["drop_rate"] > 0]
     rates = sorted(set(swept["drop_rate"]))
     return pd.concat([swept, *(level.assign(drop_rate=rate) for rate in rates)])
 
 
 def judged(frame: pd.DataFrame) -> pd.DataFrame:
-    """The runs that a part's claims are about: those above the ports' capacity."""
+    """Returns the runs that a part's claims concern: those above the ports' capacity."""
     return frame[frame["load"] > 1] if "load" in frame else frame
 
 
 def figured(estimates: pd.DataFrame) -> pd.DataFrame:
-    """Runs as published, by the thesis' figures that they belong to."""
+    """Returns runs as published, by the thesis' figures that they belong to."""
     plain = estimates["drop_rate"] == 0
     cbr = estimates["model"] == "cbr"
     rate = estimates["rate"] == estimates["flow"].map({f.name: f.rate for f in FLOWS.values()})
@@ -103,12 +103,12 @@ def figured(estimates: pd.DataFrame) -> pd.DataFrame:
 
 
 def own_numbers() -> Frames:
-    """The published values as tables on which claims are tried."""
+    """Returns the published values as tables on which claims are tried."""
     return {"": against_red(published.by_figure(), PUBLISHED.sojourn)}
 
 
 def estimates(table: Table) -> pd.DataFrame:
-    """The published metrics and the books of runs that were watched as published, a row a run."""
+    """Returns the published metrics and the counts of watched runs, a row for each run."""
 
     def one(levels: Mapping[str, Any], run: StoredRun) -> dict[str, Any]:
         watched = run.table("flow_series")
@@ -125,25 +125,25 @@ def estimates(table: Table) -> pd.DataFrame:
 
 
 def watched(table: Table) -> Frames:
-    """The runs, and the published metrics of each."""
+    """Returns the runs, and the published metrics of each."""
     found = estimates(table)
     return {"": found, "estimates": found}
 
 
 def by_figure(table: Table) -> Frames:
-    """The published metrics by figure, and of each run."""
+    """Returns the published metrics by figure, and of each run."""
     found = estimates(table)
     return {"": figured(found), "estimates": found}
 
 
 def overloaded(table: Table) -> Frames:
-    """Runs above the ports' capacity with what claims speak about, and all runs."""
+    """Returns the runs above the ports' capacity with the derived metrics, and all runs."""
     frame = derived(table.frame)
     return {"": judged(frame), "all": frame}
 
 
 def planned(size: Size) -> list[Part]:
-    """Everything that is run, in order; a reading after the one whose runs it shares."""
+    """Returns all parts in order; a reading follows the one whose runs it shares."""
     return [
         replace(parts.as_published(size), frames=by_figure),
         replace(parts.rates(size), frames=watched),
@@ -157,7 +157,7 @@ def planned(size: Size) -> list[Part]:
 
 
 def _with_others(found: pd.DataFrame, others: pd.DataFrame, key: list[str]) -> pd.DataFrame:
-    """A reading's runs with those of other cells, seed by seed."""
+    """Returns a reading's runs with those of other cells, seed by seed."""
     made = set(found[key].itertuples(index=False, name=None))
     lacking = [row not in made for row in others[key].itertuples(index=False, name=None)]
     rest = others[lacking]
@@ -165,7 +165,7 @@ def _with_others(found: pd.DataFrame, others: pd.DataFrame, key: list[str]) -> p
 
 
 def _completed(part: Part, made: Mapping[str, Frames]) -> Callable[[Table], Frames]:
-    """A part's own tables, or for readings that run less those with the runs that they share."""
+    """Returns a part's own tables, completed with the runs that a reading shares."""
     if part.name in ("written", "clock"):
 
         def other(table: Table) -> Frames:
@@ -185,7 +185,7 @@ def _completed(part: Part, made: Mapping[str, Frames]) -> Callable[[Table], Fram
 
 
 def measure(bench: Bench) -> dict[str, Any]:
-    """Makes all parts; for real, the one that Linux can run."""
+    """Makes all parts; for real engines, the part that Linux can run."""
     if bench.real:
         bench.make(replace(parts.real(bench.size), frames=overloaded))
         return {}

@@ -24,7 +24,7 @@ _FIRST, _LAST = 0.01, 0.99
 
 
 def drop_rates(t: Terms) -> tuple[Claim, ...]:
-    """Section 6.3.1: dAQM's drop rate (figures 11 and 12)."""
+    """Returns the claims of section 6.3.1: dAQM's drop rate (figures 11 and 12)."""
     s = Section(t)
     places: tuple[tuple[int, Cell], ...] = ((11, {"flow": "http"}), (12, {"flow": "ftp"}))
 
@@ -123,7 +123,7 @@ def drop_rates(t: Terms) -> tuple[Claim, ...]:
 
 
 def loads(t: Terms) -> tuple[Claim, ...]:
-    """Section 6.3.2: the offered load, constant rates (figures 13 and 14)."""
+    """Returns the claims of section 6.3.2: the offered load, constant rates (figures 13 and 14)."""
     s = Section(t)
     http: Cell = {"flow": "http", **t.full["http"]}
     ftp: Cell = {"flow": "ftp", **t.full["ftp"]}
@@ -227,7 +227,7 @@ def loads(t: Terms) -> tuple[Claim, ...]:
         s.ratio(t.delay, COBALT, C3, better(48), 14, ftp),
         s.ratio(t.delay, C3, RED, better(50), 14, ftp),
     )
-    if t.figures:  # as published: on the switch every rate would have another port
+    if t.figures:  # as published only: on the switch every rate would have another port
         s.add(
             "load-peaks", "FTP: dAQM_c1's and c2's queues and sojourn times are longer at 5 and "
             "10 % of the load than at all of it",
@@ -251,7 +251,7 @@ _SIZES = (50, 200, 600, 1400)
 
 
 def payloads(t: Terms) -> tuple[Claim, ...]:
-    """Section 6.3.3: packet sizes (figures 15 and 16)."""
+    """Returns the claims of section 6.3.3: packet sizes (figures 15 and 16)."""
     s = Section(t)
     small: Cell = {"flow": "http", "payload": _SMALL}
     http: Cell = {"flow": "http", "payload": _LARGE}

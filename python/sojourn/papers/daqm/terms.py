@@ -1,4 +1,4 @@
-"""What readings call the thesis' metrics, and the form of claims in these terms."""
+"""Names of the thesis' metrics in each reading, and the form of claims in these terms."""
 
 from __future__ import annotations
 
@@ -12,27 +12,27 @@ from sojourn.stats.estimate import Region
 
 LOWER, HIGHER = Region(high=1.0), Region(low=1.0)
 PAR = 0.05
-"""Relative difference of what is *on par*."""
+"""Relative difference within which values are *on par*."""
 SAME = 0.25
-"""Of what is *the same*, *aligned*, *consistent*."""
+"""Relative difference for *the same*, *aligned*, *consistent*."""
 
-#: Metrics of the runs on the switch that the findings speak about.
+#: Metrics of the findings in the runs on the switch.
 SOJOURN, QUEUE, LOSS = "sojourn_mean", "queue_mean", "loss"
 DELAY = "clients.packet_delay_mean"
-"""Of packets from host to host, as the thesis defines it, not of what a client wants to send."""
+"""Delay of packets from host to host, as the thesis defines it, excluding unsent data."""
 DELIVERED = "clients.delivered"
 """Application payload delivered per second, by TCP or UDP: `goodput` or `udp_goodput`."""
 COMPLETION = "completion"
-"""Mean flow completion time in seconds; a flow that did not end counts with the run's length."""
+"""Mean flow completion time in seconds; an unfinished flow counts with the run's length."""
 AGAINST_RED = "sojourn_against_red"
 """Sojourn time divided by RED's in the same cell and with the same seed."""
 FIRST_DROP = "first_drop"
-"""When a queue first dropped a packet, in seconds."""
+"""Time of a queue's first drop, in seconds."""
 
 
 @dataclass(frozen=True)
 class Terms:
-    """What a reading calls the thesis' metrics, and where it has the thesis' cells."""
+    """Names of the thesis' metrics in a reading, and the place of the thesis' cells."""
 
     sojourn: str
     queue: str
@@ -40,17 +40,17 @@ class Terms:
     delay: str
     throughput: str
     completion: str = ""
-    """Nothing if it does not measure it."""
+    """Empty if the reading does not measure it."""
     first_drop: str = ""
     figures: bool = False
-    """Whether cells say which of the thesis' figures they belong to."""
+    """Whether cells state which of the thesis' figures they belong to."""
     each: str | None = None
-    """A factor at each of whose levels findings without a swept quantity are judged."""
+    """A factor at each level of which findings without a swept quantity are judged."""
     full: Mapping[str, Cell] = field(default_factory=dict)
     """The heaviest load of section 6.3.2, by flow."""
 
     def at(self, figure: int, **levels: Level | Sequence[Level]) -> Cell:
-        """A cell of a figure."""
+        """Returns a cell of a figure."""
         return {"figure": figure, **levels} if self.figures else levels
 
 
@@ -68,33 +68,33 @@ ENDING = Terms(
     SOJOURN, QUEUE, LOSS, DELAY, DELIVERED, COMPLETION,
     full={"http": {"load": 2.0}, "ftp": {"load": 2.0}},
 )  # fmt: skip
-"""As meant, where clients stop and all is delivered."""
+"""As meant, where clients stop and all data are delivered."""
 
 
 def others(*left_out: str, among: tuple[str, ...] = EIGHT) -> tuple[str, ...]:
-    """All but some."""
+    """Returns all mechanisms but some."""
     return tuple(m for m in among if m not in left_out)
 
 
 def better(percent: float, more: bool = False) -> Region:
-    """By about so many per cent, or by more."""
+    """Returns the region of an improvement by about this many per cent, or by more."""
     rest = 1 - percent / 100
     return Region(high=rest) if more else Region(rest - 0.1, rest + 0.1)
 
 
 class Section:
-    """Makes the claims of a section in a reading's terms."""
+    """Adds the claims of a section in a reading's terms."""
 
     def __init__(self, terms: Terms) -> None:
         self.terms = terms
         self.made: list[Claim] = []
 
     def add(self, name: str, text: str, published: str, *parts: Claim | Iterable[Claim]) -> None:
-        """One sentence of the thesis, of one part or of several."""
+        """Adds one sentence of the thesis, with one part or several."""
         listed = tuple(
             claim for part in parts for claim in ([part] if isinstance(part, Claim) else part)
         )
-        # A reading that does not measure what a sentence speaks about has no claim on it.
+        # A reading that does not measure a sentence's metric has no claim on it.
         if all(claim.metric for claim in listed):
             self.made.append(Every(id=name, text=text, published=published, claims=listed))
 
@@ -105,7 +105,7 @@ class Section:
         self, metric: str, who: str, among: Iterable[str], figure: int, cell: Cell,
         largest: bool = False, margin: float = 0.0,
     ) -> Claim:  # fmt: skip
-        """A mechanism has the least, or the most, of several."""
+        """Returns the claim that a mechanism has the least, or the most, of several."""
         where = ", ".join(str(level) for level in cell.values())
         return Least(
             id="", text=f"{who}'s {word(metric)}, {where}", metric=metric, among="mechanism",
@@ -115,11 +115,11 @@ class Section:
         )  # fmt: skip
 
     def most(self, metric: str, who: str, among: Iterable[str], figure: int, cell: Cell) -> Claim:
-        """A mechanism has the most."""
+        """Returns the claim that a mechanism has the most."""
         return self.least(metric, who, among, figure, cell, largest=True)
 
     def ratio(self, metric: str, a: str, b: str, region: Region, figure: int, cell: Cell) -> Claim:
-        """A mechanism's value over another's."""
+        """Returns the claim about a mechanism's value over another's."""
         at = self.terms.at(figure, **dict(cell))
         where = ", ".join(str(level) for level in cell.values())
         return Ratio(
@@ -132,7 +132,7 @@ class Section:
         self, metric: str, mechanism: str, figure: int, cell: Cell, over: str,
         ends: tuple[float, float], region: Region,
     ) -> Claim:  # fmt: skip
-        """A mechanism's value at the end of a sweep over that at its beginning."""
+        """Returns the claim on a mechanism's value at the end of a sweep over that at its start."""
         at = {**self.terms.at(figure, **dict(cell)), "mechanism": mechanism}
         first, last = ends
         return Ratio(
@@ -142,7 +142,7 @@ class Section:
         )  # fmt: skip
 
     def same(self, metric: str, among: Iterable[str], figure: int, cell: Cell) -> Claim:
-        """Mechanisms agree."""
+        """Returns the claim that mechanisms agree."""
         where = ", ".join(str(level) for level in cell.values())
         return PracticallyEqual(
             id="", text=f"{word(metric)}, {where}", metric=metric, among="mechanism",
@@ -160,5 +160,5 @@ _WORDS = {
 
 
 def word(metric: str) -> str:
-    """A metric in words."""
+    """Returns a metric in words."""
     return _WORDS[metric]

@@ -1,16 +1,16 @@
 """The paper's findings as claims, on tables derived from means of a write in milliseconds.
 
-Its findings are about these quantities: *latency*, the mean of a cell; *excess*, what two replicas
-cost above the mean of three to five; *slope*, latency over the delay of a link, by least squares;
-*degradation*, latency at high loss less that at low; *deviation*, the standard deviation of the
-means of clusters of three, four and five nodes; *median*, of the latencies at the three losses;
-*many*, the mean of three to five replicas. *Alike* and *similar* are within 5 %, an excess is
-*similar to others* below 10 ms, a slope is *greater* by a tenth at least, *best* and *worst* have
-no margin.
+Its findings are about these quantities: *latency*, the mean of a cell; *excess*, the cost of two
+replicas above the mean of three to five; *slope*, latency over the delay of a link, by least
+squares; *degradation*, latency at high loss minus that at low; *deviation*, the standard deviation
+of the means of clusters of three, four and five nodes; *median*, of the latencies at the three
+losses; *many*, the mean of three to five replicas. *Alike* and *similar* mean within 5 %, an excess
+is *similar to others* below 10 ms, a slope is *greater* by at least a tenth, *best* and *worst*
+have no margin.
 
 The first claims were judged on seeds from 1 on. On 2026-11-23 claims were changed and added with
-those results known; `WITHDRAWN` lists what they replace. All are judged on seeds from `FIRST_SEED`
-on, which no run had before.
+those results known; `WITHDRAWN` lists the replaced ones. All are judged on seeds from `FIRST_SEED`
+on, which no earlier run had.
 """
 
 from __future__ import annotations
@@ -32,24 +32,24 @@ from sojourn.stats.cells import Cell
 from sojourn.stats.verdict import Verdict
 
 FROZEN = "2026-11-23"
-"""When the claims were written down."""
-#: Of the runs that judge the claims.
+"""Date when the claims were written."""
+#: First seed of the runs that judge the claims.
 FIRST_SEED = 1001
 
 MANY = (3, 4, 5)
 LOSSES = ("low", "medium", "high")
 FEWER = (3, 4)
-"""Nodes of the clusters of which the paper has words and no figure."""
+"""Nodes of the clusters that the paper describes without a figure."""
 _ALIKE = 0.05
 _SIMILAR_EXCESS = Region(0.0, 10.0)
 _GREATER = 0.1
-#: Relative room around the slopes that were read off the figures.
+#: Relative margin of the slopes that were read off the figures.
 _SLOPE = 0.05
 _DELAYS = "at every delay"
 
 
 def _best(rf: int, loss: str, nodes: int) -> Least:
-    """One replication factor has the least latency of all."""
+    """Returns the claim that one replication factor has the least latency."""
     return Least(
         id="",
         text=f"{nodes} nodes",
@@ -62,12 +62,12 @@ def _best(rf: int, loss: str, nodes: int) -> Least:
 
 
 def _worst(nodes: int) -> Least:
-    """Two replicas have the greatest latency at high loss."""
+    """Returns the claim that two replicas have the greatest latency at high loss."""
     return replace(_best(2, "high", nodes), text=f"worst in {nodes} nodes", extreme="largest")
 
 
 def _steepest(nodes: int) -> Least:
-    """Two replicas' latency rises most with the delay at high loss."""
+    """Returns the claim that two replicas' latency rises most with the delay at high loss."""
     return Least(
         id="",
         text=f"steepest in {nodes} nodes",
@@ -82,7 +82,7 @@ def _steepest(nodes: int) -> Least:
 
 
 def _degrades(nodes: int) -> Least:
-    """From low loss to high, one replica loses more than three and more do."""
+    """Returns the claim that one replica degrades more than three or more do."""
     return Least(
         id="",
         text=f"degrades faster in {nodes} nodes",
@@ -95,7 +95,7 @@ def _degrades(nodes: int) -> Least:
 
 
 def _matches(nodes: int) -> Ratio:
-    """At high loss one replica is as slow as the mean of more than two, or slower."""
+    """Returns the claim that one replica is not faster than the mean of more at high loss."""
     many: Cell = {"nodes": nodes, "loss": "high", "rf": tuple(range(3, nodes + 1))}
     return Ratio(
         id="",
@@ -109,7 +109,7 @@ def _matches(nodes: int) -> Ratio:
 
 
 def _excess(loss: str, region: Region) -> MeanIn:
-    """What two replicas cost above the mean of more lies in a region at every delay."""
+    """Returns the claim on the cost of two replicas above the mean of more, at every delay."""
     return MeanIn(
         id="",
         text=f"{loss} loss",
@@ -169,7 +169,7 @@ TWO: tuple[Claim, ...] = (
         claims=tuple(made(nodes) for nodes in FEWER for made in (_worst, _steepest)),
     ),
 )
-"""Section 5.1."""
+"""Claims of section 5.1."""
 
 BEST: tuple[Claim, ...] = (
     replace(
@@ -214,7 +214,7 @@ BEST: tuple[Claim, ...] = (
         claims=tuple(made(nodes) for nodes in FEWER for made in (_degrades, _matches)),
     ),
 )
-"""Sections 5.2 and 5.3."""
+"""Claims of sections 5.2 and 5.3."""
 
 SLOPES: tuple[Claim, ...] = (
     MeanIn(
@@ -244,7 +244,7 @@ SLOPES: tuple[Claim, ...] = (
         each="rf",
     ),
 )
-"""Of the lines in figures 2 and 3."""
+"""Claims on the lines in figures 2 and 3."""
 
 DEVIATION: tuple[Claim, ...] = (
     Every(
@@ -274,7 +274,7 @@ DEVIATION: tuple[Claim, ...] = (
         each="delay",
     ),
 )
-"""Section 5.4. The text does not say whether losses were averaged before the deviation was had."""
+"""Claims of section 5.4, which does not state whether losses were averaged before the deviation."""
 
 ALIKE: tuple[Claim, ...] = (
     PracticallyEqual(
@@ -320,9 +320,9 @@ ALIKE: tuple[Claim, ...] = (
         each="delay",
     ),
 )
-"""Section 5.5, which speaks of a median where figure 4 has a mean."""
+"""Claims of section 5.5, which mentions a median where figure 4 has a mean."""
 
-#: What phi and order statistics over TCP's timers say differently. Each claim is what phi predicts.
+#: Differences between phi and order statistics over TCP's timers. Each claim is phi's prediction.
 MECHANISM: tuple[Claim, ...] = (
     Ratio(
         id="phi-all",
@@ -381,7 +381,7 @@ REAL_DELAY = 20
 
 
 def _at(claim: Claim, delay: int) -> Claim:
-    """The same claim at one delay instead of all."""
+    """Returns the same claim at one delay instead of all."""
     text = claim.text.replace(_DELAYS, f"at {delay} ms")
     match claim:
         case Every():
@@ -401,9 +401,9 @@ _REAL = ("rf2-worst-high", "rf2-similar", "rf2-excess-figure-2", "rf5-best-high"
 _REAL_HIGH = ("rf2-worst-high", "rf2-excess-figure-2", "rf5-best-high")
 
 REAL: tuple[Claim, ...] = tuple(_at(c, REAL_DELAY) for c in GRID if c.id in _REAL)
-"""Claims that are judged on real nodes: those that speak of single delays."""
+"""Claims that are judged on real nodes: those about single delays."""
 REAL_HIGH: tuple[Claim, ...] = tuple(c for c in REAL if c.id in _REAL_HIGH)
-"""Those on five nodes and high loss alone."""
+"""Those about five nodes and high loss only."""
 
 _SCALES: dict[str, Verdict] = {"low": "holds", "medium": "holds", "high": "does not hold"}
 _MANY: dict[str, Verdict] = {"low": "holds", "high": "does not hold"}
@@ -451,4 +451,4 @@ WITHDRAWN: tuple[Withdrawn, ...] = (
         for loss, verdict in _MANY.items()
     ),
 )
-"""Claims of the first study that are judged no more."""
+"""Claims of the first study that are no longer judged."""

@@ -1,4 +1,4 @@
-"""Figures laid out as the paper's, its own points beside ours, and the tables beside them."""
+"""Figures in the paper's layout, with its own points next to ours, and their tables."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _LATENCY = "Mean latency of a write (ms)"
 
 
 def _points(axes: Axes, values: Iterable[tuple[float, ...]]) -> None:
-    """The paper's own points, hollow, without lines."""
+    """Draws the paper's own points, hollow, without lines."""
     for i, series in enumerate(values):
         axes.plot(
             published.DELAYS,
@@ -39,7 +39,7 @@ def _points(axes: Axes, values: Iterable[tuple[float, ...]]) -> None:
 
 
 def _lines(axes: Axes, frame: pd.DataFrame, by: str, names: Mapping[Any, str]) -> None:
-    """Our means over seeds with 95 % intervals."""
+    """Draws our means over seeds with 95 % intervals."""
     for i, (value, name) in enumerate(names.items()):
         part = frame[frame[by] == value]
         delays = sorted(set(part["delay"]))
@@ -76,7 +76,7 @@ def _by_factor(outcome: Outcome, loss: str, points: Mapping[int, tuple[float, ..
 
 
 def _fewer_nodes(outcome: Outcome) -> Figure:
-    """What the paper says of three and four nodes and does not draw."""
+    """Draws the paper's statements on three and four nodes, for which it has no figure."""
     with style.styled():
         figure = style.figure(2 * style.COLUMN, 4.6)
         panels = figure.subplots(2, 3, sharex=True, sharey=True)
@@ -84,7 +84,7 @@ def _fewer_nodes(outcome: Outcome) -> Figure:
             for axes, loss in zip(row, LOSSES, strict=True):
                 _factors(axes, outcome, loss, nodes)
                 axes.set_title(f"{nodes} nodes, {loss} loss")
-        for axes in panels.flat:  # once all lines are there, which share a scale
+        for axes in panels.flat:  # once all lines exist, which share a scale
             _finish(axes)
             axes.label_outer()
         style.legend_above(figure, panels[1][0], 4)
@@ -105,12 +105,12 @@ def _by_loss(outcome: Outcome) -> Figure:
 
 
 def _clusters(outcome: Outcome) -> Figure:
-    """RF3 in clusters of three sizes, which the paper describes and does not draw."""
+    """Draws RF3 in clusters of three sizes, which the paper describes without a figure."""
     with style.styled():
         figure = style.figure(2 * style.COLUMN, 2.6)
         frame = outcome.frame("grid")
         frame = frame[frame["rf"] == 3]
-        # The latencies themselves would lie on each other.
+        # The latencies themselves would overlap.
         common = frame.groupby(["loss", "delay", "seed"])["latency"].transform("mean")
         frame = frame.assign(latency=frame["latency"] - common)
         losses = list(LOSSES)
@@ -126,7 +126,7 @@ def _clusters(outcome: Outcome) -> Figure:
 
 
 def _explanations(outcome: Outcome) -> Figure:
-    """Latency over phi, and over the order-statistics model's prediction."""
+    """Draws latency over phi, and over the order-statistics model's prediction."""
     table = study.explanations(outcome)
     with style.styled():
         figure = style.figure(2 * style.COLUMN, 2.8)
@@ -163,7 +163,7 @@ def _explanations(outcome: Outcome) -> Figure:
 
 
 def all_figures(outcome: Outcome) -> Drawn:
-    """Every figure with title and caption, by file name."""
+    """Returns every figure with title and caption, by file name."""
     beside = "Lines: simulated, with 95 % intervals over seeds. Hollow points: the paper's."
     return {
         "figure-2": (
@@ -206,7 +206,7 @@ def all_figures(outcome: Outcome) -> Drawn:
 
 
 def phi_rows() -> pd.DataFrame:
-    """Table 1 as fractions, laid out as the paper's table 1."""
+    """Returns table 1 as fractions, in the layout of the paper's table 1."""
     return pd.DataFrame(
         [
             {"RF": rf, **{f"{n} nodes": str(row[n]) if n in row else "-" for n in NODES}}
@@ -216,7 +216,7 @@ def phi_rows() -> pd.DataFrame:
 
 
 def claim_rows(outcome: Outcome) -> pd.DataFrame:
-    """Each claim on the paper's own points and on ours."""
+    """Returns each claim on the paper's own points and on ours."""
     return pd.DataFrame(
         [
             {
@@ -230,7 +230,7 @@ def claim_rows(outcome: Outcome) -> pd.DataFrame:
 
 
 def beside_rows(outcome: Outcome) -> pd.DataFrame:
-    """The paper's points beside ours and the model's, five nodes."""
+    """Returns the paper's points with ours and the model's, five nodes."""
     table = study.departures(outcome)
     known = published.by_cell()
     table = table[(table["nodes"] == 5) & (table["loss"] != "medium")].copy()
@@ -242,7 +242,7 @@ def beside_rows(outcome: Outcome) -> pd.DataFrame:
 
 
 def real_figures(outcome: Outcome) -> Drawn:
-    """Every cell: the paper's point, the simulated and the real mean with 95 % intervals."""
+    """Returns every cell: the paper's point, and both means with 95 % intervals."""
     cells, known = outcome.size.cells, published.by_cell()
     places = range(len(cells))
     with style.styled():

@@ -1,4 +1,4 @@
-"""The study put together: what is run, judged, drawn and told."""
+"""The complete study: runs, verdicts, figures and text."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from sojourn.papers.paper import Beside, Paper, Real, Titled
 from sojourn.stats.quorum import phi_table
 
 ROOM = 0.15
-"""Real and simulated means of a cell should be this close."""
+"""Relative difference within which real and simulated means of a cell should agree."""
 
 _RIG = """\
 The paper's rig simulated: nodes joined to each other by links of L ms and loss p each way, a
@@ -40,7 +40,7 @@ def _remarks(outcome: Outcome) -> list[str]:
 
 
 def _notes(outcome: Outcome) -> list[str]:
-    """The claims on the paper's own points, and which explanation the experiment leaves."""
+    """Returns the claims on the paper's own points, and the explanation that remains."""
     listed = [
         f"{name}: on the paper's own points {found.text}"
         for name, found in outcome.support.items()
@@ -76,7 +76,7 @@ def _facts(outcome: Outcome) -> dict[str, Any]:
 
 
 def outside(outcome: Outcome) -> list[str]:
-    """Cells whose real and simulated means are not as close as they should be."""
+    """Returns the cells whose real and simulated means do not agree."""
     return [
         f"{row['nodes']} nodes, RF{row['rf']}, {row['loss']} loss, {row['delay']} ms: "
         f"{row[RATIO]:.2f}"

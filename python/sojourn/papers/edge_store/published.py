@@ -1,7 +1,7 @@
 """The points of the paper's figures 2, 3 and 4, read off its vector graphics.
 
-Mean milliseconds a write in a cluster of five nodes, by replication factor (figures 2 and 3) or by
-loss (figure 4), at latencies of 0, 10, ..., 100 ms between nodes. No points were published for
+Mean milliseconds for a write in a cluster of five nodes, by replication factor (figures 2 and 3) or
+by loss (figure 4), at latencies of 0, 10, ..., 100 ms between nodes. No points were published for
 clusters of three and four nodes, nor for the medium loss apart from figure 4.
 """
 
@@ -40,7 +40,7 @@ FIGURE_4 = {
 
 
 def frame() -> pd.DataFrame:
-    """The points of figures 2 and 3 as runs of one seed; missing at the medium loss."""
+    """Returns the points of figures 2 and 3 as runs of one seed; missing at the medium loss."""
     known = by_cell()
     return pd.DataFrame(
         [
@@ -56,7 +56,7 @@ def frame() -> pd.DataFrame:
 
 
 def by_cell() -> dict[tuple[int, int, str, int], float]:
-    """The points of figures 2 and 3 by nodes, replication factor, loss and delay."""
+    """Returns the points of figures 2 and 3 by nodes, replication factor, loss and delay."""
     return {
         (5, rf, loss, delay): value
         for loss, figure in (("high", FIGURE_2), ("low", FIGURE_3))

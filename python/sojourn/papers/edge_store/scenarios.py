@@ -1,10 +1,10 @@
-"""The paper's rig: nodes that are all joined to each other, one client, a thousand writes in a row.
+"""The paper's rig: fully joined nodes, one client, a thousand writes in a row.
 
 Each node's packets to each other node are delayed by L and lost with probability p, so both ways
-are slow and lossy. The client is 10 ms away and loses nothing: the paper's scripts delay one
-direction only, but its intercepts of 24 to 28 ms fit 10 ms each way. Writes are of small rows at
-QUORUM, one after the other, to coordinators in turn. The coordinator's timeout is a minute, so
-that losses show as latency.
+are slow and lossy. The client is 10 ms away without loss: the paper's scripts delay one direction
+only, but its intercepts of 24 to 28 ms fit 10 ms each way. Writes are of small rows at QUORUM, one
+after the other, to coordinators in turn. The coordinator's timeout is a minute, so that losses
+appear as latency.
 """
 
 from __future__ import annotations
@@ -16,7 +16,8 @@ from sojourn.scenario import Scenario
 NODES = (3, 4, 5)
 LOSSES = {"low": 0.005, "medium": 0.025, "high": 0.075}
 CLIENT_MS = 10
-#: First writes open connections, which costs round trips of handshakes; real stores have them open.
+#: The first writes open connections, which costs round trips of handshakes; real stores have them
+#: open.
 WARMUP = 100
 
 
@@ -31,7 +32,7 @@ def scenario(
     tcp: str = "cubic",
     outstanding: int = 1,
 ) -> Scenario:
-    """One cell of the paper's grid; `loss` by its name, `delay` in milliseconds one way."""
+    """Returns one cell of the paper's grid; `loss` by its name, `delay` in milliseconds one way."""
     store: dict[str, Any] = {
         "nodes": "nodes",
         "clients": "clients",

@@ -1,4 +1,4 @@
-"""What is run, at which sizes, and what the runs say of the paper's explanation."""
+"""The runs and their sizes, and their results on the paper's explanation."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from sojourn.study import Table
 LATENCY = "store.latency_mean"
 METRICS = ("store.*",)
 KEYS = ("nodes", "rf", "loss", "delay")
-"""What names a cell."""
+"""Factors that identify a cell."""
 Cell = tuple[int, int, str, int]
 """Nodes, replication factor, loss by its name, milliseconds of delay."""
 
@@ -35,12 +35,12 @@ class Size:
     seeds: int
     claims: tuple[Claim, ...] = claims.GRID
     variants: bool = True
-    """Whether the experiment that tells the explanations apart is made."""
+    """Whether to make the experiment that distinguishes the explanations."""
     real_seeds: int | None = None
 
 
 def grid(delays: tuple[int, ...]) -> tuple[Cell, ...]:
-    """The paper's grid at these delays in milliseconds."""
+    """Returns the paper's grid at these delays in milliseconds."""
     return tuple(
         (nodes, rf, loss, delay)
         for nodes in NODES
@@ -66,19 +66,19 @@ EIGHT: tuple[Cell, ...] = (
 )
 """Cells that were chosen before any real run was compared with its simulation."""
 AT = grid((claims.REAL_DELAY,))
-"""The cells that claims are judged on with real nodes."""
+"""The cells in which claims are judged with real nodes."""
 FACTORS = tuple(
     (nodes, rf, loss, delay) for nodes, rf, loss, delay in AT if (nodes, loss) == (5, "high")
 )
-"""The few of them that `--quick` has."""
+"""The cells of them that `--quick` has."""
 REAL_FULL = Size(tuple(dict.fromkeys(EIGHT + AT)), 1000, 30, claims.REAL, False, 5)
 REAL_QUICK = Size(FACTORS, 200, 10, claims.REAL_HIGH, False, 2)
 START = 45.0
-"""Seconds that a real run takes before and after its writes, about."""
+"""Approximate seconds that a real run takes before and after its writes."""
 
-#: The delay and loss at which phi and order statistics are told apart.
+#: The delay and loss at which phi and order statistics are distinguished.
 WHERE = ("high", 50)
-#: What is changed there, each against `as it was`: RF 2 to 5 at QUORUM, one write at a time.
+#: Changes there, each against `as it was`: RF 2 to 5 at QUORUM, one write at a time.
 VARIANTS: dict[str, dict[str, Any]] = {
     "as it was": {},
     "min_rto 20ms": {"tcp": "cubic min_rto 20ms"},
@@ -90,12 +90,12 @@ VARIANTS: dict[str, dict[str, Any]] = {
 
 
 def seeds(number: int) -> Any:
-    """So many seeds that were not used before the claims were written down."""
+    """Returns this many seeds that were not used before the claims were written."""
     return range(claims.FIRST_SEED, claims.FIRST_SEED + number)
 
 
 def lasting(size: Size) -> str:
-    """How long the real runs take."""
+    """Returns an estimate of the duration of the real runs."""
     number = size.real_seeds or size.seeds
     seconds = sum(
         number * (START + (size.writes + WARMUP) * (0.03 + 0.0025 * delay))
@@ -106,14 +106,14 @@ def lasting(size: Size) -> str:
 
 
 def cells_of(size: Size) -> Cells:
-    """The cells of the paper's grid that are run."""
+    """Returns the cells of the paper's grid that are run."""
     return [
         (dict(zip(KEYS, cell, strict=True)), scenario(*cell, size.writes)) for cell in size.cells
     ]
 
 
 def variants_of(size: Size) -> Cells:
-    """The experiment that tells the explanations apart."""
+    """Returns the experiment that distinguishes the explanations."""
     loss, delay = WHERE
     return [
         ({"variant": name, "rf": rf}, scenario(5, rf, loss, delay, size.writes, **changes))
@@ -122,11 +122,11 @@ def variants_of(size: Size) -> Cells:
     ]
 
 
-# What claims are about, beside each run's latency
+# Metrics of claims, in addition to each run's latency
 
 
 def _excess(frame: pd.DataFrame) -> pd.Series[float]:
-    """What two replicas cost above the mean of three to five."""
+    """Returns the cost of two replicas above the mean of three to five."""
     by = [k for k in ("nodes", "loss", "delay", "variant", "seed") if k in frame]
     wide = frame.pivot_table(index=by, columns="rf", values="latency")
     wide = wide.reindex(columns=[2, *claims.MANY])
@@ -134,7 +134,7 @@ def _excess(frame: pd.DataFrame) -> pd.Series[float]:
 
 
 def _slope(frame: pd.DataFrame) -> pd.Series[float]:
-    """Latency over the delay of a link, by least squares; missing for a single delay."""
+    """Returns latency over the delay of a link, by least squares; missing for a single delay."""
     by = ["nodes", "rf", "loss", "seed"]
     delay = frame["delay"] - frame.groupby(by)["delay"].transform("mean")
     sums = pd.DataFrame({**frame[by], "xy": delay * frame["latency"], "xx": delay**2}).groupby(by)
@@ -149,24 +149,24 @@ def _by_loss(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def _degradation(frame: pd.DataFrame) -> pd.Series[float]:
-    """Latency at high loss less that at low."""
+    """Returns the latency at high loss minus that at low."""
     by = _by_loss(frame)
     return by["high"] - by["low"]
 
 
 def _median(frame: pd.DataFrame) -> pd.Series[float]:
-    """Of the latencies at the three losses."""
+    """Returns the median of the latencies at the three losses."""
     return _by_loss(frame).median(axis=1, skipna=False)
 
 
 def _many(frame: pd.DataFrame) -> pd.Series[float]:
-    """The mean of three to five replicas."""
+    """Returns the mean of three to five replicas."""
     many = frame[frame["rf"].isin(claims.MANY)]
     return many.groupby(["nodes", "loss", "delay", "seed"])["latency"].mean()
 
 
 def _deviation(frame: pd.DataFrame, *by: str) -> pd.Series[float]:
-    """The standard deviation of the means of clusters of three, four and five nodes, RF3."""
+    """Returns the standard deviation of the means of clusters of three to five nodes, RF3."""
     three = frame[frame["rf"] == 3].pivot_table(
         index=[*by, "delay", "seed"], columns="nodes", values="latency"
     )
@@ -174,12 +174,12 @@ def _deviation(frame: pd.DataFrame, *by: str) -> pd.Series[float]:
 
 
 def _deviations(frame: pd.DataFrame) -> pd.Series[float]:
-    """At each loss."""
+    """Returns the deviation at each loss."""
     return _deviation(frame, "loss")
 
 
 def _averaged_deviation(frame: pd.DataFrame) -> pd.Series[float]:
-    """Of the means over the three losses; missing without one of them."""
+    """Returns the deviation of the means over the three losses; missing without one of them."""
     whole = _by_loss(frame).mean(axis=1, skipna=False).rename("latency").reset_index()
     return _deviation(whole)
 
@@ -193,11 +193,11 @@ ON_GRID: Mapping[str, Callable[[pd.DataFrame], pd.Series[float]]] = {
     "deviation": _deviations,
     "averaged_deviation": _averaged_deviation,
 }
-"""By the metric that claims name."""
+"""Derivations by the metric that claims name."""
 
 
 def derived(frame: pd.DataFrame, metrics: Collection[str] = tuple(ON_GRID)) -> pd.DataFrame:
-    """A row a run with its latency, and what is derived from this run and others of its seed."""
+    """Returns each run's latency with the metrics derived from it and from others of its seed."""
     for metric in metrics:
         found = ON_GRID[metric](frame).rename(metric)
         frame = frame.merge(found.reset_index(), how="left", on=list(found.index.names))
@@ -217,7 +217,7 @@ def _frames(metrics: Collection[str]) -> Callable[[Table], Frames]:
 
 
 def measure(bench: Bench) -> dict[str, Any]:
-    """Runs the grid, and the experiment that tells the explanations apart."""
+    """Runs the grid, and the experiment that distinguishes the explanations."""
     size: Size = bench.size
     bench.make(
         Part(
@@ -239,9 +239,9 @@ def measure(bench: Bench) -> dict[str, Any]:
 
 
 def published_tables() -> Frames:
-    """The paper's own points with what is derived from them; it has no clusters of 3 and 4.
+    """Returns the paper's own points with their derived metrics; clusters of 3 and 4 are missing.
 
-    Of the medium loss it has the mean of RF3 to RF5 alone.
+    For the medium loss there is only the mean of RF3 to RF5.
     """
     frame = derived(published.frame())
     figure = {
@@ -253,18 +253,18 @@ def published_tables() -> Frames:
     return {"": frame.assign(many=[figure[key] for key in keys])}
 
 
-# What the runs say
+# Results of the runs
 
 
 def predicted(nodes: int, rf: int, loss: str, delay: int, level: str = "quorum") -> float:
-    """The order-statistics model's mean of a cell, in milliseconds; 2 ms of work a write."""
+    """Returns the order-statistics model's mean of a cell in ms, with 2 ms of work a write."""
     client = 2 * scenarios.CLIENT_MS / 1e3
     model = QuorumModel(nodes, rf, delay / 1e3, LOSSES[loss], level, client=client, work=0.002)
     return 1e3 * model.mean
 
 
 def explanations(outcome: Outcome) -> pd.DataFrame:
-    """phi, the order-statistics model and the simulation side by side, by level and RF."""
+    """Returns phi, the order-statistics model and the simulation side by side, by level and RF."""
     levels = {"as it was": "quorum", "one": "one", "all": "all"}
     frame = outcome.frame("variants")
     means = frame.groupby(["variant", "rf"])["latency"].mean()
@@ -282,7 +282,7 @@ def explanations(outcome: Outcome) -> pd.DataFrame:
 
 
 def departures(outcome: Outcome) -> pd.DataFrame:
-    """The model beside the simulation over the paper's grid, in milliseconds."""
+    """Returns the model and the simulation over the paper's grid, in milliseconds."""
     means = outcome.frame("grid").groupby(list(KEYS))["latency"].mean()
     table = means.rename("simulated").reset_index()
     table["model"] = [
@@ -294,7 +294,7 @@ def departures(outcome: Outcome) -> pd.DataFrame:
 
 
 def answer(outcome: Outcome) -> list[str]:
-    """What the experiment says of the two explanations."""
+    """Returns the experiment's result on the two explanations."""
     table = explanations(outcome)
     means = outcome.frame("variants").groupby("variant")["excess"].mean()
     whole = means["as it was"]

@@ -1,1 +1,1 @@
-"""L4S, judged: what RFC 9332 states, and what was found since."""
+"""L4S, judged: the statements of RFC 9332, and later findings."""

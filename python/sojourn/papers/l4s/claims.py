@@ -1,14 +1,14 @@
 """The sources' own sentences as claims, fixed before the runs that judge them.
 
-A sentence is quoted as it stands, with its place; `HOW` says how it is judged. *Roughly the same*
-and *equal* rates are within a factor of two (a share between a third and two thirds), *dominate* is
+A sentence is quoted verbatim with its place; `HOW` states how it is judged. *Roughly the same* and
+*equal* rates are within a factor of two (a share between a third and two thirds), *dominate* is
 four to one, *much longer* and *around* are a factor of two, *very nearly equal* is a share between
-45 and 55 %. No losses is fewer than one packet in a million.
+45 and 55 %. No losses means fewer than one packet in a million.
 
-Looks were taken before: the coexistence matrix with seeds 1 to 3, which has other rates and queue
-settings, runs of ten seconds with seed 1 of `environment` and `step`, and after the claims were
-frozen the quick study with seeds 1001 and 1002. No region was changed after them. After the last
-the length of a spike got the time of four packets, without which the round-trip time at 1 Mbit/s is
+Earlier looks: the coexistence matrix with seeds 1 to 3, which has other rates and queue settings,
+runs of ten seconds with seed 1 of `environment` and `step`, and after the claims were frozen the
+quick study with seeds 1001 and 1002. No region was changed after them. After the last, the time of
+four packets was added to the length of a spike, without which the round-trip time at 1 Mbit/s is
 never outside one; with it, too, the spike is longer than the source's 30 s.
 """
 
@@ -22,9 +22,9 @@ from sojourn.stats import AllIn, Claim, Difference, Every, MeanIn, Ratio, Region
 from sojourn.stats.cells import Cell
 
 FROZEN = "2026-11-24"
-"""When the claims were written down."""
+"""Date when the claims were written."""
 FIRST_SEED = 4001
-"""Of the runs that judge them; no run before had it or a later one."""
+"""First seed of the runs that judge them; no earlier run had it or a later one."""
 
 _SAME = Region(1 / 3, 2 / 3)
 _FAIR = Region(0.45, 0.55)
@@ -41,7 +41,7 @@ def _cells(mixes: Iterable[str], grid: Sequence[tuple[int, int]]) -> tuple[Cell,
 
 
 def _in_cell(metric: str, cell: Cell, region: Region) -> MeanIn:
-    """A cell's mean, as a part that the page names by the levels of the cell."""
+    """Returns a claim on a cell's mean, named on the page by the levels of the cell."""
     text = ", ".join(map(str, cell.values()))
     return MeanIn(id="", text=text, metric=metric, cell=cell, region=region)
 
@@ -49,13 +49,13 @@ def _in_cell(metric: str, cell: Cell, region: Region) -> MeanIn:
 def _everywhere(
     name: str, text: str, metric: str, cells: Iterable[Cell], region: Region, published: str = ""
 ) -> Every:
-    """A sentence about the means of several cells, with a part for each."""
+    """Returns a sentence about the means of several cells, with a part for each."""
     parts = tuple(_in_cell(metric, cell, region) for cell in cells)
     return Every(id=name, text=text, published=published, claims=parts)
 
 
 def rfc(grid: Sequence[tuple[int, int]]) -> tuple[Claim, ...]:
-    """RFC 9332, at these rates (in Mbit/s) and round-trip times (in ms)."""
+    """Returns RFC 9332's claims at these rates (in Mbit/s) and round-trip times (in ms)."""
     return (
         _everywhere(
             name="rfc-same-throughput",
@@ -141,12 +141,12 @@ def rfc(grid: Sequence[tuple[int, int]]) -> tuple[Claim, ...]:
 
 
 FEW = "few flows"
-"""The reading of RFC 9332 in which no flow has less than a few packets in flight."""
+"""The reading of RFC 9332 in which every flow has at least a few packets in flight."""
 FEW_MIXES = ("1 Prague", *PAIRS)
 
 
 def few(grid: Sequence[tuple[int, int]]) -> tuple[Claim, ...]:
-    """Its sentences on delay and losses with one L4S flow; made after the verdicts on all mixes."""
+    """Returns its sentences on delay and losses with one L4S flow, added after the verdicts."""
     return tuple(
         replace(c, id=f"{c.id}-{FEW}", reading=FEW, cells=_cells(FEW_MIXES, grid))
         for c in rfc(grid)
@@ -388,4 +388,4 @@ HOW = {
     "trace, as Mahimahi's does: a tenth above that by a link of the same rate, at 12 Mbit/s, 20 ms "
     "and at 48 Mbit/s, 80 ms.",
 }
-"""By claim, how its sentence is judged."""
+"""Rules of judgement by claim."""

@@ -27,7 +27,7 @@ def _interval(frame: pd.DataFrame, metric: str, scale: float = 1.0) -> Interval:
 
 
 def _delays(outcome: Outcome) -> Figure:
-    """Mean and 99th percentile of L4S packets' delay in every mix."""
+    """Draws mean and 99th percentile of L4S packets' delay in every mix."""
     frame, size = outcome.frame("rfc9332"), outcome.size
     names = [f"{rate} Mbit/s\n{rtt} ms" for rate, rtt in size.grid]
     with style.styled():
@@ -58,7 +58,7 @@ def _delays(outcome: Outcome) -> Figure:
 def _shares(
     axes: Axes, spans: Sequence[Interval], theirs: Sequence[float], names: Sequence[str]
 ) -> None:
-    """Prague's shares here with intervals, and the source's."""
+    """Draws Prague's shares here with intervals, and the source's."""
     y = range(len(names))
     axes.axvline(50, color="#999999", lw=0.6)
     axes.scatter(theirs, y, marker="D", s=16, facecolors="none", edgecolors=style.colour(1),
@@ -76,7 +76,7 @@ def _compared(
     outcome: Outcome, part: str, metric: str, rows: str, columns: str,
     levels: tuple[Sequence[str], Sequence[str]], where: dict[str, str], width: int,
 ) -> Figure:  # fmt: skip
-    """A panel for each level of `columns`: the first flow's share by the levels of `rows`."""
+    """Draws a panel for each level of `columns`: the first flow's share by the levels of `rows`."""
     frame, source = outcome.frame(part), published.frames()[metric]
     listed, panels_of = levels
     for key, value in where.items():
@@ -143,7 +143,7 @@ def _steps(outcome: Outcome) -> Figure:
 
 
 def drawn(outcome: Outcome) -> Drawn:
-    """All figures."""
+    """Returns all figures."""
     seeds = f"95 % intervals over {outcome.size.seeds} seeds"
     return {
         "delays": (
@@ -175,7 +175,7 @@ def drawn(outcome: Outcome) -> Drawn:
 
 
 def tables(outcome: Outcome) -> Titled:
-    """Each sentence's reading, and each metric's means."""
+    """Returns each sentence's reading, and each metric's means."""
     verdicts = {j.claim.id: j.verdict for j in outcome.judgements}
     read = pd.DataFrame(
         {"claim": name, "judged so": how, "verdict": verdicts.get(name, "")}
@@ -210,4 +210,4 @@ METRICS = {
     "multiple_share": "1",
     "environment_delay": "s",
 }
-"""Units of what the claims are about."""
+"""Units of the claims' metrics."""

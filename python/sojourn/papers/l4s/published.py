@@ -1,4 +1,4 @@
-"""Numbers that the sources give: throughputs of two flows, in Mbit/s.
+"""Numbers of the sources: throughputs of two flows, in Mbit/s.
 
 heistp/l4s-tests at e21cd91, `s1_table.md` and `s6_steady_state.md`; for arXiv 2407.00464 and
 2411.10952 the means of ten trials in fatihsarpkaya/L4S-PAM2025, `Data/1vs1 flow experiments`.
@@ -42,7 +42,7 @@ S1 = {
     ("fq_codel", "Prague, CUBIC", "80/80"): (25.29, 22.03),
     ("fq_codel", "Prague, CUBIC", "160/10"): (23.87, 23.49),
 }
-"""Of the first and the second flow, by queue, pair and round-trip times."""
+"""Throughputs of the first and the second flow, by queue, pair and round-trip times."""
 
 S6 = {
     "cubic-ecn": ((45.70, 1.94), (45.94, 1.68), (45.69, 1.98), (45.41, 2.23), (45.93, 1.69),
@@ -54,7 +54,7 @@ S6 = {
     "reno-noecn": ((46.49, 1.17), (46.01, 1.59), (46.67, 0.96), (46.36, 1.32), (46.27, 1.34),
                    (45.74, 1.87)),
 }  # fmt: skip
-"""Of Prague and its rival, by rival, in the order of `scenarios.S6_QUEUES`."""
+"""Throughputs of Prague and its rival, by rival, in the order of `scenarios.S6_QUEUES`."""
 
 PARTIAL = {
     "CUBIC": ((54.4, 41.2), (0.4, 95.2), (38.3, 56.8), (37.5, 57.4), (88.2, 6.6), (45.9, 49.6),
@@ -68,8 +68,7 @@ PARTIAL = {
     "BBRv3, ECN": ((43.1, 52.3), (1.7, 92.7), (22.4, 72.0), (19.6, 74.7), (39.0, 56.2),
                    (47.6, 47.4), (48.1, 47.2), (46.5, 47.8), (4.3, 89.9)),
 }  # fmt: skip
-"""Of Prague and its rival, with two products of buffer, in the order of
-`scenarios.PARTIAL_QUEUES`."""
+"""Throughputs of Prague and its rival with two products of buffer, by `PARTIAL_QUEUES`."""
 
 
 def _share(both: tuple[float, float]) -> float:
@@ -87,7 +86,7 @@ def _of(
 
 
 def frames() -> dict[str, pd.DataFrame]:
-    """The first flow's share in each cell, as runs of one seed."""
+    """Returns the first flow's share in each cell, as runs of one seed."""
     return {
         "s1_share": pd.DataFrame(
             {"queue": queue, "pair": pair, "rtts": rtts, "seed": 1, "s1_share": _share(both)}

@@ -1,7 +1,7 @@
-"""Flows that meet at one bottleneck, as the sources have them.
+"""Flows at one bottleneck, as in the sources.
 
-Each group of flows has a host of its own, whose link has the group's delay; then come, where a
-source has them, bursts, and the bottleneck. A source's `htb` around its queue is the link's rate.
+Each group of flows has its own host, whose link has the group's delay; then follow bursts, where a
+source has them, and the bottleneck. A source's `htb` around its queue is the link's rate.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from sojourn.scenario import Scenario
 
 PRAGUE, CUBIC, RENO = "prague ecn accecn", "cubic", "reno"
 ECN = " ecn classic"
-"""What a sender adds that asks for ECN as RFC 3168 says."""
+"""Words of a sender that requests ECN after RFC 3168."""
 FRAME = 1514
 ACCESS = 1_000_000_000
 """Rate of the hosts' links in bit/s."""
@@ -27,7 +27,7 @@ class Group(NamedTuple):
     name: str
     tcp: str
     rtt: float
-    """In milliseconds, without queues."""
+    """Round-trip time in milliseconds, without queues."""
     number: int = 1
 
 
@@ -42,7 +42,7 @@ def network(
     bursts: str = "",
     files: Mapping[str, bytes] | None = None,
 ) -> Scenario:
-    """The groups at a bottleneck of this rate (in bit/s or in words) and queue.
+    """Returns the groups at a bottleneck of this rate (in bit/s or in words) and queue.
 
     `changes` are rates by time; `bursts` are netem's words for a link before the bottleneck.
     """
@@ -75,7 +75,7 @@ def network(
 
 
 def base(rate: int, rtt: float) -> float:
-    """One-way delay of a full packet in seconds where no queue is: propagation and transmission."""
+    """Returns the one-way delay of a full packet in seconds without queues."""
     return rtt / 2e3 + 8 * FRAME * (1 / rate + 1 / ACCESS)
 
 
@@ -94,7 +94,7 @@ MIXES: dict[str, tuple[tuple[str, str, int], ...]] = {
 
 
 def mixed(mix: str, rate: int, rtt: float, duration: float, warmup: float) -> Scenario:
-    """A mix behind `dualpi2` with its defaults; `rate` in bit/s."""
+    """Returns a mix at `dualpi2` with its defaults; `rate` in bit/s."""
     groups = [Group(name, tcp, rtt, count) for name, tcp, count in MIXES[mix]]
     return network(rate, "dualpi2", groups, duration, warmup)
 
@@ -128,7 +128,7 @@ S3_RATES = {25.0: "50mbit", 30.0: "10mbit", 35.0: "90mbit", 50.0: "5mbit"}
 
 
 def fair(queue: str, pair: str, rtts: str, duration: float, warmup: float) -> Scenario:
-    """Scenario 1, at 50 Mbit/s."""
+    """Returns scenario 1, at 50 Mbit/s."""
     groups = [
         Group(name, tcp, rtt)
         for name, tcp, rtt in zip(("first", "second"), S1_PAIRS[pair], S1_RTTS[rtts], strict=True)
@@ -137,7 +137,7 @@ def fair(queue: str, pair: str, rtts: str, duration: float, warmup: float) -> Sc
 
 
 def step(tcp: str, queue: str, rate: str, rtt: float, bursts: bool, after: float) -> Scenario:
-    """Scenario 2: 50 Mbit/s for 30 s, then this rate for `after` seconds."""
+    """Returns scenario 2: 50 Mbit/s for 30 s, then this rate for `after` seconds."""
     return network(
         FIFTY, queue, [Group("flow", tcp, rtt)], 30 + after, 10, changes={30: rate},
         bursts=SLOTS if bursts else "",
@@ -145,17 +145,17 @@ def step(tcp: str, queue: str, rate: str, rtt: float, bursts: bool, after: float
 
 
 def varying(tcp: str, queue: str, rtt: float) -> Scenario:
-    """Scenario 3: 100 Mbit/s, which changes four times within a minute."""
+    """Returns scenario 3: 100 Mbit/s, which changes four times within a minute."""
     return network("100mbit", queue, [Group("flow", tcp, rtt)], 60, 10, changes=S3_RATES)
 
 
 def shared(queue: str, rival: str, duration: float, warmup: float) -> Scenario:
-    """Scenario 6: Prague and a rival in one queue at 50 Mbit/s, round-trip time 20 ms."""
+    """Returns scenario 6: Prague and a rival in one queue at 50 Mbit/s, round-trip time 20 ms."""
     groups = [Group("prague", PRAGUE, 20), Group("rival", S6_RIVALS[rival], 20)]
     return network(FIFTY, S6_QUEUES[queue], groups, duration, warmup)
 
 
-# arXiv 2407.00464 and 2411.10952, by the notebooks beside them: 100 Mbit/s, 10 ms, two products.
+# arXiv 2407.00464 and 2411.10952, by their notebooks: 100 Mbit/s, 10 ms, two products.
 
 HUNDRED = 100_000_000
 TWO_BDP = 167
@@ -183,7 +183,7 @@ PARTIAL_RIVALS = {
 
 
 def partial(queue: str, rival: str, duration: float, warmup: float, rivals: int = 1) -> Scenario:
-    """Prague beside flows of one control at a bottleneck that may know L4S or not."""
+    """Returns Prague with flows of one control at a bottleneck with or without L4S."""
     groups = [Group("prague", PRAGUE, 10), Group("rival", PARTIAL_RIVALS[rival], 10, rivals)]
     return network(HUNDRED, PARTIAL_QUEUES[queue], groups, duration, warmup)
 
@@ -195,7 +195,7 @@ PRODUCTS = {"low": (1, 20.0), "high": (4, 80.0)}
 
 
 def environment(where: str, product: str, duration: float, warmup: float) -> Scenario:
-    """Prague and CUBIC at DualPI2 with one set of parameters, on a link or on Mahimahi's."""
+    """Returns Prague and CUBIC at DualPI2 with one set of parameters, on a link or Mahimahi's."""
     packets, rtt = PRODUCTS[product]
     groups = [Group("l4s", PRAGUE, rtt), Group("classic", CUBIC, rtt)]
     rate: str | int = 12_000_000 * packets

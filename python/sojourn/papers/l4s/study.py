@@ -1,4 +1,4 @@
-"""What is run, at which sizes, and what a run gives."""
+"""The runs and their sizes, and the results of a run."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from sojourn.study import Table
 ABOVE, PACKETS = 0.025, 4
 """A round-trip time this far above the path's is a spike: seconds, and packets at the new rate."""
 STEP = 30.0
-"""When the rate steps down, in seconds."""
+"""Time of the rate's step down, in seconds."""
 STEP_RTT, BURST_RTT = 80, 20
-"""Round-trip times of scenario 2 in ms, as in the figures that the sentences are about."""
+"""Round-trip times of scenario 2 in ms, as in the figures that the sentences concern."""
 STEPS = ("25mbit", "1mbit")
 CONTROLS = {"Prague": PRAGUE, "CUBIC": CUBIC + ECN}
 S3_RTTS = (20, 80)
@@ -33,26 +33,26 @@ class Size:
 
     seeds: int
     rates: tuple[int, ...]
-    """Of RFC 9332's part, in Mbit/s."""
+    """Rates of RFC 9332's part, in Mbit/s."""
     rtts: tuple[int, ...]
-    """Of the same, in ms."""
+    """Round-trip times of RFC 9332's part, in ms."""
     mixed: tuple[float, float]
     """Length and warm-up of that part."""
     fair: tuple[float, float]
-    """Of scenario 1; the source measured the last of three minutes."""
+    """Length and warm-up of scenario 1; the source measured the last of three minutes."""
     shared: tuple[float, float]
-    """Of scenario 6 and of the two papers' testbed, which ran for one minute."""
+    """Length and warm-up of scenario 6 and of the two papers' testbed, which ran for one minute."""
     after: float
     """Length of scenario 2 after its step."""
 
     @property
     def grid(self) -> list[tuple[int, int]]:
-        """Rates and round-trip times."""
+        """Returns rates and round-trip times."""
         return [(rate, rtt) for rate in self.rates for rtt in self.rtts]
 
     @property
     def seed_list(self) -> range:
-        """The runs' seeds."""
+        """Returns the runs' seeds."""
         return range(claims.FIRST_SEED, claims.FIRST_SEED + self.seeds)
 
 
@@ -67,7 +67,7 @@ FULL = Size(
 
 
 def mixed(size: Size, mixes: Sequence[str] = tuple(scenarios.MIXES)) -> Cells:
-    """RFC 9332: every mix at every rate and round-trip time."""
+    """Returns RFC 9332's cells: every mix at every rate and round-trip time."""
     return [
         (
             {"mix": mix, "rate": rate, "rtt": rtt},
@@ -79,7 +79,7 @@ def mixed(size: Size, mixes: Sequence[str] = tuple(scenarios.MIXES)) -> Cells:
 
 
 def _mixed(table: Table) -> Frames:
-    """Shares are of what one flow has of what one flow of each kind has."""
+    """Returns the shares of one flow relative to one flow of each kind."""
     frame = table.frame
     counts = {
         mix: {name: count for name, _, count in groups} for mix, groups in scenarios.MIXES.items()
@@ -97,7 +97,7 @@ def _mixed(table: Table) -> Frames:
         index=frame.index,
     )
     ours, theirs = each("l4s", "goodput"), each("classic", "goodput")
-    # The mean window is one of a flow already.
+    # The mean window is already that of one flow.
     window, other = frame["l4s.cwnd_mean"], frame["classic.cwnd_mean"]
     return {
         "": frame[["mix", "rate", "rtt", "seed"]].assign(
@@ -113,7 +113,7 @@ def _mixed(table: Table) -> Frames:
 
 
 def fair(size: Size) -> Cells:
-    """Scenario 1."""
+    """Returns the cells of scenario 1."""
     return [
         (
             {"queue": queue, "pair": pair, "rtts": rtts},
@@ -126,7 +126,7 @@ def fair(size: Size) -> Cells:
 
 
 def share(a: str, b: str, *names: str) -> Callable[[Table], Frames]:
-    """Returns what derives the share of a group's goodput beside another's, under these names."""
+    """Returns a function that derives the share of a group's goodput, under these names."""
 
     def frames(table: Table) -> Frames:
         mine, theirs = table.frame[f"{a}.goodput"], table.frame[f"{b}.goodput"]
@@ -138,7 +138,7 @@ def share(a: str, b: str, *names: str) -> Callable[[Table], Frames]:
 
 
 def steps(size: Size) -> Cells:
-    """Scenario 2 through fq_codel, without bursts."""
+    """Returns the cells of scenario 2 through fq_codel, without bursts."""
     return [
         (
             {"control": name, "to": to},
@@ -150,7 +150,7 @@ def steps(size: Size) -> Cells:
 
 
 def spiking(to: str) -> float:
-    """Returns from which round-trip time in seconds on there is a spike, at this rate."""
+    """Returns the round-trip time in seconds from which there is a spike, at this rate."""
     rate = _core.parse_quantity("rate", to)
     return STEP_RTT / 1e3 + ABOVE + 8 * scenarios.FRAME * PACKETS / rate
 
@@ -174,7 +174,7 @@ def _steps(table: Table) -> Frames:
 
 
 def bursts(size: Size) -> Cells:
-    """Scenario 2 behind bursts, as in the two figures that are compared."""
+    """Returns the cells of scenario 2 after bursts, as in the two compared figures."""
     return [
         (
             {"sender": f"{name}, {queue}"},
@@ -190,7 +190,7 @@ def bursts(size: Size) -> Cells:
 
 
 def varying() -> Cells:
-    """Scenario 3 through fq_codel, which marks Prague and drops CUBIC, as in the source."""
+    """Returns the cells of scenario 3 through fq_codel, which marks Prague and drops CUBIC."""
     return [
         ({"control": name, "rtt": rtt}, scenarios.varying(tcp, queue, rtt))
         for name, tcp, queue in (
@@ -207,7 +207,7 @@ def _varying(table: Table) -> Frames:
 
 
 def shared(size: Size) -> Cells:
-    """Scenario 6."""
+    """Returns the cells of scenario 6."""
     return [
         ({"queue": queue, "rival": rival}, scenarios.shared(queue, rival, *size.shared))
         for queue in scenarios.S6_QUEUES
@@ -216,7 +216,7 @@ def shared(size: Size) -> Cells:
 
 
 def partial(size: Size) -> Cells:
-    """The two papers' testbed."""
+    """Returns the cells of the two papers' testbed."""
     return [
         ({"queue": queue, "rival": rival}, scenarios.partial(queue, rival, *size.shared))
         for queue in scenarios.PARTIAL_QUEUES
@@ -225,7 +225,7 @@ def partial(size: Size) -> Cells:
 
 
 def multiple(size: Size) -> Cells:
-    """The same, with several CUBIC flows in CoDel."""
+    """Returns the same with several CUBIC flows in CoDel."""
     return [
         ({"rivals": rivals}, scenarios.partial("CoDel", "CUBIC, ECN", *size.shared, rivals=rivals))
         for rivals in (1, 10)
@@ -233,7 +233,7 @@ def multiple(size: Size) -> Cells:
 
 
 def environments(size: Size) -> Cells:
-    """DualPI2 on a link, and where packets leave at milliseconds."""
+    """Returns DualPI2 on a link, and on Mahimahi, where packets leave at milliseconds."""
     return [
         (
             {"where": where, "product": product},

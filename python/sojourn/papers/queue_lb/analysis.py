@@ -1,9 +1,8 @@
-"""The paper's statistics, and what they should have been.
+"""The paper's statistics, and the correct ones.
 
-As published: the clients of one run pooled, ANOVA, Fisher's LSD. Clients of a run share its
-queues and its choices, so they are not independent. As it should have been: a run is one value, the
-mean of its clients; runs of all policies with one seed meet the same starts and are compared in
-pairs.
+As published: the clients of one run pooled, ANOVA, Fisher's LSD. Clients of a run share its queues
+and its choices, so they are not independent. Correctly: a run is one value, the mean of its
+clients; runs of all policies with one seed have the same starts and are compared in pairs.
 """
 
 from __future__ import annotations
@@ -45,7 +44,7 @@ SETS = {"IQLB": ("IQLB", *BENCHMARKS), "QTM": ("QTM", "IQLB", *BENCHMARKS)}
 
 
 def cells(frame: pd.DataFrame) -> Iterator[tuple[str, str, int, pd.DataFrame]]:
-    """Each network, transport and number of clients with its rows."""
+    """Returns each network, transport and number of clients with its rows."""
     for network in NETWORKS:
         for transport in TRANSPORTS:
             for clients in CLIENTS:
@@ -59,7 +58,7 @@ def cells(frame: pd.DataFrame) -> Iterator[tuple[str, str, int, pd.DataFrame]]:
 
 
 def _groups(frame: pd.DataFrame, policies: tuple[str, ...]) -> dict[str, Any]:
-    """Throughputs in Mbit/s by policy, of those that are run."""
+    """Returns throughputs in Mbit/s by policy, for the policies that are run."""
     by = {str(name): part for name, part in frame.groupby("policy", sort=False)}
     return {p: by[p]["throughput"].to_numpy() / 1e6 for p in policies if p in by}
 
@@ -71,13 +70,13 @@ def anova(pooled: pd.DataFrame, policies: tuple[str, ...]) -> tuple[Anova, float
 
 
 def first_seed(pooled: pd.DataFrame) -> pd.DataFrame:
-    """One run of each policy, as the paper has it."""
+    """Returns one run of each policy, as in the paper."""
     chosen: pd.DataFrame = pooled[pooled["seed"] == pooled["seed"].min()]
     return chosen
 
 
 def anova_tables(pooled: pd.DataFrame) -> pd.DataFrame:
-    """The paper's tables 1 and 2: ANOVA of one run's clients, taken as independent."""
+    """Returns the paper's tables 1 and 2: ANOVA of one run's clients, taken as independent."""
     rows = []
     for name, policies in SETS.items():
         for network, transport, clients, part in cells(first_seed(pooled)):
@@ -118,14 +117,14 @@ def lsd_tables(pooled: pd.DataFrame, name: str) -> pd.DataFrame:
 
 
 def proper(frame: pd.DataFrame) -> pd.DataFrame:
-    """ANOVA of runs, by the tests that suit; all policies."""
+    """Returns the ANOVA of runs, by the suitable tests; all policies."""
     rows = []
     for network, transport, clients, part in cells(frame):
         groups = _groups(part, tuple(POLICIES))
         normal, equal = normal_residuals(groups).p, levene(groups).p
         try:
             unequal = welch(groups).p
-        except StatisticsError:  # a policy whose runs are all alike
+        except StatisticsError:  # a policy whose runs are all equal
             unequal = float("nan")
         if normal < 0.05 or math.isnan(unequal):
             method, after = "Kruskal-Wallis, Dunn", dunn(groups)
@@ -154,7 +153,7 @@ def proper(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def gains(frame: pd.DataFrame, who: str) -> pd.DataFrame:
-    """Gains over each of the paper's other policies, paired by seed, with effect sizes."""
+    """Returns gains over each of the paper's other policies, paired by seed, with effect sizes."""
     rows = []
     for network, transport, clients, part in cells(frame):
         groups = _groups(part.sort_values("seed"), tuple(POLICIES))
@@ -185,14 +184,14 @@ def gains(frame: pd.DataFrame, who: str) -> pd.DataFrame:
 
 @dataclass(frozen=True)
 class Alarms:
-    """How often one policy was found to differ from itself."""
+    """Number of times that one policy was found to differ from itself."""
 
     tests: int
     significant: int
 
 
 def false_alarms(pooled: pd.DataFrame, policy: str = "random", groups: int = 5) -> Alarms:
-    """The paper's pooled ANOVA on runs of one policy, which differ in nothing but the seed."""
+    """Applies the paper's pooled ANOVA to runs of one policy, which differ only by seed."""
     tests = significant = 0
     for *_, part in cells(pooled[pooled["policy"] == policy]):
         runs = [one["throughput"].to_numpy() for _, one in part.groupby("seed")]
@@ -203,40 +202,40 @@ def false_alarms(pooled: pd.DataFrame, policy: str = "random", groups: int = 5) 
 
 
 def percent(share: float, places: int = 1) -> str:
-    """A share, as all of the page has it."""
+    """Returns a share as text, as everywhere on the page."""
     return f"{100 * share:.{places}f} %"
 
 
 def why(frame: pd.DataFrame) -> str:
-    """What the gains follow from, in numbers of this study."""
+    """Returns the causes of the gains, in numbers of this study."""
     two = frame[frame["policy"].isin(["random", "IQLB"])]
     means = two.groupby(["transport", "policy"])[["utilisation", "loss"]].mean()
     used, lost = means["utilisation"]["TCP"], means["loss"]["UDP"]
     return (
-        "TCP fills both ports whoever is where: they are busy, idle moments before the second "
-        f"start and between rounds counted, {percent(used['random'])} of the time with random and "
-        f"{percent(used['IQLB'])} with IQLB, so little is left to gain. UDP loses "
-        f"{percent(lost['random'])} with random and {percent(lost['IQLB'])} with IQLB: "
-        "there, not overloading a port is throughput."
+        "TCP fills both ports in any placement: they are busy, including idle moments before "
+        f"the second start and between rounds, {percent(used['random'])} of the time with random "
+        f"and {percent(used['IQLB'])} with IQLB, so little is left to gain. UDP loses "
+        f"{percent(lost['random'])} with random and {percent(lost['IQLB'])} with IQLB: for UDP, "
+        "throughput depends on not overloading a port."
     )
 
 
 def averages(frame: pd.DataFrame) -> str:
-    """What looking at averages does, in numbers of this study."""
+    """Returns the effect of averages as input, in numbers of this study."""
     means = frame.groupby("policy")[["lb.choices_repeated", "lb.age_mean"]].mean()
     repeated, age = means["lb.choices_repeated"], means["lb.age_mean"]
     by = frame.groupby(["network", "transport", "clients", "policy"])["throughput"].mean().unstack()
     higher = int((by["QTM"] > by["IQLB"]).sum())
     return (
-        f"QTM goes by what is {age['QTM']:.2g} s old on the mean; {percent(repeated['QTM'], 0)} of "
-        f"its choices repeat the one before, {percent(repeated['IQLB'], 0)} of IQLB's, "
-        f"{percent(repeated['random'], 0)} of random's. Its mean throughput is above IQLB's in "
-        f"{higher} of {len(by)} cells."
+        f"QTM uses information that is {age['QTM']:.2g} s old on average; "
+        f"{percent(repeated['QTM'], 0)} of its choices repeat the previous one, "
+        f"{percent(repeated['IQLB'], 0)} of IQLB's, {percent(repeated['random'], 0)} of "
+        f"random's. Its mean throughput is above IQLB's in {higher} of {len(by)} cells."
     )
 
 
 def levels(frame: pd.DataFrame) -> pd.DataFrame:
-    """Totals of all clients in Mbit/s, by network, beside those that table 4 comes to."""
+    """Returns totals of all clients in Mbit/s, by network, with those of table 4."""
     ours = frame.assign(total=frame["throughput"] * frame["clients"] / 1e6)
     keys = ["transport", "clients", "policy"]
     here = ours.groupby([*keys, "network"], sort=False)["total"].mean().unstack("network")
@@ -247,7 +246,7 @@ def levels(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def measured(frame: pd.DataFrame) -> pd.DataFrame:
-    """Metrics of all policies, averaged over seeds."""
+    """Returns metrics of all policies, averaged over seeds."""
     by = ["network", "transport", "clients", "policy"]
     means = frame.groupby(by, sort=False).mean(numeric_only=True).reset_index()
     return pd.DataFrame(
@@ -268,7 +267,7 @@ def measured(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def ages(frame: pd.DataFrame) -> pd.DataFrame:
-    """The sweep over information age, averaged over seeds."""
+    """Returns the sweep over information age, averaged over seeds."""
     metrics = (
         *("lb.age_mean", "lb.choices_repeated", "lb.misplaced", "lb.excess_wait_mean", "loss"),
         *(f"transfers.{m}" for m in ("fct_mean", "fct_p50", "fct_p99", "unfinished")),
@@ -293,7 +292,7 @@ def ages(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def spacings(frame: pd.DataFrame) -> pd.DataFrame:
-    """Throughput by the time between two starts, averaged over seeds, in Mbit/s a client."""
+    """Returns throughput by the time between starts, averaged over seeds, in Mbit/s a client."""
     means = frame.assign(throughput=frame["throughput"] / 1e6).pivot_table(
         index="apart", columns="policy", values="throughput", sort=False
     )
@@ -301,7 +300,7 @@ def spacings(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def others(outcome: Outcome) -> pd.DataFrame:
-    """Means of the other readings, in Mbit/s a client."""
+    """Returns means of the other readings, in Mbit/s a client."""
     by = ["network", "transport", "clients"]
     found = [
         outcome.frame(f"{name}-{network}")

@@ -1,10 +1,11 @@
-"""The paper's findings as claims, for each network: a network is a reading of what it leaves open.
+"""The paper's findings as claims for each network: a network is a reading of its open details.
 
-*Higher* is a higher mean throughput of a client, paired by seed: the whole interval of the ratio
-lies above 1. *22.5 %* is 15 to 30 %. The ANOVA is the paper's own, of the clients of one run pooled
-as if they were independent; its F exceeds its critical value if their ratio's logarithm is above 0.
+*Higher* means a higher mean throughput of a client, paired by seed: the whole interval of the ratio
+is above 1. *22.5 %* means 15 to 30 %. The ANOVA is the paper's own, of the clients of one run
+pooled as if they were independent; its F exceeds its critical value if their ratio's logarithm is
+above 0.
 
-That the total of all clients rises with their number is no claim: by it the networks were set.
+The rise of all clients' total with their number is not a claim, because it determined the networks.
 """
 
 from __future__ import annotations
@@ -17,10 +18,10 @@ from sojourn.stats.estimate import Region
 from sojourn.stats.verdict import Verdict
 
 FROZEN = "2026-11-23"
-"""When the claims were written down, with earlier results known and after looks at one or two runs
-a cell with the seeds 901 and 902."""
+"""Date when the claims were written, with earlier results known and after looks at one or two runs
+of a cell with the seeds 901 and 902."""
 FIRST_SEED = 1001
-"""The first of the seeds that no run had before."""
+"""The first of the seeds that no earlier run had."""
 
 _MORE = Region(low=1.0)
 _ABOUT = Region(1.15, 1.30)
@@ -88,7 +89,7 @@ def _anova(experiment: str, among: str, network: str) -> Every:
 def made(
     networks: tuple[str, ...], transports: tuple[str, ...] = TRANSPORTS, anova: bool = True
 ) -> tuple[Claim, ...]:
-    """The claims where these are run; `anova`: and as often as the paper measured each client."""
+    """Returns the claims on these levels; `anova`: with the paper's number of measurements."""
     found: list[Claim] = []
     for network in networks:
         found += [
@@ -147,7 +148,8 @@ _OLD: dict[str, tuple[str, dict[str, tuple[Verdict, Verdict, Verdict]]]] = {
     ),
 }
 
-#: Old verdicts are those of `--quick`: rounds of 6 s, seeds 1 to 8, ports of 40 Mbit/s together.
+#: The old verdicts are those of `--quick`: rounds of 6 s, seeds 1 to 8, ports of 40 Mbit/s
+#: together.
 WITHDRAWN = (
     *(
         Withdrawn(

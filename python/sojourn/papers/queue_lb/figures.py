@@ -1,4 +1,4 @@
-"""Figures laid out as the paper's, and those that it lacks."""
+"""Figures in the paper's layout, and further ones."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _SHORT = {"queue delay": "q. delay", "connections": "conn."}
 
 
 def boxes(outcome: Outcome, network: str, experiment: str) -> Figure:
-    """The paper's figures 4 to 9 (`IQLB`) or 10 to 15 (`QTM`) in one network."""
+    """Returns the paper's figures 4 to 9 (`IQLB`) or 10 to 15 (`QTM`) in one network."""
     size, frame = outcome.size, outcome.frame("iperf", "pooled")
     frame = frame[frame["network"] == network]
     paper = published.throughputs()
@@ -69,7 +69,7 @@ def _boxes(axes: Axes, part: pd.DataFrame, printed: pd.DataFrame, policies: Sequ
 
 
 def gains(outcome: Outcome) -> Figure:
-    """IQLB and QTM over the mean of the four benchmarks, by network, with 95 % intervals."""
+    """Draws IQLB and QTM over the mean of the four benchmarks, by network, with 95 % intervals."""
     size, frame = outcome.size, outcome.frame("iperf")
     shown = [p for p in ("IQLB", "QTM", *OTHERS) if p in size.policies]
     printed = published.throughputs().pivot_table(
@@ -115,7 +115,7 @@ def gains(outcome: Outcome) -> Figure:
 
 
 def spacings(outcome: Outcome) -> Figure:
-    """Gain over what looks at nothing, by the time between two starts."""
+    """Draws the gain over policies without input, by the time between two starts."""
     frame = outcome.frame("spacings")
     with style.styled():
         figure = style.figure(style.PAGE, 2.6)
@@ -146,7 +146,7 @@ def spacings(outcome: Outcome) -> Figure:
 
 
 def ages(outcome: Outcome) -> Figure:
-    """The sweep over information age: completion times, and how often flows herd."""
+    """Draws the sweep over information age: completion times, and how often flows herd."""
     table = analysis.ages(outcome.frame("ages"))
     columns = (
         ("FCT p99 ms", "Completion, p99 (ms)"),
@@ -161,7 +161,7 @@ def ages(outcome: Outcome) -> Figure:
             for i, policy in enumerate(AGEING):
                 part = table[table["policy"] == policy]
                 if "{age}" in AGEING[policy]:
-                    # The first is widest: it is seen beneath one that does as well.
+                    # The first line is widest, so that it is visible under an equal one.
                     axes.plot(
                         part["period s"].clip(lower=least), part[column], label=policy,
                         color=style.colour(i), linestyle=style.line(i), marker=style.marker(i),
@@ -184,7 +184,7 @@ def ages(outcome: Outcome) -> Figure:
 
 
 def worlds(outcome: Outcome, network: str) -> Figure:
-    """Clients' throughput by policy, real beside simulated: runs, their means and intervals."""
+    """Draws clients' throughput by policy, real and simulated: runs, their means and intervals."""
     size = outcome.size
     frames = {world: column.frames["iperf"][""] for world, column in outcome.columns.items()}
     with style.styled():
@@ -222,12 +222,12 @@ def _worlds(
             axes, x, intervals, i, fmt=style.marker(i), markersize=3.5, linewidth=0.8, label=world
         )
     axes.set_xticks(range(len(policies)), [_SHORT.get(p, p) for p in policies])
-    # An interval of two runs may be wider than anything that there is to see.
+    # An interval of two runs may be wider than the visible data.
     axes.set_ylim(0, 1.5 * most)
 
 
 def real(outcome: Outcome) -> Drawn:
-    """The real study's figures with title and caption, by file name."""
+    """Returns the real study's figures with title and caption, by file name."""
     return {
         f"worlds-{network}": (
             worlds(outcome, network),
@@ -242,7 +242,7 @@ def real(outcome: Outcome) -> Drawn:
 
 
 def simulated(outcome: Outcome) -> Drawn:
-    """Every figure with title and caption, by file name."""
+    """Returns every figure with title and caption, by file name."""
     found = {
         f"throughput-{experiment.lower()}-{network}": (
             boxes(outcome, network, experiment),

@@ -1,4 +1,4 @@
-"""The study put together: what is run, judged, drawn and told."""
+"""The complete study: runs, verdicts, figures and text."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ def _facts(outcome: Outcome) -> dict[str, Any]:
     }
 
 
-# Open vSwitch, the controller and real hosts; rounds are fewer, since real seconds pass one by one
+# Open vSwitch, the controller and real hosts; there are fewer rounds, because they take real time
 
 
 def _real_remarks(outcome: Outcome) -> list[str]:

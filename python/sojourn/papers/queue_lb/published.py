@@ -1,7 +1,7 @@
-"""What the paper prints, and what follows from it.
+"""The paper's printed numbers, and their consequences.
 
-F_crit and the number of groups give the degrees of freedom, hence the sample sizes; F and the means
-give the variance within groups, hence the least significant differences that should stand there.
+F_crit and the number of groups give the degrees of freedom, and from these the sample sizes; F and
+the means give the variance within groups, and from this the correct least significant differences.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ ANOVA = {
     ),
 }
 
-#: Tables 3 and 4: mean Mbit/s of a client, and the LSD printed beside.
+#: Tables 3 and 4: mean Mbit/s of a client, and the printed LSD.
 MEANS = {
     "IQLB": (
         ("IQLB", "random", "RR", "LBW", "SLPLB"),
@@ -65,7 +65,7 @@ MEANS = {
     ),
 }
 
-#: What the paper says against itself, besides the numbers below.
+#: Contradictions within the paper, in addition to the numbers below.
 CONTRADICTIONS = (
     (
         "IQLB at 20 clients, UDP, is 14.2425 in one table and 13.2425 in the other; with the "
@@ -93,29 +93,29 @@ CONTRADICTIONS = (
 
 @dataclass(frozen=True)
 class Implied:
-    """What follows from one line of the paper's tables."""
+    """Consequences of one line of the paper's tables."""
 
     scenario: str
     groups: int
     n: int
-    """Values a group, from F_crit."""
+    """Values of a group, from F_crit."""
     f: float
     p_printed: float
     p: float
-    """From F and the degrees of freedom."""
+    """P value from F and the degrees of freedom."""
     deviation: float
-    """Within groups, Mbit/s."""
+    """Deviation within groups, Mbit/s."""
     lsd_printed: float
     lsd: float
-    """From F and the means, by the paper's equation 3."""
+    """LSD from F and the means, by the paper's equation 3."""
     first: str
-    """The policy that is said to win."""
+    """The policy that the paper calls the best."""
     not_apart: tuple[str, ...]
-    """Those that it does not exceed by the LSD that follows."""
+    """Policies that it does not exceed by this LSD."""
 
 
 def implied_n(f_crit: float, groups: int, alpha: float = 0.05) -> int:
-    """Values a group for which F's critical value is `f_crit`."""
+    """Returns the number of values in a group for which F's critical value is `f_crit`."""
 
     def gap(df: float) -> float:
         return float(stats.f.isf(alpha, groups - 1, df)) - f_crit
@@ -125,7 +125,7 @@ def implied_n(f_crit: float, groups: int, alpha: float = 0.05) -> int:
 
 
 def implied() -> dict[str, list[Implied]]:
-    """Both sets of experiments, scenario by scenario."""
+    """Returns both sets of experiments, scenario by scenario."""
     found: dict[str, list[Implied]] = {}
     for name, (policies, means, lsds) in MEANS.items():
         k = len(policies)
@@ -150,7 +150,7 @@ def implied() -> dict[str, list[Implied]]:
 
 
 def table() -> pd.DataFrame:
-    """The check as a table of the report."""
+    """Returns the check as a table of the report."""
     return pd.DataFrame(
         {
             "experiment": name,
@@ -172,7 +172,7 @@ def table() -> pd.DataFrame:
 
 
 def throughputs() -> pd.DataFrame:
-    """Table 4, in bit/s, a row a transport, number of clients and policy."""
+    """Returns table 4, in bit/s, a row for each transport, number of clients and policy."""
     policies, means, _ = MEANS["QTM"]
     return pd.DataFrame(
         {
@@ -187,7 +187,7 @@ def throughputs() -> pd.DataFrame:
 
 
 def frames() -> dict[str, pd.DataFrame]:
-    """Tables 1, 2 and 4 as the claims read them; the paper's network stands for each of ours.
+    """Returns tables 1, 2 and 4 in the claims' form; the paper's network represents each of ours.
 
     Table 4 has all six policies. IQLB's ANOVA is that of table 1.
     """

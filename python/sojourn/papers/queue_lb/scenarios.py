@@ -2,16 +2,17 @@
 
 From the paper: 4, 10 and 20 clients, two servers, iperf over TCP and UDP, six policies, 80 %, 0.5
 and 1 s; each client measured 12, 6 (TCP at 10 clients), 8 (UDP) or 5 times, as its F_crit imply.
-Not from the paper, which is silent: rates, queues, lengths, UDP rates, when clients start.
+Not from the paper, which does not state them: rates, queues, lengths, UDP rates, when clients
+start.
 
-Its tables bound what it is silent about. The total of all clients rises with their number (TCP,
-IQLB: 195, 282, 412 Mbit/s), and with 4 clients over TCP it is what two ports of 100 Mbit/s carry.
+Its tables bound the unstated values. The total of all clients rises with their number (TCP, IQLB:
+195, 282, 412 Mbit/s), and with 4 clients over TCP it is the capacity of two ports of 100 Mbit/s.
 Ports that are always full have a total that rises with the clients if these start one after the
 other and not all of them run at once: starts a fourteenth of an iperf's length apart give 57, 31
 and 23 Mbit/s a client where QTM has 57.5, 31.8 and 21.9. So the clients have 200 Mbit/s in each
 network: `equal`: two ports of 100 Mbit/s; `unequal`: 50 and 150; `background`: two of 140, one of
-which also carries 80 from elsewhere. A UDP client sends as much as the best policy delivers in the
-paper's table 4, the least that it can have sent. Queues hold 100 packets.
+which also carries 80 from other hosts. A UDP client sends as much as the best policy delivers in
+the paper's table 4, the least that it can have sent. Queues hold 100 packets.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ ROUNDS = {
     (20, "TCP"): 5, (20, "UDP"): 5,
 }  # fmt: skip
 
-#: The paper's policies, and what the field has besides.
+#: The paper's policies, and further ones of the field.
 PAPER = {
     "random": "random",
     "RR": "round-robin",
@@ -48,12 +49,12 @@ BENCHMARKS = ("random", "RR", "LBW", "SLPLB")
 
 @dataclass(frozen=True)
 class Network:
-    """Ports towards the two servers, in Mbit/s, and what one of them carries besides."""
+    """Ports towards the two servers, in Mbit/s, and additional traffic on one of them."""
 
     name: str
     rates: tuple[int, int]
     background: float = 0.0
-    """Mbit/s to the second server that no policy steers."""
+    """Mbit/s to the second server that no policy controls."""
 
 
 NETWORKS = (
@@ -62,18 +63,18 @@ NETWORKS = (
     Network("background", (140, 140), 80.0),
 )
 
-#: Mbit/s that each of the UDP clients sends: QTM's means in table 4.
+#: Rate of each UDP client in Mbit/s: QTM's means in table 4.
 UDP_RATES = {4: 50.9083, 10: 25.5054, 20: 16.642}
-#: Iperfs that run at once at most: an iperf's length over the time between two starts.
+#: Largest number of concurrent iperfs: an iperf's length over the time between two starts.
 AT_ONCE = 14
-#: Share of the time between two starts by which a start is late, at random, at most.
+#: Largest random delay of a start, as a share of the time between two starts.
 LATE = 0.2
-#: One way between switch and controller, and a decision's time: the median of an application in
+#: Delay between switch and controller, and a decision's time: the median of an application in
 #: Python on Open vSwitch.
 CHANNEL, DECISION = "500us", "1500us"
-#: From the end of one round to the beginning of the next, in seconds.
+#: Time from the end of one round to the beginning of the next, in seconds.
 GAP = 0.5
-#: Bytes of a frame of UDP, and of every second client's where sizes differ.
+#: Bytes of a UDP frame, and of every second client's where sizes differ.
 FRAME, SMALL = 1514, 500
 
 _NETWORK = """
@@ -120,19 +121,19 @@ app = "cbr rate {rate:g}mbit size 1514"
 
 @dataclass(frozen=True, kw_only=True)
 class Reading:
-    """What the paper leaves open, besides the network."""
+    """A choice of the details that the paper leaves open, apart from the network."""
 
     words: str
-    """For people, after a colon."""
+    """Description, which follows a colon."""
     seconds: float = 0.0
-    """Of an iperf; 0: as the main reading's in quick runs."""
+    """Length of an iperf; 0: that of the main reading in quick runs."""
     transports: tuple[str, ...] = TRANSPORTS
     together: bool = False
     """Whether all clients start within half of an iperf's length."""
     sizes: bool = False
     """Whether every second UDP client sends short packets, at the same rate."""
     moved: bool = False
-    """Whether IQLB and QTM choose anew for a running UDP flow, once a second."""
+    """Whether IQLB and QTM select again for a running UDP flow, once a second."""
 
     def apart(self, seconds: float, clients: int) -> float:
         """Seconds between two starts."""
@@ -163,9 +164,9 @@ READINGS = {
         moved=True,
     ),
 }
-"""The readings besides the main one; each is run in all networks."""
+"""The readings other than the main one; each is run in all networks."""
 
-#: Policies that move running flows where any do, and how often, in seconds.
+#: Policies that move running flows in such readings, and the interval in seconds.
 MOVING, AGAIN = ("iqlb", "qtm"), 1.0
 
 
@@ -177,7 +178,7 @@ def _app(transport: str, client: int, clients: int, reading: Reading) -> str:
 
 
 def begin(number: Any, client: Any, clients: int, seconds: float, reading: Reading = MAIN) -> Any:
-    """When a client's iperf of a round may start at the earliest; numbers begin at 1."""
+    """Returns the earliest start of a client's iperf of a round; numbers begin at 1."""
     apart = reading.apart(seconds, clients)
     return (number - 1) * (seconds + clients * apart + GAP) + (client - 1) * apart
 
@@ -191,11 +192,11 @@ def iperf(
     reading: Reading = MAIN,
     rounds: int | None = None,
 ) -> Scenario:
-    """Rounds in which every client runs one iperf of `seconds`, one client after the other.
+    """Returns rounds in which every client runs one iperf of `seconds`, one after the other.
 
-    There are as many rounds as the paper measured each client, unless `rounds` says otherwise. A
-    group of flows is named after its round, `round1-...`. A flow that is moved is one group for
-    each second, because a balancer chooses once for a flow.
+    There are as many rounds as the paper measured each client, unless `rounds` is given. A group of
+    flows is named after its round, `round1-...`. A flow that is moved is one group for each second,
+    because a balancer selects once for a flow.
     """
     rounds = rounds or ROUNDS[clients, transport]
     late = LATE * reading.apart(seconds, clients)
@@ -208,7 +209,7 @@ def iperf(
             app = _app(transport, client, clients, reading)
             first = begin(number, client, clients, seconds, reading)
             end = first + seconds
-            # Each start and stop with what its group is called.
+            # Each start and stop with the suffix of its group's name.
             parts = [(f"uniform {first:.6g}s {first + late:.6g}s", end, "")]
             if moving:
                 times = [first + part * AGAIN for part in range(math.ceil(seconds / AGAIN))]
@@ -232,7 +233,8 @@ def iperf(
     return Scenario.from_toml(head + text)
 
 
-#: The sweep: what looks at backlogs, and how old they may be in seconds (0: read at each choice).
+#: The sweep: policies that read backlogs, and the greatest age of these in seconds (0: read at each
+#: choice).
 AGES = (0.0, 0.02, 0.1, 0.5, 1.0, 2.0)
 AGEING = {
     "JSQ": "jsq period {age}",
@@ -287,7 +289,7 @@ MEAN_BYTES, LOAD = 50 * 1024, 0.7
 
 
 def arrivals(policy: str, seconds: float) -> Scenario:
-    """Transfers of heavy-tailed sizes that begin at any time, before four ports of 40 Mbit/s."""
+    """Returns transfers of heavy-tailed sizes at random times, before four ports of 40 Mbit/s."""
     last = seconds * 0.95
     count = round(LOAD * 4 * 40e6 / 8 / MEAN_BYTES * last)
     return Scenario.from_toml(
@@ -303,7 +305,7 @@ def arrivals(policy: str, seconds: float) -> Scenario:
 
 
 def aged(policy: str, age: float) -> str | None:
-    """The policy's words for information of this age in seconds; none where it cannot be."""
+    """Returns the policy's words for information of this age in seconds; None if impossible."""
     if "{age}" not in policy:
         return policy if age == 0.0 else None
     if age == 0.0 and policy.startswith("qtm"):

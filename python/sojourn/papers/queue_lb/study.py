@@ -1,4 +1,4 @@
-"""What is run, at which sizes, and the tables that follow from it."""
+"""The runs and their sizes, and their tables."""
 
 from __future__ import annotations
 
@@ -25,36 +25,37 @@ from sojourn.study import Table
 
 FACTORS = ("network", "transport", "clients", "policy")
 BETWEEN = 11.0
-"""Seconds that a real run takes beyond its own length: hosts, switch and controller come and go."""
+"""Seconds that a real run takes in addition to its length: start and end of hosts, switch and
+controller."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Size:
-    """What is run, for how many seconds, and how often."""
+    """The runs, their lengths in seconds, and their number."""
 
     seconds: float
-    """Of an iperf."""
+    """Length of an iperf."""
     seeds: int
     networks: tuple[str, ...] = tuple(network.name for network in NETWORKS)
     transports: tuple[str, ...] = TRANSPORTS
     clients: tuple[int, ...] = CLIENTS
     policies: tuple[str, ...] = tuple(POLICIES)
     rounds: int | None = None
-    """Of a run; `None`: the paper's, without which its ANOVA is not judged."""
+    """Rounds of a run; `None`: the paper's, without which its ANOVA is not judged."""
     readings: tuple[str, ...] = ()
-    """Other readings that are run."""
+    """Other readings to run."""
     reading_networks: tuple[str, ...] = ()
     reading_seconds: float = 0
-    """Of an iperf in readings that do not say how long it is."""
+    """Length of an iperf in readings that do not state it."""
     reading_seeds: int = 0
     reading_rounds: int = 1
     sweep: float = 0
-    """Length of a run of the sweep over information age; none if it is 0."""
+    """Length of a run of the sweep over information age; 0 for no sweep."""
     sweep_seeds: int = 0
 
     @property
     def cells(self) -> list[tuple[str, str, int]]:
-        """Networks, transports and numbers of clients."""
+        """Returns networks, transports and numbers of clients."""
         return [(n, t, c) for n in self.networks for t in self.transports for c in self.clients]
 
     @property
@@ -64,7 +65,7 @@ class Size:
 
     @property
     def length(self) -> float:
-        """About how long they take for real, one after the other, in seconds."""
+        """Returns the approximate duration of the real runs in sequence, in seconds."""
         one = sum(
             scenarios.begin(
                 (self.rounds or scenarios.ROUNDS[clients, transport]) + 1, 1, clients, self.seconds
@@ -95,22 +96,22 @@ REAL_QUICK = Size(
 
 
 def seeds(number: int) -> Any:
-    """So many seeds that no run had before the claims were written down."""
+    """Returns this many seeds that no run had before the claims were written."""
     return range(claims.FIRST_SEED, claims.FIRST_SEED + number)
 
 
 def lasting(size: Size) -> str:
-    """How long the real runs take."""
+    """Returns an estimate of the duration of the real runs."""
     return estimate(f"{size.runs} real runs", size.length)
 
 
-#: Kept of each run: with a column for each metric of each client's link, a summary would have
-#: thousands.
+#: Recorded metrics of each run: with a column for each metric of each client's link, a summary
+#: would have thousands.
 METRICS = (
     *("utilisation", "loss", "udp_loss", "goodput", "udp_goodput", "sojourn_*", "queue_mean"),
     *("backlog_mean", "lb.*", "transfers.fct_*", "transfers.finished", "transfers.unfinished"),
 )
-#: Besides throughput and fairness in the table of what was measured.
+#: Columns in addition to throughput and fairness in the table of measurements.
 _MEASURED = (
     *("utilisation", "loss", "sojourn_mean", "sojourn_p99", "lb.misplaced", "lb.decision_mean"),
     *("lb.choices_repeated", "lb.excess_wait_mean", "lb.age_mean"),
@@ -122,12 +123,12 @@ _NETWORK = {network.name: network for network in NETWORKS}
 
 
 def cells_of(size: Size) -> Cells:
-    """Each network, transport and number of clients with each policy."""
+    """Returns each network, transport and number of clients with each policy."""
     return _cells(size.cells, size.policies, size.seconds, scenarios.MAIN, size.rounds)
 
 
 def reading_of(size: Size, name: str, network: str) -> tuple[float, Cells]:
-    """The length of an iperf in another reading, and its cells in a network."""
+    """Returns the length of an iperf in another reading, and its cells in a network."""
     reading = READINGS[name]
     seconds = reading.seconds or size.reading_seconds
     listed = [(network, t, c) for t in reading.transports for c in size.clients]
@@ -151,7 +152,7 @@ def _cells(
 
 
 def spacings_of() -> Cells:
-    """Clients that start closer together or further apart: 10 UDP clients, unequal ports."""
+    """Returns clients that start closer or further apart: 10 UDP clients, unequal ports."""
     return [
         (
             {"apart": apart, "policy": name},
@@ -165,7 +166,7 @@ def spacings_of() -> Cells:
 
 
 def ages_of(size: Size) -> Cells:
-    """The sweep over information age."""
+    """Returns the sweep over information age."""
     return [
         ({"policy": name, "age": age}, scenarios.arrivals(words, size.sweep))
         for name, policy in scenarios.AGEING.items()
@@ -180,9 +181,9 @@ _GROUP = r"round(?P<round>\d+)-client(?P<number>\d+)"
 def pooled_of(
     table: Table, seconds: float | None = None, reading: Reading = scenarios.MAIN
 ) -> pd.DataFrame:
-    """The throughput that each client's iperf reports in each round of each run, in bit/s.
+    """Returns the throughput that each client's iperf reports in each round of each run, in bit/s.
 
-    An iperf's length follows from the time between two starts where `seconds` is not given.
+    An iperf's length follows from the time between two starts unless `seconds` is given.
     """
     parts = []
     for levels, run in runs_of(table):
@@ -218,7 +219,7 @@ def log_f(pooled: pd.DataFrame) -> pd.DataFrame:
 
 
 def _iperf(seconds: float, reading: Reading = scenarios.MAIN) -> Callable[[Table], Frames]:
-    """A row a run: the mean and the fairness of its clients' throughputs, and its own metrics."""
+    """Returns a row for each run: mean and fairness of throughputs, and the run's metrics."""
 
     def frames(table: Table) -> Frames:
         pooled, keys = pooled_of(table, seconds, reading), [*FACTORS, "seed"]
@@ -235,7 +236,7 @@ def _iperf(seconds: float, reading: Reading = scenarios.MAIN) -> Callable[[Table
 
 
 def _spaced(table: Table) -> Frames:
-    """A row a run: the mean of its clients' throughputs."""
+    """Returns a row for each run: the mean of its clients' throughputs."""
     groups = pooled_of(table).groupby([*table.factors, "seed"], sort=False)
     return {"": groups["throughput"].mean().reset_index()}
 

@@ -1,1 +1,1 @@
-"""REDopt on-line, a study of ours: `sojourn paper redopt-online`."""
+"""REDopt on-line, our own study: `sojourn paper redopt-online`."""

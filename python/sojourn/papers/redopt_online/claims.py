@@ -1,12 +1,12 @@
-"""Claims of ours on REDopt on-line, fixed before the runs that judge them.
+"""Our claims on REDopt on-line, fixed before the runs that judge them.
 
-*Follows* is within a quarter of the queue that REDopt holds which is set for this number of flows
-by hand; *soon* is from 20 to 40 s after the number changed, and within a third. *Equal* is within
-3 %, *less* is by a tenth at least, *far less* by half. Means are over the three courses.
+*Follows* means within a quarter of the queue that REDopt holds when set for this number of flows by
+hand; *soon* means from 20 to 40 s after the number changed, and within a third. *Equal* means
+within 3 %, *less* by at least a tenth, *far less* by half. Means are over the three courses.
 
-Looks were taken while the queue was made: single runs of 200 s with seed 1 and a number of flows
-that does not change, and two seeds of a short course of 16, 64 and 16 flows. No number of the
-claims was changed after them.
+Earlier looks during development: single runs of 200 s with seed 1 and a constant number of flows,
+and two seeds of a short course of 16, 64 and 16 flows. No number of the claims was changed after
+them.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from sojourn.stats import Claim, Difference, Every, Ratio, Region
 from sojourn.stats.cells import Cell
 
 FROZEN = "2026-11-23"
-"""When the claims were written down."""
+"""Date when the claims were written."""
 FIRST_SEED = 2001
-"""Of the runs that judge them; no run before had it or a later one."""
+"""First seed of the runs that judge them; no earlier run had it or a later one."""
 
 ONLINE, STANDARD, TAIL_DROP, FAIR = "on-line", "REDstd", "TD", "fq_codel"
 _QUARTER, _THIRD = Region(0.75, 1 / 0.75), Region(2 / 3, 1.5)
@@ -28,7 +28,7 @@ _LESS, _FAR_LESS = Region(high=0.9), Region(high=0.5)
 
 
 def fixed(flows: int) -> str:
-    """REDopt, set by hand for so many flows."""
+    """Returns the name of REDopt set by hand for this many flows."""
     return f"REDopt {flows}"
 
 
@@ -45,7 +45,7 @@ def _ratio(metric: str, a: str, b: str, flows: int, region: Region, when: str = 
 
 
 def made(loads: Sequence[int]) -> tuple[Claim, ...]:
-    """The claims for these numbers of flows, the smallest first."""
+    """Returns the claims for these numbers of flows, the smallest first."""
     light, heavy = loads[0], loads[-1]
 
     def each(metric: str, rival: str, region: Region) -> tuple[Claim, ...]:

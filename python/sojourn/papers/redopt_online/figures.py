@@ -1,4 +1,4 @@
-"""The queue over time, and what each mechanism gives at each number of flows."""
+"""The queue over time, and each mechanism's results at each number of flows."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _METRICS = {
 
 
 def _courses(outcome: Outcome) -> Figure:
-    """The queue over time in each course, on-line and as set for the least and most flows."""
+    """Draws the queue over time in each course, on-line and as set for the least and most flows."""
     frame, size = outcome.frame("courses", "series"), outcome.size
     with style.styled():
         figure = style.figure(2 * style.COLUMN, 2.6)
@@ -66,7 +66,7 @@ def _means(outcome: Outcome) -> Figure:
 
 
 def drawn(outcome: Outcome) -> Drawn:
-    """Both figures."""
+    """Returns both figures."""
     return {
         "courses": (_courses(outcome), "The queue while flows come and go", "Means over seeds."),
         "means": (
@@ -78,7 +78,7 @@ def drawn(outcome: Outcome) -> Drawn:
 
 
 def settings(outcome: Outcome) -> pd.DataFrame:
-    """REDopt's parameters by number of flows."""
+    """Returns REDopt's parameters by number of flows."""
     return pd.DataFrame(
         {"flows": n, "min": p.minimum, "max": p.maximum, "buffer": p.limit,
          "max_p": round(p.max_p, 4), "weight": p.weight}
@@ -87,7 +87,7 @@ def settings(outcome: Outcome) -> pd.DataFrame:
 
 
 def means(outcome: Outcome) -> pd.DataFrame:
-    """Means by mechanism, number of flows and time."""
+    """Returns means by mechanism, number of flows and time."""
     keys = ["mechanism", "flows", "when"]
     metrics = ["queue", "swing", "goodput", "udp_loss"]
     found = outcome.frame("courses").groupby(keys, sort=False)[metrics].mean()

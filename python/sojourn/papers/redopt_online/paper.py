@@ -1,4 +1,4 @@
-"""The study put together: what is run, judged, drawn and told."""
+"""The complete study: runs, verdicts, figures and text."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """The tail-drop paper's bulk network, in which the number of TCP flows changes twice.
 
-Ours: three courses, so that each number of flows comes first, in the middle and last. All else is
-as in :mod:`sojourn.papers.taildrop.scenarios`: 10 Mbit/s of Ethernet, round-trip times of 120 to
-180 ms, a tenth of the rate unresponsive UDP.
+Our additions: three courses, so that each number of flows comes first, in the middle and last.
+Everything else is as in :mod:`sojourn.papers.taildrop.scenarios`: 10 Mbit/s of Ethernet, round-trip
+times of 120 to 180 ms, a tenth of the rate unresponsive UDP.
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ LOADS = (16, 64, 256)
 """Numbers of TCP flows."""
 COURSES: tuple[tuple[int, ...], ...] = ((16, 256, 64), (256, 64, 16), (64, 16, 256))
 UDP_GOODPUT = bulk.UDP_RATE * (573 - 42) / 573
-"""Payload of the UDP sources in bit/s, if nothing is lost: frames of 573 bytes, 42 of headers."""
+"""Payload rate of the UDP sources in bit/s without loss: frames of 573 bytes, 42 of headers."""
 
 
 def name(course: tuple[int, ...]) -> str:
-    """A course as a level."""
+    """Returns a course as a level."""
     return " ".join(map(str, course))
 
 
 def groups(course: tuple[int, ...], phase: float, starts: float, tcp: str) -> list[dict[str, Any]]:
-    """The TCP flows: those that all phases have, and others for as long as the course has them."""
+    """Returns the TCP flows: those of all phases, and others for the phases that have them."""
     found = []
     counts = sorted({0, *course})
     for low, high in pairwise(counts):
@@ -58,7 +58,7 @@ def scenario(
     starts: float = bulk.STARTS,
     tcp: str = bulk.LINUX_TCP,
 ) -> Scenario:
-    """One course of phases of so many seconds; flows start within `starts` of a phase."""
+    """Returns one course of phases of this length; flows start within `starts` of a phase."""
     plain = bulk.bulk(course[0], len(course) * phase, 0, queue, tcp, starts)
     udp = next(flow for flow in plain.as_dict()["flows"] if flow["name"] == "udp")
     title = f"REDopt on-line, {name(course)} flows"

@@ -1,4 +1,4 @@
-"""What is run, at which sizes, and what a run gives by phase."""
+"""The runs and their sizes, and the results of a run by phase."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ from sojourn.tune.redopt_online import PLACE
 from sojourn.tune.verify import verified
 
 SOON = (20.0, 40.0)
-"""Seconds after the number of flows changed."""
+"""Seconds after a change of the number of flows."""
 BETWEEN = 4.0
-"""Seconds that a real run takes beyond its own length: hosts and programs start and end."""
+"""Seconds that a real run takes in addition to its length: start and end of hosts and programs."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,30 +38,30 @@ class Size:
     starts: float = STARTS
     tcp: str = LINUX_TCP
     without: tuple[str, ...] = ()
-    """Mechanisms that are not run."""
+    """Mechanisms to omit."""
     judged: tuple[str, ...] = ()
-    """Claims that are judged; none: all."""
+    """Claims that are judged; empty for all."""
 
     @property
     def loads(self) -> tuple[int, ...]:
-        """Numbers of flows, ascending."""
+        """Returns the numbers of flows, ascending."""
         return tuple(sorted({flows for course in self.courses for flows in course}))
 
     @property
     def claims(self) -> tuple[Claim, ...]:
-        """Those that these runs can judge."""
+        """Returns the claims that these runs can judge."""
         return tuple(c for c in claims.made(self.loads) if not self.judged or c.id in self.judged)
 
     @property
     def mechanisms(self) -> tuple[str, ...]:
-        """What is compared."""
+        """Returns the compared mechanisms."""
         listed = (ONLINE, *map(fixed, self.loads), STANDARD, TAIL_DROP, FAIR)
         return tuple(name for name in listed if name not in self.without)
 
 
 FULL = Size(phase=120, seeds=10, proof=200)
 QUICK = Size(phase=80, seeds=6, proof=100)
-#: For real: one change, and claims that mean the same with two numbers of flows.
+#: Real runs: one change, and claims with the same meaning for two numbers of flows.
 REAL_FULL = Size(
     phase=80, seeds=5, proof=200, courses=((16, 64),), tcp=taildrop.REAL_TCP,
     without=(STANDARD, FAIR), judged=("follows", "goodput"),
@@ -70,21 +70,21 @@ REAL_QUICK = replace(REAL_FULL, phase=20, seeds=3, proof=100, starts=4)
 
 
 def lasting(size: Size) -> str:
-    """How long the real runs take."""
+    """Returns an estimate of the duration of the real runs."""
     number = len(size.mechanisms) * size.seeds
     seconds = sum(len(course) * size.phase + BETWEEN for course in size.courses)
     return estimate(f"{number * len(size.courses)} real runs", number * seconds)
 
 
 def settings(size: Size) -> dict[int, RedParameters]:
-    """REDopt for each number of flows, proved by simulation."""
+    """Returns REDopt for each number of flows, verified by simulation."""
     return {
         n: verified(taildrop.link(n), 2, size.proof, size.proof / 3).parameters for n in size.loads
     }
 
 
 def queues(size: Size, found: dict[int, RedParameters]) -> dict[str, str]:
-    """Each mechanism's queue; REDstd and tail drop have the buffer of the largest REDopt."""
+    """Returns each mechanism's queue; REDstd and tail drop have the largest REDopt's buffer."""
     listed = {ONLINE: f"{PLACE} unresponsive 10%"}
     for flows, parameters in found.items():
         every = mechanisms.queues(parameters, mechanisms.DUMMYNET)
@@ -95,7 +95,7 @@ def queues(size: Size, found: dict[int, RedParameters]) -> dict[str, str]:
 
 
 def cells_of(size: Size, found: dict[int, RedParameters]) -> Cells:
-    """Every course with every mechanism."""
+    """Returns every course with every mechanism."""
     return [
         (
             {"course": scenarios.name(course), "mechanism": name},
@@ -107,7 +107,7 @@ def cells_of(size: Size, found: dict[int, RedParameters]) -> Cells:
 
 
 def phases(course: str, series: pd.DataFrame, phase: float) -> list[dict[str, Any]]:
-    """What a run gives in each phase: its second half, and soon after a change."""
+    """Returns a run's results in each phase: its second half, and soon after a change."""
     goodput = series.filter(regex=r"^tcp.*\.goodput$").columns
     rows = []
     for i, flows in enumerate(map(int, course.split())):
@@ -127,7 +127,7 @@ def phases(course: str, series: pd.DataFrame, phase: float) -> list[dict[str, An
 
 
 def measure(bench: Bench) -> dict[str, Any]:
-    """Proves REDopt for each number of flows, then runs the courses."""
+    """Verifies REDopt for each number of flows, then runs the courses."""
     size: Size = bench.size
     found = settings(size)
 
@@ -138,7 +138,7 @@ def measure(bench: Bench) -> dict[str, Any]:
             told = {**levels, "seed": run.seed}
             rows += [{**told, **row} for row in phases(levels["course"], series, size.phase)]
             drawn.append(series[["time", "bottleneck.queue"]].assign(**told))
-        # The number of flows is a level: no measurement, which a run that is not valid would lack.
+        # The number of flows is a level, not a measurement, which an invalid run would lack.
         by_phase = pd.DataFrame(rows).astype({"flows": object})
         return {"": by_phase, "series": pd.concat(drawn, ignore_index=True)}
 

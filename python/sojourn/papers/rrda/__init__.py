@@ -1,1 +1,1 @@
-"""The study of receive buffers that adapt: `sojourn paper rrda`."""
+"""The study of adaptive receive buffers: `sojourn paper rrda`."""

@@ -1,9 +1,9 @@
-"""The paper's findings as claims, each under the readings of what the paper leaves open.
+"""The paper's findings as claims, each under the readings of the paper's open details.
 
-A *factor* of 10 is within a factor of two; *a tenth* is that or less, within the same factor;
-*about 30 %* is 15 to 45 %; *equal* is within 3 %; *higher* is by 5 % at least; *slightly* is by one
-message in a hundred at most; *rapidly* is to twice at least. The paper prints no values of
-figures 2 to 8 on which a region could be tried.
+A *factor* of 10 means within a factor of two; *a tenth* means that or less, within the same factor;
+*about 30 %* means 15 to 45 %; *equal* means within 3 %; *higher* means by at least 5 %; *slightly*
+means by at most one message in a hundred; *rapidly* means at least to twice. The paper prints no
+values of figures 2 to 8 on which a region could be tried.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ from sojourn.stats.estimate import Region
 from sojourn.stats.verdict import Verdict
 
 FROZEN = "2026-11-23"
-"""When the claims were written down, all results until then being known: runs with seeds that had
-been used before say nothing about them."""
+"""Date when the claims were written, with all results until then known: runs with seeds that had
+been used before are no evidence for them."""
 FIRST_SEED = 301
 """The first of the seeds that were not used before: looks were taken with up to five seeds from 101
 on (`steady`, memory, the average) and from 201 on (`datagram`, the average)."""
@@ -49,7 +49,7 @@ _MAXIMUM = Region(low=0.97)
 def _claims(
     reading: str, clients: tuple[int, ...], cpus: tuple[float, ...], sizes: bool
 ) -> dict[str, Claim]:
-    """The claims on the experiments by their names without the reading."""
+    """Returns the claims on the experiments by their names without the reading."""
     few = tuple(n for n in clients if n <= KNEE)
     fewer = tuple(n for n in few if n < KNEE)
     many = tuple(n for n in clients if n > KNEE)
@@ -210,7 +210,7 @@ def made(
     cpus: tuple[float, ...] = CPUS,
     sizes: bool = True,
 ) -> tuple[Claim, ...]:
-    """The claims that can be judged where these levels are run; `sizes`: and many buffers."""
+    """Returns the claims that these levels can judge; `sizes`: with many buffers."""
     return tuple(
         replace(claim, reading=reading)
         for reading in readings
@@ -220,7 +220,7 @@ def made(
 
 
 def swept() -> tuple[Claim, ...]:
-    """The claims in which the retransmission time is varied, in the third reading."""
+    """Returns the claims for the varied retransmission time, in the third reading."""
     names = ("figure-6-rises", "figure-6-tenth", "figure-6-factor", "throughput-third",
              "figure-8-many")  # fmt: skip
     found = _claims("datagram", CLIENTS, CPUS, sizes=False)
@@ -228,7 +228,7 @@ def swept() -> tuple[Claim, ...]:
 
 
 def memory() -> tuple[Claim, ...]:
-    """Whether memory is given back when the load falls; at which use of memory is not said."""
+    """Returns claims on memory released when the load falls; the use of memory is not stated."""
     return tuple(
         MeanIn(
             id=f"freed-{reading}",
@@ -245,11 +245,11 @@ def memory() -> tuple[Claim, ...]:
 
 
 def average() -> tuple[Claim, ...]:
-    """What the moving average makes of the scenarios of figure 4; the third in two readings.
+    """Returns claims on the moving average in the scenarios of figure 4; the third in two readings.
 
-    A run is in scenario 2 where equation 2 decides for one direction in nine of ten epochs at
-    least; it is not where that is in three of four at most. It is in scenario 1 where equation 2
-    leaves the buffer alone in three of four at least.
+    A run is in scenario 2 if equation 2 decides for one direction in at least nine of ten epochs;
+    it is not if that is so in at most three of four. It is in scenario 1 if equation 2 does not
+    change the buffer in at least three of four.
     """
 
     def share(metric: str, scenario: str, values: str, region: Region) -> MeanIn:
@@ -278,7 +278,7 @@ def average() -> tuple[Claim, ...]:
 
 
 def overhead(readings: tuple[str, ...]) -> tuple[Claim, ...]:
-    """What RRDA costs, which only real runs can tell: about 3 % is 6 % at most."""
+    """Returns claims on RRDA's cost, which only real runs show: about 3 % means 6 % at most."""
     return tuple(
         Ratio(
             id=f"cpu-overhead-{reading}",
@@ -314,7 +314,7 @@ _NOT: Verdict = "does not hold"
 _HUNDRED = f"{_CPU}; a factor of 115 held for 10"
 _ONE = "not possible in its reading: 100 KB hold one message of 64 KiB"
 
-#: Old verdicts are those of `--quick`: 60 s, seeds 1 to 5.
+#: The old verdicts are those of `--quick`: 60 s, seeds 1 to 5.
 WITHDRAWN = tuple(
     Withdrawn(
         id=name,

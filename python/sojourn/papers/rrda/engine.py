@@ -1,7 +1,7 @@
 """A UDP server with its clients as an engine of studies: simulated, or real in the laboratory.
 
-A plan is what `simulate_server` takes. The tables of a run are `summary`, its totals, and `series`,
-its samples.
+A plan is the input of `simulate_server`. The tables of a run are `summary`, its totals, and
+`series`, its samples.
 """
 
 from __future__ import annotations
@@ -23,18 +23,18 @@ from sojourn.scenario.engine import Column, RunProgress
 
 @dataclass(frozen=True)
 class Server:
-    """A server, its buffer and its clients: what a cell of the study runs."""
+    """A server, its buffer and its clients, as a cell of the study."""
 
     told: Mapping[str, Any]
     name: str = "server"
 
     @property
     def plan_json(self) -> str:
-        """What `simulate_server` takes."""
+        """Returns the input of `simulate_server`."""
         return json.dumps(self.told)
 
     def as_dict(self) -> dict[str, Any]:
-        """The same as plain data."""
+        """Returns the input as plain data."""
         return dict(self.told)
 
 
@@ -46,18 +46,18 @@ def _column(name: str, unit: str, values: Sequence[float | int]) -> Column:
 
 @dataclass(frozen=True)
 class Record:
-    """What a run leaves behind."""
+    """Result of a run."""
 
     outcome: Mapping[str, Any]
     real: Mapping[str, Any] | None = None
-    """How a real run was made, and what speaks against it."""
+    """Circumstances of a real run, and reasons against its validity."""
     trace_hash: str = ""
     complete: bool = True
     captures: Sequence[bytes] = ()
 
     @property
     def events(self) -> int:
-        """Messages that arrived."""
+        """Returns the number of messages that arrived."""
         return int(self.outcome["arrived"])
 
     def table(self, name: str) -> Sequence[Column]:
@@ -76,11 +76,11 @@ class Simulated:
     """Runs servers in virtual time."""
 
     def fingerprint(self) -> str:
-        """Returns the hash of everything that decides results."""
+        """Returns the hash of everything that determines results."""
         return _core.fingerprint()
 
     def version(self) -> str:
-        """Returns the version, for people."""
+        """Returns the version as readable text."""
         return _core.version()
 
     def simulate(self, plan_json: str, seed: int, progress: RunProgress | None = None) -> Record:
@@ -105,12 +105,12 @@ class Real(Simulated):
         self._lab = lab
 
     def fingerprint(self) -> str:
-        """Returns the hash of what decides results: the engine, the kernel, how CPU is limited."""
+        """Returns the hash of what determines results: engine, kernel, and the limit of CPU."""
         parts = (_core.fingerprint(), self._lab.about["kernel"], self._lab.about["quota"], "real")
         return hashlib.sha256("\n".join(map(str, parts)).encode()).hexdigest()[:32]
 
     def simulate(self, plan_json: str, seed: int, progress: RunProgress | None = None) -> Record:
-        """Runs a server with a seed: pauses that stand for a quota of CPU become one."""
+        """Runs a server with a seed: pauses that represent a quota of CPU become one."""
         told = json.loads(plan_json)
         pauses, cpu = list(told["handler"]["pauses"]), 1.0
         for share in CPUS:
@@ -126,7 +126,7 @@ class Real(Simulated):
 
 @contextmanager
 def engine(asked: Any) -> Iterator[Any]:
-    """Gives the simulator, or for an engine of real parts a laboratory with its privilege."""
+    """Yields the simulator, or for a real engine a laboratory with its privilege."""
     if asked is None:
         yield Simulated()
         return

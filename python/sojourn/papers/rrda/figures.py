@@ -1,6 +1,6 @@
-"""Figures laid out as the paper's, and the tables beside them.
+"""Figures in the paper's layout, and their tables.
 
-The paper's text has no values of its figures but the two means of figure 9.
+The paper's text has no values of its figures except the two means of figure 9.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def _line(axes: Axes, number: int, values: pd.Series[float], name: str) -> None:
 
 
 def _panels(readings: Iterable[str], draw: Callable[[Axes, str], None], x: str, y: str) -> Figure:
-    """One panel a reading."""
+    """Draws one panel for each reading."""
     names = list(readings)
     with style.styled():
         figure = style.figure(style.PAGE, 2.5)
@@ -56,7 +56,7 @@ def _panels(readings: Iterable[str], draw: Callable[[Axes, str], None], x: str, 
             draw(axes, reading)
             axes.set_title(reading)
             axes.set_xlabel(x)
-            # Also where all lines are one and level.
+            # Also if all lines are level.
             axes.set_ylim(0, 1.08 * axes.dataLim.ymax or None)
         panels[0].set_ylabel(y)
         style.legend_above(figure, panels[0], 6)
@@ -66,7 +66,7 @@ def _panels(readings: Iterable[str], draw: Callable[[Axes, str], None], x: str, 
 def _over(
     frame: pd.DataFrame, study: str, metric: str, over: str, by: str, x: str, y: str
 ) -> Figure:
-    """Means over a factor, one line a level of another."""
+    """Draws means over a factor, one line for each level of another."""
     part = frame[frame["study"] == study]
 
     def draw(axes: Axes, reading: str) -> None:
@@ -80,7 +80,7 @@ def _over(
 
 
 def simulated(outcome: Outcome) -> Drawn:
-    """The paper's figures, the sweep of the retransmission time, and memory."""
+    """Returns the paper's figures, the sweep of the retransmission time, and memory."""
     drawn = _all(outcome.column)
     if outcome.size.timeouts:
         caption = (
@@ -99,7 +99,7 @@ def simulated(outcome: Outcome) -> Drawn:
 
 
 def real(outcome: Outcome) -> Drawn:
-    """The same of both columns, and the cost of CPU."""
+    """Returns the figures of both columns, and the cost of CPU."""
     drawn = {
         f"{name}-{world}": (figure, f"{title}, {world}", caption)
         for world, column in outcome.columns.items()
@@ -126,7 +126,7 @@ def _cost(spent: pd.DataFrame) -> Figure:
 
 
 def _all(column: Column) -> dict[str, tuple[Figure, str, str]]:
-    """Every figure with title and caption, by file name."""
+    """Returns every figure with title and caption, by file name."""
     frame = column.frames["experiments"][""].copy()
     frame["throughput"] *= 1e-6
     frame["bytes"] = frame["buffer"].map(SIZES)
@@ -196,7 +196,7 @@ def _scenarios(samples: pd.DataFrame) -> Figure:
                 # The paper counts from 1.
                 axes.bar(run["epoch"] - WINDOW[0] + 1, run[values], color=style.colour(row))
                 axes.axhline(0, color="black", linewidth=0.6)
-                if run[values].abs().max() < 1:  # next to nothing, which an axis of its own hides
+                if run[values].abs().max() < 1:  # close to zero, which its own axis would hide
                     axes.set_ylim(-1, 1)
                 axes.set_title(f"5{panel}: average of 4{panel}" if row else f"4{panel}: {title}")
         for axes in rows[1]:
@@ -207,7 +207,7 @@ def _scenarios(samples: pd.DataFrame) -> Figure:
 
 
 def _timeouts(outcome: Outcome) -> Figure:
-    """RRDA over a static buffer under each retransmission time, in the third reading."""
+    """Draws RRDA over a static buffer for each retransmission time, in the third reading."""
     times = outcome.size.timeouts
     frames = {ms: outcome.frame(f"timeout-{ms}") for ms in times}
 
@@ -258,7 +258,7 @@ _MARKS = {"holds": "yes", "does not hold": "no", "cannot be told": "?"}
 
 
 def readings(outcome: Outcome) -> pd.DataFrame:
-    """Every finding with its verdict in each reading, and in how many it holds."""
+    """Returns every finding with its verdict in each reading, and the number in which it holds."""
     found: dict[str, dict[str, str]] = {}
     for judgement in outcome.judgements:
         claim = judgement.claim
@@ -273,7 +273,7 @@ def readings(outcome: Outcome) -> pd.DataFrame:
 
 
 def sweep(outcome: Outcome) -> pd.DataFrame:
-    """The third reading's claims under each retransmission time; these give no verdicts."""
+    """Returns the third reading's claims for each retransmission time; these give no verdicts."""
     rows: dict[str, dict[str, str]] = {}
     for time, judgements in chain(*(values.items() for values in outcome.column.sweeps.values())):
         for judgement in judgements:
@@ -283,7 +283,7 @@ def sweep(outcome: Outcome) -> pd.DataFrame:
 
 
 def grid(outcome: Outcome) -> pd.DataFrame:
-    """All policies on the grid."""
+    """Returns all policies on the grid."""
     means = outcome.frame("grid").groupby(["point", "policy"], sort=False).mean(numeric_only=True)
     better = beaten(outcome)
     rows = []
@@ -305,7 +305,7 @@ def grid(outcome: Outcome) -> pd.DataFrame:
 
 
 def decisions(outcome: Outcome) -> pd.DataFrame:
-    """How often equation 2 decides in the scenarios, on differences and on averages."""
+    """Returns how often equation 2 decides in the scenarios, on differences and on averages."""
     shares = outcome.frame("scenarios").groupby(["scenario", "values"], sort=False)
     means = shares[["increases", "decreases"]].mean().map(lambda share: f"{100 * share:.0f} %")
     return means.reset_index()

@@ -1,4 +1,4 @@
-"""The study put together: what is run, judged, drawn and told."""
+"""The complete study: runs, verdicts, figures and text."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ machine's memory."""
 
 
 def _readings(outcome: Outcome) -> list[str]:
-    """What all readings have in common, then each that is run."""
+    """Returns the common part of all readings, then each one that is run."""
     told = [f"Reading {name}: {READINGS[name].words}." for name in outcome.size.readings]
     return [" ".join(text.split()) for text in (_READINGS, *told)]
 
@@ -61,7 +61,7 @@ def _notes(outcome: Outcome) -> list[str]:
         f"{where}: {', '.join(rivals)}" for where, rivals in study.beaten(outcome).items() if rivals
     ]
     return [
-        "CPU per Gbit/s (about 3 % more with RRDA) cannot be told by simulation.",
+        "Simulation cannot decide the CPU per Gbit/s (about 3 % more with RRDA).",
         (
             "elastic is worse in discards, peak memory and p99 waiting taken together than "
             f"some other policy at: {'; '.join(worse) or 'no point of the grid'}."
@@ -90,7 +90,7 @@ def _facts(outcome: Outcome) -> dict[str, Any]:
     }
 
 
-# Our UDP transport between two hosts; only real runs tell what RRDA costs in CPU
+# Our UDP transport between two hosts; only real runs show RRDA's cost of CPU
 
 
 def _real_remarks(outcome: Outcome) -> list[str]:

@@ -1,8 +1,8 @@
 """The paper's server and its clients, in the readings under which its figures are made.
 
-The paper leaves open the message size, the handler, what less CPU does to it, and when a message is
-acknowledged. They decide everything, so each figure is made under every reading in `READINGS`, and
-each claim is judged under all of them but those whose numbers were set by it.
+The paper leaves open the message size, the handler, the effect of less CPU on it, and the time of
+acknowledgement. These determine everything, so each figure is made under every reading in
+`READINGS`, and each claim is judged under all except those whose numbers it determined.
 """
 
 from __future__ import annotations
@@ -18,25 +18,25 @@ PERIOD = 100 * MILLISECOND
 
 @dataclass(frozen=True, kw_only=True)
 class Reading:
-    """What the paper leaves open, supplied in one way."""
+    """One choice of the details that the paper leaves open."""
 
     words: str
-    """What is supplied, and why so."""
+    """The chosen details, with the reason."""
     message: int
     """Bytes of a message."""
     acknowledged: Literal["processed", "enqueued"]
     rate: int
-    """Bytes a second that the handler takes with all the CPU (4.26 GHz)."""
+    """Bytes per second that the handler takes with all the CPU (4.26 GHz)."""
     pauses: tuple[dict[str, Any], ...] = ()
-    """The handler's own."""
+    """Pauses of the handler itself."""
     period: int = PERIOD
     """Less CPU is a quota in periods of this length; 0: the handler is slower at all times."""
     calibrated: tuple[str, ...] = ()
-    """Claims whose findings set a number of this reading, and what follows from them: a reading is
-    not judged by these."""
+    """Claims whose findings determined a number of this reading, and their consequences: a reading
+    is not judged by these."""
 
 
-#: Bytes a second that the handlers of the first two readings take with all the CPU.
+#: Bytes per second that the handlers of the first two readings take with all the CPU.
 RATE = 37_500_000
 _DATAGRAM: dict[str, Any] = {
     "message": 1400,
@@ -82,17 +82,17 @@ READINGS = {
         **_DATAGRAM,
     ),
 }
-#: Readings in which memory is given back: with all the CPU the last two are one.
+#: Readings in which memory is released: with all the CPU the last two are equal.
 BEFORE_LOAD_FALLS = ("processed", "enqueued", "datagram")
 
 #: The paper's CPU ratios 2.13 : 3.2 : 4.26 as shares of the whole.
 CPUS = (0.5, 0.75, 1.0)
-#: Share of the CPU in the experiments over the number of clients (figures 3, 6 and 8). The paper
-#: does not say it. It is not all: with all the CPU and 35 clients figure 7 has both schemes equal,
-#: and figure 8 has RRDA higher. It is the least of figure 7.
+#: Share of the CPU in the experiments over the number of clients (figures 3, 6 and 8), which the
+#: paper does not state. It is not all: with all the CPU and 35 clients, figure 7 has both schemes
+#: equal, but figure 8 has RRDA higher. It is the least of figure 7.
 CLIENTS_CPU = 0.5
 CLIENTS = (5, 10, 15, 20, 25, 30, 35)
-#: With more, the paper's static buffer is exhausted.
+#: Number of clients above which the paper's static buffer is exhausted.
 KNEE = 15
 #: Sizes of static buffers in bytes; 131 KB is Linux's default, 12 MB that of UDT's code.
 SIZES = {
@@ -104,7 +104,7 @@ SIZES = {
     "100 MB": 100 << 20,
 }
 STATICS = {name: f"static size {size}" for name, size in SIZES.items()}
-#: What the paper's static scheme has; the default of the comparison.
+#: The paper's static scheme; the default of the comparison.
 STATIC = STATICS["1 MB"]
 POLICIES = {
     "static": STATIC,
@@ -112,12 +112,12 @@ POLICIES = {
     "on-demand": "on-demand",
     "elastic": "elastic",
 }
-#: All memory of the paper's server, and what others use of it.
+#: Memory of the paper's server, and memory used by others.
 MEMORY, USED = 4 << 30, (4 << 30) * 3 // 10
-#: Least time in ms to a client's first repetition. The paper does not give it. It was set for the
-#: first two readings, before there was the third.
+#: Minimum time in ms to a client's first repetition. The paper does not state it. It was set for
+#: the first two readings, before the third existed.
 TIMEOUT = 200
-#: The same in ms where it is varied.
+#: The same in ms for the sweep.
 TIMEOUTS = (50, 80, 100, 120, 150, 200, 300, 500)
 
 
@@ -130,7 +130,7 @@ def server(
     warmup: float,
     timeout: int = TIMEOUT,
 ) -> dict[str, Any]:
-    """What `simulate_server` is told of the paper's server; `timeout` is in ms."""
+    """Returns the input of `simulate_server` for the paper's server; `timeout` is in ms."""
     how = READINGS[reading]
     pauses = list(how.pauses)
     if cpu < 1 and how.period:
@@ -161,21 +161,21 @@ def server(
 
 
 def quota(cpu: float, period: int = PERIOD) -> dict[str, Any]:
-    """The pauses of a handler that has only this share of its CPU in each period."""
+    """Returns the pauses of a handler with this share of its CPU in each period."""
     return {"every": period, "length": round(period * (1 - cpu)), "jitter": 0.0}
 
 
 #: An epoch of RRDA.
 EPOCH = 100 * MILLISECOND
-#: The epochs on which the scenarios of figures 4 and 5 are judged, the first and one beyond the
+#: The epochs on which the scenarios of figures 4 and 5 are judged, the first and one after the
 #: last; the rate changes five epochs earlier.
 WINDOW = (25, 35)
 
 
 def _spiked(height: int) -> list[tuple[int, int]]:
-    """Rates that fall from 100 to 10 Mbit/s, but for the 1st and the 8th epoch of the window.
+    """Returns rates that fall from 100 to 10 Mbit/s, except in the 1st and 8th epoch of the window.
 
-    In these the client sends `height` bytes a second more than the handler takes.
+    In these the client sends `height` bytes per second more than the handler takes.
     """
     high = [(WINDOW[0] + n) * EPOCH for n in (0, 7)]
     spikes = [step for at in high for step in ((at, _HANDLER + height), (at + EPOCH, _LOW))]
@@ -183,13 +183,12 @@ def _spiked(height: int) -> list[tuple[int, int]]:
 
 
 _LOW, _HIGH = 1_250_000, 12_500_000
-#: Bytes a second of the handler in the scenarios.
+#: Bytes per second of the handler in the scenarios.
 _HANDLER = 7_500_000
 
-#: The paper's figures 4 and 5: rates of one client, in bytes a second, from a time on. The paper
-#: does not say how its third scenario, with greater values in the 1st and the 8th epoch, came
-#: about, nor how great they are: here they are half as high and twice as high as the differences
-#: around them.
+#: The paper's figures 4 and 5: rates of one client, in bytes per second, from a time on. The paper
+#: does not state the cause of its third scenario, with greater values in the 1st and the 8th epoch,
+#: or their size: here they are half and twice the surrounding differences.
 RATES = {
     "constant 10 Mbit/s": [(0, _LOW)],
     "10 to 100 Mbit/s": [(0, _LOW), (2 * SECOND, _HIGH)],
@@ -200,7 +199,7 @@ RATES = {
 
 
 def scenario(rates: list[tuple[int, int]]) -> dict[str, Any]:
-    """One client whose rate changes after 2 s, before a handler that takes 60 Mbit/s."""
+    """Returns one client whose rate changes after 2 s, before a handler that takes 60 Mbit/s."""
     told = server("enqueued", STATICS["100 MB"], 1, 1.0, 4, 0)
     return {
         **told,
@@ -210,16 +209,16 @@ def scenario(rates: list[tuple[int, int]]) -> dict[str, Any]:
     }
 
 
-#: Memory of others, as a share, where RRDA is to give memory back.
+#: Memory used by others, as a share, for which RRDA should release memory.
 USES = (0.3, 0.5, 0.7)
-#: Seconds of high load, a fifth more than the handler takes, before it falls to a tenth of that.
+#: Seconds of high load, a fifth above the handler's rate, before it falls to a tenth of that.
 BUSY = 10
 
 
 def falling(reading: str, used: float, seconds: float) -> dict[str, Any]:
-    """35 clients before RRDA, whose load falls to a tenth."""
+    """Returns 35 clients of RRDA, whose load falls to a tenth."""
     told = server(reading, "rrda", CLIENTS[-1], 1.0, seconds, 0)
-    # What the handler takes with its own pauses.
+    # Share of time that the handler's own pauses leave.
     working = 1 - sum(pause["length"] / pause["every"] for pause in READINGS[reading].pauses)
     high = round(1.2 * working * READINGS[reading].rate / CLIENTS[-1])
     rates = [(0, high), (BUSY * SECOND, high // 10)]
@@ -232,7 +231,7 @@ def falling(reading: str, used: float, seconds: float) -> dict[str, Any]:
 
 
 def grid(seconds: float) -> dict[str, dict[str, Any]]:
-    """Open loads on which all policies are compared."""
+    """Returns open loads on which all policies are compared."""
     cells: dict[str, dict[str, Any]] = {}
 
     def cell(name: str, rate: float, pause: int = 0, *, used: float = 0.3, **more: Any) -> None:
@@ -264,7 +263,7 @@ def grid(seconds: float) -> dict[str, dict[str, Any]]:
     return cells
 
 
-#: Policies of the comparison; the budget of all is 256 MiB.
+#: Policies of the comparison; the common budget is 256 MiB.
 COMPARED = {
     "static 1 MB": STATIC,
     "static 12 MB": "static size 12288000",

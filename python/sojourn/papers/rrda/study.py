@@ -1,4 +1,4 @@
-"""What is run, at which sizes, and what the comparison of policies says."""
+"""The runs and their sizes, and the result of the comparison of policies."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from sojourn.study.cells import Level, Runnable
 
 FACTORS = ("study", "reading", "policy", "buffer", "clients", "cpu")
 BETWEEN = 0.5
-"""Seconds that a real run takes beyond its own length: two programs start and end."""
+"""Seconds that a real run takes in addition to its length: start and end of two programs."""
 SCENARIO = 4.0
 """Seconds of a run of the paper's figures 4 and 5."""
 
@@ -49,41 +49,41 @@ class Size:
     """Runs of each of the scenarios of figures 4 and 5."""
     warmup: float = 0
     grid: float = 0
-    """Length of a run of the comparison of policies, a twelfth of it warm-up; none if it is 0."""
+    """Length of a run of the comparison of policies, a twelfth of it warm-up; 0 for none."""
     grid_seeds: int = 0
     clients: tuple[int, ...] = CLIENTS
     cpus: tuple[float, ...] = CPUS
     timeouts: tuple[int, ...] = ()
-    """Retransmission times in ms under which the third reading is judged besides its own."""
+    """Retransmission times in ms for which the third reading is judged, in addition to its own."""
     timeout_seconds: float = 0
     """Length of such a run."""
     timeout_seeds: int = 0
     memory: float = 0
-    """Length of a run in which the load falls; none if it is 0."""
+    """Length of a run in which the load falls; 0 for none."""
     readings: tuple[str, ...] = tuple(READINGS)
     policies: tuple[str, ...] = tuple(POLICIES)
     sizes: bool = True
-    """Whether buffers of many sizes are run: figures 2 and 3."""
+    """Whether to run buffers of many sizes: figures 2 and 3."""
 
     @property
     def claims(self) -> tuple[Claim, ...]:
-        """The claims that these runs can judge."""
+        """Returns the claims that these runs can judge."""
         return claims.made(self.readings, self.clients, self.cpus, self.sizes)
 
     @property
     def runs(self) -> int:
-        """Number of runs of the paper's experiments; some serve several figures."""
+        """Returns the number of runs of the paper's experiments; some serve several figures."""
         return len({server.plan_json for _, server in experiments(self)}) * self.seeds
 
     @property
     def seconds_in_all(self) -> float:
-        """About how long all real runs take, one after the other."""
+        """Returns the approximate duration of all real runs in sequence."""
         plots = len(scenarios.RATES) * self.scenario_seeds
         return self.runs * (self.seconds + BETWEEN) + plots * (SCENARIO + BETWEEN)
 
 
-#: The paper measures for 260 s and plots 40 runs of each scenario. It speaks of no warm-up, and
-#: RRDA discards in its first epochs: nothing is cut.
+#: The paper measures for 260 s and plots 40 runs of each scenario. It mentions no warm-up, and RRDA
+#: discards in its first epochs, so nothing is cut.
 FULL = Size(
     seconds=260, seeds=10, scenario_seeds=40, grid=60, grid_seeds=5,
     timeouts=TIMEOUTS, timeout_seconds=65, timeout_seeds=3, memory=60,
@@ -92,7 +92,7 @@ QUICK = Size(
     seconds=20, seeds=5, scenario_seeds=40, grid=60, grid_seeds=2, policies=("static", "rrda"),
     timeouts=TIMEOUTS, timeout_seconds=10, timeout_seeds=3, memory=60,
 )  # fmt: skip
-#: Real runs leave the last readings out: these rest on a round-trip time of 1 ms, which two network
+#: Real runs omit the last readings, which rest on a round-trip time of 1 ms that two network
 #: namespaces of one machine do not have.
 REAL_FULL = Size(
     seconds=20, seeds=5, scenario_seeds=40, policies=("static", "rrda"),
@@ -105,22 +105,22 @@ REAL_QUICK = replace(
 
 
 def seeds(number: int) -> Any:
-    """So many seeds that were not used before the claims were written down."""
+    """Returns this many seeds that were not used before the claims were written."""
     return range(claims.FIRST_SEED, claims.FIRST_SEED + number)
 
 
 def lasting(size: Size) -> str:
-    """How long the real runs take."""
+    """Returns an estimate of the duration of the real runs."""
     return estimate(f"{size.runs} real runs of {size.seconds:g} s", size.seconds_in_all)
 
 
-#: A second with the messages of the experiments or of the sweep takes as long as so many of those
-#: with few and large ones: measured once, and not the same on every machine.
+#: Weights of a second with the messages of the experiments or of the sweep, relative to one with
+#: few large messages: measured once, and different on each machine.
 _DENSE, _DENSEST = 7.0, 20.0
 
 
 def work(size: Size) -> float:
-    """Seconds that all runs of a size simulate, each weighted by its messages, about."""
+    """Returns the approximate simulated seconds of a size, weighted by their messages."""
     swept = sum(len(sweep(size, timeout)) for timeout in size.timeouts)
     return (
         _DENSE * size.runs * size.seconds
@@ -131,7 +131,7 @@ def work(size: Size) -> float:
 
 
 def experiments(size: Size, timeout: int = TIMEOUT) -> Cells:
-    """The paper's figures 2, 3, 6, 7 and 8."""
+    """Returns the cells of the paper's figures 2, 3, 6, 7 and 8."""
     most = CLIENTS[-1]
 
     def levels() -> Iterator[tuple[str, str, str, int, float]]:
@@ -157,7 +157,7 @@ def experiments(size: Size, timeout: int = TIMEOUT) -> Cells:
 
 
 def sweep(size: Size, timeout: int) -> Cells:
-    """What the claims of the sweep need: the third reading with another retransmission time."""
+    """Returns the cells of the sweep: the third reading with another retransmission time."""
     needed = replace(
         size, seconds=size.timeout_seconds, sizes=False, policies=("static", "rrda"),
         readings=("datagram",), clients=tuple(n for n in CLIENTS if n >= scenarios.KNEE),
@@ -167,7 +167,7 @@ def sweep(size: Size, timeout: int) -> Cells:
 
 
 def memory(size: Size) -> Cells:
-    """RRDA where the load falls."""
+    """Returns RRDA with a falling load."""
     return [
         ({"reading": name, "used": used}, Server(scenarios.falling(name, used, size.memory)))
         for name in BEFORE_LOAD_FALLS
@@ -176,7 +176,7 @@ def memory(size: Size) -> Cells:
 
 
 def grid(size: Size) -> Cells:
-    """Open loads on which all policies are compared."""
+    """Returns open loads on which all policies are compared."""
     return [
         ({"point": point, "policy": name}, Server({**told, "policy": policy}))
         for point, told in scenarios.grid(size.grid).items()
@@ -185,7 +185,7 @@ def grid(size: Size) -> Cells:
 
 
 def plots() -> Cells:
-    """The scenarios of figures 4 and 5."""
+    """Returns the scenarios of figures 4 and 5."""
     return [
         ({"scenario": name}, Server(scenarios.scenario(rates)))
         for name, rates in scenarios.RATES.items()
@@ -193,11 +193,11 @@ def plots() -> Cells:
 
 
 _IN_A_ROW = 3
-"""Epochs of one sign on which equation 2 decides: the paper's k."""
+"""Number of epochs with one sign after which equation 2 decides: the paper's k."""
 
 
 def _decided(values: pd.Series[float]) -> dict[str, float]:
-    """The shares of the window's epochs in which equation 2 decides."""
+    """Returns the shares of the window's epochs in which equation 2 decides."""
     found = {}
     for name, signs in (("increases", values > 0), ("decreases", values < 0)):
         row = signs.rolling(_IN_A_ROW).sum() == _IN_A_ROW
@@ -206,7 +206,7 @@ def _decided(values: pd.Series[float]) -> dict[str, float]:
 
 
 def _samples(table: Table, omega: float = 0.5) -> Frames:
-    """The rate difference of each epoch, equation 1's average of it in Mbit/s, and equation 2."""
+    """Returns each epoch's rate difference, equation 1's average in Mbit/s, and equation 2."""
     found, decided = [], []
     for levels, run in runs_of(table):
         series = run.table("series")
@@ -221,7 +221,7 @@ def _samples(table: Table, omega: float = 0.5) -> Frames:
 
 
 def _kept(table: Table) -> Frames:
-    """The buffer's size over time, and what is kept at the end of its largest size."""
+    """Returns the buffer's size over time, and the share of its largest size at the end."""
     sizes, kept = [], []
     for levels, run in runs_of(table):
         series = run.table("series")[["at", "size"]]
@@ -233,13 +233,13 @@ def _kept(table: Table) -> Frames:
 
 
 def _experiments(table: Table) -> Frames:
-    """The table, with the mean size of the buffer over the most that it held."""
+    """Returns the table, with the buffer's mean size over its largest content."""
     frame = table.frame
     return {"": frame.assign(headroom=frame["mean_size"] / frame["peak_occupied"])}
 
 
 def cost(table: Table, step: int = 5) -> pd.DataFrame:
-    """CPU per Gbit/s, as the paper's figure 9 has it, over every `step` samples of real runs."""
+    """Returns CPU per Gbit/s, as in the paper's figure 9, over `step` samples of real runs."""
     found = []
     for levels, run in runs_of(table):
         if (levels["study"], levels["cpu"], run.seed) != ("cpu", 1.0, claims.FIRST_SEED):
@@ -297,10 +297,10 @@ def measure(bench: Bench) -> dict[str, Any]:
 
 
 def beaten(outcome: Outcome) -> dict[str, list[str]]:
-    """By point of the grid, the policies that are better than `elastic` taken together.
+    """Returns the policies that are better than `elastic` overall, by point of the grid.
 
-    A policy is better if it is better in one of discards, peak memory and p99 waiting (by 5 %
-    and a hundredth of a percent of discards) and not worse in any.
+    A policy is better if it is better in one of discards, peak memory and p99 waiting (by 5 % and a
+    hundredth of a percent of discards) and not worse in any.
     """
     measures = ("discards", "peak_size", "sojourn_p99")
     frame = outcome.frame("grid")

@@ -1,15 +1,15 @@
 """The paper's findings as claims, fixed before the runs that judge them.
 
 Where the paper gives a number, the region is that number with a margin; where it gives words, the
-region says what the words are taken to mean: *practically equal* is within 3 % of each other, a
-*factor* f is f within a factor of the square root of two, *better* and *worse* are by 5 % at least,
-*marginally below* is below by 3 % at most, *varies* and *steep* speak of the difference between the
-largest and the smallest mean over the loads, in the metric's own unit.
+region interprets them: *practically equal* means within 3 % of each other, a *factor* f means f
+within a factor of the square root of two, *better* and *worse* mean by at least 5 %, *marginally
+below* means below by at most 3 %, *varies* and *steep* concern the difference between the largest
+and the smallest mean over the loads, in the metric's own unit.
 
 The first claims were judged on seeds 1 and up. On 2026-11-23 claims were changed and added with
 those results known, and again, two findings more, with short runs of seeds from 1001 on known;
-`WITHDRAWN` lists what they replace. All claims are judged on seeds from `FIRST_SEED` on, which no
-run had before.
+`WITHDRAWN` lists the replaced ones. All claims are judged on seeds from `FIRST_SEED` on, which no
+earlier run had.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from sojourn.stats.claims import (
 )
 from sojourn.stats.estimate import Region
 
-#: Of the runs that judge the claims.
+#: First seed of the runs that judge the claims.
 FIRST_SEED = 2001
 
 _EQUAL = 0.03
@@ -41,15 +41,16 @@ _LESS, _MORE = Region(high=1.0), Region(low=1.0)
 _REDS = (RED, GRED, REDOPT)
 
 RANGE = "udp_loss_range"
-"""Largest less smallest UDP loss among the mechanisms, over their mean, of one load and seed."""
+"""Largest minus smallest UDP loss among the mechanisms, over their mean, of one load and seed."""
 LATE = "udp_loss_late"
-"""Growth of UDP loss in the last step of the load, a session or flow, over that from the lightest
+"""Growth of UDP loss in the last step of the load, per session or flow, over that from the lightest
 load to the heaviest: 1 on a straight line, of one mechanism and seed."""
 LATE_BULK = "udp_loss_late_bulk"
-"""The same of bulk traffic, beside Web traffic's."""
+"""The same for bulk traffic, next to Web traffic's."""
 TAIL = "consecutive_loss_tail"
-"""Variance of the number of packets lost in a row, over that of the geometric distribution with the
-same mean: above 1 the tail is heavier than if each loss ended the row with the same probability."""
+"""Variance of the number of consecutive losses, over that of the geometric distribution with the
+same mean: above 1 the tail is heavier than if each loss ended the sequence with the same
+probability."""
 
 
 def _factor(f: float) -> Region:
@@ -61,7 +62,7 @@ def _cell(mechanism: str, **load: int | tuple[int, ...]) -> Cell:
 
 
 def _steepness(prefix: str, over: str, load: str, published: str) -> Claim:
-    """REDopt's delay rises by the fewest milliseconds from the lightest load to the heaviest."""
+    """Returns the claim that REDopt's delay rises least from the lightest load to the heaviest."""
     return LeastVariation(
         id=f"{prefix}-delay-steepness",
         text=f"REDopt's mean queueing delay varies least with the number of {load}, in ms",
@@ -76,7 +77,7 @@ def _steepness(prefix: str, over: str, load: str, published: str) -> Claim:
 
 
 def _deviation_varies(prefix: str, over: str, load: str) -> Claim:
-    """Tail drop's deviation depends on the load more than every RED's."""
+    """Returns the claim that tail drop's deviation depends on the load more than every RED's."""
     return Every(
         id=f"{prefix}-deviation-td-varies-most",
         text=f"Tail drop's deviation of delay varies more with the {load} than every RED's, in ms",
@@ -339,7 +340,7 @@ EQUAL_DELAY: tuple[Claim, ...] = (
         ),
     ),
 )
-"""The finding on tail drop with a buffer of its own; factors `flows` and `mechanism`."""
+"""The finding on tail drop with its own buffer; factors `flows` and `mechanism`."""
 
 WEB: tuple[Claim, ...] = (
     PracticallyEqual(
@@ -495,7 +496,7 @@ SETTINGS: tuple[Claim, ...] = tuple(
     )
     for b, a, factor in ((800, 1000, 2.6), (1200, 1400, 16.7))
 )
-"""Findings about the setting that REDopt's queue has: one number a load, without an interval."""
+"""Findings about the setting of REDopt's queue: one number for each load, without an interval."""
 
 
 _DATE = "2026-11-23"
@@ -558,4 +559,4 @@ WITHDRAWN: tuple[Withdrawn, ...] = (
         reason="It judged the model's estimates, which no queue had: web-setting-1200-1400.",
     ),
 )
-"""Claims of the first study that are judged no more."""
+"""Claims of the first study that are no longer judged."""

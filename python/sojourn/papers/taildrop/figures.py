@@ -1,4 +1,4 @@
-"""Figures laid out as the paper's figures 3 and 4, and the tables beside them."""
+"""Figures in the layout of the paper's figures 3 and 4, and their tables."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _CAPTION = (
 
 
 def loads(table: Table, over: str, heaviest: int, word: str) -> Figure:
-    """Six panels over the load `over`, whose largest is `heaviest`, counted in `word`."""
+    """Draws six panels over the load `over`, whose largest is `heaviest`, counted in `word`."""
     contents: list[Over | Losses] = [
         Over("goodput", over, "mechanism", title="TCP goodput", zero=False),
         Over("udp_loss", over, "mechanism", title="UDP loss"),
@@ -36,7 +36,7 @@ def loads(table: Table, over: str, heaviest: int, word: str) -> Figure:
 
 
 def simulated(outcome: Outcome) -> Drawn:
-    """The paper's figures 3 and 4."""
+    """Returns the paper's figures 3 and 4."""
     bulk = loads(outcome.tables["bulk"], "flows", 256, "flows")
     web = loads(outcome.tables["web"], "sessions", 1400, "sessions")
     return {
@@ -46,7 +46,7 @@ def simulated(outcome: Outcome) -> Drawn:
 
 
 def real(outcome: Outcome) -> Drawn:
-    """Figure 3 from real runs, and from the same runs simulated."""
+    """Returns figure 3 from real runs, and from the same runs simulated."""
     heaviest = max(outcome.size.flows)
     words = {
         REAL: ("For real", "Real TCP; 95 % intervals over seeds."),
@@ -59,7 +59,7 @@ def real(outcome: Outcome) -> Drawn:
 
 
 def settings(chosen: Sequence[Setting], load: str) -> pd.DataFrame:
-    """REDopt's parameters by load, as the paper's figures 3(a) and 4(a) list them."""
+    """Returns REDopt's parameters by load, as in the paper's figures 3(a) and 4(a)."""
     return pd.DataFrame(
         {
             load: s.load,
@@ -76,7 +76,7 @@ def settings(chosen: Sequence[Setting], load: str) -> pd.DataFrame:
 
 
 def weights(chosen: Sequence[Setting], load: str) -> pd.DataFrame:
-    """How REDopt's average queue behaves with each weight, under that many everlasting flows."""
+    """Returns the behaviour of REDopt's average queue with each weight, under endless flows."""
     return pd.DataFrame(
         {
             load: s.load,
@@ -92,7 +92,7 @@ def weights(chosen: Sequence[Setting], load: str) -> pd.DataFrame:
 
 
 def growth(chosen: Sequence[Setting]) -> pd.DataFrame:
-    """The queue's max_p by Web sessions, relative to the load before: the paper's sign of load."""
+    """Returns max_p by Web sessions, relative to the previous load: the indicator of load."""
     max_p = pd.Series([s.parameters.max_p for s in chosen])
     return pd.DataFrame(
         {
@@ -105,7 +105,7 @@ def growth(chosen: Sequence[Setting]) -> pd.DataFrame:
 
 
 def today(outcome: Outcome, world: World) -> pd.DataFrame:
-    """Today's queues beside the paper's, means over seeds."""
+    """Returns today's queues with the paper's, means over seeds."""
     load, _ = TODAY[world]
     means = outcome.frame(f"today/{world}").groupby([load, "mechanism"], sort=False)
     found = means.mean(numeric_only=True).reset_index().sort_values(load, kind="stable")
@@ -122,7 +122,7 @@ def today(outcome: Outcome, world: World) -> pd.DataFrame:
 
 
 def sensitivity(outcome: Outcome, world: World) -> pd.DataFrame:
-    """The claims of one world in all readings that were tried."""
+    """Returns the claims of one world in all readings that were tried."""
     tried = [v.name for v in VARIANTS if v.world == world]
     readings = outcome.column.readings
     looked = {name: {j.claim.id: j.verdict for j in readings[name]} for name in tried}

@@ -14,24 +14,24 @@ from sojourn.tune.redopt import STANDARD_WEIGHT, RedParameters, plain
 TD, RED, GRED, REDOPT = "TD", "REDstd", "GREDstd", "REDopt"
 #: In the paper's order.
 MECHANISMS = (TD, RED, GRED, REDOPT)
-#: Queues that one would take today; they need no setting, and the paper has none of them.
+#: Queues of today's practice; they need no settings, and the paper has none of them.
 TODAY = {"fq_codel": "fq_codel", "CAKE": "cake"}
 
 
-#: Words of ``red`` that say how early drops are spaced. The bulk figures were measured with
-#: dummynet, whose gaps are uniform from 1 to 1/p as Linux's; the Web figures simulated with ns-2,
-#: which waits.
+#: Words of ``red`` for the spacing of early drops. The bulk figures were measured with dummynet,
+#: whose gaps are uniform from 1 to 1/p as Linux's; the Web figures were simulated with ns-2, which
+#: waits.
 DUMMYNET, NS2 = "", "wait"
 
 
-#: REDopt's weight is smaller than REDstd's (section 5); how much is lost with the formula of
-#: reference [26]. So it is at most REDstd's over the first of these, which departs least from
-#: REDstd, and over each of the others in other readings.
+#: REDopt's weight is smaller than REDstd's (section 5); the amount is lost with the formula of
+#: reference [26]. So it is at most REDstd's over the first of these numbers, which differs least
+#: from REDstd, and over each of the others in other readings.
 WEIGHT_PARTS = (2, 5, 10, 20, 50)
 
 
 def lighter(redopt: RedParameters, part: int) -> RedParameters:
-    """REDopt with a weight of at most REDstd's over `part`; all else is kept."""
+    """Returns REDopt with a weight of at most REDstd's over `part`, otherwise unchanged."""
     return replace(redopt, weight=min(redopt.weight, STANDARD_WEIGHT / part))
 
 
@@ -46,7 +46,7 @@ def _red(
 
 
 def queues(redopt: RedParameters, spacing: str, unit: str = "packets") -> dict[str, str]:
-    """Each mechanism's queue with REDopt's buffer.
+    """Returns each mechanism's queue with REDopt's buffer.
 
     With `unit` ``bytes`` a packet counts as many bytes as a full TCP frame, which favours small
     ones.

@@ -1,4 +1,4 @@
-"""The study put together: what is run, judged, drawn and told."""
+"""The complete study: runs, verdicts, figures and text."""
 
 from __future__ import annotations
 
@@ -48,14 +48,14 @@ def _remarks(outcome: Outcome) -> list[str]:
         ),
         (
             f"{len(VARIANTS)} other readings were tried ({tried}). A claim that holds in some of "
-            "them says that a reading exists that gives the finding."
+            "them means that at least one reading gives the finding."
         ),
         *outcome.notes,
     ]
 
 
 def _notes(outcome: Outcome) -> list[str]:
-    """A line for each finding that does not hold: the reason looked for."""
+    """Returns a line for each finding that does not hold, with the reason as far as found."""
     found = [(j.claim.id, study.reason(outcome, j)) for j in outcome.judgements]
     return [f"{claim}: {reason}" for claim, reason in found if reason]
 
@@ -172,6 +172,6 @@ PAPER = Paper(
         ],
         facts=_real_facts,
         linux=study.LINUX,
-        engines=("wire", "linux-wire"),  # the kernel's own links do not tell runs of losses
+        engines=("wire", "linux-wire"),  # the kernel's own links do not report consecutive losses
     ),
 )

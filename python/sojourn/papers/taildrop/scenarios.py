@@ -3,13 +3,13 @@
 From the paper: a bottleneck of 10 Mbit/s with 100 ms of delay, data senders 20, 40, 60 and 80 ms
 away from it (base round-trip times of 120 to 180 ms), TCP frames of 1514 bytes, in the Web
 simulations of 1400 to 1628 bytes, four UDP sources of 1 Mbit/s together in frames of 573 bytes,
-starts spread over 10 s, 100 s of warm-up. Delays lie on the way of the data, as the paper's
+starts spread over 10 s, 100 s of warm-up. Delays are in the direction of the data, as the paper's
 machines added them.
 
 The bulk traffic was measured: figure 2 of the paper labels the bottleneck as Ethernet of 10 Mbit/s,
-and its hosts run Linux. So a frame takes Ethernet's preamble, checksum and gap besides, and TCP has
-timestamps, which Linux switches on by default. The Web traffic was simulated with ns-2, whose links
-carry the packets alone.
+and its hosts run Linux. So a frame also takes Ethernet's preamble, checksum and gap, and TCP has
+timestamps, which Linux enables by default. The Web traffic was simulated with ns-2, whose links
+carry only the packets.
 
 Not from the paper: its table of Web distributions is lost. The preset is the first of Feldmann's
 two sets, the only one whose link fills up between 800 and 1400 sessions, as the paper's does. Four
@@ -30,9 +30,9 @@ FLOWS = (16, 32, 64, 128, 256)
 SESSIONS = (800, 1000, 1100, 1200, 1400)
 #: Frames of the Web simulations: 1400 to 1628 bytes, evenly distributed, mean 1514.
 WEB_FRAMES = (1400, 1457, 1514, 1571, 1628)
-#: Bytes of a full frame that are not payload: Ethernet, IPv4 and TCP headers without options.
+#: Bytes of a full frame without payload: Ethernet, IPv4 and TCP headers without options.
 HEADERS = 54
-#: Bytes that a frame takes on an Ethernet cable besides: preamble, checksum, gap (IEEE 802.3).
+#: Additional bytes of a frame on an Ethernet cable: preamble, checksum, gap (IEEE 802.3).
 OVERHEAD = 24
 #: Seconds within which flows start.
 STARTS = 10.0
@@ -105,13 +105,13 @@ def bulk(
     tcp: str = LINUX_TCP,
     starts: float = STARTS,
 ) -> Scenario:
-    """`flows` everlasting TCP transfers and the UDP sources, over Ethernet."""
+    """Returns `flows` endless TCP transfers and the UDP sources, over Ethernet."""
     group = _TCP_GROUP.format(name="bulk", app="bulk", tcp=tcp, count=flows, starts=starts)
     return _scenario(f"taildrop bulk {flows}", duration, warmup, group, queue, starts, OVERHEAD)
 
 
 def web(sessions: int, duration: float, warmup: float, queue: str = "pfifo limit 300p") -> Scenario:
-    """`sessions` Web sessions at once, in equal parts over the frame sizes, and the UDP sources."""
+    """Returns `sessions` concurrent Web sessions, in equal parts over the frame sizes, and UDP."""
     share, rest = divmod(sessions, len(WEB_FRAMES))
     groups = "".join(
         _TCP_GROUP.format(

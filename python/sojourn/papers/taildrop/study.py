@@ -1,4 +1,4 @@
-"""What is run, at which sizes, in the main reading of the paper and in others."""
+"""The runs and their sizes, in the main reading of the paper and in others."""
 
 from __future__ import annotations
 
@@ -29,27 +29,27 @@ from sojourn.tune.verify import measure as proved
 #: ACKs are delayed in the study's TCP: PFTK's b.
 _SEGMENTS_PER_ACK = 2
 REAL_TCP = "reno"
-"""The kernel's Reno, and the simulator's model of it: no kernel has the TCP of the paper's days."""
+"""The kernel's Reno, and the simulator's model of it: no current kernel has the paper's TCP."""
 METRICS = (
     *("goodput", "udp_loss", "sojourn_mean", "sojourn_p95", "sojourn_sd"),
     "consecutive_loss_mean",
 )
-"""What figures and the comparison with real runs are about."""
+"""Metrics of the figures and of the comparison with real runs."""
 CLAIMED = (*METRICS, "consecutive_loss_sd")
-"""What simulated runs keep in other readings."""
+"""Metrics that simulated runs record in other readings."""
 KEPT = (*CLAIMED, "udp.delay_mean")
-"""What they keep in the main reading, beside today's queues."""
+"""Metrics that they record in the main reading and for today's queues."""
 TODAY: Mapping[World, tuple[str, tuple[int, ...]]] = {
     "bulk": ("flows", (16, 64, 256)),
     "web": ("sessions", (1000, 1400)),
 }
-"""Loads under which today's queues are run."""
+"""Loads of the runs with today's queues."""
 _DELAY_WITHIN = 0.02
-"""How near tail drop's delay is brought to REDopt's by its buffer, in one run."""
+"""Relative accuracy of tail drop's delay against REDopt's, set by its buffer, in one run."""
 _BUFFERS = 6
-"""Buffers tried for that."""
+"""Largest number of buffers tried for that."""
 BETWEEN = 4.0
-"""Seconds that a real run takes beyond its own length: hosts and programs start and end."""
+"""Seconds that a real run takes in addition to its length: start and end of hosts and programs."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,17 +63,18 @@ class Size:
     """Length of a run that verifies REDopt."""
     flows: tuple[int, ...] = scenarios.FLOWS
     starts: float = scenarios.STARTS
-    """Flows start within this time."""
+    """Time within which flows start."""
     tcp: str = scenarios.LINUX_TCP
     queues: tuple[str, ...] = mechanisms.MECHANISMS
     web: float = 0
-    """No Web traffic is run if it is 0, and no other readings."""
+    """Length of Web runs; 0 omits Web traffic and other readings."""
     web_warmup: float = 0
     web_seeds: int = 0
     pilot: float = 0
     pilot_seeds: int = 0
     variant_seeds: int = 0
-    """Of the other readings of bulk traffic, whose runs are as long as the main reading's."""
+    """Number of seeds of the other readings of bulk traffic, whose runs are as long as the main
+    reading's."""
     web_variant: float = 0
     """Length of the other readings' Web runs."""
     web_variant_seeds: int = 0
@@ -85,11 +86,11 @@ class Size:
 
     @property
     def seconds(self) -> float:
-        """About how long they take for real, one after the other."""
+        """Returns their approximate real duration in sequence."""
         return self.runs * (self.bulk + BETWEEN)
 
     def bulk_scenario(self, flows: int) -> Scenario:
-        """Bulk traffic, the queue apart."""
+        """Returns bulk traffic, without the mechanism's queue."""
         return scenarios.bulk(flows, self.bulk, self.bulk_warmup, tcp=self.tcp, starts=self.starts)
 
 
@@ -103,7 +104,7 @@ QUICK = Size(
     bulk=100, bulk_warmup=40, bulk_seeds=6, proof=100, web=200, web_warmup=60, web_seeds=6,
     pilot=200, pilot_seeds=4, variant_seeds=3, web_variant=200, web_variant_seeds=3,
 )  # fmt: skip
-#: For real: the paper's loads and warm-up, at a quarter of its lengths.
+#: Real runs: the paper's loads and warm-up, at a quarter of its lengths.
 REAL_FULL = Size(bulk=150, bulk_warmup=50, bulk_seeds=5, proof=400, tcp=REAL_TCP)
 #: About ten minutes.
 REAL_QUICK = Size(
@@ -119,12 +120,12 @@ LINUX = Size(
 
 
 def lasting(size: Size) -> str:
-    """How long the real runs take."""
+    """Returns an estimate of the duration of the real runs."""
     return estimate(f"{size.runs} real runs of {size.bulk:g} s", size.seconds)
 
 
 def _fresh(number: int) -> Any:
-    """Seeds of the runs that judge claims: a list, where a `Part` has a number of them."""
+    """Returns the seeds of the runs that judge claims, as a list."""
     return range(claims.FIRST_SEED, claims.FIRST_SEED + number)
 
 
@@ -137,19 +138,19 @@ class Setting:
 
     load: int
     flows: float
-    """Flows that the model was given: the bulk flows, or the mean number of active Web flows."""
+    """Number of flows in the model: the bulk flows, or the mean number of active Web flows."""
     found: Verified
     """Thresholds and `max_p`."""
     trials: Mapping[int, Trial]
-    """With each weight, by the part of REDstd's that it has at most: how the average behaves."""
+    """Behaviour of the average queue with each weight, by the divisor of REDstd's weight."""
 
     @property
     def parameters(self) -> RedParameters:
-        """The parameters of the main reading."""
+        """Returns the parameters of the main reading."""
         return self.trials[mechanisms.WEIGHT_PARTS[0]].parameters
 
     def as_dict(self) -> dict[str, Any]:
-        """As JSON can hold it."""
+        """Returns the setting as JSON-compatible data."""
         return {
             "load": self.load,
             "flows": self.flows,
@@ -163,7 +164,7 @@ Settings = tuple[Setting, ...]
 
 
 def link(flows: float) -> Link:
-    """The study's bottleneck under `flows` TCP flows, as REDopt's model sees it."""
+    """Returns the study's bottleneck under `flows` TCP flows, in the form of REDopt's model."""
     return Link(
         rate=scenarios.RATE,
         rtts=scenarios.ROUND_TRIPS,
@@ -182,7 +183,7 @@ def settings_for(
     workers: int | None,
     report: Report | None,
 ) -> Settings:
-    """REDopt for each load, by its number of active flows, proved by runs of `proof` seconds."""
+    """Returns REDopt for each load, by its active flows, verified by runs of `proof` seconds."""
     begin, done = time.perf_counter(), 0
 
     def one(item: tuple[int, float]) -> Setting:
@@ -210,14 +211,14 @@ def settings_for(
 
 
 _TRIES = 3
-"""Runs that bring a buffer to a delay, and rounds that verify REDopt, about."""
+"""Approximate number of runs to set a buffer for a delay, and of rounds to verify REDopt."""
 
 
 def work(size: Size) -> float:
-    """Seconds that all runs of a size simulate, about; the link is busy in all of them."""
+    """Returns the approximate seconds that all runs of a size simulate; the link is always busy."""
     loads, queues = len(size.flows), len(size.queues)
     bulk = loads * (queues * size.bulk_seeds + size.bulk_seeds + _TRIES) * size.bulk
-    # Two runs each: the rounds, then a proof of every weight.
+    # Two runs each: the rounds, then a verification of every weight.
     proofs = 2 * (_TRIES + len(mechanisms.WEIGHT_PARTS)) * size.proof
     sessions = len(scenarios.SESSIONS)
     web = (
@@ -245,7 +246,7 @@ def work(size: Size) -> float:
     return today + bulk + (loads + 2 * sessions) * proofs + web + pilots + variants
 
 
-# What is run
+# The runs
 
 
 def cells_of(
@@ -255,7 +256,7 @@ def cells_of(
     scenario: Callable[[int], Scenario],
     names: tuple[str, ...] = mechanisms.MECHANISMS,
 ) -> Cells:
-    """Each load with each mechanism."""
+    """Returns each load with each mechanism."""
     cells: list[tuple[Mapping[str, str | int], Scenario]] = []
     for setting in settings:
         base, listed = scenario(setting.load), queues(setting.parameters)
@@ -266,12 +267,12 @@ def cells_of(
 
 
 def _queues(world: World) -> Callable[[RedParameters], Mapping[str, str]]:
-    """The main reading's queues."""
+    """Returns the main reading's queues."""
     return partial(mechanisms.queues, spacing=SPACING[world])
 
 
 def _late(frame: pd.DataFrame, factor: str) -> pd.Series[float]:
-    """By mechanism and seed, how much of UDP loss' growth is in the last step: `claims.LATE`."""
+    """Returns the last step's share of UDP loss' growth, by mechanism and seed: `LATE`."""
     loss = frame.set_index(["mechanism", "seed", factor])["udp_loss"].unstack()
     loads = [int(load) for load in loss.columns]
     first, before, last = loads[0], loads[-2], loads[-1]
@@ -283,9 +284,9 @@ def _late(frame: pd.DataFrame, factor: str) -> pd.Series[float]:
 
 
 def of_bulk(frame: pd.DataFrame) -> pd.DataFrame:
-    """The table of bulk traffic with what claims derive from several runs, or several metrics.
+    """Returns the table of bulk traffic with values derived from several runs or metrics.
 
-    That is missing wherever one of its runs is.
+    Such a value is missing if one of its runs is.
     """
     loss = frame.groupby(["flows", "seed"])["udp_loss"]
     largest, smallest, mean = (
@@ -293,27 +294,27 @@ def of_bulk(frame: pd.DataFrame) -> pd.DataFrame:
         for name in ("max", "min", "mean")
     )
     row, deviation = frame["consecutive_loss_mean"], frame["consecutive_loss_sd"]
-    # Where no packet is lost after another there is no tail.
+    # Without consecutive losses there is no tail.
     tail = (deviation**2 / (row * (row - 1))).mask(row == 1, 0.0)
     found = pd.DataFrame({claims.RANGE: (largest - smallest) / mean, claims.TAIL: tail})
     return pd.concat([frame, found], axis="columns")
 
 
 def of_web(frame: pd.DataFrame, bulk: pd.DataFrame) -> pd.DataFrame:
-    """The table of Web traffic with the growth of UDP loss, here and with bulk traffic."""
+    """Returns the table of Web traffic with the growth of UDP loss, here and with bulk traffic."""
     rows = pd.MultiIndex.from_frame(frame[["mechanism", "seed"]])
     grown = {claims.LATE: _late(frame, "sessions"), claims.LATE_BULK: _late(bulk, "flows")}
     return frame.assign(**{name: of.reindex(rows).to_numpy() for name, of in grown.items()})
 
 
 def beside(others: pd.DataFrame, differing: tuple[str, ...], table: pd.DataFrame) -> pd.DataFrame:
-    """A reading's runs with those of the mechanisms that it leaves as they are, seed by seed."""
+    """Returns a reading's runs with those of the mechanisms that it does not change, by seed."""
     same = others[~others["mechanism"].isin(differing) & others["seed"].isin(table["seed"])]
     return pd.concat([same, table], ignore_index=True)
 
 
 def _active(table: Table) -> Frames:
-    """Mean number of active Web flows by load and seed."""
+    """Returns the mean number of active Web flows by load and seed."""
     frame = table.frame[["sessions", "seed"]].copy()
     frame["active"] = table.frame[[f"web{f}.active_mean" for f in scenarios.WEB_FRAMES]].sum(axis=1)
     return {"": frame}
@@ -328,7 +329,7 @@ class _Measured:
         self.settings: dict[str, Settings] = {}
 
     def _settings(self, name: str, loads: Mapping[int, float], world: World, title: str) -> None:
-        # Runs with real programs have the main reading alone.
+        # Real runs have only the main reading.
         parts = mechanisms.WEIGHT_PARTS if self.size.web else mechanisms.WEIGHT_PARTS[:1]
         self.settings[name] = settings_for(
             loads, self.size.proof, SPACING[world], parts,
@@ -336,7 +337,7 @@ class _Measured:
         )  # fmt: skip
 
     def bulk(self) -> pd.DataFrame:
-        """Bulk traffic in the main reading."""
+        """Makes bulk traffic in the main reading; returns its table."""
         size = self.size
         loads = {n: float(n) for n in size.flows}
         self._settings("bulk", loads, "bulk", "REDopt for bulk flows")
@@ -355,7 +356,7 @@ class _Measured:
         return self.bench.make(part)[""]
 
     def equal_delay(self, bulk: pd.DataFrame) -> None:
-        """Bulk traffic with tail drop's buffer set for REDopt's delay."""
+        """Makes bulk traffic with tail drop's buffer set for REDopt's delay."""
         size = self.size
         of = bulk[bulk["mechanism"] == mechanisms.REDOPT].groupby("flows")["sojourn_mean"].mean()
         cells: list[tuple[Mapping[str, str | int], Scenario]] = []
@@ -397,7 +398,7 @@ class _Measured:
         return scenarios.web(round(sessions * scale), seconds, self.size.web_warmup)
 
     def web(self, bulk: pd.DataFrame) -> pd.DataFrame:
-        """Web traffic in the main reading."""
+        """Makes Web traffic in the main reading; returns its table."""
         size = self.size
         self.pilot("web", "Web sessions", 1.0, size.pilot, size.pilot_seeds)
         settings = self.settings["web"]
@@ -419,7 +420,7 @@ class _Measured:
         return self.bench.make(part)[""]
 
     def short_web(self) -> pd.DataFrame:
-        """The main reading's Web traffic at the other readings' length."""
+        """Makes the main reading's Web traffic at the other readings' length; returns its table."""
         size = self.size
         part = Part(
             name="web-short",
@@ -435,7 +436,7 @@ class _Measured:
         return self.bench.make(part)[""]
 
     def variant(self, variant: Variant, others: pd.DataFrame, bulk: pd.DataFrame) -> None:
-        """Another reading; `others` has the runs of the mechanisms that it leaves as they are.
+        """Makes another reading; `others` has the runs of the mechanisms that it does not change.
 
         Web traffic is compared with `bulk`, the main reading's.
         """
@@ -482,7 +483,7 @@ class _Measured:
         )
 
     def today(self, world: World, others: pd.DataFrame) -> None:
-        """Today's queues, which no claim is about, beside the paper's runs with the same seeds."""
+        """Makes runs of today's queues, without claims, with the seeds of the paper's."""
         size, bulky = self.size, world == "bulk"
         factor, loads = TODAY[world]
         cells: list[tuple[Mapping[str, str | int], Scenario]] = []
@@ -505,7 +506,7 @@ class _Measured:
 
 
 def buffer_for(delay: float, scenario: Scenario, start: int) -> int:
-    """The buffer in packets with which tail drop's mean queueing delay is `delay`, about.
+    """Returns the approximate buffer in packets for a mean delay of `delay` with tail drop.
 
     Delay is nearly proportional to the buffer, so each try corrects the last by their ratio.
     """
@@ -538,7 +539,7 @@ def measure(bench: Bench) -> dict[str, Any]:
 
 
 def reason(outcome: Outcome, judgement: Judgement) -> str:
-    """Why a finding may not have reproduced, as far as other readings of the paper show."""
+    """Returns why a finding may not have been reproduced, as far as other readings show."""
     if judgement.verdict != "does not hold":
         return ""
     looks = {

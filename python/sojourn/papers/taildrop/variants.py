@@ -1,7 +1,7 @@
-"""Other readings of what the paper leaves open.
+"""Other readings of the paper's open details.
 
-Each variant changes one thing that the paper does not say, and the same claims are judged again.
-Their verdicts stand beside those of the main reading and do not replace them.
+Each variant changes one detail that the paper does not state, and the same claims are judged again.
+Their verdicts are listed with those of the main reading and do not replace them.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ from sojourn.tune.redopt import BUFFER_SHARE, MAX_SHARE, MIN_SHARE, RedParameter
 FLOWS = (16, 32, 128, 256)
 #: The path's capacity in packets, as the paper gives it.
 CAPACITY = 300
-#: Sessions run here for each of the paper's. The paper's sign of load, REDopt's `max_p`, grows most
-#: from 1200 to 1400 sessions (16.7-fold). Of the steps from s to 7/6 s that were tried here (550 to
-#: 1400 sessions, pilots of 400 s, seeds 1 to 3) it grows most from 840 to 980 (1.5-fold).
+#: Sessions run here for each of the paper's. The paper's indicator of load, REDopt's `max_p`, grows
+#: most from 1200 to 1400 sessions (16.7-fold). Of the steps from s to 7/6 s that were tried here
+#: (550 to 1400 sessions, pilots of 400 s, seeds 1 to 3) it grows most from 840 to 980 (1.5-fold).
 WEB_SCALE = 0.7
 
 World = Literal["bulk", "web"]
 SPACING: Mapping[World, str] = {"bulk": DUMMYNET, "web": NS2}
-"""How early drops are spaced in the main reading."""
+"""Spacing of early drops in the main reading."""
 
 
 def _half(redopt: RedParameters) -> RedParameters:
@@ -69,9 +69,9 @@ class Variant:
 
     Attributes:
         name: its name in tables.
-        text: what is read otherwise, and why one might.
+        text: the changed detail, with a reason.
         queues: the mechanisms' queues; REDopt's parameters come as in the main reading.
-        scenario: what is changed of the scenario besides.
+        scenario: further changes to the scenario.
         tcp: the transport, for bulk traffic.
         world: which of the two studies it belongs to.
         differing: the mechanisms whose runs differ from the main reading's.
@@ -89,7 +89,7 @@ class Variant:
 
     @property
     def part(self) -> str:
-        """The name of its part of the study."""
+        """Returns the name of its part of the study."""
         words = self.name.lower().replace(",", "").replace("/", "-").replace(" ", "-")
         return f"variants/{words}"
 
@@ -159,4 +159,4 @@ VARIANTS: tuple[Variant, ...] = (
         scale=WEB_SCALE,
     ),
 )
-"""The readings tried."""
+"""The readings that were tried."""
