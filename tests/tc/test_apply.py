@@ -233,14 +233,14 @@ def test_options_without_a_file_are_refused(home: Path) -> None:
         ["--host", "1.2.3.4=home"],
     ):
         status, _, told = invoked("run", home / "home.toml", *words)
-        assert (status, "belong to files of --tc" in told) == (2, True)
+        assert (status, "require --tc" in told) == (2, True)
     status, _, told = invoked("run", home / "home.toml", "--tc", home / "pair.sh", "--var", "A")
-    assert (status, "--var is written as NAME=VALUE; found `A`" in told) == (2, True)
+    assert (status, "--var must be NAME=VALUE; found `A`" in told) == (2, True)
     status, _, told = invoked("run", home / "home.toml", "--tc", home / "none.sh")
     assert (status, "No such file" in told) == (2, True)
     (home / "binary").write_bytes(b"\xff\xfe\x00")
     status, _, told = invoked("run", home / "home.toml", "--tc", home / "binary")
-    assert (status, "is no text in UTF-8" in told) == (2, True)
+    assert (status, "is not UTF-8 text" in told) == (2, True)
 
 
 def test_compare_has_the_queue_that_was_read(home: Path) -> None:

@@ -81,14 +81,14 @@ def test_commands_change_what_is_there() -> None:
 
 def test_what_linux_refuses_is_refused() -> None:
     for line, why in [
-        ("tc qdisc add dev eth0 root cake", "a discipline is here already, from line 1"),
-        ("tc class add dev eth0 parent 1: classid 1:10 htb rate 1mbit", "`1:10` is here already"),
+        ("tc qdisc add dev eth0 root cake", "line 1 added a discipline here already"),
+        ("tc class add dev eth0 parent 1: classid 1:10 htb rate 1mbit", "added `1:10` already"),
         ("tc class add dev eth0 parent 1: classid 1:11 hfsc ls m2 1mbit", "of `hfsc` in `htb`"),
         ("tc class add dev eth0 parent 1:1 classid 1:11 htb ceil 1mbit", "needs `rate`"),
         ("tc qdisc add dev eth0 parent 1:77 codel", "there is no class `1:77`"),
-        ("tc qdisc add dev eth0 parent 1:10 handle 20: codel", "two disciplines of `eth0` are"),
+        ("tc qdisc add dev eth0 parent 1:10 handle 20: codel", "two disciplines of `eth0` have"),
         ("tc qdisc add dev eth0 parent 1:10 cdel", "unknown queue `cdel`"),
-        ("tc qdisc add dev eth0", "no discipline is named"),
+        ("tc qdisc add dev eth0", "the kind of discipline is missing"),
         ("tc qdisc add root cake", "`dev` is missing"),
         ("tc qdsc add dev eth0 root cake", "unknown word for `tc`"),
         ("tc class add dev eth0 parent 1: htb rate 1mbit", "`classid` is missing"),

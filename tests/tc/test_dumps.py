@@ -128,7 +128,10 @@ class htb 1:10 root prio 0 rate {1}Mbit ceil {1}Mbit burst 1600b cburst 1600b
     assert queue(mixed, "eth0")["tree"]["classes"][0]["rate"] == 5_000_000
     assert queue(mixed, "eth1")["tree"]["classes"][0]["rate"] == 5_000_000
     both = problems(mixed, "eth0,eth1")
-    assert any("`1:` is a discipline of eth0, eth1: put the command" in told for _, told in both)
+    assert any(
+        "several devices have a discipline `1:`: eth0, eth1; put the command" in told
+        for _, told in both
+    )
 
 
 def test_defaults_of_linux_give_way_to_what_was_set_up() -> None:
@@ -202,20 +205,20 @@ def test_a_device_knows_how_many_transmit_queues_it_has() -> None:
 @pytest.mark.parametrize(
     ("text", "line", "message"),
     [
-        ('[{"kind":"htb","handle":"1:","root":true,"options":{fh 800: }}]', 1, "this is no JSON"),
-        ('[{"kind":"htb"}]', 1, "this is no discipline, class or filter as `tc -j` prints it"),
-        ("[{}, 5]", 1, "this is no discipline"),
+        ('[{"kind":"htb","handle":"1:","root":true,"options":{fh 800: }}]', 1, "this is not JSON"),
+        ('[{"kind":"htb"}]', 1, "this is not a discipline, class or filter as `tc -j` prints it"),
+        ("[{}, 5]", 1, "this is not a discipline"),
         ('[{"kind":"htb","handle":7,"root":true}]', 1, "the classes of `7:` are not among"),
-        ('[{"class":"htb","handle":"x"}]', 1, "`x` is no class"),
-        ('[{"class":"htb","handle":"1:1","rate":"a"}]', 1, "values of another kind"),
+        ('[{"class":"htb","handle":"x"}]', 1, "`x` is not a class"),
+        ('[{"class":"htb","handle":"1:1","rate":"a"}]', 1, "has the wrong type"),
         ('[{"class":"htb","handle":"1:1","rate":5}]', 1, "no discipline `1:` is among"),
-        ('[{"a":' * 5000, 1, "too deeply nested"),
+        ('[{"a":' * 5000, 1, "nested too deeply"),
         (
             "qdisc htb x: dev eth0 root\nqdisc cake 1: dev eth0 root\n",
             1,
-            "no discipline as `tc` prints",
+            "not a discipline as `tc` prints",
         ),
-        ("class htb 1:1 root rate 1Mbit\n", 1, "no discipline `1:` is among what was printed"),
+        ("class htb 1:1 root rate 1Mbit\n", 1, "no discipline `1:` is among the lines given"),
     ],
 )
 def test_what_is_no_output_of_tc_is_told(text: str, line: int, message: str) -> None:

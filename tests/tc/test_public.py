@@ -55,7 +55,7 @@ NOT_READ = {
     # Delays by class.
     "https://github.com/alexei-led/pumba/issues/52": "netem in a class is not modelled",
     # Typing errors (`1:htb`, `cllassid`, `prtocol`, `oxffff`): tc refuses it.
-    "https://blog.csdn.net/u012335044/article/details/52415852": "`1:htb` is no number",
+    "https://blog.csdn.net/u012335044/article/details/52415852": "`1:htb` is not the number",
 }
 """Those that are not read, and how the first reason begins."""
 

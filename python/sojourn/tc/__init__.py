@@ -1,4 +1,4 @@
-"""Reads `tc` as people have it, dumps and scripts, into the queues of a scenario.
+"""Reads `tc` setups, printed or scripted, into the queues of a scenario.
 
 Nothing that is read is executed.
 """

@@ -1,4 +1,4 @@
-"""CBQ, which Linux has not had since 6.8, read as HTB, which took its place."""
+"""Reads CBQ, which Linux removed in 6.8, as HTB, its replacement."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ _VALUES = {
     "bandwidth", "rate", "allot", "prio", "weight", "maxburst", "minburst", "avpkt", "cell", "mpu",
     "est", "ewma", "split", "defmap", "maxidle", "minidle", "linklayer", "overhead",
 }  # fmt: skip
-"""Words of CBQ with a value; `bounded`, `isolated`, `borrow` and `sharing` have none."""
+"""The words of CBQ that take a value; `bounded`, `isolated`, `borrow` and `sharing` take none."""
 TOLD = (
-    "`cbq` is read as `htb`: rates, borrowing and priorities, not its estimate of idle time, which "
-    "Linux has not had since 6.8"
+    "`cbq` is read as `htb`: rates, borrowing and priorities are kept; the estimate of idle "
+    "time is not (Linux removed CBQ in 6.8)"
 )
 
 
 def replaced(device: Device, notices: list[Notice]) -> None:
-    """Makes a device's CBQ an HTB."""
+    """Replaces a device's CBQ by HTB."""
     for one in list(device.seats.values()):
         if one.kind != "cbq":
             continue
@@ -49,7 +49,7 @@ def _class(one: Class, line: str | None) -> Class:
         words += ["ceil", ceil]
     rank = given.get("prio", "")
     if rank.isdecimal():
-        # From 1, while those of HTB begin at 0.
+        # CBQ counts from 1, HTB from 0.
         words += ["prio", str(max(0, int(rank) - 1))]
     words += [word for key in ("mpu", "overhead") if key in given for word in (key, given[key])]
     words += [

@@ -1,4 +1,4 @@
-"""Commands of `tc`, and what they change."""
+"""Commands of `tc` and what they change."""
 
 from __future__ import annotations
 
@@ -28,18 +28,18 @@ VERBS = {
     "class": ("add", "change", "replace", "delete", "list", "show", "ls", "get", "help"),
     "filter": ("add", "change", "replace", "delete", "list", "show", "ls", "get", "help"),
 }
-"""Of each object in the order in which `tc` compares their beginnings (tc(8))."""
+"""The verbs of each object, in the order in which `tc` compares prefixes (tc(8))."""
 PRINTS = {"list", "show", "ls", "get", "help"}
 STAB = ("mtu", "mpu", "tsize", "overhead", "linklayer")
 
 
 def begins(word: str, *whole: str) -> str | None:
-    """The first of the words that begins so, as `tc` takes abbreviations."""
+    """Returns the first of the words that starts with `word`, as `tc` takes abbreviations."""
     return next((one for one in whole if word and one.startswith(word)), None)
 
 
 def object_of(words: Sequence[str]) -> tuple[str, str] | None:
-    """Object and verb of the words behind `tc`, if they are a command about queues."""
+    """Returns object and verb of the words behind `tc`; None if they are not about queues."""
     if not words or (thing := begins(words[0], *OBJECTS)) is None:
         return None
     verb = begins(words[1], *VERBS[thing]) if len(words) > 1 else "list"
@@ -64,7 +64,7 @@ class Table:
             if found is None:
                 known = ", ".join(OBJECTS if begins(rest[0], *OBJECTS) is None else VERBS["qdisc"])
                 raise Refused(
-                    f"unknown word for `tc`: it knows {known}", rest[min(1, len(rest) - 1)]
+                    f"unknown word for `tc`; known words: {known}", rest[min(1, len(rest) - 1)]
                 )
             thing, verb = found
             if verb in PRINTS:
@@ -113,11 +113,11 @@ class Table:
             self._remove(device, parent, handle)
             return
         if not kind:
-            raise Refused("no discipline is named, such as `fq_codel`")
+            raise Refused("the kind of discipline is missing, such as `fq_codel`")
         if parent is None:
             parent = ROOT
             self.reading.notices.append(
-                place.note("`root` is missing, so Linux refuses this: it is read as root")
+                place.note("`root` is missing, so Linux refuses this; it is read as root")
             )
         self._put(verb, device, Discipline(kind, parent, handle, given.rest, place, stab))
 
@@ -137,15 +137,20 @@ class Table:
         device.check_depth(new)
         if old is None:
             if new.handle and new.handle in device.handles:
-                raise Refused(f"two disciplines of `{device.name}` are `{new.handle:x}:`")
+                raise Refused(
+                    f"two disciplines of `{device.name}` have the number `{new.handle:x}:`"
+                )
             if verb == "change":
-                told = "changes what these files do not set up: other words are defaults"
+                told = (
+                    "changes something that these files do not set up; words that it leaves out "
+                    "have their defaults"
+                )
                 self.reading.notices.append(new.place.note(told))
             device.put(new)
             return
-        # A class has a discipline from the beginning, which the first `add` replaces.
+        # A class starts with a discipline, which the first `add` replaces.
         if verb == "add" and not old.shown:
-            told = f"a discipline is here already, from line {old.place.line}: Linux refuses this"
+            told = f"line {old.place.line} added a discipline here already, so Linux refuses this"
             raise Refused(told, new.kind)
         keeps = new.kind == old.kind and new.handle in (None, old.handle)
         if keeps:
@@ -179,15 +184,13 @@ class Table:
             return
         old = device.classes.get(name)
         if old is not None and verb == "add":
-            raise Refused(
-                f"`{name}` is here already, from line {old.place.line}: Linux refuses this"
-            )
+            raise Refused(f"line {old.place.line} added `{name}` already, so Linux refuses this")
         if parent in (None, ROOT):
             parent = old.parent if old is not None else Name(name.major)
         assert parent is not None
         kind = given.values.get("kind") or (old.kind if old is not None else "")
         if not kind:
-            raise Refused("no discipline is named, such as `htb`")
+            raise Refused("the kind of discipline is missing, such as `htb`")
         device.classes[name] = Class(kind, name, parent, given.rest, place)
 
     def _delete_class(self, device: Device, name: Name, place: Place) -> None:
@@ -246,7 +249,7 @@ class Table:
             return
         kind = given.values.get("kind", "")
         if not kind:
-            raise Refused("no kind of filter is named, such as `u32`")
+            raise Refused("the kind of filter is missing, such as `u32`")
         new = Filter(
             kind,
             parent,
@@ -260,29 +263,29 @@ class Table:
 
 
 class _Options(Words):
-    """The words of a command in their order, and the values that were taken."""
+    """The words of a command, taken in order, and the values found."""
 
     def __init__(self, words: list[str]) -> None:
         super().__init__(words)
         self.values: dict[str, str] = {}
 
     def take(self, key: str) -> None:
-        """Takes the next word as the value of `key`."""
+        """Stores the next word as the value of `key`."""
         self.values[key] = self.value(key)
 
     def drop(self, count: int) -> None:
-        """Passes over words."""
+        """Skips words."""
         self._at += count
 
     def need(self, key: str, example: str) -> str:
-        """The value of `key`, which may not be missing."""
+        """Returns the value of `key`; raises `Refused` if it is missing."""
         if key not in self.values:
             raise Refused(f"`{key}` is missing, such as `{key} {example}`")
         return self.values[key]
 
     @property
     def rest(self) -> list[str]:
-        """The words that are left."""
+        """Returns the words that are left."""
         return self._words[self._at :]
 
 
@@ -301,14 +304,14 @@ def _handle(text: str | None) -> int | None:
         return None
     found = handle_of(text)
     if found is None:
-        raise Refused(f"`{text}` is no number of a discipline, such as 1:", text)
+        raise Refused(f"`{text}` is not the number of a discipline, such as 1:", text)
     return found
 
 
 def _class_name(text: str) -> Name:
     found = name_of(text)
     if found is None:
-        raise Refused(f"`{text}` is no class, such as 1:10", text)
+        raise Refused(f"`{text}` is not a class, such as 1:10", text)
     return found
 
 
@@ -322,4 +325,4 @@ def _prio(text: str | None) -> int | None:
     try:
         return int(text, 0) or None
     except ValueError:
-        raise Refused(f"`{text}` is no priority of a filter", text) from None
+        raise Refused(f"`{text}` is not the priority of a filter", text) from None

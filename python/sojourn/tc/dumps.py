@@ -1,4 +1,4 @@
-"""What `tc qdisc show`, `tc class show` and `tc filter show` print, as text."""
+"""Reads the text form of `tc qdisc show`, `tc class show` and `tc filter show`."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ _SHOWN = re.compile(
 )
 _PROMPT = re.compile(r"\btc\b.*\bdev\s+(\S+)")
 LINE = 2000
-"""Characters of a line in which the command that printed an output is looked for."""
+"""The first characters of a line, in which the command that printed an output is searched."""
 CLASSFUL = {"htb", "hfsc", "drr", "ets", "prio"}
-"""Disciplines whose classes say something."""
+"""Disciplines whose classes carry settings."""
 HOLDERS = {"mq", "mqprio"}
 _DROPPED = {
     "htb": {"direct_packets_stat": 1, "ver": 1},
@@ -40,16 +40,17 @@ _DROPPED = {
     "netem": {"seed": 1},
     "fq": {"bands": 1},
 }
-"""By discipline: words that `tc` prints and does not take, and how many follow each."""
+"""Per discipline: words that `tc` prints but does not take, each with the number of words that
+follow it."""
 
 
 def is_dump(text: str) -> bool:
-    """Whether a text is printed by `tc`."""
+    """Returns whether `tc` printed a text."""
     return _SHOWN.search(text) is not None
 
 
 class Dumps:
-    """Reads what was printed into the devices of a reading."""
+    """Reads printed disciplines, classes and filters into the devices of a reading."""
 
     def __init__(self, reading: Reading, chosen: Collection[str]) -> None:
         self.reading = reading
@@ -86,7 +87,7 @@ class Dumps:
         file: str,
     ) -> str | None:
         if len(words) < 2 or (handle := handle_of(words[1])) is None:
-            raise Refused("this is no discipline as `tc` prints it")
+            raise Refused("this is not a discipline as `tc` prints it")
         kind, at = words[0], 2
         name, parent = device, None
         while at < len(words):
@@ -122,7 +123,7 @@ class Dumps:
         stab: list[str],
         place: Place,
     ) -> None:
-        """Adds a discipline as `tc` prints its words."""
+        """Adds a discipline from the words that `tc` prints."""
         device = self.reading.device(name)
         if kind in ("ingress", "clsact"):
             device.ingress = place
@@ -138,7 +139,7 @@ class Dumps:
 
     def _class(self, words: list[str], place: Place, device: str | None) -> None:
         if len(words) < 2 or (name := name_of(words[1])) is None:
-            raise Refused("this is no class as `tc` prints it")
+            raise Refused("this is not a class as `tc` prints it")
         kind, at, parent = words[0], 2, Name(name.major)
         while at < len(words):
             match words[at]:
@@ -153,7 +154,7 @@ class Dumps:
         self.add_class(Class(kind, name, parent, class_words(kind, words[at:]), place), device)
 
     def add_class(self, found: Class, device: str | None) -> None:
-        """Adds a class, unless it is none of its own, as the flows of `fq_codel` are."""
+        """Adds a class, unless it carries no settings, as the flows of `fq_codel` do not."""
         if found.kind in CLASSFUL and found.name.minor:
             self._classes.append((found, device))
 
@@ -218,7 +219,7 @@ class Dumps:
     # Devices
 
     def end(self) -> None:
-        """Gives classes and filters, which are printed without their device, to devices."""
+        """Assigns classes and filters, which are printed without their device, to devices."""
         for one, name in self._classes:
             if (device := self._owner(one.name.major, name, one.place)) is not None:
                 device.classes[one.name] = one
@@ -228,7 +229,8 @@ class Dumps:
             if found.parent == ROOT:
                 target = name_of(found.target or found.flow.get("baseclass", ""))
                 major = target.major if target is not None else 0
-            # Those of the root are printed with their parent and, if it is asked for, without it.
+            # Filters of the root are printed with their parent, and without it if the command named
+            # it.
             key = (
                 name,
                 major,
@@ -245,7 +247,7 @@ class Dumps:
                 self._ingress(found, name)
             elif (device := self._owner(major, name, found.place)) is not None:
                 if found.parent == ROOT and device.root is not device.handles.get(major):
-                    # `tc filter show ... parent 20:` does not say the parent that it was asked for.
+                    # `tc filter show ... parent 20:` does not print the parent that it was given.
                     found.parent = Name(major)
                 device.filters.append(found)
 
@@ -269,20 +271,20 @@ class Dumps:
         if len(able) == 1:
             return able[0]
         if not able:
-            message = f"no discipline `{major:x}:` is among what was printed"
+            message = f"no discipline `{major:x}:` is among the lines given"
         else:
             names = ", ".join(device.name for device in able)
             message = (
-                f"`{major:x}:` is a discipline of {names}: put the command that printed this "
-                "before it, such as `tc class show dev "
-                f"{able[0].name}`, or choose one by --device"
+                f"several devices have a discipline `{major:x}:`: {names}; put the command that "
+                f"printed this before it, such as `tc class show dev {able[0].name}`, or choose "
+                "a device with --device"
             )
         self.reading.problems.append(place.problem(message))
         return None
 
 
 def _entries(file: str, text: str) -> Iterator[tuple[Place, list[str], list[tuple[int, str]]]]:
-    """Each entry with its words and the lines that belong to it; without words a device's name."""
+    """Yields each entry with its words and its lines; an entry without words names a device."""
     current: tuple[Place, list[str], list[tuple[int, str]]] | None = None
     for number, line in enumerate(text.splitlines(), 1):
         place = Place(file, number, line)
@@ -302,7 +304,7 @@ def _entries(file: str, text: str) -> Iterator[tuple[Place, list[str], list[tupl
 
 
 def shown_words(kind: str, words: list[str]) -> tuple[list[str], str | None]:
-    """Words of a discipline as `tc` prints them, as it takes them; and a notice."""
+    """Returns a discipline's printed words as `tc` takes them, and a notice."""
     dropped = _DROPPED.get(kind, {})
     kept: list[str] = []
     at = 0
@@ -314,20 +316,21 @@ def shown_words(kind: str, words: list[str]) -> tuple[list[str], str | None]:
         at += 1
     notice = None
     if kind == "tbf" and kept.count("mpu") > 1:
-        # It stands behind each of the two buckets.
+        # `tc` prints it behind both buckets.
         del kept[kept.index("mpu") : kept.index("mpu") + 2]
     if kind == "sfq" and "min" in kept:
-        notice = "`tc` does not print `redflowlimit`, without which sfq has no RED"
+        notice = "`tc` does not print `redflowlimit`, so sfq is read without RED"
     if kind == "fq_codel" and "ecn" not in kept:
         kept.append("noecn")
     if kind == "sfq":
         kept = [re.sub(r"^(\d+)(?:sec|/\d+)$", r"\1", word) for word in kept]
     if kind in ("codel", "fq_codel"):
-        # CoDel's clock ticks every 1024 ns, and `tc` prints whole microseconds, rounded down.
+        # CoDel's clock ticks every 1024 ns; `tc` prints whole microseconds, rounded down.
         kept = [re.sub(r"^(\d+)us$", lambda m: f"{int(m[1]) + 1}us", word) for word in kept]
     if kind in ("red", "choke"):
         notice = (
-            f"`tc` does not print all words of `{kind}`: burst, avpkt and bandwidth are defaults"
+            f"`tc` does not print all words of `{kind}`; burst, avpkt and bandwidth have their "
+            "defaults"
         )
     if kind in HOLDERS or kind == "netem" or not kept:
         return kept, notice
@@ -339,8 +342,8 @@ def shown_words(kind: str, words: list[str]) -> tuple[list[str], str | None]:
 
 
 def class_words(kind: str, words: list[str]) -> list[str]:
-    """Words of a class as `tc` prints them, as it takes them."""
-    # `burst 15Kb/1mpu 0b`: the size of a cell has no meaning any more.
+    """Returns a class's printed words as `tc` takes them."""
+    # `burst 15Kb/1mpu 0b`: the cell's size no longer has an effect.
     text = re.sub(r"/\d+ ?(mpu \S+)?(?: ?overhead \S+)?", " ", " ".join(words))
     kept: list[str] = []
     source = iter(text.split())

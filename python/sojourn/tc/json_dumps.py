@@ -1,4 +1,4 @@
-"""What `tc -j` prints: lists of disciplines, classes and filters, one after another."""
+"""Reads what `tc -j` prints: lists of disciplines, classes and filters, one after another."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from sojourn.tc.dumps import Dumps, class_words
 from sojourn.tc.model import ROOT, Class, Filter, Match, Name, Place, Refused, handle_of, name_of
 
 Pairs = list[tuple[str, Any]]
-"""An object, whose keys `tc` repeats: each test of `u32` is a `match`."""
+"""An object as pairs, since `tc` repeats keys: each test of `u32` is a `match`."""
 
 _RENAMED = {
     "tbf": {"lat": "latency", "minburst": ""},
@@ -28,7 +28,7 @@ _RENAMED = {
     "choke": {"adaptive": "", "nodrop": "", "ewma": "", "Scell_log": ""},
     "fq": {"bands": ""},
 }  # fmt: skip
-"""By discipline: keys that have another name as words; without one they are left out."""
+"""Per discipline: keys whose word has another name; keys without a word are left out."""
 _MICROSECONDS = {"latency", "step_thresh"}
 _SPOKEN = {
     ("dualpi2", "drop-overload"): {"drop": "drop_on_overload", "overflow": "overflow"},
@@ -36,12 +36,12 @@ _SPOKEN = {
     ("dualpi2", "ecn-mask"): {"l4s-ect": "l4s_ect", "any-ect": "any_ect"},
     ("dualpi2", "split-gso"): {"None": "split_gso"},
 }
-"""By discipline and key: the words that stand for its values."""
+"""Per discipline and key: the words for its values."""
 _HTB_CLASS = ("prio", "quantum", "overhead", "linklayer")
 
 
 def values_of(text: str) -> Iterator[tuple[Any, int]]:
-    """The values of a text one after another, each with the line where it begins."""
+    """Yields the values of a text, each with the line where it starts."""
     decoder = json.JSONDecoder(object_pairs_hook=_object)
     at = 0
     while at < len(text):
@@ -66,13 +66,13 @@ def _object(pairs: Pairs) -> _Object:
 
 
 def is_json(text: str) -> bool:
-    """Whether a text begins as `tc -j` prints."""
+    """Returns whether a text starts as `tc -j` prints."""
     start = "".join(text[:200].split())
     return start[:2] in ("[{", "[]") or start.startswith('{"')
 
 
 class JsonDumps:
-    """Reads lists into the devices of a reading."""
+    """Reads JSON lists into the devices of a reading."""
 
     def __init__(self, dumps: Dumps) -> None:
         self._dumps = dumps
@@ -94,16 +94,16 @@ class JsonDumps:
             where = Place(file, fault.lineno, lines[fault.lineno - 1] if lines else "")
             self._reading.problems.append(
                 where.problem(
-                    f"this is no JSON: {fault.msg}; older versions of `tc` print filters that are "
-                    "none: give their text form (`tc filter show`)"
+                    f"this is not JSON: {fault.msg}; older versions of `tc` print filters as "
+                    "invalid JSON: give the text form (`tc filter show`)"
                 )
             )
         except RecursionError:
-            self._reading.problems.append(Place(file, 1, "").problem("JSON is too deeply nested"))
+            self._reading.problems.append(Place(file, 1, "").problem("JSON is nested too deeply"))
 
     def _entry(self, entry: Any, place: Place, device: str | None, file: str) -> str | None:
         if not isinstance(entry, _Object):
-            self._reading.problems.append(place.problem("an entry is no object"))
+            self._reading.problems.append(place.problem("an entry is not an object"))
             return device
         try:
             if "class" in entry:
@@ -113,13 +113,13 @@ class JsonDumps:
             elif "handle" in entry and "kind" in entry:
                 return self._qdisc(entry, place, device, file)
             else:
-                raise Refused("this is no discipline, class or filter as `tc -j` prints it")
+                raise Refused("this is not a discipline, class or filter as `tc -j` prints it")
         except Refused as why:
             self._reading.problems.append(place.problem(str(why)))
         except KeyError as missing:
             self._reading.problems.append(place.problem(f"this entry lacks `{missing.args[0]}`"))
         except (TypeError, ValueError, AttributeError, OverflowError):
-            self._reading.problems.append(place.problem("this entry has values of another kind"))
+            self._reading.problems.append(place.problem("a value of this entry has the wrong type"))
         return device
 
     def _qdisc(self, entry: _Object, place: Place, device: str | None, file: str) -> str | None:
@@ -131,12 +131,12 @@ class JsonDumps:
         parent = ROOT if entry.get("root") else name_of(str(entry.get("parent", "")))
         handle = handle_of(str(entry["handle"]))
         if handle is None:
-            raise Refused(f"`{entry['handle']}` is no number of a discipline")
+            raise Refused(f"`{entry['handle']}` is not the number of a discipline")
         words = words_of(kind, options if isinstance(options, _Object) else _object([]))
         if kind == "tbf" and isinstance(options, dict) and "minburst" in options:
             self._reading.notices.append(
                 place.note(
-                    "`tc -j` does not print `peakrate`: it is left out; the text form has it"
+                    "`tc -j` does not print `peakrate`, so it is left out; the text form has it"
                 )
             )
         self._dumps.add_qdisc(str(name), kind, handle, parent, words, [], place)
@@ -145,7 +145,7 @@ class JsonDumps:
     def _class(self, entry: _Object, place: Place, device: str | None) -> None:
         name = name_of(str(entry["handle"]))
         if name is None:
-            raise Refused(f"`{entry['handle']}` is no class")
+            raise Refused(f"`{entry['handle']}` is not a class")
         parent = name_of(str(entry["parent"])) if "parent" in entry else Name(name.major)
         kind = str(entry["class"])
         words = self._class_words(kind, entry, place)
@@ -175,7 +175,7 @@ class JsonDumps:
             words += ["quantum", f"{int(entry['quantum'])}b"]
         elif kind == "drr":
             self._reading.notices.append(
-                place.note("`tc -j` does not print the quantum of drr: the text form has it")
+                place.note("`tc -j` does not print the quantum of drr; the text form has it")
             )
         return words
 
@@ -244,7 +244,7 @@ class JsonDumps:
 
 
 def words_of(kind: str, options: _Object) -> list[str]:
-    """The options of a discipline as words."""
+    """Returns the options of a discipline as words."""
     if kind == "cake":
         return _cake(options)
     if kind == "netem":
@@ -331,7 +331,7 @@ def _netem(options: _Object) -> list[str]:
         elif key == "gap" and value:
             words += ["gap", str(value)]
         elif key not in ("seed", "ecn", "gap") and value:
-            raise Refused(f"`{key}` of netem is not read from JSON: give the text form")
+            raise Refused(f"netem's `{key}` cannot be read from JSON: give the text form")
     return words
 
 

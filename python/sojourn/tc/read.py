@@ -1,4 +1,4 @@
-"""Files of `tc`: which form each has, and what all of them together say."""
+"""Reads files of `tc`: finds the form of each and combines them."""
 
 from __future__ import annotations
 
@@ -12,18 +12,19 @@ from sojourn.tc.model import Place, Reading, Texts, Values
 from sojourn.tc.scripts import Scripts, has_commands
 
 FILE_BYTES = 4 * 1024 * 1024
-"""Of one file."""
+"""The largest size of a file."""
 FILES = 100
 
 
 def read_files(paths: list[Path], given: Values, device: str | None = None) -> Reading:
-    """Reads files; raises `ScenarioError` if one cannot be read at all, `OSError` if none is there.
+    """Reads files into one `Reading`.
 
-    `given` are values of scripts' variables, and outputs of commands by their text. `device` is
-    as for `apply`: classes belong to it if `tc` does not print whose they are.
+    `given` has values of script variables, and outputs of commands by the command's text. `device`
+    is as for `apply`: classes belong to it if `tc` does not print their device. Raises
+    `ScenarioError` if a file cannot be read at all, and `OSError` if it does not exist.
     """
     if len(paths) > FILES:
-        raise ScenarioError([Problem(f"more than {FILES} files are given by --tc")])
+        raise ScenarioError([Problem(f"--tc takes at most {FILES} files")])
     texts = []
     for path in paths:
         data = _contents(path)
@@ -33,12 +34,12 @@ def read_files(paths: list[Path], given: Values, device: str | None = None) -> R
         try:
             texts.append((str(path), data.decode("utf-8")))
         except UnicodeDecodeError:
-            raise ScenarioError([Problem("is no text in UTF-8", file=str(path))]) from None
+            raise ScenarioError([Problem("is not UTF-8 text", file=str(path))]) from None
     return read(texts, given, device)
 
 
 def _contents(path: Path) -> bytes:
-    """The beginning of a file, a little more than is allowed; `-` is standard input."""
+    """Returns the start of a file, one byte more than is allowed; `-` is standard input."""
     if str(path) == "-":
         return sys.stdin.buffer.read(FILE_BYTES + 1)
     with path.open("rb") as file:
@@ -62,7 +63,7 @@ def read(texts: Texts, given: Values, device: str | None = None) -> Reading:
             if is_dump(text):
                 reading.notices.append(
                     Place(name, 1, "").note(
-                        "commands are read; what `tc` printed beside them is not"
+                        "commands are read; printed output next to them is left out"
                     )
                 )
             scripts.read(name, text)

@@ -1,1 +1,1 @@
-"""A reader of shell scripts that executes nothing: a subset of POSIX's shell language."""
+"""A reader of shell scripts that executes nothing; it reads a subset of the POSIX language."""

@@ -1,4 +1,4 @@
-"""Arithmetic of the shell: whole numbers of 64 bits, as in C."""
+"""Shell arithmetic: 64-bit integers, as in C."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ DEPTH = 60
 
 
 class BadArithmetic(Exception):
-    """An expression that has no value."""
+    """An expression without a value."""
 
 
 def wrapped(value: int) -> int:
-    """A number as 64 bits hold it."""
+    """Returns a number wrapped to 64 bits."""
     value &= (1 << 64) - 1
     return value - (1 << 64) if value >> 63 else value
 
 
 def evaluate(text: str, get: Callable[[str], str], put: Callable[[str, str], None]) -> int:
-    """The value of an expression; names are read and set by `get` and `put`."""
+    """Returns the value of an expression; `get` and `put` read and set names."""
     tokens: list[str] = []
     at = 0
     text = text.strip()
@@ -47,17 +47,17 @@ def evaluate(text: str, get: Callable[[str], str], put: Callable[[str, str], Non
 
 
 def integer(text: str) -> int:
-    """A number as the shell reads it: decimal, `0x` hexadecimal, `0` octal."""
+    """Returns a number as the shell reads it: decimal, `0x` hexadecimal, `0` octal."""
     text = text.strip()
     match = re.fullmatch(r"([-+]?)(0[xX][0-9a-fA-F]+|\d+)", text)
     if match is None or len(text) > 30:
-        raise BadArithmetic(f"`{text[:30]}` is no number")
+        raise BadArithmetic(f"`{text[:30]}` is not a number")
     digits = match[2]
     is_octal = len(digits) > 1 and digits[0] == "0" and digits[1] not in "xX"
     try:
         value = int(digits, 8 if is_octal else 0)
     except ValueError:
-        raise BadArithmetic(f"`{text}` is no number") from None
+        raise BadArithmetic(f"`{text}` is not a number") from None
     return wrapped(-value if match[1] == "-" else value)
 
 
@@ -101,7 +101,7 @@ class _Parser:
     def assignment(self) -> int:
         self.depth += 1
         if self.depth > DEPTH:
-            raise BadArithmetic("an expression is too deeply nested")
+            raise BadArithmetic("an expression is nested too deeply")
         try:
             if re.match(r"[A-Za-z_]", self.peek()) and self.peek(1) in _SETS:
                 name, op = self.take(), self.take()
@@ -136,7 +136,7 @@ class _Parser:
         while self.peek() in _BINARY[level]:
             op = self.take()
             live = self.live
-            # The right side of these counts only if the left one does not decide.
+            # The right side of these counts only if the left side does not decide.
             if op in ("&&", "||"):
                 self.live = live and bool(left) == (op == "&&")
             right = self.binary(level + 1)
@@ -147,7 +147,7 @@ class _Parser:
     def unary(self) -> int:
         self.depth += 1
         if self.depth > DEPTH:
-            raise BadArithmetic("an expression is too deeply nested")
+            raise BadArithmetic("an expression is nested too deeply")
         try:
             return self._unary()
         finally:
@@ -175,14 +175,14 @@ class _Parser:
 
 
 def apply(op: str, left: int, right: int, live: bool = True) -> int:
-    """The value of a binary operation; one that does not count never fails."""
+    """Returns the value of a binary operation; one that does not count never fails."""
     match op:
         case "||" | "&&":
             return int(bool(left or right) if op == "||" else bool(left and right))
         case "/" | "%":
             if right == 0:
                 if live:
-                    raise BadArithmetic("a division by 0")
+                    raise BadArithmetic("division by 0")
                 return 0
             quotient = abs(left) // abs(right) * (1 if (left < 0) == (right < 0) else -1)
             return wrapped(quotient if op == "/" else left - quotient * right)

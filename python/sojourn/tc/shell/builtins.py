@@ -1,4 +1,4 @@
-"""The shell's own commands, and those that only make text."""
+"""The shell's builtin commands, and commands that only produce text."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ if TYPE_CHECKING:
     from sojourn.tc.shell.run import Shell
 
 NUMBERS = 10_000
-"""Numbers that `seq` makes, at most."""
+"""The most numbers that `seq` produces."""
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "\\": "\\", "a": "", "b": "", "e": "", "c": ""}
 
 
 def run(shell: Shell, words: list[str], origins: Origins) -> bool:
-    """Runs a command if it is one of these; whether it was."""
+    """Runs a builtin command; returns whether it is one."""
     command = COMMANDS.get(words[0])
     if command is None:
         return False
@@ -95,7 +95,7 @@ def _formatted(form: str, values: list[str]) -> str:
 
 
 def _assign(shell: Shell, words: list[str], origins: Origins) -> None:
-    """`export`, `readonly`, `declare`: they set what they name."""
+    """`export`, `readonly`, `declare`: set the variables that they name."""
     for word in words:
         name, equals, text = word.partition("=")
         if equals and re.fullmatch(r"[A-Za-z_]\w*", name):
@@ -201,7 +201,7 @@ def _seq(shell: Shell, words: list[str], origins: Origins) -> None:
         case _:
             made = range(0)
     if len(made) > NUMBERS:
-        raise TooMuch(f"`seq` makes more than {NUMBERS} numbers")
+        raise TooMuch(f"`seq` produces more than {NUMBERS} numbers")
     shell.write("".join(f"{number}\n" for number in made), origins)
 
 
@@ -232,7 +232,7 @@ def _basename(shell: Shell, words: list[str], origins: Origins) -> None:
 
 
 def _cut(shell: Shell, words: list[str], origins: Origins) -> None:
-    """`cut -d. -f1`, as scripts take a part of an address."""
+    """`cut -d. -f1`, with which scripts take a part of an address."""
     match = re.fullmatch(r"(?:-d ?(.) -f ?(\d+)|-f ?(\d+) -d ?(.))", " ".join(words))
     text = shell.stdin
     if match is None or text is None:

@@ -6,7 +6,7 @@ from sojourn.tc.shell import patterns
 from sojourn.tc.shell.arithmetic import BadArithmetic, integer
 
 OF_FILES = set("abcdefghkprstuwxGLNOS")
-"""Tests of files, which are taken to hold."""
+"""Tests of files, which are taken as true."""
 _NUMBERS = {"-eq", "-ne", "-lt", "-le", "-gt", "-ge"}
 DEPTH = 50
 
@@ -16,7 +16,7 @@ class BadTest(Exception):
 
 
 def holds(words: list[str], is_pattern: list[list[tuple[str, bool]]] | None = None) -> bool:
-    """Whether a condition holds; within `[[`, `is_pattern` has each word as a pattern."""
+    """Returns whether a condition is true; within `[[`, `is_pattern` has each word as a pattern."""
     test = _Test(words, is_pattern)
     found = test.either() if words else False
     if test.at < len(words):
@@ -51,7 +51,7 @@ class _Test:
     def one(self) -> bool:
         self.depth += 1
         if self.depth > DEPTH:
-            raise BadTest("a test is too deeply nested")
+            raise BadTest("a test is nested too deeply")
         try:
             return self._one()
         finally:
@@ -85,7 +85,7 @@ class _Test:
                 return (op == "") == (word == "-z")
             if word[1] in OF_FILES or word == "-v":
                 return True
-            raise BadTest(f"`{word}` is no test")
+            raise BadTest(f"`{word}` is not a test")
         self.at += 1
         return word != ""
 

@@ -1,4 +1,4 @@
-"""Expansion of words: parameters, substitutions, arithmetic, splitting into fields."""
+"""Expands words: parameters, substitutions, arithmetic, splitting into fields."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ from sojourn.tc.shell.syntax import (
 from sojourn.tc.shell.values import UNKNOWN, Origins, Value, Variables
 
 Run = Callable[[List, Origins], str]
-"""Runs a script and gives its output."""
+"""Runs a script and returns its output."""
 CUT = 1024
-"""Characters of a value that a pattern may cut, at most."""
+"""The most characters of a value from which a pattern can be cut."""
 
 
 class Expander:
-    """Expands words by variables; substitutions are run by `run`."""
+    """Expands words with variables; `run` runs substitutions."""
 
     def __init__(self, variables: Variables, run: Run) -> None:
         self.variables = variables
         self._run = run
 
     def fields(self, words: list[Word], origins: Origins) -> list[Value]:
-        """The words of a command, each with its own origins; `origins` gets those of all."""
+        """Returns the words of a command, each with its origins; `origins` gets those of all."""
         found: list[Value] = []
         for word in words:
             own = Origins()
@@ -40,16 +40,16 @@ class Expander:
         return found
 
     def text(self, word: Word, origins: Origins) -> str:
-        """A word that is not split, as in an assignment."""
+        """Returns a word that is not split, as in an assignment."""
         return "".join(self._piece(piece, origins) for piece in word.pieces)
 
     def value(self, word: Word) -> Value:
-        """The same with its origins."""
+        """Returns the same with its origins."""
         origins = Origins()
         return origins.value(self.text(word, origins))
 
     def pattern(self, word: Word, origins: Origins) -> list[tuple[str, bool]]:
-        """A word as a pattern."""
+        """Returns a word as a pattern."""
         found: list[tuple[str, bool]] = []
         for piece in word.pieces:
             text = self._piece(piece, origins)
@@ -57,7 +57,7 @@ class Expander:
         return found
 
     def number(self, word: Word, origins: Origins) -> int:
-        """The value of an arithmetic expression."""
+        """Returns the value of an arithmetic expression."""
         text = self.text(word, origins)
         if origins.unknown:
             return 0
@@ -66,7 +66,7 @@ class Expander:
             return self.variables.need(name, origins)
 
         def put(name: str, text: str) -> None:
-            # `n = n + 1` begins at 0.
+            # `n = n + 1` starts at 0.
             origins.missing.pop(name, None)
             self.variables.put(name, origins.value(text))
 
@@ -160,7 +160,9 @@ class Expander:
             change = str.upper if op[0] == "^" else str.lower
             return change(text) if len(op) == 2 else change(text[:1]) + text[1:]
         if len(text) > CUT:
-            raise arithmetic.BadArithmetic(f"a value of more than {CUT} characters is not cut")
+            raise arithmetic.BadArithmetic(
+                f"patterns are cut from values of {CUT} characters at most"
+            )
         if op[0] == "/":
             return self._replaced(text, op, piece.word, origins)
         pattern = self.pattern(piece.word, origins)

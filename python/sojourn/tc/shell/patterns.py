@@ -1,20 +1,20 @@
-"""Patterns of the shell: `*`, `?`, `[...]`."""
+"""Shell patterns: `*`, `?`, `[...]`."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 Pattern = Sequence[tuple[str, bool]]
-"""Characters, and whether each stands for itself."""
+"""Characters, and whether each is literal."""
 
 
 def quoted(text: str) -> list[tuple[str, bool]]:
-    """A text as a pattern that fits only itself."""
+    """Returns a text as a pattern that matches only itself."""
     return [(char, True) for char in text]
 
 
 def unquoted(text: str) -> list[tuple[str, bool]]:
-    """A text as a pattern; a backslash quotes."""
+    """Returns a text as a pattern; a backslash quotes."""
     found: list[tuple[str, bool]] = []
     chars = iter(text)
     for char in chars:
@@ -26,7 +26,7 @@ def unquoted(text: str) -> list[tuple[str, bool]]:
 
 
 def fits(pattern: Pattern, text: str) -> bool:
-    """Whether the whole text fits; its time is the product of both lengths at most."""
+    """Returns whether the whole text matches, in time at most the product of both lengths."""
     parts = _parts(pattern)
     at = place = 0
     star, mark = -1, 0
@@ -51,7 +51,7 @@ def _one(part: str | tuple[bool, str] | None, char: str) -> bool:
 
 
 def _parts(pattern: Pattern) -> list[str | tuple[bool, str] | None]:
-    """None is `*`, an empty text `?`, a pair a class of characters and whether it is negated."""
+    """Returns the parts: None is `*`, an empty text `?`, a pair a class and its negation."""
     parts: list[str | tuple[bool, str] | None] = []
     at = 0
     while at < len(pattern):
@@ -75,7 +75,7 @@ def _parts(pattern: Pattern) -> list[str | tuple[bool, str] | None]:
 
 
 def _end(pattern: Pattern, at: int) -> int:
-    """Where the `]` is that closes a class whose members begin at `at`; -1 if there is none."""
+    """Returns where the `]` of a class is whose members start at `at`; -1 without one."""
     n = at + 1
     inner = pattern[at][0] == "[" if at < len(pattern) else False
     while n < len(pattern):
@@ -100,7 +100,7 @@ _CLASSES = {
 
 
 def _members(text: str) -> str:
-    """The characters of a class such as `0-9a`."""
+    """Returns the characters of a class such as `0-9a`."""
     for name, members in _CLASSES.items():
         text = text.replace(name, members)
     found = ""

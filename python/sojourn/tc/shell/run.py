@@ -1,8 +1,7 @@
-"""Evaluates a script without executing anything: it finds the commands that the script would run.
+"""Evaluates a script without executing it, and finds the commands that it would run.
 
-Assignments, functions, conditions, loops and what writes text by the shell itself have their
-effect. A command of another program has none: it is taken to succeed, and what it would print is
-not known.
+Assignments, functions, conditions, loops and text output of builtins have their effect. A command
+of another program is taken to succeed without effect; its output is unknown.
 """
 
 from __future__ import annotations
@@ -45,11 +44,11 @@ from sojourn.tc.shell.values import (
 )
 
 STEPS = 200_000
-"""Commands and rounds of loops of all files together, at most."""
+"""The most commands and loop rounds of all files together."""
 WHICH_IS = ", the output of "
-"""Between a variable and the command that gives its value."""
+"""Separates a variable from the command that gives its value."""
 CALLS = 30
-"""Functions and substitutions within each other."""
+"""The deepest nesting of functions and substitutions."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,11 +59,11 @@ class Run:
     line: int
     origins: Origins
     stdin: str | None
-    """What it reads, if that is known."""
+    """Its input, if known."""
 
 
 class Shell:
-    """Runs scripts; `program` is told each command of another program, and says if it knew it."""
+    """Runs scripts; `program` gets commands of other programs and returns if it handled one."""
 
     def __init__(
         self,
@@ -77,9 +76,9 @@ class Shell:
         self.expander = Expander(self.variables, self._substitute)
         self.functions: dict[str, Command] = {}
         self.files: dict[str, str] = {}
-        """What the script has written, by name."""
+        """Files that the script has written, by name."""
         self.sources: dict[str, str] = {}
-        """Other files at hand, by their last name, which `.` may read."""
+        """Other files given, by the last part of their name, which `.` may read."""
         self._program = program
         self._doubt = doubt
         self._out: list[str] | None = None
@@ -91,7 +90,7 @@ class Shell:
         self._callers: list[int] = []
         self._read: set[str] = set()
         self.absent: dict[str, int] = {}
-        """Files that `.` did not find, and the line of each."""
+        """Files that `.` did not find, with the line of each."""
 
     def run(self, script: List) -> None:
         """Runs a script to its end; raises `ShellSyntaxError` or `TooMuch`."""
@@ -100,13 +99,13 @@ class Shell:
         except (Exit, Return, Leave):
             return
         except RecursionError:
-            raise TooMuch("functions and compound commands are too deeply nested") from None
+            raise TooMuch("functions and compound commands are nested too deeply") from None
 
     def step(self) -> None:
-        """Counts what is done."""
+        """Counts a step."""
         self._steps += 1
         if self._steps > STEPS:
-            raise TooMuch(f"the script goes on for more than {STEPS} steps")
+            raise TooMuch(f"the script runs for more than {STEPS} steps")
 
     # Output
 
@@ -122,17 +121,17 @@ class Shell:
             self._origins.unknown |= origins.unknown
 
     def write_unknown(self, what: str) -> None:
-        """Writes what is not known."""
+        """Writes output that is unknown."""
         if self._origins is not None:
             self._origins.unknown[what] = None
 
     def read(self) -> str | None:
-        """A line of standard input; None at its end, or if it is not known."""
+        """Returns a line of standard input; None at its end, or if it is unknown."""
         return self._stdin.pop(0) if self._stdin else None
 
     @property
     def stdin(self) -> str | None:
-        """What is left of standard input, if it is known."""
+        """Returns the rest of standard input, if it is known."""
         return None if self._stdin is None else "\n".join(self._stdin)
 
     def _capture(self, action: Callable[[], object], origins: Origins) -> str:
@@ -141,7 +140,7 @@ class Shell:
         self._out, self._origins = mine, origins
         self._calls += 1
         if self._calls > CALLS:
-            raise TooMuch("functions and substitutions are too deeply nested")
+            raise TooMuch("functions and substitutions are nested too deeply")
         try:
             action()
         finally:
@@ -205,7 +204,7 @@ class Shell:
         )
 
     def _guarded(self, action: Callable[[], None]) -> None:
-        """Says what cannot be read, and goes on."""
+        """Runs an action; reports what cannot be read, and goes on."""
         try:
             action()
         except (BadArithmetic, BadTest) as why:
@@ -250,7 +249,7 @@ class Shell:
             self._list(command.otherwise)
 
     def _round(self, body: List) -> bool:
-        """One round of a loop; whether there may be another."""
+        """Runs one round of a loop; returns whether another may follow."""
         self.step()
         try:
             self._list(body)
@@ -320,12 +319,12 @@ class Shell:
         old = self.variables.get(name) if adds else None
         text = origins.add(old) if old is not None else ""
         value = origins.value(text + self.expander.text(word, origins))
-        # What is not known may be given by the variable's name.
+        # The user may give unknown output by the variable's name.
         unknown = (u if WHICH_IS in u else f"{name}{WHICH_IS}{u}" for u in value.unknown)
         self.variables.put(name, Value(value.text, value.missing, frozenset(unknown)))
 
     def _call(self, values: list[Value], origins: Origins) -> None:
-        """Runs one command: a function, one of the shell's own, or another program."""
+        """Runs one command: a function, a builtin or another program."""
         words = [value.text for value in values]
         body = self.functions.get(words[0])
         if body is not None:
@@ -346,7 +345,7 @@ class Shell:
     def _function(self, body: Command, values: list[Value]) -> None:
         self._calls += 1
         if self._calls > CALLS:
-            raise TooMuch("functions and substitutions are too deeply nested")
+            raise TooMuch("functions and substitutions are nested too deeply")
         self._callers.append(self.line)
         try:
             with self.variables.call(values):
@@ -375,7 +374,7 @@ class Shell:
             elif one.op in (">", ">>", ">|", "&>", "&>>") and one.number in ("", "1"):
                 target = (name, one.op.endswith(">>"))
             elif one.op == ">&" and one.number in ("", "1") and name != "1":
-                # Another descriptor is not the output that a substitution takes.
+                # Another descriptor is not the output that a substitution captures.
                 target = ("/dev/null" if name == "-" or name.isdecimal() else name, False)
         try:
             if target is None:
@@ -393,7 +392,7 @@ class Shell:
             self._stdin = outer
 
     def doubt(self, message: str) -> None:
-        """Says what is worth knowing of the line that runs."""
+        """Reports something about the line that runs."""
         self._doubt(self.line, message)
 
     def evaluate(self, text: str) -> None:
@@ -401,19 +400,19 @@ class Shell:
         self._calls += 1
         try:
             if self._calls > CALLS:
-                raise TooMuch("`eval` is too deeply nested")
+                raise TooMuch("`eval` is nested too deeply")
             self._list(syntax.parse(text, self.line))
         finally:
             self._calls -= 1
 
     def had(self, name: str) -> None:
-        """Says that a file is read without `.`, which then leaves it out."""
+        """Records that a file is read without `.`, which then skips it."""
         last = name.rpartition("/")[2]
         self.sources.pop(last, None)
         self._read.add(last)
 
     def source(self, name: str) -> bool:
-        """Runs another file that is at hand; whether it is one."""
+        """Runs another file, if it was given; returns whether it was."""
         last = name.rpartition("/")[2]
         text = self.sources.pop(last, None)
         if text is None:
@@ -423,7 +422,7 @@ class Shell:
         self._calls += 1
         try:
             if self._calls > CALLS:
-                raise TooMuch("files are too deeply nested")
+                raise TooMuch("files are nested too deeply")
             self._list(syntax.parse(text))
         except Return:
             pass
@@ -434,6 +433,6 @@ class Shell:
 
 
 def _passes_on(command: Simple) -> bool:
-    """Whether a command only passes on the words of a function's caller, whose line then counts."""
+    """Returns whether a command passes on its function's arguments: the caller's line counts."""
     pieces = (piece for word in command.words for piece in word.pieces)
     return any(isinstance(piece, Parameter) and piece.name == "@" for piece in pieces)

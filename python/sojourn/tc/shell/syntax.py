@@ -1,7 +1,7 @@
 """The syntax of scripts: words with their expansions, commands, compound commands.
 
-After POSIX.1-2024, Shell Command Language, with what many scripts take from bash: `[[ ]]`, `(( ))`,
-`for ((;;))`, `function`, `+=`, `&>`.
+It follows POSIX.1-2024, Shell Command Language, with what many scripts take from bash: `[[ ]]`, `((
+))`, `for ((;;))`, `function`, `+=`, `&>`.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import re
 from dataclasses import dataclass, field
 
 DEPTH = 40
-"""Compound commands and expansions within each other."""
+"""The deepest nesting of compound commands and expansions."""
 
 KEYWORDS = {
     "if",
@@ -36,7 +36,7 @@ _REDIRECT = {"&>>", "&>", ">>", ">&", ">|", "<<<", "<<-", "<<", "<&", "<>", "<",
 
 
 class ShellSyntaxError(Exception):
-    """A text that is no script; `line` is where."""
+    """A text that is not a script; `line` says where."""
 
     def __init__(self, message: str, line: int) -> None:
         super().__init__(message)
@@ -51,7 +51,7 @@ LENGTH = "length"
 
 @dataclass(frozen=True, slots=True)
 class Literal:
-    """Text that stands for itself."""
+    """Literal text."""
 
     text: str
     quoted: bool = False
@@ -95,7 +95,7 @@ class Word:
 
     @property
     def plain(self) -> str | None:
-        """Its text, if it has no quotes and no expansions."""
+        """Returns its text, if it has no quotes and no expansions."""
         texts = [p.text for p in self.pieces if isinstance(p, Literal) and not p.quoted]
         return "".join(texts) if len(texts) == len(self.pieces) else None
 
@@ -116,7 +116,7 @@ class Redirection:
 
 @dataclass(slots=True)
 class _Redirected:
-    """A command, whose input and output may be redirected."""
+    """A command whose input and output may be redirected."""
 
     redirections: list[Redirection] = field(default_factory=list, kw_only=True)
 
@@ -209,7 +209,7 @@ Command = Simple | If | For | CountedFor | While | Case | Function | Group | Tes
 
 @dataclass(slots=True)
 class Pipeline:
-    """Commands, each of which reads what the one before writes."""
+    """Commands, each of which reads the output of the one before."""
 
     commands: list[Command]
     negated: bool = False
@@ -217,13 +217,13 @@ class Pipeline:
 
 @dataclass(slots=True)
 class List:
-    """Pipelines with what stands before each: `;`, `&&` or `||`."""
+    """Pipelines, each with what precedes it: `;`, `&&` or `||`."""
 
     items: list[tuple[str, Pipeline]] = field(default_factory=list)
 
 
 def parse(text: str, line: int = 1, depth: int = 0) -> List:
-    """The commands of a script; raises `ShellSyntaxError`."""
+    """Returns the commands of a script; raises `ShellSyntaxError`."""
     parser = _Parser(text, line, depth)
     found = parser.commands(frozenset())
     if parser.sign is not None:
@@ -234,7 +234,7 @@ def parse(text: str, line: int = 1, depth: int = 0) -> List:
 class _Parser:
     def __init__(self, text: str, line: int = 1, depth: int = 0) -> None:
         if depth > DEPTH:
-            raise ShellSyntaxError("too deeply nested", line)
+            raise ShellSyntaxError("nested too deeply", line)
         self.text, self.at, self.depth = text, 0, depth
         self.line = line
         self.pending: list[tuple[Redirection, str, bool, bool]] = []
@@ -243,10 +243,10 @@ class _Parser:
     def error(self, message: str) -> ShellSyntaxError:
         return ShellSyntaxError(message, self.line)
 
-    # Tokens: an operator or newline as text, or the sign that a word begins.
+    # Tokens: an operator or newline as text, or the sign that a word starts.
 
     def advance(self) -> None:
-        """Goes to the next token: passes over blanks and comments."""
+        """Moves to the next token, past blanks and comments."""
         text, at = self.text, self.at
         while at < len(text):
             if text[at] in " \t\r":
@@ -268,7 +268,7 @@ class _Parser:
             self.sign = next((op for op in _OPERATORS if text.startswith(op, at)), "word")
 
     def skip(self) -> str:
-        """Passes over the operator or newline that is next."""
+        """Takes the operator or newline that is next."""
         sign = self.sign or ""
         self.at += len(sign)
         if sign == "\n":
@@ -282,7 +282,7 @@ class _Parser:
             self.skip()
 
     def peek_name(self) -> str:
-        """The plain word that is next, without taking it."""
+        """Returns the plain word that is next, without taking it."""
         if self.sign != "word":
             return ""
         match = re.compile(r"[^\s;&|()<>\"'`$\\#]+").match(self.text, self.at)
@@ -306,7 +306,7 @@ class _Parser:
     # Lists
 
     def commands(self, ends: frozenset[str]) -> List:
-        """Commands up to one of the words that end them, or to `)`."""
+        """Returns commands up to one of the words that end them, or to `)`."""
         found = List()
         before = ";"
         self.newlines()
@@ -341,7 +341,7 @@ class _Parser:
     def command(self) -> Command:
         self.depth += 1
         if self.depth > DEPTH:
-            raise self.error("too deeply nested")
+            raise self.error("nested too deeply")
         try:
             found = self._command()
             if not isinstance(found, Simple):
@@ -397,7 +397,7 @@ class _Parser:
         self.skip()
 
     def _double(self) -> Word:
-        """What stands between `((` and `))`."""
+        """Returns the text between `((` and `))`."""
         end = _double_end(self.text, self.at + 2)
         if end < 0:
             raise self.error("`))` is missing")
@@ -540,7 +540,7 @@ class _Parser:
         return found
 
     def _goes_on(self) -> bool:
-        """Whether a word goes on here."""
+        """Returns whether a word continues here."""
         if self.at < len(self.text) and self.text[self.at] not in " \t\r\n;&|()<>":
             return True
         self.advance()
@@ -570,20 +570,20 @@ class _Parser:
         return True
 
     def skip_operator(self) -> str:
-        """Passes over an operator on this line."""
+        """Takes an operator on this line."""
         sign = self.sign or ""
         self.at += len(sign)
         self.advance()
         return sign
 
     def _bodies(self) -> None:
-        """Takes the bodies of `<<` that begin here."""
+        """Takes the bodies of `<<` that start here."""
         for one, end, quoted, strips in self.pending:
             lines: list[str] = []
             first = self.line
             while True:
                 if self.at >= len(self.text):
-                    raise self.error(f"`{end}` that ends `<<` is missing")
+                    raise self.error(f"the line `{end}` that ends `<<` is missing")
                 stop = self.text.find("\n", self.at)
                 stop = len(self.text) if stop < 0 else stop
                 line = self.text[self.at : stop]
@@ -604,7 +604,7 @@ class _Parser:
     # Words
 
     def word(self) -> Word:
-        """The word that is next."""
+        """Takes and returns the next word."""
         if self.sign != "word":
             raise self.error("a word is missing" + (f" before `{self.sign}`" if self.sign else ""))
         return self._word_here()
@@ -622,7 +622,7 @@ class _WordReader:
 
     def __init__(self, text: str, at: int, line: int, depth: int) -> None:
         if depth > DEPTH:
-            raise ShellSyntaxError("too deeply nested", line)
+            raise ShellSyntaxError("nested too deeply", line)
         self.text, self.at, self.line, self.depth = text, at, line, depth
 
     def error(self, message: str) -> ShellSyntaxError:
@@ -665,7 +665,7 @@ class _WordReader:
         return pieces
 
     def quoted(self, end: str) -> list[Piece]:
-        """Pieces within double quotes, up to `end`."""
+        """Returns the pieces within double quotes, up to `end`."""
         pieces: list[Piece] = []
         text = self.text
         plain: list[str] = []
@@ -760,7 +760,7 @@ class _WordReader:
     def _braced(self, quoted: bool) -> Parameter:
         match = re.compile(r"\$\{(#?)([A-Za-z_]\w*|\d+|[@*#?$!-])").match(self.text, self.at)
         if match is None:
-            raise self.error("`${` is followed by no name")
+            raise self.error("`${` is not followed by a name")
         self.at = match.end()
         name, length = match[2], bool(match[1])
         if self.text.startswith("}", self.at):
@@ -771,7 +771,7 @@ class _WordReader:
             raise self.error(f"`${{{name}` is followed by an expansion that is not read")
         self.at = op.end()
         inner = _WordReader(self.text, self.at, self.line, self.depth + 1)
-        # Quotes around do not quote the pattern that is cut off.
+        # Quotes around an expansion do not quote the pattern that is cut off.
         takes_pattern = op[0][0] in "%#/"
         pieces = inner.quoted("}") if quoted and not takes_pattern else inner.unquoted("}")
         self.at, self.line = inner.at, inner.line
@@ -780,13 +780,13 @@ class _WordReader:
 
 
 def quoted_text(text: str, line: int, depth: int) -> Word:
-    """A text whose expansions are those within double quotes."""
+    """Returns a text with the expansions of double quotes."""
     reader = _WordReader(text, 0, line, depth + 1)
     return Word(tuple(reader.quoted("")))
 
 
 def _double_end(text: str, at: int) -> int:
-    """Where the `))` is that closes what begins at `at`; -1 if it is none."""
+    """Returns where the `))` is that closes what starts at `at`; -1 if it does not close it."""
     depth = 0
     while at < len(text):
         if text[at] == "(":
@@ -800,7 +800,7 @@ def _double_end(text: str, at: int) -> int:
 
 
 def _closing(text: str, at: int) -> int:
-    """Where the `)` is that closes the substitution that begins at `at`; -1 if it is missing."""
+    """Returns where the `)` is that closes the substitution starting at `at`; -1 without one."""
     depth = 0
     quote = ""
     while at < len(text):

@@ -1,4 +1,4 @@
-"""The variables of a script, and what is known of their values."""
+"""The variables of a script and what is known about their values."""
 
 from __future__ import annotations
 
@@ -7,25 +7,25 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 LENGTH = 1 << 20
-"""Characters of a value at most."""
+"""The most characters of a value."""
 UNKNOWN = "?"
-"""What stands for a part of a text that is not known."""
+"""The placeholder for an unknown part of a text."""
 
 
 class TooMuch(Exception):
-    """A script that goes on too long, or makes too much."""
+    """Raised if a script runs too long or produces too much."""
 
 
 class Exit(Exception):
-    """The script ends."""
+    """Raised to end the script."""
 
 
 class Return(Exception):
-    """A function ends."""
+    """Raised to end a function."""
 
 
 class Leave(Exception):
-    """A loop ends, or its round."""
+    """Raised to end a loop or its round."""
 
     def __init__(self, loops: int, *, goes_on: bool) -> None:
         super().__init__()
@@ -34,37 +34,37 @@ class Leave(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Value:
-    """A text, and what it was made of that has no value or is not known."""
+    """A text, with the missing variables and unknown outputs that it was made from."""
 
     text: str
     missing: frozenset[str] = frozenset()
     """Variables without a value."""
     unknown: frozenset[str] = frozenset()
-    """Commands whose output is not known."""
+    """Commands whose output is unknown."""
 
 
 @dataclass(slots=True)
 class Origins:
-    """What texts were made of, while they are made."""
+    """Collects the origins of texts while they are made."""
 
     missing: dict[str, None] = field(default_factory=dict)
     unknown: dict[str, None] = field(default_factory=dict)
 
     def add(self, value: Value) -> str:
-        """Takes note of a value's origins; its text."""
+        """Adds a value's origins and returns its text."""
         self.missing |= dict.fromkeys(sorted(value.missing))
         self.unknown |= dict.fromkeys(sorted(value.unknown))
         return value.text
 
     def value(self, text: str) -> Value:
-        """A text made of all these."""
+        """Returns a text with all of these origins."""
         if len(text) > LENGTH:
             raise TooMuch(f"a value is longer than {LENGTH} characters")
         return Value(text, frozenset(self.missing), frozenset(self.unknown))
 
 
 class Variables:
-    """Variables by name; those that a user gives hold, as on the command line of `make`."""
+    """Variables by name; a value that the user gives wins, as on the command line of `make`."""
 
     def __init__(self, given: Mapping[str, str], script: str) -> None:
         self.given = dict(given)
@@ -78,10 +78,10 @@ class Variables:
         self._scopes: list[dict[str, Value | None]] = []
         self.status = 0
         self.asked: dict[str, None] = {}
-        """Names without a value that were needed, in their order."""
+        """Names without a value that were needed, in order."""
 
     def get(self, name: str) -> Value | None:
-        """The value of a variable or parameter; None if it has none."""
+        """Returns the value of a variable or parameter; None if it has none."""
         if name.isdecimal():
             number = int(name)
             if number == 0:
@@ -103,7 +103,7 @@ class Variables:
         return self._values.get(name)
 
     def need(self, name: str, origins: Origins) -> str:
-        """The text of a variable, empty if it has no value; takes note of that."""
+        """Returns the text of a variable; records one without a value and returns an empty text."""
         value = self.get(name)
         if value is None:
             self.asked[name] = None
@@ -116,18 +116,18 @@ class Variables:
             self._values[name] = value
 
     def unset(self, name: str) -> None:
-        """Takes a variable away, unless the user gave its value."""
+        """Unsets a variable, unless the user gave its value."""
         if name not in self.given:
             self._values.pop(name, None)
 
     def local(self, name: str) -> None:
-        """Makes a variable one of the function that runs."""
+        """Makes a variable local to the function that runs."""
         if self._scopes and name not in self.given:
             self._scopes[-1].setdefault(name, self._values.pop(name, None))
 
     @contextmanager
     def call(self, arguments: list[Value]) -> Iterator[None]:
-        """A function's own parameters and variables, while it runs."""
+        """Sets a function's own parameters and variables while it runs."""
         outer, self.positional = self.positional, arguments
         self._scopes.append({})
         try:
@@ -142,7 +142,7 @@ class Variables:
 
     @contextmanager
     def copy(self) -> Iterator[None]:
-        """Changes within are lost afterwards, as in a subshell."""
+        """Discards changes within it afterwards, as a subshell does."""
         values, positional = dict(self._values), list(self.positional)
         try:
             yield
