@@ -153,14 +153,14 @@ def test_a_dead_server_has_the_shortest_queue() -> None:
     ("change", "at", "says"),
     [
         ({"flows.0.to": "bl"}, "flows.0.to.0", "did you mean `lb`"),
-        ({"flows.0.to": ["lb", "server1"]}, "flows.0.to", "no other receiver"),
+        ({"flows.0.to": ["lb", "server1"]}, "flows.0.to", "remove the other receivers"),
         ({"flows.0.from": "server2"}, "flows.0.to", "to itself"),
-        ({"flows.0.app": "web"}, "flows.0.to", "`lb` belongs into `from`"),
-        ({"flows.0.from": "lb", "flows.0.to": "clients"}, "flows.0.from", "belongs into `to`"),
+        ({"flows.0.app": "web"}, "flows.0.to", "put `lb` into `from`"),
+        ({"flows.0.from": "lb", "flows.0.to": "clients"}, "flows.0.from", "put it into `to`"),
         (
             {"flows.0.app": "web", "flows.0.from": ["lb", "server1"], "flows.0.to": "clients"},
             "flows.0.from",
-            "no other sender",
+            "remove the other senders",
         ),
         (
             {"balancers.lb.faults": [{"server": "client1", "at": "1s"}]},
@@ -183,7 +183,7 @@ def test_a_dead_server_has_the_shortest_queue() -> None:
                 "topology.servers.changes": [{"at": "1s", "netem": "delay 1ms"}],
             },
             "balancers.lb.faults.0",
-            "changes its `netem` on the way too",
+            "also changes its `netem`",
         ),
         ({"balancers.lb.misses": 0}, "balancers.lb.misses", "from 1 to 100"),
         (
@@ -196,7 +196,7 @@ def test_a_dead_server_has_the_shortest_queue() -> None:
         ),
         ({"flows.0.name": "lb"}, "flows.0.name", "a balancer's name already"),
         ({"balancers.lb.policy": "iqbl"}, "balancers.lb.policy", "did you mean `iqlb`"),
-        ({"balancers.lb.servers": "switch"}, "balancers.lb.servers", "a single link"),
+        ({"balancers.lb.servers": "switch"}, "balancers.lb.servers", "exactly one link"),
         (
             {"balancers.lb.servers": ["server1", "server1"]},
             "balancers.lb.servers",
@@ -220,7 +220,7 @@ def test_what_does_not_fit_is_told_with_its_place(
 
 
 def test_a_name_is_taken_once() -> None:
-    with pytest.raises(ScenarioError, match="`server1` is a host already"):
+    with pytest.raises(ScenarioError, match="`server1` is already a host"):
         Scenario.from_toml(TEXT.replace("balancers.lb", "balancers.server1"))
 
 

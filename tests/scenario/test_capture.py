@@ -95,7 +95,7 @@ def test_words_choose_and_change(folder: Path) -> None:
         (pcap((0, 60)), "file b.pcap forever", "it cannot be repeated"),
         (pcap((0, 60), (1, 65226)), "file b.pcap", "packet 2 of those selected has 65226 bytes"),
         (pcap((0, 60))[:-1], "file b.pcap", "the file ends within a packet (byte 24 of the file)"),
-        (None, "file calls", "`calls`: no plain file"),
+        (None, "file calls", "`calls`: not a regular file"),
         (None, "speed 2", "`replay` needs `file`"),
     ],
 )

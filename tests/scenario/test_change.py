@@ -28,12 +28,12 @@ def test_values_tables_and_lists() -> None:
     [
         ("links.uplnk.rate", "no `uplnk` in links: did you mean `uplink`?"),
         ("flows.buld.count", "did you mean `bulk`?"),
-        ("flows.7.count", "there are 2, counted from 0"),
+        ("flows.7.count", "the list has 2, counted from 0"),
         ("links.uplink.rate.deep", "`links.uplink.rate` is a value, not a table"),
-        ("links..rate", "an empty part"),
+        ("links..rate", "part of the key is empty"),
         (
             "links.uplink.queue.classes.1:10.rate",
-            "`links.uplink.queue` is a text: set all of it, or write it as a table in the file",
+            "`links.uplink.queue` is a text: set it as a whole, or write it as a table in the file",
         ),
         ("durtion", "unknown key `durtion`: did you mean `duration`?"),
         ("links.uplink.queeu", "did you mean `queue`?"),

@@ -194,7 +194,7 @@ app = "cbr rate 5mbit"
 def test_a_shaper_is_for_the_lowest_rate() -> None:
     deployment = Scenario.from_toml(CHANGING).to_tc("wan0")
     assert "rate 1900kbit" in deployment.commands[1]
-    assert any(note.startswith("The line's rate varies") for note in deployment.notes)
+    assert any(note.startswith("The line rate varies") for note in deployment.notes)
     # What happens after the end does not happen.
     short = Scenario.from_toml(CHANGING).replace({"duration": "15s"}).to_tc("wan0")
     assert "rate 19000kbit" in short.commands[1]

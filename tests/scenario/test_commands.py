@@ -80,11 +80,11 @@ def test_placeholders_are_filled() -> None:
 @pytest.mark.parametrize(
     ("old", "new", "key", "marked", "words"),
     [
-        ("{port}/", "{prt}/", "client", "{prt}", "unknown placeholder `{prt}`: there are {from}"),
+        ("{port}/", "{prt}/", "client", "{prt}", "unknown placeholder `{prt}`: allowed are {from}"),
         ("{port}/", "{port/", "client", "{", "write `{{` for the character"),
-        ("'a b'", "'a b", "client", "'", "a quote without its partner"),
+        ("'a b'", "'a b", "client", "'", "a quote is not closed"),
         ("'a b'", "> b", "client", ">", 'quote it, or use sh -c "..."'),
-        ("python3 own.py {port}", " ", "server", "server", "an empty command line"),
+        ("python3 own.py {port}", " ", "server", "server", "the command line is empty"),
         ('"python3 own.py {port}"', "3", "server", "server", "needs a command line as a text"),
         ('"command"', '"command x"', "app", "x", "it takes no words"),
         ("count = 2", "udp = true", "udp", "udp", "choose TCP or UDP themselves"),
@@ -139,5 +139,5 @@ def test_the_simulator_refuses_them() -> None:
 
 
 def test_what_was_handed_on_runs_none() -> None:
-    with pytest.raises(ScenarioError, match="a scenario that was handed on runs no programs"):
+    with pytest.raises(ScenarioError, match="a scenario that was passed on runs no programs"):
         Scenario.from_dict(made().as_dict(), files={})

@@ -72,8 +72,8 @@ def test_a_tree_slower_than_the_line_needs_no_shaper() -> None:
     assert root == "tc qdisc replace dev wan0 root handle 1: htb default 2 r2q 10"
     assert len(rest) == 3
     assert deployment.queue == queue
-    assert any("sends at 18000kbit, 90 % of the line's rate" in note for note in deployment.notes)
-    assert any("replace them by yours" in note for note in deployment.notes)
+    assert any("sends at 18000kbit, 90 % of the line rate" in note for note in deployment.notes)
+    assert any("replace them with yours" in note for note in deployment.notes)
     slower = Scenario.from_toml(HOME).with_queue("tbf rate 9mbit burst 5kb limit 50kb").to_tc("w")
     assert len(slower.commands) == 1
     assert " root handle 1: tbf rate 9mbit " in slower.commands[0]
@@ -153,7 +153,7 @@ def test_overhead_is_the_shapers() -> None:
 
 def test_a_young_discipline_says_what_it_needs() -> None:
     young = Scenario.from_toml(HOME).with_queue("dualpi2").to_tc("wan0", machine="home")
-    assert young.notes[0] == "Linux has `dualpi2` since 6.17, and `tc` of the same age."
+    assert young.notes[0] == "Linux has `dualpi2` since version 6.17; `tc` must be as recent."
     assert not any("since" in note for note in Scenario.from_toml(HOME).to_tc("wan0").notes)
 
 
@@ -183,7 +183,7 @@ def test_what_linux_has_not_is_refused(queue: str, reason: str) -> None:
 
 @pytest.mark.parametrize("name", ["", "a b", "eth0;reboot", "x" * 16, "-x", "../e"])
 def test_names_that_are_no_interface(name: str) -> None:
-    with pytest.raises(ScenarioError, match="no name of an interface"):
+    with pytest.raises(ScenarioError, match="not a name of an interface"):
         Scenario.from_toml(HOME).to_tc(name)
 
 

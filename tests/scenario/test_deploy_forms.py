@@ -53,7 +53,7 @@ def test_a_download_is_shaped_at_the_home() -> None:
     provider = turned.to_tc()
     assert provider.machine == "isp"
     assert provider.notes[0].startswith(
-        "If `home` is your machine and `isp` is not: `--machine home`"
+        "If your machine is `home` and not `isp`, use `--machine home`"
     )
     home = turned.to_tc(machine="home")
     assert home.direction == "ingress"
@@ -64,12 +64,16 @@ def test_a_machine_elsewhere_is_refused() -> None:
     with pytest.raises(ScenarioError, match="at neither end of `lan`") as error:
         Scenario.from_toml(LAN).to_tc(machine="nobody")
     assert "`client1` to `server2` sends" in str(error.value)
-    with pytest.raises(ScenarioError, match=r"deploy.machine: no link ends at `router`"):
+    with pytest.raises(
+        ScenarioError, match=r"deploy.machine: unknown machine `router`: no link ends there"
+    ):
         scenario("codel", deploy={"machine": "router"})
 
 
 def test_an_interface_of_the_file_is_checked() -> None:
-    with pytest.raises(ScenarioError, match=r"deploy.interface: `a b` is no name of an interface"):
+    with pytest.raises(
+        ScenarioError, match=r"deploy.interface: `a b` is not a name of an interface"
+    ):
         scenario("codel", deploy={"interface": "a b"})
 
 
@@ -79,7 +83,7 @@ def test_every_form_says_how_it_is_undone_and_verified(machine: str, form: str) 
     deployment = scenario("fq_codel").to_tc(machine=machine, form=form)  # type: ignore[arg-type]
     notes = " ".join(deployment.notes)
     assert deployment.undo
-    assert "95 % of the line's rate" in notes
+    assert "95 % of the line rate" in notes
     assert "replaces" in notes
     assert "To verify: " in notes
     assert "tc -s qdisc show dev " in notes

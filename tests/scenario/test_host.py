@@ -69,8 +69,11 @@ def test_a_histogram_of_cyclictest_is_drawn_from(tmp_path: Path) -> None:
     ("content", "message"),
     [
         ("", "needs at least one time"),
-        ("2 3\nfast\n", "line 2: needs a time in whole microseconds, and counts; found `fast`"),
-        ("90000000\n", "line 1: 90000000 us is longer than a minute"),
+        (
+            "2 3\nfast\n",
+            "line 2: expected a time in whole microseconds, followed by counts; found `fast`",
+        ),
+        ("90000000\n", "line 1: 90000000 us exceeds the maximum of one minute"),
         (None, "cannot be read: No such file"),
     ],
 )
@@ -118,4 +121,4 @@ def test_the_kernel_s_links_are_punctual() -> None:
     plan = read(changed(host="grain 1ms").plan_json, 1).plan
     with pytest.raises(NotPossible) as caught:
         qdiscs.links(plan, captures=True)
-    assert "a late host" in [problem.asked for problem in caught.value.problems]
+    assert "a host that is late" in [problem.asked for problem in caught.value.problems]

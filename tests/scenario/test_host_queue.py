@@ -25,7 +25,7 @@ def home(lines: str) -> Scenario:
 def test_a_queue_is_its_host_s_where_that_is_said() -> None:
     forward, back = home('queue = "fq"\nhost_queue = true\n').plan()["links"]
     assert forward["host_queue"] is True
-    assert "host_queue" not in back, "a queue sits on one interface"
+    assert "host_queue" not in back, "a queue belongs to one interface"
     forward, back = home('reverse = { queue = "fq", host_queue = true }\n').plan()["links"]
     assert "host_queue" not in forward
     assert back["host_queue"] is True

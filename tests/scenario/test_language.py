@@ -125,7 +125,9 @@ def test_one_after_the_other() -> None:
     late = scenario.replace({"flows.bulk.start": "every 500ms from 59s", "flows.bulk.stop": "60s"})
     bulk = late.plan()["groups"][0]
     assert (bulk["start"], bulk["start_every"]) == (59_000 * MS, 500 * MS)
-    assert late.warnings() == ["flows.0.start: 2 of 4 flows would start after the end and never do"]
+    assert late.warnings() == [
+        "flows.0.start: 2 of 4 flows never start: their start time is after the end"
+    ]
 
 
 @pytest.mark.parametrize(
@@ -439,7 +441,7 @@ def test_rates_in_bytes_are_told() -> None:
     )
     rate, app = scenario.warnings()
     assert rate == (
-        "links.uplink.rate: `20Mbps` is 160mbit, for `bps` counts bytes, as in `tc`; of bits it is "
-        "`20Mbit`"
+        "links.uplink.rate: `20Mbps` is 160mbit, because `bps` means bytes per second, as in "
+        "`tc`; for bits write `20Mbit`"
     )
     assert app.startswith("flows.0.app: `1.5mbps` is 12mbit")

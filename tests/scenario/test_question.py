@@ -53,10 +53,10 @@ def test_a_question_is_kept_and_changes_no_run() -> None:
     [
         ('by = "cals.mos"', "x.toml:25: question.by: cals.mos: no link or group of flows `cals`"),
         ('by = "calls.moss"', "x.toml:25: question.by: no metric `calls.moss`: did you mean"),
-        ('by = "events"', "question.by: events: whether less or more of it is better"),
+        ('by = "events"', "question.by: events: this metric has no better direction"),
         ("by = 3", "question.by: needs a text"),
         ('subject_to = "godput >= 3mbit"', "question.subject_to: no metric `godput`: did you mean"),
-        ('subject_to = "goodput"', "question.subject_to: `goodput` is no condition"),
+        ('subject_to = "goodput"', "question.subject_to: `goodput` is not a condition"),
         ('queues = ["codl"]', "question.queues.0: unknown queue `codl`: did you mean `codel`?"),
         ('queues = ["codel", "codel"]', "question.queues: names a queue twice"),
         ('smallest = "5%"', "question.smallest: is a difference of the metric `by`"),

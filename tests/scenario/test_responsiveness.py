@@ -91,7 +91,7 @@ def test_words_for_a_result() -> None:
         "150 ms at `up`."
     )
     quiet = explained("t", metrics | {"t.probe_added": 0.0002}, {"up": 0.0001})
-    assert quiet.endswith("No queue of the path adds much.")
+    assert quiet.endswith("No queue on the path adds much delay.")
     blind = explained("t", metrics | {"t.probe_added": math.nan}, {})
     assert "before the load began" in blind
     none = explained("t", {"t.responsiveness_08": math.nan}, {})

@@ -115,7 +115,7 @@ def test_progress_and_stopping() -> None:
     assert not stopped.complete
     assert stopped.record.reached < 600_000_000_000
     assert [f for f, _ in seen] == sorted(f for f, _ in seen)
-    assert "stopped before its end" in stopped.summary()
+    assert "stopped early" in stopped.summary()
 
 
 def test_what_progress_raises_comes_through() -> None:

@@ -61,10 +61,10 @@ def test_links_between_sites_are_others() -> None:
     assert (delay["node1-node3"], delay["node1-node3.reverse"]) == (40, 60)
     assert (delay["client1-node2"], delay["client1-node3"], delay["client2-node3"]) == (10, 40, 10)
     for change, says in (
-        ({"topology.between": None}, "go together"),
-        ({"topology.sites": None}, "go together"),
-        ({"topology.sites": [["node1"], ["nodes"]]}, "`node1` stands in a site twice"),
-        ({"topology.sites": [["node1"], ["node9"]]}, "no link ends at `node9`"),
+        ({"topology.between": None}, "require each other"),
+        ({"topology.sites": None}, "require each other"),
+        ({"topology.sites": [["node1"], ["nodes"]]}, "`node1` is listed twice in `sites`"),
+        ({"topology.sites": [["node1"], ["node9"]]}, "unknown host `node9`: no link ends there"),
     ):
         with pytest.raises(ScenarioError, match=says):
             scenario.replace(change)
@@ -130,15 +130,15 @@ def test_data_centres_racks_and_faults() -> None:
         ({"replication": 0}, "store.replication", "number of replicas"),
         ({"replication": {"dc9": 1}}, "store.replication.dc9", "unknown data centre"),
         ({"replication": 2, "consistency": "three"}, "store.consistency", "needs 3 replicas"),
-        ({"nodes": ["node1", "node9"]}, "store.nodes.1", "no link ends at `node9`"),
+        ({"nodes": ["node1", "node9"]}, "store.nodes.1", "unknown host `node9`"),
         ({"clients": ["node1"]}, "store", "listed twice"),
         ({"every": "exp(10)"}, "store.every", "10"),
-        ({"every": "1ms", "think": "1ms"}, "store.think", "does not think"),
+        ({"every": "1ms", "think": "1ms"}, "store.think", "no effect in an open loop"),
         ({"warmup": 200}, "store.warmup", "must be below the number of requests"),
-        ({"faults": [{"at": "1s"}]}, "store.faults.0", "either a `crash` or a `partition`"),
+        ({"faults": [{"at": "1s"}]}, "store.faults.0", "either `crash` or `partition`"),
         ({"faults": [{"at": "2s", "until": "1s", "crash": "node1"}]}, "store.faults.0.until",
-         "after its begin"),
-        ({"faults": [{"at": "2s", "crash": "client1"}]}, "store.faults.0.crash", "no node"),
+         "must end after its begin"),
+        ({"faults": [{"at": "2s", "crash": "client1"}]}, "store.faults.0.crash", "not a node"),
         ({"name": "node1-node2"}, "store.name", "taken"),
         ({"data_centres": {"a": ["node1"]}}, "store.data_centres", "in no data centre"),
         ({"service": {"write": "1"}}, "store.service.write", "unit"),

@@ -91,10 +91,10 @@ app = "bulk"
     [
         ("", "at least one time above 0 ms"),
         ("0\n0\n", "at least one time above 0 ms"),
-        ("1\n5\n4\n", "line 3: 4 ms comes after 5 ms"),
-        ("1\n2.5\n", "line 2: needs a time in whole milliseconds; found `2.5`"),
-        ("1\n-2\n", "line 2: needs a time in whole milliseconds; found `-2`"),
-        ("4294967296\n", "line 1: needs a time in whole milliseconds"),
+        ("1\n5\n4\n", "line 3: times must not decrease, but 4 ms comes after 5 ms"),
+        ("1\n2.5\n", "line 2: expected a time in whole milliseconds; found `2.5`"),
+        ("1\n-2\n", "line 2: expected a time in whole milliseconds; found `-2`"),
+        ("4294967296\n", "line 1: expected a time in whole milliseconds"),
     ],
 )
 def test_a_bad_trace_names_its_line(folder: Path, content: str, message: str) -> None:
@@ -110,11 +110,11 @@ def test_a_bad_trace_names_its_line(folder: Path, content: str, message: str) ->
 @pytest.mark.parametrize(
     ("rate", "message"),
     [
-        ("trace", "needs one file"),
-        ("trace a b", "needs one file"),
-        ('trace \\"\\"', "needs one file"),
+        ("trace", "takes exactly one file"),
+        ("trace a b", "takes exactly one file"),
+        ('trace \\"\\"', "takes exactly one file"),
         ("trace nowhere", "cannot be read: No such file"),
-        ("trace traces", "no plain file"),
+        ("trace traces", "not a regular file"),
     ],
 )
 def test_a_missing_trace_is_told(folder: Path, rate: str, message: str) -> None:

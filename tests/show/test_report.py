@@ -147,10 +147,10 @@ def test_comparison_says_everything(comparison: Comparison) -> None:
         "as good as",
         "beyond the smallest difference of interest, 5 %, at least 0.1 ms (our choice)",
         "'pfifo limit 1000p' codel fq_codel",
-        "What each metric means",
+        "Meaning of each metric",
         "95th percentile of the queueing delay.",
         "1 to 6",
-        "hash of the sources that decide results",
+        "hash of the sources that determine results",
         "trace hash",
         "cores",
         'queue = "pfifo"',
@@ -168,7 +168,7 @@ def test_paper_shows_verdicts(swept: Results) -> None:
     assert drawing is not None
     assert gzip.decompress(base64.b64decode(drawing[1])).startswith(b"<svg")
     assert 'alt="Delay. As in figure 3."' in text
-    assert "1 hold here, 1 do not, and for 1 it cannot be told" in text
+    assert "1 hold here, 1 do not, and these runs cannot decide 1" in text
     assert "&lt;looked into&gt;" in text
 
 

@@ -348,10 +348,10 @@ def test_missing_values_are_told() -> None:
     frame.loc[(frame.queue == "red") & (frame.seed == 3) & (frame.flows == 16), "delay"] = math.nan
     found = verdict(ratio, frame)
     assert found.verdict == HOLDS
-    assert "1 seeds left out" in found.note
+    assert "1 seeds with a missing value omitted" in found.note
     assert found.seeds == 11
     frame["delay"] = math.nan
-    assert "two are the least" in verdict(ratio, frame).note
+    assert "two are required" in verdict(ratio, frame).note
 
 
 def test_one_seed_tells_nothing() -> None:
@@ -374,7 +374,7 @@ def test_effect_size_is_there() -> None:
         (Ratio(**ID, a={"queues": "td"}, b=TD, region=Region()), "did you mean `queue`"),
         (MeanIn(**{**ID, "metric": "dellay"}, region=Region()), "did you mean `delay`"),
         (Monotone(**ID, over="flows", direction="rises", cell={"flows": 16}), "needs two"),
-        (Least(**ID, among="queue", who="td", cell={"queue": "td"}), "nothing to be compared"),
+        (Least(**ID, among="queue", who="td", cell={"queue": "td"}), "no rival to compare"),
     ],
 )
 def test_claims_that_do_not_fit_the_table(claim: Claim, says: str) -> None:
@@ -385,7 +385,7 @@ def test_claims_that_do_not_fit_the_table(claim: Claim, says: str) -> None:
 @pytest.mark.parametrize(
     ("data", "says"),
     [
-        ({"kind": "ratioo", "id": "x"}, "none of"),
+        ({"kind": "ratioo", "id": "x"}, "unknown kind"),
         ({"kind": "mean", "id": "x", "text": "", "metric": "m", "regoin": [0, 1]}, "did you mean"),
         ({"kind": "mean", "id": "x", "text": "", "metric": "m"}, "needs 'region'"),
         ({"kind": "mean", "id": "x", "text": "", "metric": "m", "region": [1]}, "two numbers"),

@@ -47,7 +47,7 @@ def test_levels() -> None:
     assert [needed(level, 5) for level in LEVELS] == [1, 2, 3, 3, 5]
     with pytest.raises(StatisticsError, match="3 answers of 2"):
         needed("three", 2)
-    with pytest.raises(StatisticsError, match="fit"):
+    with pytest.raises(StatisticsError, match="must be 1 to 3"):
         phi(3, 4)
     with pytest.raises(StatisticsError, match="unknown"):
         needed("most", 3)

@@ -103,7 +103,7 @@ def test_no_spread() -> None:
     assert paired_difference([2.0, 3], [1.0, 2]).p == 0
     assert one_way([[1.0, 1], [2.0, 2]]).p == 0
     assert kruskal_wallis([[1.0, 1], [1.0, 1]]).p == 1
-    with pytest.raises(StatisticsError, match="no spread"):
+    with pytest.raises(StatisticsError, match="no variation"):
         welch([[1.0, 1], [1.0, 2]])
 
 
@@ -132,7 +132,7 @@ def test_seeds() -> None:
         (lambda: one_way([[1.0], [2.0]]), "spread"),
         (lambda: jain([-1.0]), "negative"),
         (lambda: holm([1.5]), "between 0 and 1"),
-        (lambda: batch_means([1.0] * 5, 4), "8 are needed"),
+        (lambda: batch_means([1.0] * 5, 4), "8 are required"),
         (lambda: seeds_for_width(1.0, 0.0), "positive"),
         (lambda: welch_plot([]), "no runs"),
     ],

@@ -50,7 +50,7 @@ def test_verdicts_and_reasons() -> None:
 def test_answer_and_table() -> None:
     found = run()
     assert "codel has the lowest 95th percentile of the queueing delay: " in found.answer()
-    assert "codel is as good." in found.answer()
+    assert "codel performs equally well." in found.answer()
     assert "Next comes pfifo" in found.answer()
     assert "Out of the ranking: red (missed: goodput >= 95% of best)." in found.answer()
     lines = found.summary().split("\n\n")[1].splitlines()
@@ -74,7 +74,7 @@ def test_whom_another_queue_serves_better_is_told() -> None:
     [trade] = found.otherwise
     assert trade.metric == "call.mos"
     assert trade.choice in ("codel", "fq_codel")
-    assert f"Yet for call {trade.choice} is better: call quality (MOS) 4.3" in found.answer()
+    assert f"But for call, {trade.choice} is better: call quality (MOS) 4.3" in found.answer()
     assert "against 3.40 with pfifo (`--by call.mos` ranks by it)" in found.answer()
     assert json.loads(found.to_json())["otherwise"][0]["queue"] == trade.choice
     # Not where the best queue is the best for them too, by little else, or by this very group.
@@ -98,11 +98,13 @@ def test_queues_that_do_the_same_are_named() -> None:
     queues = ["pfifo", "codel", "codel ecn", "codel limit 9p"]
     found = compare(scenario(), queues, 3, engine=ByKind())
     assert found.same == (("codel", "codel ecn", "codel limit 9p"),)
-    assert "codel, codel ecn and codel limit 9p did the same in every run" in found.answer()
+    assert (
+        "codel, codel ecn and codel limit 9p gave identical results in every run" in found.answer()
+    )
     assert json.loads(found.to_json())["same"] == [queues[1:]]
     assert run().same == ()
     idle = compare(scenario(), queues[1:], 3, engine=ByKind())
-    assert "never busy enough for them to differ" in idle.answer()
+    assert "never busy enough for a difference" in idle.answer()
 
 
 class Unfinished(FakeEngine):
@@ -121,7 +123,8 @@ class Unfinished(FakeEngine):
 def test_runs_without_a_value_are_told() -> None:
     found = compare(scenario(), ["pfifo", "codel"], 5, "sojourn_p95", "", engine=Unfinished())
     told = (
-        "3 of 5 runs have no sojourn_p95, as where no transfer finished: the mean is of the others"
+        "3 of 5 runs have no value of sojourn_p95 (for example because no transfer finished): "
+        "the mean is over the others"
     )
     assert found.entry("pfifo").reason == told
     assert found.entry("codel").reason == ""
@@ -161,7 +164,7 @@ def test_conditions_of_every_kind() -> None:
 def test_what_a_condition_costs_is_told() -> None:
     dear = run(subject_to="goodput >= 9.5mbit")
     assert [e.choice for e in dear.winners] == ["pfifo"]
-    assert "Without that, codel would lead with 19.8 ms" in dear.answer()
+    assert "Without this condition, codel would lead with 19.8 ms" in dear.answer()
     assert "codel would lead" not in run(subject_to="goodput <= 9.42mbit").answer()
     # What is out is worse besides: nothing is lost.
     assert "would lead" not in run().answer()
@@ -198,24 +201,24 @@ def test_results_are_read_back(tmp_path: Path) -> None:
         ("calll.mos", "", "did you mean call.mos"),
         ("call.moss", "", "did you mean `call.mos`"),
         ("call.completion_p99", "", "sojourn list metric"),
-        ("bulk.mos", "", "`bulk` has no mos; there is call.mos"),
-        ("page_p95", "", "only web flows have that"),
-        ("delay_p95", "", "There are call.delay_p95, bulk.delay_p95"),
+        ("bulk.mos", "", "`bulk` has no mos; available: call.mos"),
+        ("page_p95", "", "only web flows have this metric"),
+        ("delay_p95", "", "Available: call.delay_p95, bulk.delay_p95"),
         ("call.sojourn_p95", "", "measured at links, such as uplink.sojourn_p95"),
         ("sojourn", "", "choose sojourn_mean, sojourn_sd"),
-        ("uplink.last_sojourn", "", "no metric of a whole run"),
-        ("events", "", "whether less or more"),
+        ("uplink.last_sojourn", "", "not a metric of a whole run"),
+        ("events", "", "no better direction"),
         ("sojourn_p95", "godput >= 95% of best", "did you mean `goodput`"),
-        ("sojourn_p95", "goodput >= 95%", "of what"),
+        ("sojourn_p95", "goodput >= 95%", "of which value"),
         ("sojourn_p95", "goodput >= 5ms", "goodput >= 5ms"),
-        ("sojourn_p95", "loss <= much", "no number or percentage"),
+        ("sojourn_p95", "loss <= much", "not a number or percentage"),
         ("sojourn_p95", "goodput >= 95% of codl", "did you mean `codel`"),
-        ("sojourn_p95", "events >= 95% of best", "there is no best"),
-        ("sojourn_p95", "goodput", "no condition"),
-        ("sojourn_p95", "goodput == 3", "none of"),
+        ("sojourn_p95", "events >= 95% of best", "`best` is undefined"),
+        ("sojourn_p95", "goodput", "not a condition"),
+        ("sojourn_p95", "goodput == 3", "unknown operator"),
         ("sojourn_p95", "goodput >= 95 best", "write 95% of best"),
-        ("sojourn_p95", "goodput >= 95% of best or loss < 1", "not compared"),
-        ("sojourn_p95", "__import__('os')", "no condition"),
+        ("sojourn_p95", "goodput >= 95% of best or loss < 1", "not among the compared"),
+        ("sojourn_p95", "__import__('os')", "not a condition"),
         ("sojourn_p95", "x" * 3000, "too long"),
     ],
 )
@@ -233,9 +236,9 @@ def test_the_bottleneck_may_be_named() -> None:
 
 
 def test_seeds_that_change_nothing_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert "every seed" not in run().answer().lower()
+    assert "all seeds" not in run().answer().lower()
     monkeypatch.setattr("tests.study.fakes._noise", lambda text, seed: 0.1)
-    assert "Every seed gave the same result: nothing in it is random" in run().answer()
+    assert "All seeds gave the same result because nothing in it is random" in run().answer()
 
 
 def test_queues_are_checked() -> None:

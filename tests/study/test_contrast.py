@@ -63,7 +63,7 @@ def test_pairs_see_what_means_hide() -> None:
     # Without chance a difference is exact.
     assert exact.exact
     assert exact.difference.estimate == pytest.approx(-1.0)
-    assert "of 2 cells better in 2" in found.answer()
+    assert "better in 2 of 2 cells" in found.answer()
 
 
 @pytest.mark.parametrize("smallest", ["0ms", "100ms", "900ms", "1s", "5s"])
@@ -117,7 +117,7 @@ def test_the_table_fits(width: int) -> None:
     assert max(map(len, text.splitlines())) <= width
     assert "as good as" in text
     assert "-1.00 [-1.21, -0.79]" in text
-    assert "every seed gave the same" in " ".join(text.split())
+    assert "all seeds gave the same" in " ".join(text.split())
 
 
 def test_as_a_frame() -> None:

@@ -279,7 +279,7 @@ def test_the_summary_file_and_the_runs_give_the_same_table(tmp_path: Path) -> No
 
 def test_foreign_folders_are_left_alone(tmp_path: Path) -> None:
     (tmp_path / "thesis.tex").write_text("years of work")
-    with pytest.raises(ResultsError, match=r"holds other files \(thesis.tex\)"):
+    with pytest.raises(ResultsError, match=r"has other files \(thesis.tex\)"):
         _study(1).run(tmp_path, engine=FakeEngine())
     assert [p.name for p in tmp_path.iterdir()] == ["thesis.tex"]
     with pytest.raises(ResultsError, match="is a file"):
@@ -304,9 +304,9 @@ def test_damage_is_named(tmp_path: Path) -> None:
     data = bytearray(path.read_bytes())
     data[len(data) // 4] ^= 0xFF
     path.write_bytes(data)
-    assert "series.parquet: no readable Parquet" in Results.open(folder).check()[0]
+    assert "series.parquet: not a readable Parquet" in Results.open(folder).check()[0]
     path.write_bytes(b"")
-    with pytest.raises(ResultsError, match="no readable Parquet"):
+    with pytest.raises(ResultsError, match="not a readable Parquet"):
         Results.open(folder).run(queue="codel").table("series")
     path.unlink()
     with pytest.raises(ResultsError, match="missing"):
@@ -315,14 +315,14 @@ def test_damage_is_named(tmp_path: Path) -> None:
     (folder / "summary.parquet").write_bytes(b"PAR1")
     assert len(Results.open(folder).table()) == 6
     (folder / "runs.parquet").write_bytes(b"PAR1")
-    with pytest.raises(ResultsError, match="no readable Parquet"):
+    with pytest.raises(ResultsError, match="not a readable Parquet"):
         Results.open(folder)
 
 
 @pytest.mark.parametrize(
     ("content", "says"),
     [
-        ("{", "no valid JSON"),
+        ("{", "not valid JSON"),
         ("[]", "not a manifest"),
         ("{}", "not a manifest"),
         ('{"sojourn": {"format": 99}}', "format 99"),

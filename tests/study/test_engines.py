@@ -151,7 +151,7 @@ def test_a_study_has_the_engine_as_a_factor() -> None:
     assert len(table) == 12
     rows = table.contrast("goodput", "sim").rows
     assert [row.level for row in rows] == ["other"] * 3
-    with pytest.raises(StudyError, match="cannot be called `engine`"):
+    with pytest.raises(StudyError, match="cannot be named `engine`"):
         Study(scenario()).vary(engine=["a"])
 
 
@@ -161,7 +161,9 @@ def test_a_plan_that_an_engine_cannot_run_is_refused_before_anything_starts(tmp_
     with pytest.raises(NotPossible) as caught:
         study.run(tmp_path / "out", engine=made)
     assert len(caught.value.problems) == 2
-    assert caught.value.__notes__ == ["the engine `other` cannot run this; nothing was started"]
+    assert caught.value.__notes__ == [
+        "the engine `other` cannot run this scenario; no run was started"
+    ]
     assert made["sim"].ran == []
     assert not (tmp_path / "out").exists()
 

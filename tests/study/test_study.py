@@ -196,7 +196,7 @@ def test_metric_names() -> None:
         table.metric("gooodput")
     with pytest.raises(StudyError, match="did you mean `queue`"):
         table.ci("goodput", by="queues")
-    with pytest.raises(StudyError, match="there are pfifo, codel"):
+    with pytest.raises(StudyError, match="existing levels: pfifo, codel"):
         table.where(queue="cake")
 
 
@@ -222,7 +222,7 @@ def test_cells_given_one_by_one(tmp_path: Path) -> None:
     table = made.run(tmp_path, engine=FakeEngine())
     assert len(table) == 6
     assert table.frame["flows"].tolist() == [16, 16, 16, 16, 32, 32]
-    with pytest.raises(StudyError, match="comes twice"):
+    with pytest.raises(StudyError, match="is listed twice"):
         Study.of_cells("x", [cells[0], cells[0]])
     with pytest.raises(StudyError, match="same factors"):
         Study.of_cells("x", [*cells, ({"mechanism": "TD"}, scenario())])
@@ -234,16 +234,16 @@ def test_cells_given_one_by_one(tmp_path: Path) -> None:
         (lambda: study().vary(queue=["a"]), "varied already"),
         (lambda: study().vary(seed=[1]), "every table"),
         (lambda: study().vary(x=[1, 1]), "twice"),
-        (lambda: study().vary(x=[]), "no levels"),
-        (lambda: study().vary(x=3), "list of levels"),
+        (lambda: study().vary(x=[]), "the list of levels is empty"),
+        (lambda: study().vary(x=3), "must be a list"),
         (lambda: study().vary(x=[float("nan")]), "finite"),
-        (lambda: study().vary(a={"u": {"rate": 1}}).cells, "changes `rate` too"),
+        (lambda: study().vary(a={"u": {"rate": 1}}).cells, "also changes `rate`"),
         (lambda: study().vary(qeue=["a"]), "did you mean `queue`"),
         (lambda: study().seeds(0), "at least one"),
         (lambda: study().seeds(10**9), "at most 1000000 seeds"),
         (lambda: study().seeds([1, 1]), "twice"),
-        (lambda: study().seeds([-1]), "below 2\\^64"),
-        (lambda: study().run(workers=0), "at least one worker"),
+        (lambda: study().seeds([-1]), "from 0 to 2\\^64 - 1"),
+        (lambda: study().run(workers=0), "at least 1"),
     ],
 )
 def test_studies_that_cannot_be(make: object, says: str) -> None:
@@ -268,7 +268,7 @@ def test_progress(tmp_path: Path) -> None:
 
 def test_stopping_keeps_what_is_done(tmp_path: Path) -> None:
     engine = FakeEngine(pause=0.1)
-    with pytest.raises(StudyInterrupted, match=r"of 12 runs; kept in"):
+    with pytest.raises(StudyInterrupted, match=r"of 12 runs; saved in"):
         study().run(tmp_path, workers=2, engine=engine, progress=lambda p: p.done < 3)
     results = Results.open(tmp_path)
     kept = 12 - len(results.missing)
@@ -347,7 +347,7 @@ def test_a_full_disk_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
 
     monkeypatch.setattr("sojourn.study.disk.write_all", full)
     monkeypatch.setattr("sojourn.study.store.Store.close", full)
-    with pytest.raises(StudyError, match="the last runs could not be kept: No space left"):
+    with pytest.raises(StudyError, match="the last runs could not be saved: No space left"):
         Study(scenario()).vary(queue=["codel"]).run(tmp_path, engine=engine())
 
 

@@ -53,7 +53,7 @@ def test_an_amount_has_the_metrics_unit() -> None:
         (["p95 ± 2mbit"], None, "a time is written like 5ms"),
         (["p95 ± 0%"], None, "must be above zero"),
         (["p95 ± 2%", "sojourn_p95 ± 1ms"], None, "names a metric twice"),
-        (["p95 ± 2%"], 39, "--max-seeds 39: the first look at a precision is at 40 seeds"),
+        (["p95 ± 2%"], 39, "--max-seeds 39: must be at least 40"),
     ],
 )
 def test_mistakes_are_told(texts: list[str], most: int | None, says: str) -> None:
@@ -85,7 +85,7 @@ def test_the_maximum_is_not_decided() -> None:
     assert found.looks == (40, 50)
     assert found.over
     assert not found.reached
-    assert "not decided with 50 seeds, the maximum came first" in found.told()
+    assert "not decided with 50 seeds, the maximum was reached first" in found.told()
     assert found.as_dict()["decided"] is False
 
 
@@ -174,7 +174,7 @@ def test_runs_without_a_value_do_not_count() -> None:
     _, found = study().run_until(parse("sojourn_p95 ± 50%", 60), engine=Silent())
     assert not found.reached
     assert found.widths[0].n == 20
-    assert "has 20 values, too few" in found.told()
+    assert "has too few values (20)" in found.told()
 
 
 def test_what_no_run_has_is_told_before_and_after_the_runs() -> None:

@@ -1,4 +1,4 @@
-"""What a user writes, checked and resolved to a plan; and the result of running it."""
+"""Scenarios: what a user writes, its check, its plan, and the result of a run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Balancers of a scenario: which servers, whose ports are looked at, and when they are gone."""
+"""Balancers of a scenario: their servers, the ports that they observe, and outages of servers."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ Json = dict[str, Any]
 
 
 def balancers_of(context: Context, links: list[Json]) -> list[Json]:
-    """The plan's balancers. Where their servers are gone, `links` lose everything."""
+    """Returns the plan's balancers; lets the `links` of servers out of service lose all packets."""
     given = context.model.balancers.items()
     return [_balancer(context, i, *item, links) for i, item in enumerate(given)]
 
 
 def balancer_place(context: Context, index: int, rest: Path) -> Path:
-    """Where in the scenario a place in a plan's balancer comes from."""
+    """Returns the place in the scenario from which a place in a plan's balancer comes."""
     at: Path = ("balancers", list(context.model.balancers)[index])
     match rest:
         case ("probes", "every"):
@@ -44,7 +44,7 @@ def _balancer(context: Context, index: int, name: str, given: Balancer, links: l
         (context.link_aliases, "the template's name for several links"),
     ):
         if name in taken:
-            context.complain(at, f"`{name}` is {what} already")
+            context.complain(at, f"`{name}` is already {what}")
             break
     nodes = context.hosts((*at, "servers"), given.servers)
     servers = [_server(context, at, i, node, given) for i, node in enumerate(nodes)]
@@ -76,8 +76,8 @@ def _server(context: Context, at: Path, index: int, node: int, given: Balancer) 
         found = ", ".join(context.links[i].name for i in ports) or "none"
         context.complain(
             (*at, "servers"),
-            f"`{host}` needs a single link that leads to it, whose queue is looked at; "
-            f"found {found}",
+            f"`{host}` needs exactly one link that leads to it, because the policy observes its "
+            f"queue; found {found}",
         )
     server: Json = {
         "node": node,
@@ -91,7 +91,7 @@ def _server(context: Context, at: Path, index: int, node: int, given: Balancer) 
 
 
 def _behind(context: Context, at: Path, fault: ServerFault, nodes: list[int]) -> list[int]:
-    """Return the number of a fault's server; none if it is unknown."""
+    """Returns a fault's server as a list of its number; empty if the server is unknown."""
     found = context.hosts((*at, "server"), [fault.server])[:1]
     if found and found[0] not in nodes:
         context.complain((*at, "server"), f"`{fault.server}` is not behind this balancer")
@@ -111,12 +111,12 @@ def _fault(
 
 
 def _cut(context: Context, at: Path, link: Json, begin: int, until: int | None) -> None:
-    """A link carries nothing for a while; its rate and queue work on."""
+    """Lets a link lose every packet for a time; its rate and queue stay as they are."""
     own = {key: link["params"].get(key) for key in ("delay", "impairments")}
     dead = {"delay": own["delay"], "impairments": _everything_lost()}
     if any(change["wire"] not in (None, own, dead) for change in link["changes"]):
         context.complain(
-            at, f"`{link['name']}` changes its `netem` on the way too: one of both is possible"
+            at, f"`{link['name']}` also changes its `netem`: use either `changes` or `faults`"
         )
     turn = {"every": 0, "rate": None}
     link["changes"].append({"at": begin, **turn, "wire": dead})

@@ -1,4 +1,4 @@
-"""Captures that a scenario replays: found beside it, and read into its plan."""
+"""Captures that a scenario replays: read and put into its plan."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ _FILE = re.compile(rf"(?<=\sfile)(\s+){files.FILE}")
 
 
 class CaptureProblem(Exception):
-    """Why a capture cannot be replayed."""
+    """Reason why a capture cannot be replayed."""
 
 
 def loaded(app: Json, read: files.Read) -> Json:
-    """A `replay` with the packets of the capture it names; raises `CaptureProblem`."""
+    """Returns a `replay` with the packets of its capture; raises `CaptureProblem`."""
     try:
         data = read(app["file"], limits.CAPTURE_BYTES)
         return dict(json.loads(_core.load_capture(json.dumps(app), data)))
@@ -31,10 +31,10 @@ def loaded(app: Json, read: files.Read) -> Json:
 
 
 def place(text: str) -> tuple[int, int]:
-    """Where in the text of a `replay` the capture's name stands."""
+    """Returns the range of the capture's name in the text of a `replay`."""
     return files.place(_FILE, text)
 
 
 def renamed(text: str, rename: Callable[[str], str]) -> str:
-    """The text of a `replay` with another name for its capture; other texts as they are."""
+    """Returns the text of a `replay` with its capture renamed; returns other texts unchanged."""
     return files.renamed(_FILE, text, rename) if text.split()[:1] == ["replay"] else text

@@ -1,4 +1,4 @@
-"""Changes to a description by dotted keys, as `replace` and `--set` make them."""
+"""Changes to a description by dotted keys, for `replace` and `--set`."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from sojourn.scenario.locate import Path
 from sojourn.scenario.source import dotted
 
 NAMED: frozenset[Path] = frozenset({("links",), ("flows",), ("balancers",), ("queues",)})
-"""Tables of tables by names."""
+"""Tables that contain tables by name."""
 
 
 def apply(data: Mapping[str, Any], changes: Mapping[str, Any]) -> tuple[dict[str, Any], list[Path]]:
-    """A copy of `data` with each dotted key set to its value, and the paths set.
+    """Returns a copy of `data` with each dotted key set to its value, and the paths set.
 
-    Flows are reached by number or by name (`flows.0.count`, `flows.bulk.count`); `None` removes a
-    key, so that its default holds. Whether a key has a meaning is the model's to say.
+    Flows are selected by number or by name (`flows.0.count`, `flows.bulk.count`). `None` removes a
+    key, so that its default applies. The model checks later whether the keys exist.
     """
     result = copy.deepcopy(dict(data))
     problems: list[Problem] = []
@@ -42,14 +42,14 @@ def _refuse(key: str, message: str, **details: Any) -> ScenarioError:
 def _set(data: dict[str, Any], key: str, value: Any) -> Path:
     parts = key.split(".")
     if not all(parts):
-        raise _refuse(key, "an empty part: write it like links.uplink.rate")
+        raise _refuse(key, "part of the key is empty: write it like links.uplink.rate")
     at: Any = data
     path: Path = ()
     for i, part in enumerate(parts[:-1]):
         step = _step(at, part, key)
         if isinstance(at, dict) and step not in at:
-            # A table that is allowed but not written, such as [observe] or `reverse`; a link, flow
-            # or class that does not exist would otherwise be made of one key.
+            # Optional tables such as [observe] or `reverse` may be created here. A new link, flow
+            # or class would consist of this one key only.
             if path in NAMED or path[-1:] == ("classes",):
                 near = _core.nearest(part, list(at))
                 raise _refuse(
@@ -76,13 +76,13 @@ def _set(data: dict[str, Any], key: str, value: Any) -> Path:
 
 
 def _no_table(data: Mapping[str, Any], to: list[str], rest: list[str], value: Any) -> str:
-    """Why the keys `rest` cannot be set below `to`."""
+    """Returns why the keys `rest` cannot be set below `to`."""
     here = f"`{'.'.join(to)}`"
     if to[-1] != "queue" and to[:-1] != ["queues"]:
         return f"{here} is a value, not a table"
     if value in data.get("queues", {}):
-        return f"{here} is the queue `{value}`: set queues.{value}.{'.'.join(rest)}"
-    return f"{here} is a text: set all of it, or write it as a table in the file"
+        return f"{here} is the queue `{value}`: set queues.{value}.{'.'.join(rest)} instead"
+    return f"{here} is a text: set it as a whole, or write it as a table in the file"
 
 
 def _step(at: Any, part: str, key: str) -> str | int:
@@ -96,7 +96,7 @@ def _step(at: Any, part: str, key: str) -> str | int:
     known = [name for name in names if name]
     raise _refuse(
         key,
-        f"no `{part}` here: there are {len(at)}, counted from 0"
+        f"no `{part}` here: the list has {len(at)}, counted from 0"
         + (f", called {', '.join(known)}" if known and len(known) <= 12 else ""),
         found=part,
         allowed=tuple(known),
@@ -115,7 +115,7 @@ def _flow_name(flow: Any) -> str:
 
 
 def setting(text: str) -> tuple[str, Any]:
-    """A `key=value` from the command line; the value is TOML if it can be, else a text."""
+    """Splits a `key=value` of the command line; the value is TOML if valid, otherwise a text."""
     key, equals, value = text.partition("=")
     key, value = key.strip(), value.strip()
     if not equals or not key:
@@ -124,7 +124,7 @@ def setting(text: str) -> tuple[str, Any]:
 
 
 def levels(text: str) -> tuple[str, list[Any]]:
-    """A `key=value,value` from the command line; the values are a TOML array's if they can be."""
+    """Splits a `key=value,value` of the command line; values are TOML if valid, otherwise texts."""
     key, equals, rest = text.partition("=")
     key, rest = key.strip(), rest.strip()
     if not equals or not key or not rest:
@@ -136,7 +136,7 @@ def levels(text: str) -> tuple[str, list[Any]]:
 
 
 def _value(text: str) -> Any:
-    """TOML if it can be, else the text itself."""
+    """Returns the TOML value of a text, or the text itself if it is not TOML."""
     try:
         return tomllib.loads(f"value = {text}")["value"]
     except (ValueError, RecursionError, KeyError):

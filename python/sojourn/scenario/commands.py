@@ -1,4 +1,4 @@
-"""Programs of the user's own as flows: command lines, read into words for the plan."""
+"""Flows of the user's own programs: command lines, split into words for the plan."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Json = dict[str, Any]
 APP = "command"
 """The application of a flow that runs programs."""
 KEYS = ("client", "server", "folder")
-"""Keys of a flow that only such a flow has."""
+"""Keys that only flows with programs have."""
 PLACEHOLDERS = {
     "from": "the client's address",
     "to": "the server's address",
@@ -30,16 +30,16 @@ PLACEHOLDERS = {
     "seed": "the run's seed",
     "duration": "seconds from the flow's start to its stop",
 }
-"""What stands in command lines for values of the run."""
+"""Placeholders in command lines, with the meaning of each."""
 OPERATORS = ("|", "||", "&", "&&", ";", ">", ">>", "<", "<<", "2>", "2>&1", "&>")
-"""Words that mean something to a shell and nothing to a program."""
+"""Operators of a shell, which have no meaning to a program."""
 LARGEST = 16 * 1024**2
-"""Bytes of a file whose digest a plan has."""
+"""Largest size in bytes of a file whose digest a plan contains."""
 _FIELD = re.compile(r"\{\{|\}\}|\{(?P<name>[^{}]*)\}|[{}]")
 
 
 class CommandError(Exception):
-    """Why a text is no command line, with the details of the problem."""
+    """Reason why a text is not a command line, with the details of the problem."""
 
     def __init__(self, message: str, **details: Any) -> None:
         super().__init__(message)
@@ -47,12 +47,12 @@ class CommandError(Exception):
 
 
 def is_command(app: str) -> bool:
-    """Whether the text of an application names programs of the user's own."""
+    """Returns whether the text of an application selects programs of the user."""
     return app.split()[:1] == [APP]
 
 
 def words_of(text: str) -> list[str]:
-    """Return the words of a command line as a POSIX shell splits them; raises `CommandError`."""
+    """Returns the words of a command line as a POSIX shell splits them; raises `CommandError`."""
     for field in _FIELD.finditer(text):
         _check(field)
     try:
@@ -61,14 +61,15 @@ def words_of(text: str) -> list[str]:
     except ValueError:
         at = max(text.rfind('"'), text.rfind("'"), text.rfind("\\"))
         raise CommandError(
-            "a quote without its partner, or nothing behind the last `\\`", start=at, end=at + 1
+            "a quote is not closed, or the line ends with `\\`", start=at, end=at + 1
         ) from None
     if not words:
-        raise CommandError("an empty command line: name a program and its arguments")
+        raise CommandError("the command line is empty: name a program and its arguments")
     if found := next((word for word in written if word in OPERATORS), None):
         at = text.index(found)
         raise CommandError(
-            f'no shell reads the line, so `{found}` is an argument: quote it, or use sh -c "..."',
+            f"no shell reads the line, so `{found}` is passed as an argument: quote it, or use "
+            'sh -c "..."',
             start=at,
             end=at + len(found),
             found=found,
@@ -83,20 +84,20 @@ def _check(field: re.Match[str]) -> None:
     if field["name"] is None:
         twice = 2 * field[0]
         raise CommandError(
-            f"`{field[0]}` begins or ends no placeholder: write `{twice}` for the character",
+            f"`{field[0]}` is not a placeholder: write `{twice}` for the character itself",
             start=start, end=end, found=field[0],
         )  # fmt: skip
     names = ", ".join(f"{{{name}}}" for name in PLACEHOLDERS)
     near = _core.nearest(field["name"], list(PLACEHOLDERS))
     raise CommandError(
-        f"unknown placeholder `{field[0]}`: there are {names}; "
+        f"unknown placeholder `{field[0]}`: allowed are {names}; "
         "write `{{` and `}}` for the characters",
         start=start, end=end, found=field[0], allowed=tuple(PLACEHOLDERS), nearest=near,
     )  # fmt: skip
 
 
 def filled(words: list[str], values: Mapping[str, str]) -> tuple[str, ...]:
-    """Return the words of a command line with these values in place of its placeholders."""
+    """Returns the words of a command line with placeholders replaced by these values."""
 
     def value(field: re.Match[str]) -> str:
         return field[0][0] if field["name"] is None else values[field["name"]]
@@ -105,11 +106,11 @@ def filled(words: list[str], values: Mapping[str, str]) -> tuple[str, ...]:
 
 
 def application(context: Context, at: Path, flow: Flow) -> Json:
-    """Return what a plan has of a flow that runs programs; problems are the context's."""
+    """Returns the plan's entry for a flow that runs programs; adds problems to the context."""
     if context.source.handed is not None:
         context.complain(
             (*at, "app"),
-            "a scenario that was handed on runs no programs: use the scenario's own file with "
+            "a scenario that was passed on runs no programs: use the scenario's own file with "
             "`sojourn lab run` or `--engine linux`",
         )
     lines = {"client": flow.client, "server": flow.server}
@@ -135,10 +136,13 @@ def application(context: Context, at: Path, flow: Flow) -> Json:
 
 
 def check_keys(context: Context, at: Path, flow: Flow) -> None:
-    """Note keys that do not belong to the flow."""
+    """Reports keys that do not belong to the flow."""
     if is_command(flow.app):
         if flow.udp is not None:
-            context.complain((*at, "udp"), f"the programs of `{APP}` choose TCP or UDP themselves")
+            context.complain(
+                (*at, "udp"),
+                f"`{APP}` does not take `udp`: its programs choose TCP or UDP themselves",
+            )
         return
     for key in KEYS:
         if getattr(flow, key) is not None:
@@ -146,7 +150,10 @@ def check_keys(context: Context, at: Path, flow: Flow) -> None:
 
 
 def digests(folder: FilePath, words: set[str]) -> dict[str, str]:
-    """Return the digests of the files in a folder that words name: results depend on them."""
+    """Returns the digests of the files in a folder that words name.
+
+    Results depend on these files.
+    """
     found = {}
     for word in sorted(words):
         try:
@@ -154,5 +161,5 @@ def digests(folder: FilePath, words: set[str]) -> dict[str, str]:
             if path.is_relative_to(folder) and path.is_file() and path.stat().st_size <= LARGEST:
                 found[word] = hashlib.sha256(path.read_bytes()).hexdigest()
         except (OSError, ValueError):
-            continue  # no name of a file
+            continue  # not a file name
     return found

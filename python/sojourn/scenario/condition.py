@@ -1,11 +1,11 @@
-"""Conditions such as `goodput >= 95% of best and loss <= 1%`: read, never evaluated as code.
+"""Conditions such as `goodput >= 95% of best and loss <= 1%`, parsed and never run as code.
 
     condition  = comparison { "and" comparison }
     comparison = METRIC ( ">=" | "<=" | ">" | "<" ) bound
     bound      = QUANTITY | SHARE "of" NAME | SHARE [ "of" ] "best"
 
-A quantity has the metric's unit (`5ms`, `8mbit`); a metric without one takes a number or a
-percentage. A share is a percentage or a number: `95%`, `0.95`. `p95 sojourn` is `sojourn_p95`.
+A quantity has the metric's unit (`5ms`, `8mbit`); a metric without a unit takes a number or a
+percentage. A share is a percentage or a number: `95%`, `0.95`. `p95 sojourn` means `sojourn_p95`.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _SHARE = re.compile(
     re.DOTALL,
 )
 _LARGEST_SHARE = 10
-"""A larger number without `%` is a percentage without its sign."""
+"""Largest share written without `%`; a larger number is probably a percentage."""
 ASKED = "asked for"
 """Source of a smallest difference that the user states."""
 _EXAMPLES = {"s": "5ms", "bit/s": "8mbit", "B": "30kb"}
@@ -49,15 +49,15 @@ class Condition:
     text: str
     """The bound as written."""
     share: float | None = None
-    """For a bound that is a share of another value."""
+    """The bound as a share of another value, if it is one."""
     of: str | None = None
-    """Whose value: `best`, or the name of one compared."""
+    """The reference of the share: `best`, or the name of a compared choice."""
 
     def __str__(self) -> str:
         return f"{self.metric} {self.operator} {self.text}"
 
     def met(self, value: float, bound: float) -> bool:
-        """Whether the value is on the right side of the bound."""
+        """Returns whether the value satisfies the bound."""
         match self.operator:
             case ">=":
                 return value >= bound
@@ -69,13 +69,13 @@ class Condition:
                 return value < bound
 
     def absolute(self, unit: str) -> float:
-        """Return the bound as a number in the metric's unit."""
+        """Returns the bound as a number in the metric's unit."""
         percent = _PERCENT.fullmatch(self.text)
         if percent:
             if unit not in ("1", ""):
                 raise QuestionError(
-                    f"`{self}`: {self.text} of what? Write `{self.text} of best`, or a value in "
-                    f"{unit}"
+                    f"`{self}`: {self.text} of which value? Write `{self.text} of best`, or a "
+                    f"value in {unit}"
                 )
             return float(percent["number"]) / 100
         if unit in _KINDS:
@@ -83,7 +83,7 @@ class Condition:
         try:
             return float(self.text)
         except ValueError:
-            raise QuestionError(f"`{self}`: `{self.text}` is no number or percentage") from None
+            raise QuestionError(f"`{self}`: `{self.text}` is not a number or percentage") from None
 
 
 def _quantity(text: str, unit: str, where: str) -> float:
@@ -97,9 +97,9 @@ def _quantity(text: str, unit: str, where: str) -> float:
 
 
 def smallest(text: str, metric: Metric) -> Interest:
-    """Return the smallest difference of interest that a text states for a metric.
+    """Returns the smallest difference of interest that a text states for a metric.
 
-    `5%` is a share of the value compared with; anything else is an amount in the metric's unit.
+    `5%` is a share of the reference value. Any other text is an amount in the metric's unit.
     """
     percent = _PERCENT.fullmatch(text.strip())
     if percent:
@@ -112,16 +112,16 @@ def smallest(text: str, metric: Metric) -> Interest:
         amount = math.nan
     if not 0 <= amount < math.inf:
         raise QuestionError(
-            f"`{text}` is no difference of {metric.name}: write a number such as "
+            f"`{text}` is not a difference of {metric.name}: write a number such as "
             f"{metric.interest.absolute or 0.1:g}, or a share such as 5%"
         )
     return Interest(0.0, amount, ASKED)
 
 
 def parse(text: str) -> tuple[Condition, ...]:
-    """Return the comparisons of a condition; an empty text has none."""
+    """Returns the comparisons of a condition; an empty text has none."""
     if len(text) > _LONGEST:
-        raise QuestionError("the condition is too long")
+        raise QuestionError(f"the condition is too long: at most {_LONGEST} characters")
     if not text.strip():
         return ()
     return tuple(_comparison(part) for part in re.split(r"\band\b", text))
@@ -131,12 +131,14 @@ def _comparison(text: str) -> Condition:
     found = _COMPARISON.fullmatch(text)
     if found is None:
         raise QuestionError(
-            f"`{text.strip()}` is no condition: write METRIC >= VALUE, as in "
-            "`goodput >= 95% of best`; join several by `and`"
+            f"`{text.strip()}` is not a condition: write METRIC >= VALUE, as in `goodput >= 95% "
+            "of best`; join several with `and`"
         )
     metric, operator, bound = found["metric"], found["op"], found["bound"]
     if operator not in _OPERATORS:
-        raise QuestionError(f"`{text.strip()}`: `{operator}` is none of >=, <=, >, <")
+        raise QuestionError(
+            f"`{text.strip()}`: unknown operator `{operator}`; allowed: >=, <=, >, <"
+        )
     part = _SHARE.fullmatch(bound)
     share = of = None
     if part:

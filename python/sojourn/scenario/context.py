@@ -1,4 +1,4 @@
-"""What the parts of a scenario know of each other while they become a plan: names and problems."""
+"""Names and problems that the parts of a scenario share while the plan is made."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ Json = dict[str, Any]
 
 
 class Context:
-    """The names of one model; collects all problems on the way."""
+    """The names of one model, and all problems found so far."""
 
     def __init__(self, model: Model, source: Source) -> None:
         self.model = model
         self.source = source
         self.problems: list[Problem] = []
         self.paths: set[Path] = set()
-        """Where problems are."""
+        """Paths of the problems."""
         self.origins: dict[Path, Path] = {}
-        """Where parts of the plan come from, if their place there does not tell."""
+        """Scenario paths of parts of the plan, where the plan's path does not determine them."""
         self.links = links_of(model)
         self.nodes = nodes_of(self.links)
         self.node_index = {name: i for i, name in enumerate(self.nodes)}
@@ -39,17 +39,17 @@ class Context:
         self.link_aliases = link_aliases_of(model)
         self.parsed: dict[tuple[Any, ...], Any] = {}
         self.sources: dict[str, dict[str, str]] = {}
-        """Sources of the user's own policies, by their digests."""
+        """Sources of the user's policies, by digest."""
 
     def complain(self, path: Path, message: str, **details: Any) -> None:
-        """Note a problem."""
+        """Adds a problem."""
         self.paths.add(path)
         self.problems.append(self.source.problem(path, message, **details))
 
     def words(
         self, path: Path, parse: Callable[..., str], text: str, *args: Any, instead: str = ""
     ) -> Any:
-        """Parse `text`, each different text once; `instead` stands for one that cannot be read."""
+        """Parses `text`, each distinct text once; parses `instead` where `text` is invalid."""
         key = (parse.__name__, text, *args)
         if key not in self.parsed:
             try:
@@ -76,10 +76,10 @@ class Context:
         *args: Any,
         instead: str,
     ) -> Any:
-        """As `words`, where a policy of the user's own may stand, too."""
+        """Parses `text` as `words` does, and also accepts a policy of the user."""
         if not is_own(text):
             return self.words(path, parse, text, *args, instead=instead)
-        # What a command has set was written in its folder, not in the file's.
+        # A file named on the command line is relative to the command's folder.
         changed = any(path[: len(c)] == c for c in self.source.changed)
         key = (family, text, changed)
         if key not in self.parsed:
@@ -93,20 +93,20 @@ class Context:
         return self.parsed[key]
 
     def nearest(self, word: str, known: Iterable[str]) -> dict[str, Any]:
-        """Return the details of a problem with an unknown name."""
+        """Returns the details of a problem with an unknown name."""
         names = list(known)
         near = _core.nearest(word, names[:1000])
         place = {"start": 0, "end": len(word)}
         return place | {"found": word, "allowed": tuple(names[:50]), "nearest": near}
 
     def unknown(self, path: Path, message: str, word: str, known: list[str]) -> None:
-        """Note that a name is unknown, with the nearest known name, or all if they are few."""
+        """Adds the problem of an unknown name, with the nearest known name or a short list."""
         near = self.nearest(word, known)
         few = f"; known: {', '.join(known)}" if len(known) <= 12 else ""
         self.complain(path, message + ("" if near["nearest"] else few), **near)
 
     def hosts(self, path: Path, names: list[str]) -> list[int]:
-        """Return the nodes of a list of hosts and of names that stand for several."""
+        """Returns the nodes of a list of hosts and of names for several hosts."""
         found: list[int] = []
         for i, name in enumerate(names):
             if name in self.aliases:
@@ -115,11 +115,11 @@ class Context:
                 found.append(self.node_index[name])
             else:
                 known = [*self.aliases, *self.nodes, *self.model.balancers]
-                self.unknown((*path, i), f"no link ends at `{name}`", name, known)
+                self.unknown((*path, i), f"unknown host `{name}`: no link ends there", name, known)
         return found
 
     def find_link(self, path: Path, name: str, aliases: Iterable[str] = ()) -> list[int]:
-        """Return the index of a link; none if there is no such link."""
+        """Returns the index of a link as a list; empty if the link does not exist."""
         if name in self.link_index:
             return [self.link_index[name]]
         self.unknown(path, f"unknown link `{name}`", name, [*aliases, *self.link_index])

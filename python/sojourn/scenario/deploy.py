@@ -1,9 +1,9 @@
 """The steps that put a scenario's queue on a real machine: set up, undo, verify.
 
-A queue only forms at the bottleneck. A discipline on an interface faster than the line behind it
-stays empty, so it is put inside a shaper that sends a little slower than the line. CAKE has a
-shaper of its own, and so have trees and `tbf` whose rate is below the line's. A host's own queue is
-at the line itself and needs no shaper.
+A queue forms only at the bottleneck. A discipline on an interface that is faster than the following
+link stays empty, so it is placed inside a shaper that is slightly slower than the link. CAKE shapes
+by itself, and so do trees and `tbf` whose rate is below the link's. A host's own queue is at the
+link itself and needs no shaper.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from sojourn.scenario.scenario import Scenario
 
 SINCE = {"dualpi2": "6.17"}
-"""The first Linux that has a discipline, where machines in use may be older."""
+"""The first Linux version that has a discipline, for disciplines that some current systems lack."""
 
 FORMATS = {"tc": tc.steps, "sqm": sqm.steps, "networkd": networkd.steps}
 """The forms of the steps, by the words of `[deploy] format`."""
@@ -30,12 +30,12 @@ FORMATS = {"tc": tc.steps, "sqm": sqm.steps, "networkd": networkd.steps}
 
 @dataclass(frozen=True, slots=True)
 class Deployment:
-    """How to put a queue to work, and how to take it away again."""
+    """Steps that install a queue, and steps that remove it."""
 
     queue: str
-    """The kernel's words for the queue; of one with classes, the scenario's."""
+    """The queue in the kernel's words; a queue with classes in the scenario's words."""
     machine: str | None
-    """The node whose machine is configured; None where it is several."""
+    """The node whose machine is configured; None if there are several."""
     interface: str
     direction: str
     """`egress` if the machine sends into the bottleneck, `ingress` if it receives from it."""
@@ -48,7 +48,7 @@ class Deployment:
 
     @property
     def script(self) -> tuple[str, ...]:
-        """The commands, with those before them that write the files."""
+        """Returns the commands that write the files, followed by the other commands."""
         return (*(_written(path, text) for path, text in self.files), *self.commands)
 
     def __str__(self) -> str:
@@ -65,7 +65,7 @@ class Deployment:
         )
 
     def as_dict(self) -> dict[str, Any]:
-        """The same for machines."""
+        """Returns the deployment as plain data."""
         return {
             "queue": self.queue,
             "machine": self.machine,
@@ -85,26 +85,26 @@ def deploy(
     machine: str | None = None,
     form: DeployFormat | None = None,
 ) -> Deployment:
-    """Makes the steps for the bottleneck's queue; raises `NoKernelEquivalent` where Linux has none.
+    """Returns the steps for the bottleneck's queue; raises `NoKernelEquivalent` if Linux lacks it.
 
-    What is not given is taken from the scenario's `[deploy]`.
+    Arguments that are None are taken from the scenario's `[deploy]`.
     """
     asked = scenario.model.deploy
     placed = place(scenario, interface, machine)
     form = form or asked.format
     if form != "tc" and placed.is_tree:
-        text = f"{form} sets one discipline, and this queue has several: use the commands of tc"
+        text = f"{form} sets one discipline, but this queue has several: use the format `tc`"
         raise ScenarioError([Problem(text)])
     steps = FORMATS[form](placed)
     notes = [*steps.notes, *_notes(placed), _verification(placed, steps.device)]
     if since := SINCE.get(placed.name):
-        notes.insert(0, f"Linux has `{placed.name}` since {since}, and `tc` of the same age.")
+        notes.insert(0, f"Linux has `{placed.name}` since version {since}; `tc` must be as recent.")
     if not (interface or asked.interface):
-        notes.insert(0, f"Replace {DEFAULT_INTERFACE} by your interface (`ip link` lists them).")
+        notes.insert(0, f"Replace {DEFAULT_INTERFACE} with your interface (`ip link` lists them).")
     if placed.other and not (machine or asked.machine):
         notes.insert(
             0,
-            f"If `{placed.other}` is your machine and `{placed.machine}` is not: `--machine "
+            f"If your machine is `{placed.other}` and not `{placed.machine}`, use `--machine "
             f'{placed.other}`, or [deploy] machine = "{placed.other}" in the scenario.',
         )
     return Deployment(
@@ -130,30 +130,33 @@ def _written(path: str, text: str) -> str:
 
 def _notes(placed: Placement) -> list[str]:
     varies = (
-        "The line's rate varies; this is for" if placed.varies else "If the line's rate varies, use"
+        "The line rate varies; this shaper is set for"
+        if placed.varies
+        else "If the line rate varies, set the shaper to"
     )
     if placed.own and not placed.shapes_itself:
         line = _core.format_quantity("rate", placed.line)
-        notes = [f"The interface itself is the line of {line}, so there is no shaper."]
+        notes = [f"The interface itself sends at the line rate, {line}, so there is no shaper."]
     else:
         notes = [
             (
                 f"The shaper sends at {rate_text(placed.rate)}, "
-                f"{placed.rate * 100 // placed.line} % of the line's rate, so that the queue forms "
+                f"{placed.rate * 100 // placed.line} % of the line rate, so that the queue forms "
                 f"here and not in the device {'before' if placed.ingress else 'behind'} it."
             ),
-            f"{varies} its lowest rate: above it the queue moves away again.",
+            f"{varies} its lowest rate. Otherwise packets queue in the modem again.",
         ]
     if placed.is_cake:
-        notes.append("Packets merged by offloads need no care: cake splits them.")
+        notes.append("CAKE splits packets that offloads have merged.")
         if placed.ingress:
             notes.append(
-                "`ingress`: what is dropped here has used the line, so the shaper counts it."
+                "`ingress`: packets dropped here have already used the line, so the shaper "
+                "counts them."
             )
     else:
         notes.append(
-            f"Packets merged by offloads count as one: `ethtool -K {placed.interface} tso off gso "
-            "off gro off` makes the queue see what goes on the line."
+            f"The queue counts packets merged by offloads as one. `ethtool -K {placed.interface} "
+            "tso off gso off gro off` makes it count packets as sent on the line."
         )
     return notes
 
@@ -166,7 +169,7 @@ def _verification(placed: Placement, device: str) -> str:
         )
     return (
         "To verify: fill the line in this direction and watch `ping` across it. Its times stay "
-        f"near those of the idle line, and `tc -s qdisc show dev {device}` counts drops or marks. "
-        "If its times grow and nothing is counted, the queue forms elsewhere: lower the rate, and "
-        "check machine and interface."
+        f"near those of the idle line, and `tc -s qdisc show dev {device}` counts drops or "
+        "marks. If its times grow and no packets are dropped or marked, the queue forms "
+        "elsewhere: lower the rate, and check machine and interface."
     )

@@ -1,4 +1,4 @@
-"""Something that runs plans: the simulator, a laboratory, or what tests put in their place."""
+"""Engines, which run plans: the simulator, a laboratory, or a substitute in tests."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ _STRUCT = {"f8": "d", "i8": "q", "?": "?"}
 _SIZES = {dtype: struct.calcsize(f"<{code}") for dtype, code in _STRUCT.items()}
 
 Stack = tuple[Sequence[int], Sequence[int], Sequence[Column]]
-"""A table of several runs: their numbers, the rows of each, and the rows of all in columns."""
+"""A table of several runs: the numbers of the runs, rows of each, and columns of all rows."""
 
 
 def values_of(column: Column) -> list[Any]:
-    """Return the values of a column as Python's own numbers or texts."""
+    """Returns the values of a column as Python numbers or texts."""
     name, _, dtype, data = column
     if isinstance(data, list):
         return data
@@ -34,7 +34,7 @@ def values_of(column: Column) -> list[Any]:
 
 
 def rows_of(table: Sequence[Column]) -> int:
-    """Return the number of a table's rows."""
+    """Returns the number of a table's rows."""
     if not table:
         return 0
     _, _, dtype, data = table[0]
@@ -42,7 +42,7 @@ def rows_of(table: Sequence[Column]) -> int:
 
 
 def of_runs(stacks: Iterable[Stack]) -> dict[int, list[Column]]:
-    """Return the table of each run by its number."""
+    """Returns the table of each run by its number."""
     found: dict[int, list[Column]] = {}
     for numbers, rows, table in stacks:
         begin = 0
@@ -64,18 +64,18 @@ TABLES = (SUMMARY, "flows", "queues", "series", "distributions")
 """The tables of every run's record."""
 
 SEEDS = 2**64
-"""A seed is below it."""
+"""Upper bound of seeds; a seed is smaller."""
 
 ASKED = ("flow_series",)
 """Tables that a record has if its scenario asks for them; empty otherwise."""
 
 
 class Record(Protocol):
-    """What one run leaves behind."""
+    """Result of one run."""
 
     @property
     def trace_hash(self) -> str:
-        """Hash over every packet event."""
+        """Hash of every packet event."""
 
     @property
     def events(self) -> int:
@@ -83,76 +83,76 @@ class Record(Protocol):
 
     @property
     def complete(self) -> bool:
-        """Whether the run reached its end."""
+        """Returns whether the run reached its end."""
 
     @property
     def captures(self) -> Sequence[bytes]:
-        """Packet captures, one a link asked for."""
+        """Packet captures, one for each requested link."""
 
     def table(self, name: str) -> Sequence[Column]:
-        """Return one of `TABLES` or `ASKED`."""
+        """Returns one of `TABLES` or `ASKED`."""
 
 
 class Records(Protocol):
-    """What several runs leave behind: those before one that failed or was stopped."""
+    """Results of several runs: those before the first that failed or was stopped."""
 
     @property
     def seconds(self) -> Sequence[float]:
-        """How long each took."""
+        """Wall-clock time of each run, in seconds."""
 
     @property
     def fault(self) -> BaseException | None:
-        """The error of the run after them."""
+        """Returns the error of the first run that failed."""
 
     def __len__(self) -> int: ...
 
     def __getitem__(self, number: int, /) -> Record: ...
 
     def tables(self, name: str, /) -> Sequence[Stack]:
-        """Return one of `TABLES` or `ASKED`: a stack for each set of columns."""
+        """Returns one of `TABLES` or `ASKED`: a stack for each set of columns."""
 
 
 class Engine(Protocol):
-    """Something that runs plans.
+    """A program that runs plans.
 
-    It may have more: `simulate_many(runs, progress)`, which makes many in one call and returns
-    their `Records`, `call_seconds`, the time that such a call is to take, and `tables`, which is
-    set to the names of those that are wanted; `name`; `slots`, the runs at a time that this machine
-    bears; `limits`, what its results cannot say, in a sentence; `untold`, the beginnings of the
-    names of metrics that it does not measure; and `check(plan_json, seed)`, which raises an error
-    with all `problems` of a plan that it cannot run.
+    Optional attributes: `simulate_many(runs, progress)` makes many runs in one call and returns
+    their `Records`; `call_seconds` is the intended duration of such a call; `tables` receives the
+    names of the required tables; `name`; `slots` is the number of concurrent runs that this machine
+    supports; `limits` is a sentence on the limits of the results; `untold` lists prefixes of the
+    names of metrics that the engine does not measure; `check(plan_json, seed)` raises an error with
+    all `problems` of a plan that the engine cannot run.
     """
 
     def fingerprint(self) -> str:
-        """Return the hash of everything that decides results."""
+        """Returns the hash of everything that determines results."""
 
     def version(self) -> str:
-        """Return the version, for people."""
+        """Returns the version as readable text."""
 
     def simulate(self, plan_json: str, seed: int, progress: RunProgress | None = None) -> Record:
-        """Run a plan with a seed."""
+        """Runs a plan with a seed."""
 
 
 ENGINE = "engine"
-"""The column that names the engine, where runs of several stand in one table."""
+"""The column that names the engine in tables with runs of several engines."""
 
 
 class Stopped(KeyboardInterrupt):
-    """A run that its progress stopped, and that leaves nothing behind."""
+    """A run that its progress function stopped and that has no result."""
 
 
 def core() -> Engine:
-    """Return the real engine."""
+    """Returns the real engine."""
     return cast("Engine", _core)
 
 
 def name_of(engine: Engine) -> str:
-    """Return an engine's name; one without a name counts as the simulator."""
+    """Returns an engine's name; one without a name counts as the simulator."""
     return str(getattr(engine, "name", SIM))
 
 
 def named(engine: Engine | Mapping[str, Engine] | None) -> dict[str, Engine]:
-    """Return engines by name: several, one, or the simulator if none is given."""
+    """Returns engines by name: the given ones, or the simulator by default."""
     if isinstance(engine, Mapping):
         return dict(engine)
     engine = engine or core()
@@ -160,13 +160,13 @@ def named(engine: Engine | Mapping[str, Engine] | None) -> dict[str, Engine]:
 
 
 def limits_of(engine: Engine) -> str:
-    """Return what an engine's results cannot say; nothing if there is nothing to know."""
+    """Returns the limits of an engine's results; empty if it states none."""
     told = getattr(engine, "limits", "")
-    return told if isinstance(told, str) else ""  # the simulator has a function of this name
+    return told if isinstance(told, str) else ""  # the simulator has a function with this name
 
 
 def limits_told(limits: Mapping[str, str]) -> list[str]:
-    """What engines' results cannot say, by their names, as sentences: each once."""
+    """Returns sentences on the limits of engines' results, each sentence once."""
     engines: dict[str, list[str]] = {}
     for name, text in limits.items():
         engines.setdefault(text, []).append(name)
@@ -177,19 +177,21 @@ def limits_told(limits: Mapping[str, str]) -> list[str]:
 
 
 def untold_by(engine: Engine, metric: str) -> bool:
-    """Return whether an engine does not measure a metric, of any link or group."""
+    """Returns whether an engine does not measure a metric, for any link or group."""
     name = metric.rpartition(".")[2]
     return any(name == one or name.startswith(f"{one}_") for one in getattr(engine, "untold", ()))
 
 
 def check_seed(seed: object) -> None:
-    """Raise `ScenarioError` unless it is a seed."""
+    """Raises `ScenarioError` unless the value is a seed."""
     if not isinstance(seed, int) or isinstance(seed, bool) or not 0 <= seed < SEEDS:
-        raise ScenarioError([Problem(f"a seed is a whole number below 2^64; found {seed!r}")])
+        raise ScenarioError(
+            [Problem(f"a seed must be a whole number from 0 to 2^64 - 1; found {seed!r}")]
+        )
 
 
 def check(engines: Mapping[str, Engine], plans: Iterable[str], seed: int) -> None:
-    """Raise all that keeps the first engine that cannot run the plans from running them."""
+    """Raises an error with all problems of the first engine that cannot run the plans."""
     check_seed(seed)
     distinct = list(dict.fromkeys(plans))
     for name, engine in engines.items():
@@ -215,5 +217,5 @@ def check(engines: Mapping[str, Engine], plans: Iterable[str], seed: int) -> Non
                 kind = type(error)
         if problems:
             refused = kind(list(problems))
-            refused.add_note(f"the engine `{name}` cannot run this; nothing was started")
+            refused.add_note(f"the engine `{name}` cannot run this scenario; no run was started")
             raise refused

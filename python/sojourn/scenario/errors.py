@@ -1,4 +1,4 @@
-"""What is wrong with a scenario, where, and what may stand there instead."""
+"""Problems of a scenario: the mistake, its place, and allowed values."""
 
 from __future__ import annotations
 
@@ -7,16 +7,15 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 SHOWN = 40
-"""A text form lists this many problems at most; `ScenarioError.problems` has them all."""
+"""Number of problems in the text form; `ScenarioError.problems` has all."""
 
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """One thing that is wrong.
+    """One mistake.
 
-    `line` and `column` count from 1; `column` and `end_column` are the range of the offending
-    text, and `source` is the line as written. All four are absent where a scenario does not come
-    from a text.
+    `line` and `column` count from 1; `column` and `end_column` are the range of the offending text,
+    and `source` is its line. All four are None if the scenario does not come from a text.
     """
 
     message: str
@@ -46,12 +45,12 @@ class Problem:
         return "\n".join(lines)
 
     def as_dict(self) -> dict[str, Any]:
-        """The same for machines."""
+        """Returns the problem as plain data."""
         return asdict(self) | {"allowed": list(self.allowed)}
 
 
 class ScenarioError(ValueError):
-    """A scenario that cannot be used; `problems` says everything that is wrong with it."""
+    """A scenario that cannot be used; `problems` lists every mistake."""
 
     def __init__(self, problems: Sequence[Problem]) -> None:
         self.problems = tuple(problems)
@@ -65,4 +64,4 @@ class ScenarioError(ValueError):
 
 
 class QuestionError(ValueError):
-    """A question about a scenario's runs that cannot be asked."""
+    """A question that the scenario's runs cannot answer."""

@@ -1,4 +1,4 @@
-"""Files that a scenario names in its texts: found beside it, and read within bounds."""
+"""Files that a scenario names: found relative to it, and read with a size limit."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ from collections.abc import Callable
 from pathlib import Path
 
 Read = Callable[[str, int], bytes]
-"""Gives all of a file by name, of at most so many bytes; raises `OSError` or `ValueError`."""
+"""Reads a file by name, up to a number of bytes; raises `OSError` or `ValueError`."""
 
 FILE = r'("[^"]*"|\S+)'
-"""A file's name in a text, in quotes if it has spaces; what is before it is the text's own."""
+"""A file's name in a text, quoted if it contains spaces."""
 
 
 def read(folder: Path, name: str, most: int) -> bytes:
-    """All of a file of at most `most` bytes; raises `OSError`, or `ValueError` with the reason."""
+    """Returns the content of a file of at most `most` bytes; raises `OSError` or `ValueError`."""
     path = folder / name
     if path.exists() and not path.is_file():
-        raise ValueError("no plain file")
+        raise ValueError("not a regular file")
     with path.open("rb") as file:
         data = file.read(most + 1)
     if len(data) > most:
@@ -26,13 +26,13 @@ def read(folder: Path, name: str, most: int) -> bytes:
 
 
 def place(pattern: re.Pattern[str], text: str) -> tuple[int, int]:
-    """Where in a text the file's name stands, the pattern's second group."""
+    """Returns the range of the file's name in a text: the pattern's second group."""
     match = pattern.search(text)
     return match.span(2) if match else (0, len(text))
 
 
 def renamed(pattern: re.Pattern[str], text: str, rename: Callable[[str], str]) -> str:
-    """The text with another name for its file; the pattern's groups are all of it."""
+    """Returns the text with its file renamed; the pattern's groups cover the whole match."""
 
     def other(match: re.Match[str]) -> str:
         name = rename(match[2].strip('"'))

@@ -1,4 +1,4 @@
-"""From a scenario's flows to a plan's groups: ends become nodes, texts become parameters."""
+"""Flows of a scenario as groups of a plan: hosts become nodes, texts become parameters."""
 
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ from sojourn.scenario.models import Flow
 from sojourn.scenario.words import time_of
 
 DEFAULT_TCP = "cubic"
-"""What carries an application that names no transport of its own, as on Linux."""
+"""Transport of an application without a transport of its own, as in Linux."""
 
 Ends = tuple[list[int], list[int]]
 
 
 def groups_of(context: Context, balancers: list[Json]) -> list[Json]:
-    """The plan's groups of flows."""
+    """Returns the plan's groups of flows."""
     flows = context.model.flows
-    # The engine refuses too many flows; their pairs are not worth the memory then.
+    # The engine rejects too many flows, so their pairs need no memory.
     most = limits.FLOWS if sum(flow.count for flow in flows) <= limits.FLOWS else 1
     names = _names(flows)
     return [_group(context, i, names[i], flow, balancers, most) for i, flow in enumerate(flows)]
 
 
 def group_place(context: Context, index: int, rest: Path) -> Path | None:
-    """Where in the scenario a place in a group comes from; none if its ends are unknown."""
+    """Returns the scenario's place of a place in a group; None if the group's ends are unknown."""
     at: Path = ("flows", index)
     match rest:
         case ("pairs",):
@@ -71,7 +71,7 @@ def _group(
         period = min(flow.count, most, math.lcm(len(senders), len(receivers)))
         pairs = [(senders[i % len(senders)], receivers[i % len(receivers)]) for i in range(period)]
     first, spread, every = _core.parse_starts(flow.start)
-    # Keys without a value are not in the plan: its hash identifies runs.
+    # Keys without a value stay out of the plan, because its hash identifies runs.
     ports = {"source_port": flow.source_port, "destination_port": flow.destination_port}
     seen = {key: value for key, value in ports.items() if value is not None}
     if flow.mark:
@@ -111,7 +111,7 @@ def _application(context: Context, at: Path, flow: Flow) -> Any:
 
 def _transport(context: Context, at: Path, flow: Flow) -> Json:
     if flow.tcp is not None and flow.udp:
-        context.complain((*at, "udp"), "carried by TCP or by UDP, not by both")
+        context.complain((*at, "udp"), "a flow uses TCP or UDP, not both: remove `tcp` or `udp`")
     udp = flow.udp
     if commands.is_command(flow.app):
         udp = False  # told already
@@ -129,15 +129,15 @@ def _is_web(flow: Flow) -> bool:
 
 
 def _server_key(flow: Flow) -> str:
-    """The key that names the servers of a flow: of Web pages, they send."""
+    """Returns the key that names a flow's servers: `from` for Web pages, otherwise `to`."""
     return "from" if _is_web(flow) else "to"
 
 
 def _ends(context: Context, at: Path, flow: Flow, balancers: list[Json]) -> tuple[int | None, Ends]:
-    """The balancer of a flow's group, if it has one, and who sends to whom.
+    """Returns the balancer of a flow's group, if any, and the pairs of senders and receivers.
 
-    A balanced group stands in the plan with its first server: as the receiver, or, of Web pages,
-    which servers send, as the sender.
+    In the plan, a balanced group has its first server: as sender for Web pages, otherwise as
+    receiver.
     """
     known = list(context.model.balancers)
     ours = _server_key(flow)
@@ -147,9 +147,9 @@ def _ends(context: Context, at: Path, flow: Flow, balancers: list[Json]) -> tupl
     if wrong := next((name for name in names[other] if name in known), None):
         context.complain(
             (*at, other),
-            f"Web pages come from servers: `{wrong}` belongs into `from`, clients into `to`"
+            f"Web servers send: put `{wrong}` into `from` and the clients into `to`"
             if _is_web(flow)
-            else f"`{wrong}` is a balancer, which sends nothing but `web`: it belongs into `to`",
+            else f"`{wrong}` is a balancer, which sends only `web`: put it into `to`",
         )
         found[other] = []
     named = next((name for name in names[ours] if name in known), None)
@@ -157,7 +157,7 @@ def _ends(context: Context, at: Path, flow: Flow, balancers: list[Json]) -> tupl
     if balancer is not None:
         if len(names[ours]) > 1:
             word = "receiver" if ours == "to" else "sender"
-            text = f"`{named}` is a balancer: no other {word} may stand beside it"
+            text = f"`{named}` is a balancer: remove the other {word}s"
             context.complain((*at, ours), text)
         servers = balancers[balancer]["servers"]
         found[ours] = [server["node"] for server in servers[:1]]

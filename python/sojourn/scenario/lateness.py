@@ -1,7 +1,8 @@
-"""Lateness of hosts that was measured: `measured(FILE)`, as `cyclictest` writes histograms.
+"""Measured lateness of hosts: `measured(FILE)`, in the histogram format of `cyclictest`.
 
-A line of the file is a time in whole microseconds, and how often it was found: once where no number
-follows, their sum where several do, one for each processor. Lines that begin with `#` are comments.
+A line of the file is a time in whole microseconds and its count. Without a count the time counts
+once; with several counts, one for each processor, their sum counts. Lines that begin with `#` are
+comments.
 """
 
 from __future__ import annotations
@@ -17,10 +18,10 @@ Json = dict[str, Any]
 
 WORD = "host"
 SPANS = ("late", "stall", "every")
-"""Words whose values may be a file's."""
+"""Words whose values may come from a file."""
 LONGEST_US = 60_000_000
 MOST = 100_000
-"""Different times of one file, as the engine's."""
+"""Most distinct times in a file, as in the engine."""
 LARGEST_COUNT = 10**12
 
 _FILE = re.compile(r'(?P<quote>"?)measured\((?P<file>[^()"]+)\)(?P=quote)')
@@ -28,11 +29,11 @@ _NUMBER = re.compile(rb"[0-9]{1,13}")
 
 
 class LatenessProblem(Exception):
-    """Why a file of measured lateness cannot be used."""
+    """Reason why a file of measured lateness cannot be used."""
 
 
 def loaded(told: Json, read: files.Read) -> Json:
-    """The host in the engine's form, its files read; raises `LatenessProblem`."""
+    """Returns the host in the engine's form with its files read; raises `LatenessProblem`."""
     return {key: _span(value, read) if key in SPANS else value for key, value in told.items()}
 
 
@@ -49,13 +50,13 @@ def _span(value: Any, read: files.Read) -> Any:
 
 
 def place(text: str) -> tuple[int, int]:
-    """Where in the text of a host the first file's name stands."""
+    """Returns the range of the first file's name in the text of a host."""
     match = _FILE.search(text)
     return match.span("file") if match else (0, len(text))
 
 
 def renamed(text: str, rename: Callable[[str], str]) -> str:
-    """The text of a host with other names for its files."""
+    """Returns the text of a host with its files renamed."""
 
     def other(match: re.Match[str]) -> str:
         span = f"measured({rename(match['file'])})"
@@ -65,7 +66,7 @@ def renamed(text: str, rename: Callable[[str], str]) -> str:
 
 
 def _counts(data: bytes) -> list[list[int]]:
-    """Times in ns, in their order, and how often each was found."""
+    """Returns the times in ns, in ascending order, and the count of each."""
     found: Counter[int] = Counter()
     for number, line in enumerate(data.splitlines(), 1):
         words = line.split()
@@ -74,17 +75,18 @@ def _counts(data: bytes) -> list[list[int]]:
         if not all(_NUMBER.fullmatch(word) for word in words):
             text = line[:40].decode("utf-8", "replace")
             raise ValueError(
-                f"line {number}: needs a time in whole microseconds, and counts; found `{text}`"
+                f"line {number}: expected a time in whole microseconds, followed by counts; "
+                f"found `{text}`"
             )
         time, *counts = map(int, words)
         if time > LONGEST_US:
-            raise ValueError(f"line {number}: {time} us is longer than a minute")
+            raise ValueError(f"line {number}: {time} us exceeds the maximum of one minute")
         found[time * 1000] += sum(counts) if counts else 1
         if found[time * 1000] > LARGEST_COUNT:
-            raise ValueError(f"line {number}: more than {LARGEST_COUNT} times {time} us")
+            raise ValueError(f"line {number}: {time} us occurs more than {LARGEST_COUNT} times")
     kept = sorted((time, count) for time, count in found.items() if count)
     if not kept:
-        raise ValueError("needs at least one time that was found")
+        raise ValueError("needs at least one time with a count above 0")
     if len(kept) > MOST:
-        raise ValueError(f"more than {MOST} different times")
+        raise ValueError(f"more than {MOST} distinct times")
     return [list(pair) for pair in kept]

@@ -1,7 +1,7 @@
-"""Bounds on everything that a scenario can make grow.
+"""Upper bounds on the size of a scenario.
 
-They are far above any use we know of; their purpose is that a slip of the keyboard, or a hostile
-file, gets a message instead of a full memory.
+They are far above realistic use. A typing error or a hostile file gets a message instead of
+exhausting memory.
 """
 
 from __future__ import annotations
@@ -17,30 +17,30 @@ TEXT_CHARACTERS = 64 * 1024
 DEPTH = 12
 VALUES = 100_000
 LINKS = 200_000
-"""Directions, of which a link has two."""
+"""Directions of links; a link has two."""
 HOSTS = 10_000
 RING = _ENGINE["ring"]
 CHANGES = 10_000
-"""Written for one link."""
+"""Changes of one link."""
 GROUPS = 1_000
 BALANCERS = _ENGINE["balancers"]
 MISSES = _ENGINE["misses"]
 MESH = 128
-"""Nodes that are all joined to each other; stars carry more."""
+"""Nodes of a full mesh; a star may have more."""
 REPLICAS = _ENGINE["replicas"]
 REQUESTS = 1_000_000_000
 OUTSTANDING = _ENGINE["outstanding"]
 RECORDS = _ENGINE["records"]
 SCAN = _ENGINE["scan"]
 WAITING = _ENGINE["queue"]
-"""Work that waits at a node."""
+"""Requests that wait at a node."""
 FAULTS = _ENGINE["faults"]
 FLOWS = _ENGINE["flows"]
 CAPTURE_BYTES = 256 * 1024**2
 TRACE_BYTES = 16 * 1024**2
 OPPORTUNITIES = 1_000_000
-"""Of one trace, as the engine's."""
+"""Lines of a trace, as in the engine."""
 MEASURED_BYTES = 16 * 1024**2
-"""Of a file of measured lateness."""
+"""Size of a file of measured lateness."""
 PROBLEMS = 200
-"""More are not told: nobody reads them."""
+"""Reported problems; further ones are omitted."""

@@ -1,7 +1,7 @@
-"""Where each key of a TOML text stands.
+"""Places of the keys of a TOML text.
 
-`tomllib` decides what a text means and whether it is valid; it does not say where things are. This
-scanner walks a text that `tomllib` has accepted and notes the place of every key and value.
+`tomllib` decides the meaning and validity of a text but does not report places. This scanner reads
+a text that `tomllib` has accepted and records the place of every key and value.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ Path = tuple[str | int, ...]
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A key's or array element's place; lines and columns count from 1."""
+    """Place of a key or array element; lines and columns count from 1."""
 
     line: int
     column: int
     end_column: int
     text_line: int | None = None
-    """Line of a string value's first character, if it is written without escapes on one line."""
+    """Line of a string value's first character, if it is on one line and without escapes."""
     text_column: int | None = None
 
 
@@ -46,7 +46,7 @@ class _Scanner:
         self.row = 0
 
     def line_column(self, at: int) -> tuple[int, int]:
-        # Offsets only grow during a scan, so the row never has to be searched for.
+        # Offsets only grow during a scan, so the row is never searched for.
         while self.row + 1 < len(self.starts) and self.starts[self.row + 1] <= at:
             self.row += 1
         while self.row > 0 and self.starts[self.row] > at:
@@ -63,7 +63,7 @@ class _Scanner:
         return self.text.startswith(character, self.at)
 
     def key(self) -> tuple[list[str], int, int]:
-        """The parts of a dotted key, and its range."""
+        """Returns the parts of a dotted key, and its range."""
         start = self.at
         parts: list[str] = []
         while True:
@@ -176,7 +176,7 @@ class _Scanner:
 
 
 class _Lost(Exception):
-    """The scanner does not understand the text; what it has noted so far stands."""
+    """The scanner does not understand the text; the places recorded so far remain valid."""
 
 
 def _unescape(text: str) -> str:
@@ -186,7 +186,7 @@ def _unescape(text: str) -> str:
 
 
 def locate(text: str) -> dict[Path, Place]:
-    """Places of all keys and array elements of `text`, which must be valid TOML."""
+    """Returns the places of all keys and array elements of `text`, which must be valid TOML."""
     scanner = _Scanner(text.replace("\r\n", "\n"))
     with suppress(_Lost, RecursionError):
         scanner.scan()

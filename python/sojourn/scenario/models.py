@@ -1,4 +1,4 @@
-"""What a scenario may say: its tables and keys, their types, defaults and documentation."""
+"""The model of a scenario: its tables and keys, with types, defaults and documentation."""
 
 from __future__ import annotations
 
@@ -40,11 +40,11 @@ from sojourn.scenario.words import (
 )
 
 DEFAULT_QUEUE = "pfifo limit 1000p"
-"""The queue of every direction of a link that names none, as Linux's interfaces have it."""
+"""Default queue of a link's direction, as on Linux interfaces."""
 
 
 def _number(least: int, most: int, what: str) -> tuple[BeforeValidator, WithJsonSchema]:
-    """Make an `int` a number within bounds, with a message that states them."""
+    """Returns validators for an `int` within bounds, with a message that states the bounds."""
 
     def check(value: object) -> int:
         if isinstance(value, int) and not isinstance(value, bool) and least <= value <= most:
@@ -60,7 +60,7 @@ def _number(least: int, most: int, what: str) -> tuple[BeforeValidator, WithJson
 
 
 def _whole(least: int, most: int, what: str) -> tuple[BeforeValidator, WithJsonSchema]:
-    """Make an `int` a number of things within bounds."""
+    """Returns validators for a count within bounds."""
     return _number(least, most, f"a whole number of {what}")
 
 
@@ -75,9 +75,9 @@ def _text(value: object) -> str:
 
 
 def _listed(value: object) -> object:
-    """A single text stands for a list of one."""
+    """Returns a list; a single text becomes a list of one."""
     if isinstance(value, list) and not value:
-        raise complaint("an empty list: name at least one")
+        raise complaint("the list is empty: name at least one")
     return value if isinstance(value, list) else [value]
 
 
@@ -103,15 +103,15 @@ Ring = Annotated[int, *_whole(0, limits.RING, "packets")]
 
 
 class Part(BaseModel):
-    """A table of a scenario: unknown keys are errors, and nothing changes after it is made."""
+    """A table of a scenario: immutable, and without unknown keys."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
 class LinkKeys(Part):
-    """The keys that describe links, for every table that describes some.
+    """The keys that describe links, shared by all tables that describe links.
 
-    Classes give `rate` and `netem` a type of their own where lists are allowed or a rate is needed.
+    Classes give `rate` and `netem` their own type where lists are allowed or a rate is required.
     """
 
     rate: Any = Field(None, description="Rate of both directions.")
@@ -120,44 +120,44 @@ class LinkKeys(Part):
     overhead: Overhead | None = Field(
         None,
         description=(
-            "Bytes that each packet takes on the link beyond its length, not in the queue; "
-            "0 by default."
+            "Bytes that each packet occupies on the link in addition to its length, but not in "
+            "the queue; 0 by default."
         ),
     )
     cells: Cells | None = Field(
         None,
         description=(
-            "Cells into which the line cuts each packet, overhead included: `atm` (53 bytes for "
-            "48, ADSL), `ptm` (65 for 64, VDSL2); `none` by default."
+            "Cells into which the line divides each packet with its overhead: `atm` (53 bytes "
+            "for 48, ADSL), `ptm` (65 for 64, VDSL2) or `none` (default)."
         ),
     )
     ring: Ring | None = Field(
         None,
         description=(
-            "Packets that the sending device takes from the queue ahead of their transmission, "
-            "into its transmit ring: the discipline does not see them any more; 0 by default."
+            "Packets that the sending device takes from the queue into its transmit ring ahead "
+            "of their transmission. The discipline no longer sees them. 0 by default."
         ),
     )
     host: Lateness | None = Field(
         None,
         description=(
-            "How late the sending host serves its queue: the grain of its timers, late wake-ups, "
-            "stalls (`sojourn explain host`). Never late by default."
+            "Lateness with which the sending host serves its queue: timer granularity, late "
+            "wake-ups, stalls (`sojourn explain host`). Never late by default."
         ),
     )
     host_queue: Flag | None = Field(
         None,
         description=(
-            "Whether the queue is the sending host's own: small queues bound what each TCP "
-            "connection of that host has in it, and to `fq` flows are sockets, which it paces in "
-            "place of TCP's timer. Like `queue` it says nothing of the other direction; false by "
+            "Whether the queue is the sending host's own. Small queues then bound what each TCP "
+            "connection of the host has in it. To `fq`, flows are sockets, which it paces in "
+            "place of TCP's timer. As with `queue`, the other direction is not affected. False by "
             "default."
         ),
     )
 
 
 class Direction(LinkKeys):
-    """What one direction of a link has that the other has not."""
+    """Keys of one direction of a link that override those of both directions."""
 
     rate: Capacity | None = Field(None, description="Rate of this direction.")
     netem: Netem | None = Field(None, description="Impairments of this direction.")
@@ -165,22 +165,20 @@ class Direction(LinkKeys):
 
 
 class ChangedDirection(Part):
-    """What becomes of one direction of a link."""
+    """Change of one direction of a link."""
 
     rate: Rate | None = Field(None, description="Rate of this direction from then on.")
     netem: Netem | None = Field(None, description="Impairments of this direction from then on.")
 
 
 class Change(Part):
-    """What becomes of a link at a time; what is not said stays as it is."""
+    """Change of a link at a time; keys that are absent change nothing."""
 
-    at: Moment = Field(
-        description="When: a moment, or with `every` again and again, beginning at `from`."
-    )
+    at: Moment = Field(description="Time of the change; `every` repeats it, beginning at `from`.")
     rate: Rate | None = Field(None, description="Rate of both directions from then on.")
     netem: Netem | None = Field(
         None,
-        description="Impairments of both directions from then on, in place of all before.",
+        description="Impairments of both directions from then on, replacing the previous ones.",
     )
     forward: ChangedDirection = Field(
         ChangedDirection(), description="`rate` and `netem` of the forward direction only."
@@ -191,7 +189,7 @@ class Change(Part):
 
     @property
     def is_empty(self) -> bool:
-        """Whether it changes nothing in either direction."""
+        """Returns whether the change affects neither direction."""
         said = (self, self.forward, self.reverse)
         return all(one.rate is None and one.netem is None for one in said)
 
@@ -201,11 +199,11 @@ def _only(which: str) -> Any:
 
 
 def _changes(what: str) -> Any:
-    return Field([], description=f"What becomes of {what} on the way.", max_length=limits.CHANGES)
+    return Field([], description=f"Changes of {what} during the run.", max_length=limits.CHANGES)
 
 
 class BothDirections(LinkKeys):
-    """Links with both of their directions, and what becomes of them."""
+    """Links with both directions and their changes."""
 
     forward: Direction = _only("forward")
     reverse: Direction = _only("back")
@@ -227,8 +225,8 @@ class Link(BothDirections, _Ends):
     queue: Queue | None = Field(
         None,
         description=(
-            "Queue of the direction `from` → `to`, for a queue sits on one interface; "
-            f"default {DEFAULT_QUEUE}. The other direction's is `reverse.queue`."
+            f"Queue of the direction `from` → `to`; default {DEFAULT_QUEUE}. A queue belongs to "
+            "one interface: the other direction's is `reverse.queue`."
         ),
     )
     forward: Direction = _only("from `from` to `to`")
@@ -241,7 +239,7 @@ class _Hosts(Part):
 
 
 class SideDirection(LinkKeys):
-    """What one direction of a side's access links has that the other has not."""
+    """Keys of one direction of a side's access links that override those of both."""
 
     rate: Rates | None = Field(None, description="Rate of this direction.")
     netem: Netems | None = Field(None, description="Impairments of this direction.")
@@ -249,10 +247,10 @@ class SideDirection(LinkKeys):
 
 
 class Side(LinkKeys, _Hosts):
-    """Hosts of one side of a template and the links that join them to it.
+    """Hosts on one side of a template, and their access links.
 
-    Lists are dealt out in turn: host 1 has the first element, host 2 the second, and so on,
-    beginning again at the end.
+    Lists are assigned in turn: host 1 gets the first element, host 2 the second, and so on,
+    cyclically.
     """
 
     rate: Rates = Field(["1gbit"], description="Rate of the access links, both directions.")
@@ -268,7 +266,7 @@ class Side(LinkKeys, _Hosts):
 class Dumbbell(BothDirections):
     """Hosts `left1`, `left2`, … and `right1`, … on either side of one link, `bottleneck`.
 
-    The link runs from `router1` to `router2`; each host has an access link of its own name.
+    The link runs from `router1` to `router2`; each host has an access link with the host's name.
     `left` and `right` name all hosts of a side.
     """
 
@@ -281,10 +279,10 @@ class Dumbbell(BothDirections):
 
 
 class Pairs(BothDirections):
-    """Pairs of hosts `a1` → `b1`, `a2` → `b2`, …, each with a link of its own, `pair1`, ….
+    """Pairs of hosts `a1` → `b1`, `a2` → `b2`, …, each with its own link, `pair1`, ….
 
-    `a` and `b` name all hosts of a side. Nothing is shared between pairs. `rate` and `netem` may be
-    lists, dealt out in turn.
+    `a` and `b` name all hosts of a side. Pairs share nothing. `rate` and `netem` may be lists,
+    assigned in turn.
     """
 
     template: Literal["pairs"]
@@ -298,9 +296,9 @@ class Pairs(BothDirections):
 
 
 class Ports(BothDirections, _Hosts):
-    """Hosts of one kind around a switch, and what their ports have that others have not.
+    """Hosts of one kind around a switch, with keys that override those of the whole star.
 
-    Lists are dealt out in turn among them. What is not said holds as for the whole star.
+    Lists are assigned to the hosts in turn.
     """
 
     rate: Rates | None = Field(None, description="Rate of both directions.")
@@ -310,20 +308,21 @@ class Ports(BothDirections, _Hosts):
     )
     forward: Direction = _only("from the switch to these hosts")
     reverse: Direction = _only("from these hosts to the switch")
-    changes: list[Change] = _changes("these links, in place of the whole star's changes")
+    changes: list[Change] = _changes("these links, instead of the whole star's changes")
 
 
 class Star(BothDirections):
     """Hosts `host1`, `host2`, … around one `switch`; link `port1` runs from it to `host1`.
 
-    Hosts may also be `client1`, … and `server1`, …, whose links are called as they are. `hosts`,
-    `clients` and `servers` name all of a kind, `ports` all links. Forward is from the switch to the
-    host: its queue is the switch's output port. `rate` and `netem` may be lists, dealt out in turn.
+    Hosts may also be `client1`, … and `server1`, …, whose links have the same names. `hosts`,
+    `clients` and `servers` name all hosts of a kind, `ports` all links. Forward is from the switch
+    to the host: its queue is the switch's output port. `rate` and `netem` may be lists, assigned in
+    turn.
     """
 
     template: Literal["star"]
     hosts: HostCount | None = Field(
-        None, description="Number of hosts; 2 if there are neither clients nor servers."
+        None, description="Number of hosts; 2 by default without clients and servers."
     )
     clients: Ports | None = Field(None, description="Clients around the switch.")
     servers: Ports | None = Field(None, description="Servers around the switch.")
@@ -338,8 +337,8 @@ class Star(BothDirections):
 class Lan(LinkKeys):
     """Hosts `client1`, `client2`, … and `server1`, … on one shared bus, the medium `lan`.
 
-    A host has one link, called as it is: its queue and transmitter, from which it reaches all the
-    others. `clients` and `servers` name all hosts of a kind or all their links, `lan` all links.
+    A host has one link with the host's name: its queue and transmitter, which reaches all other
+    hosts. `clients` and `servers` name all hosts of a kind or all their links, `lan` all links.
     """
 
     template: Literal["lan"]
@@ -349,16 +348,16 @@ class Lan(LinkKeys):
     netem: Netem | None = Field(
         None,
         description=(
-            "Impairments, first of all the propagation delay: a frame occupies the bus until it "
+            "Impairments, above all the propagation delay: a frame occupies the bus until it "
             "has arrived."
         ),
     )
-    queue: Queue | None = Field(None, description=f"Queue of every host; default {DEFAULT_QUEUE}.")
-    access: Access = Field("csma", description="How the hosts share the bus.")
+    queue: Queue | None = Field(None, description=f"Queue of each host; default {DEFAULT_QUEUE}.")
+    access: Access = Field("csma", description="Access method of the bus.")
 
 
 class MeshClients(LinkKeys, _Hosts):
-    """Clients of a mesh, joined to every node, and what their links have that others have not."""
+    """Clients of a mesh, each joined to every node, with keys that override the mesh's."""
 
     hosts: HostCount = Field(1, description="Number of clients.")
     rate: Rate | None = Field(None, description="Rate of both directions.")
@@ -374,34 +373,34 @@ class _MeshLinks(BothDirections):
 
 
 class MeshBetween(_MeshLinks):
-    """What links between the sites of a mesh have that others have not."""
+    """Keys of links between the sites of a mesh that override the mesh's."""
 
     rate: Rate | None = Field(None, description="Rate of both directions.")
     netem: Netem | None = Field(None, description="Impairments of both directions.")
 
 
 class Mesh(_MeshLinks):
-    """Hosts `node1`, `node2`, …, each joined to every other by a link of its own, `node1-node2`, ….
+    """Hosts `node1`, `node2`, …, each joined to every other by its own link, `node1-node2`, ….
 
-    Clients `client1`, … are joined to every node likewise: `client1-node1`, …. `nodes` and
-    `clients` name all of a kind. Forward is from the node with the lower number.
+    Clients `client1`, … are also joined to every node: `client1-node1`, …. `nodes` and `clients`
+    name all hosts of a kind. Forward is from the node with the lower number.
     """
 
     template: Literal["mesh"]
     nodes: Annotated[int, *_whole(2, limits.MESH, "nodes")] = Field(
         3, description="Number of nodes."
     )
-    clients: MeshClients | None = Field(None, description="Clients joined to every node.")
+    clients: MeshClients | None = Field(None, description="Clients, each joined to every node.")
     sites: list[Names] = Field(
         [],
-        description="Hosts that stand in one place, a list for each place: those of different "
-        "places have the links of `between`.",
+        description="Hosts by site, a list for each site. Links between hosts of two sites have "
+        "the keys of `between`.",
         max_length=limits.MESH,
     )
     between: MeshBetween | None = Field(None, description="Links between hosts of two sites.")
     rate: Rate = Field(description="Rate of both directions.")
     netem: Netem | None = Field(None, description="Impairments of both directions.")
-    changes: list[Change] = _changes("all links, those of clients too")
+    changes: list[Change] = _changes("all links, including those of clients")
 
 
 TEMPLATES: dict[str, type[Part]] = {
@@ -415,38 +414,40 @@ Topology = Annotated[Dumbbell | Pairs | Star | Lan | Mesh, Field(discriminator="
 
 
 class ServerFault(Part):
-    """A server that cannot be reached for a while: its links carry nothing."""
+    """A server that is unreachable for a time: its links lose every packet."""
 
-    server: Name = Field(description="Which of the balancer's.")
-    at: Time = Field(description="When it begins.")
-    until: Time | None = Field(None, description="When it is over; never by default.")
+    server: Name = Field(description="A server of the balancer.")
+    at: Time = Field(description="Begin of the outage.")
+    until: Time | None = Field(None, description="End of the outage; never by default.")
 
 
 class Balancer(Part):
-    """A balancer: flows to its name get a server of those behind it.
+    """A balancer: a flow to its name goes to one of its servers.
 
-    A switch asks its controller at a flow's first packet; the policy looks at the links that lead
-    to the servers, at their queues and counters. Lists are dealt out in turn among the servers.
+    The switch asks its controller at a flow's first packet. The policy observes the links that lead
+    to the servers, with their queues and counters. Lists are assigned to the servers in turn.
     """
 
     servers: Names = Field(description="The servers: hosts, or a template's name for several.")
-    policy: Policy = Field(description="How a server is chosen.")
+    policy: Policy = Field(description="Policy that selects a server.")
     weights: Weights = Field([1], description="The servers' weights.")
-    delay: Time = Field("1ms", description="From the switch to the controller, and the same back.")
-    decision: Time = Field("0s", description="What a decision takes the controller.")
+    delay: Time = Field(
+        "1ms", description="Delay from the switch to the controller, and the same back."
+    )
+    decision: Time = Field("0s", description="Time that the controller takes for a decision.")
     service: Services | None = Field(
         None,
         description=(
-            "How long a server works on a transfer that has come in, one after the other; the "
-            "transfer ends with that. No time by default."
+            "Time that a server works on a received transfer, one at a time; the transfer ends "
+            "with it. Zero by default."
         ),
     )
     faults: list[ServerFault] = Field(
-        [], description="When servers cannot be reached.", max_length=limits.FAULTS
+        [], description="Times at which servers are unreachable.", max_length=limits.FAULTS
     )
-    health_every: Time = Field("1s", description="From one probe of a server to the next.")
+    health_every: Time = Field("1s", description="Interval between probes of a server.")
     misses: Annotated[int, *_whole(1, limits.MISSES, "misses")] = Field(
-        3, description="Probes without an answer until a server counts as down."
+        3, description="Consecutive unanswered probes after which a server counts as down."
     )
 
 
@@ -458,48 +459,59 @@ class Flow(Part):
     )
     from_: Names = Field(
         alias="from",
-        description="Who sends, one or a list; flow i uses the i-th, beginning again at the end.",
+        description="Sending host or hosts. Flow i uses the i-th host, cyclically.",
     )
-    to: Names = Field(description="Who receives, likewise; or one balancer, of `web` in `from`.")
-    app: App = Field(description="What is sent.")
+    to: Names = Field(
+        description="Receiving host or hosts, also cyclically; or one balancer. For `web`, the "
+        "balancer is in `from`."
+    )
+    app: App = Field(description="Application: the data that is sent.")
     client: CommandLine | None = Field(
         None,
         description=(
-            "Command line that `from` runs from `start` to `stop`, of `command` alone. `{from}` "
-            "and `{to}` stand for the hosts' addresses, `{port}` for the flow's own port, "
-            "`{number}` for its number, `{seed}` for the run's seed, `{duration}` for its seconds; "
-            "a brace is written twice."
+            "Command line that `from` runs from `start` to `stop`; only for `command`. `{from}` "
+            "and `{to}` are replaced by the hosts' addresses, `{port}` by the flow's own port, "
+            "`{number}` by its number, `{seed}` by the run's seed, `{duration}` by its length "
+            "in seconds; write a brace twice."
         ),
     )
     server: CommandLine | None = Field(
         None,
         description=(
-            "Command line that `to` runs from before the run on, of `command` alone; with `{port}` "
-            "the run begins when the port is listened on."
+            "Command line that `to` starts before the run; only for `command`. With `{port}`, "
+            "the run begins once a process listens on the port."
         ),
     )
     folder: Folder | None = Field(
-        None, description="Folder in which they run; the scenario's own by default."
+        None, description="Working folder of both programs; the scenario's own by default."
     )
     tcp: Tcp | None = Field(
         None,
         description=(
-            "Congestion control or profile of its TCP, then options. Applications that send "
-            "packets by their own schedule write them into TCP if this is given."
+            "Congestion control or profile of its TCP, then options. With this key, "
+            "applications that send packets on a schedule write them to TCP."
         ),
     )
     udp: Flag | None = Field(
-        None, description="Carried by UDP; the usual carrier of packets by their own schedule."
+        None,
+        description="Whether UDP carries the flow; the default for applications that send packets "
+        "on a schedule.",
     )
-    count: FlowCount = Field(1, description="Number of flows; of sessions at once for Web traffic.")
-    start: Start = Field("0s", description="When they start: a moment, a span, or every so often.")
-    stop: Time | None = Field(None, description="When they stop offering data; never by default.")
-    dscp: Dscp = Field(0, description="Code point of their packets.")
+    count: FlowCount = Field(
+        1, description="Number of flows; for Web traffic, of concurrent sessions."
+    )
+    start: Start = Field(
+        "0s", description="Start of the flows: a time, a distribution, or a regular interval."
+    )
+    stop: Time | None = Field(
+        None, description="Time at which they stop offering data; never by default."
+    )
+    dscp: Dscp = Field(0, description="Differentiated services code point of their packets.")
     source_port: Port | None = Field(
         None,
         description=(
-            "Port at `from`, for filters: source of its packets, destination of those that answer. "
-            "Servers of Web traffic are at `from`."
+            "Port at `from`, for filters: source port of its packets, destination port of the "
+            "answers. Web servers are at `from`."
         ),
     )
     destination_port: Port | None = Field(
@@ -510,7 +522,7 @@ class Flow(Part):
         ),
     )
     mark: Mark = Field(
-        0, description="The firewall's mark (fwmark) on their packets, both ways; 0 is none."
+        0, description="Firewall mark (fwmark) of their packets in both directions; 0 for none."
     )
 
 
@@ -520,11 +532,11 @@ WORKLOADS: dict[str, tuple[dict[str, float], str]] = {
     name: (dict(zip(REQUESTS, shares, strict=True)), keys)
     for name, shares, keys in _core.workloads()
 }
-"""Workloads that have a name: shares of their requests, and which keys they ask for."""
+"""Named workloads: shares of requests, and the choice of keys."""
 
 
 def _named(value: object, kind: str, names: list[str]) -> str:
-    """One of these names, whatever its case."""
+    """Returns the one of these names that a value spells, ignoring case."""
     text = text_of(value, kind, names[0]).strip().lower()
     if text in names:
         return text
@@ -537,7 +549,7 @@ def _named(value: object, kind: str, names: list[str]) -> str:
 
 
 def _one_of(kind: str, names: list[str]) -> tuple[BeforeValidator, WithJsonSchema]:
-    """What makes a `str` one of these names."""
+    """Returns validators that restrict a `str` to these names."""
     return BeforeValidator(lambda value: _named(value, kind, names)), WithJsonSchema(
         {"enum": names}
     )
@@ -617,135 +629,162 @@ Tokens = Annotated[int, *_whole(1, 1024, "tokens")]
 Records = Annotated[int, *_whole(0, limits.RECORDS, "records")]
 Scan = Annotated[int, *_whole(1, limits.SCAN, "records")]
 Threads = Annotated[int, *_whole(1, 1024, "threads")]
-Waiting = Annotated[int, *_whole(0, limits.WAITING, "things to do")]
+Waiting = Annotated[int, *_whole(0, limits.WAITING, "requests")]
 
 
 class StoreService(Part):
-    """Time that the nodes of a simulated store take.
+    """Service times of a simulated store's nodes.
 
-    The defaults make about what small Cassandra nodes on one machine take without impairments.
+    The defaults are approximately those of small Cassandra nodes on one machine without
+    impairments.
     """
 
-    coordinate: Service = Field("exp(1200us)", description="A coordinator with a request.")
-    write: Service = Field("exp(600us)", description="A replica with a write.")
-    read: Service = Field("exp(800us)", description="A replica with a read, for each record.")
-    threads: Threads = Field(32, description="Things that a node does at a time.")
-    queue: Waiting = Field(1024, description="Things that wait at a node; further ones fail.")
+    coordinate: Service = Field("exp(1200us)", description="Time of a coordinator for a request.")
+    write: Service = Field("exp(600us)", description="Time of a replica for a write.")
+    read: Service = Field(
+        "exp(800us)", description="Time of a replica for a read, for each record."
+    )
+    threads: Threads = Field(32, description="Requests that a node serves concurrently.")
+    queue: Waiting = Field(1024, description="Requests that wait at a node; further ones fail.")
 
 
 class Fault(Part):
-    """What befalls a store: a node stops, or hosts hear from the others no more."""
+    """A fault of a store: a node stops, or some hosts lose contact with the others."""
 
-    crash: Name | None = Field(None, description="The node that stops dead.")
+    crash: Name | None = Field(None, description="The node that stops.")
     partition: Names | None = Field(
-        None, description="Hosts of the store that only hear from each other."
+        None, description="Hosts of the store that reach only each other."
     )
-    at: Time = Field(description="When it begins.")
-    until: Time | None = Field(None, description="When it is over; never by default.")
+    at: Time = Field(description="Begin of the fault.")
+    until: Time | None = Field(None, description="End of the fault; never by default.")
 
 
 class Store(Part):
-    """A replicated store of Cassandra's kind, and its clients."""
+    """A replicated store of the Cassandra kind, and its clients."""
 
     name: Name = Field("store", description="Name in results.")
     nodes: Names = Field(description="Its nodes, in the order of the ring.")
     clients: Names = Field(description="Its clients.")
     data_centres: dict[Name, Names] = Field(
         default_factory=dict,
-        description="Which hosts stand in which data centre; by default all in `dc1`.",
+        description="Hosts of each data centre; by default all are in `dc1`.",
     )
     racks: dict[Name, Names] = Field(
         default_factory=dict,
-        description="Which nodes stand in which rack; by default all of a data centre in one.",
+        description="Nodes of each rack; by default all nodes of a data centre are in one rack.",
     )
     replication: Replication = Field(
         3,
         description=(
             "Replication factor: a number places replicas on the next nodes of the ring "
-            "(`SimpleStrategy`), a table of numbers by data centre also minds racks "
+            "(`SimpleStrategy`); a table of numbers by data centre also considers racks "
             "(`NetworkTopologyStrategy`)."
         ),
     )
     tokens: Tokens = Field(
-        1, description="Tokens of a node: one stands evenly on the ring, more are drawn."
+        1,
+        description="Tokens of a node: one is placed evenly on the ring, several are random.",
     )
     consistency: Consistency = Field("quorum", description="Consistency level.")
-    write_consistency: Consistency | None = Field(None, description="Of writes only.")
-    read_consistency: Consistency | None = Field(None, description="Of reads only.")
-    coordinator: Coordinator = Field("round-robin", description="Which node a client asks.")
-    tcp: Tcp = Field("cubic", description="The hosts' TCP.")
+    write_consistency: Consistency | None = Field(
+        None, description="Consistency level of writes, if different."
+    )
+    read_consistency: Consistency | None = Field(
+        None, description="Consistency level of reads, if different."
+    )
+    coordinator: Coordinator = Field(
+        "round-robin", description="Policy by which a client selects a coordinator."
+    )
+    tcp: Tcp = Field("cubic", description="TCP of the hosts.")
     workload: Workload = Field(
         "insert",
         description=(
-            "What is asked: a name, or a table of shares of `read`, `update`, `insert`, `scan` and "
+            "Requests: a name, or a table of shares of `read`, `update`, `insert`, `scan` and "
             "`modify` (a read, then a write of the same record) that add up to 1."
         ),
     )
     records: Records | None = Field(
         None,
-        description="Records that are there at the beginning; 10000 if any are read or updated.",
+        description="Records at the beginning; 10000 if the workload reads or updates.",
     )
     keys: Keys | None = Field(
         None,
-        description="Which of them are asked for: uniform, zipfian, latest; YCSB's by default.",
+        description="Distribution of the requested keys: uniform, zipfian or latest; YCSB's choice "
+        "by default.",
     )
     value: Size = Field("200b", description="Length of a record.")
     scan: Scan = Field(100, description="Records of the longest scan.")
     requests: Requests | None = Field(
         None, description="Requests of all clients together; until the run's end by default."
     )
-    warmup: Warmup = Field(0, description="Of them so many at the beginning are not measured.")
-    start: Time = Field("0s", description="When clients begin.")
+    warmup: Warmup = Field(
+        0, description="Number of requests at the beginning that are not measured."
+    )
+    start: Time = Field("0s", description="Time at which the clients begin.")
     every: Service | None = Field(
         None,
         description=(
-            "Time between the requests of a client, which then do not wait for answers (an open "
-            "loop); latency counts from the time at which a request was to be made."
+            "Interval between the requests of a client, which then does not wait for answers "
+            "(an open loop). Latency counts from the scheduled time of the request."
         ),
     )
     think: Time = Field(
-        "0s", description="Time from an answer to the next request, without `every`."
+        "0s", description="Time between an answer and the next request, without `every`."
     )
     outstanding: Outstanding | None = Field(
         None,
         description=(
-            "Requests of a client under way at most: 1 by default, without limit (0) with `every`."
+            "Most concurrent requests of a client: 1 by default, without limit (0) with `every`."
         ),
     )
-    service: StoreService = Field(StoreService(), description="Time that simulated nodes take.")
-    write_timeout: Time = Field("2s", description="How long a coordinator waits for a write.")
-    read_timeout: Time = Field("5s", description="How long it waits for a read.")
-    client_timeout: Time = Field("10s", description="How long a client waits.")
-    speculative: Patience = Field(
-        "none", description="After this time another replica is asked for the data of a read."
+    service: StoreService = Field(
+        StoreService(), description="Service times of the simulated nodes."
     )
-    read_repair: Flag = Field(True, description="Reads bring replicas that are behind up to date.")
-    hints: Flag = Field(True, description="Writes are kept for replicas that are away.")
-    detect: Time = Field("10s", description="After this time all know that a node is away.")
-    recover: Time = Field("1s", description="After this time all know that it is back.")
-    faults: list[Fault] = Field([], description="What befalls it.", max_length=limits.FAULTS)
+    write_timeout: Time = Field(
+        "2s", description="Time after which a coordinator gives up a write."
+    )
+    read_timeout: Time = Field("5s", description="Time after which a coordinator gives up a read.")
+    client_timeout: Time = Field("10s", description="Time after which a client gives up a request.")
+    speculative: Patience = Field(
+        "none", description="Time after which another replica is asked for the data of a read."
+    )
+    read_repair: Flag = Field(
+        True, description="Whether reads update replicas that are out of date."
+    )
+    hints: Flag = Field(
+        True,
+        description="Whether coordinators keep writes for replicas that are down (hinted handoff).",
+    )
+    detect: Time = Field("10s", description="Time until all nodes know that a node is down.")
+    recover: Time = Field("1s", description="Time until all nodes know that a node is up again.")
+    faults: list[Fault] = Field([], description="Faults of the store.", max_length=limits.FAULTS)
 
 
 class Observe(Part):
-    """What is recorded beyond the defaults."""
+    """Records beyond the defaults."""
 
     series: Series = Field(
         "auto",
-        description="Spacing of time series; 0s for none, `auto` for at most 1000 samples a run.",
+        description="Interval of time series; 0s for none, `auto` for at most 1000 samples a run.",
     )
-    per_flow: Flag = Field(False, description="Histograms per flow as well as per group.")
+    per_flow: Flag = Field(
+        False, description="Whether to record histograms for each flow as well as for each group."
+    )
     monitor: Flag = Field(
         False,
         description=(
-            "Cumulative counts of each flow in both directions at every sample of the series, and "
-            "the queue that changed last."
+            "Whether to record each flow's cumulative counts in both directions at every sample "
+            "of the series, and the queue that changed last."
         ),
     )
     capture: LinkNames | None = Field(
-        None, description="Links (`uplink`, `uplink.reverse`) whose packets are kept as pcap."
+        None,
+        description="Links (`uplink`, `uplink.reverse`) whose packets are written to pcap files.",
     )
-    snaplen: Size = Field("128b", description="Bytes kept of each captured frame.")
-    trace_hash: Flag = Field(True, description="Hash over every packet event, to prove a replay.")
+    snaplen: Size = Field("128b", description="Bytes recorded of each captured frame.")
+    trace_hash: Flag = Field(
+        True, description="Whether to hash every packet event, to prove a replay."
+    )
 
 
 def _amount(value: object) -> str:
@@ -755,7 +794,7 @@ def _amount(value: object) -> str:
 
 
 class Question(Part):
-    """What is asked of the scenario; options of commands come before it."""
+    """The scenario's question; options of commands take precedence."""
 
     text: Text | None = Field(
         None,
@@ -767,15 +806,16 @@ class Question(Part):
     by: Text | None = Field(
         None,
         description=(
-            "The metric that decides, such as `calls.mos`: `sojourn list metric`. By default what "
-            "the interactive group notices that is worst off: see the guide to comparing."
+            "The metric that decides, such as `calls.mos`: `sojourn list metric`. By default "
+            "the metric that matters to the interactive group with the worst value: see the "
+            "guide to comparing."
         ),
     )
     subject_to: Text | None = Field(
         None,
         description=(
-            "Conditions, such as `goodput >= 95% of best and loss <= 1%`; none if empty. By "
-            "default goodput >= 95% of best; of a store acknowledged >= 99% of best."
+            "Conditions, such as `goodput >= 95% of best and loss <= 1%`; no conditions if "
+            "empty. By default goodput >= 95% of best; for a store, acknowledged >= 99% of best."
         ),
     )
     queues: list[Queue] = Field(
@@ -798,55 +838,55 @@ class Question(Part):
 
 
 DeployFormat = Literal["tc", "sqm", "networkd"]
-"""The forms of the steps that put a queue to work."""
+"""Formats of the deployment steps."""
 
 
 class Deploy(Part):
-    """Where the bottleneck's queue is to be put to work: which machine is yours."""
+    """Deployment of the bottleneck's queue: the machine to configure."""
 
     machine: Name | None = Field(
         None,
         description=(
-            "The node that is your machine, at one end of the bottleneck: what it receives is "
-            "shaped there as incoming traffic. By default the node that sends."
+            "The node that is your machine, at one end of the bottleneck. If it is the "
+            "receiver, its incoming traffic is shaped. By default the sender."
         ),
     )
     interface: Interface | None = Field(
-        None, description="Its interface to the line, as `ip link` lists it; eth0 if not known."
+        None, description="Its interface to the line, as `ip link` lists it; eth0 by default."
     )
     format: DeployFormat = Field(
         "tc",
         description=(
-            "Form of the steps: commands of `tc`, settings of OpenWrt's SQM, or files of "
+            "Format of the steps: commands of `tc`, settings of OpenWrt's SQM, or files of "
             "systemd-networkd."
         ),
     )
 
 
 class Model(Part):
-    """A network, its traffic and how long to watch it."""
+    """A network, its traffic and the length of a run."""
 
-    name: Text = Field("", description="What this scenario is, in a few words.")
-    description: Text = Field("", description="What it is for.")
+    name: Text = Field("", description="Title of the scenario, in a few words.")
+    description: Text = Field("", description="Purpose of the scenario.")
     duration: Time = Field(description="Length of a run.")
-    warmup: Time = Field("0s", description="What happens before is not measured.")
+    warmup: Time = Field("0s", description="Initial part of a run that is not measured.")
     bottleneck: LinkNames | None = Field(
         None,
         description=(
-            "The link whose queue is the subject, or several that are taken together: a list, or a "
-            "template's name for them. `NAME.reverse` is the other direction. By default the first "
-            "link with a `queue`; all of a `lan`; all ports of a star's `clients` or `servers`."
+            "The link whose queue is studied, or several links together: a list, or a "
+            "template's name for them. `NAME.reverse` is the other direction. By default the "
+            "first link with a `queue`; all of a `lan`; all ports of a star's `clients` or "
+            "`servers`."
         ),
     )
-    topology: Topology | None = Field(None, description="A template that brings hosts and links.")
+    topology: Topology | None = Field(None, description="A template that creates hosts and links.")
     links: dict[Name, Link] = Field(
         default_factory=dict, description="Links by name.", max_length=limits.LINKS // 2
     )
     queues: dict[QueueName, Described] = Field(
         default_factory=dict,
         description=(
-            "Queues by names of your own: a `queue` may be such a name, which tables and figures "
-            "show."
+            "Queues by your own names: a `queue` may be such a name, which tables and figures show."
         ),
         max_length=limits.GROUPS,
     )
@@ -859,17 +899,17 @@ class Model(Part):
     )
     flows: list[Flow] = Field(
         default_factory=list,
-        description="The traffic; needed unless there is a store.",
+        description="The traffic; required unless there is a store.",
         max_length=limits.GROUPS,
     )
     store: Store | None = Field(None, description="A replicated store and its clients.")
-    observe: Observe = Field(Observe(), description="What is recorded.")
-    question: Question = Field(Question(), description="What is asked of the scenario.")
-    deploy: Deploy = Field(Deploy(), description="Where the best queue is put to work.")
+    observe: Observe = Field(Observe(), description="Records of a run.")
+    question: Question = Field(Question(), description="The question that the scenario asks.")
+    deploy: Deploy = Field(Deploy(), description="Machine on which the best queue is deployed.")
 
     @classmethod
     def of(cls, data: Mapping[str, Any]) -> Self:
-        """The model of plain data, in which a queue may be a name of `[queues]`."""
+        """Returns the model of plain data, in which a queue may be a name of `[queues]`."""
         queues = data.get("queues")
         named = frozenset(queues) if isinstance(queues, Mapping) else frozenset()
         return cls.model_validate(data, context=named)

@@ -1,7 +1,7 @@
 """A queue as configuration of systemd-networkd (systemd.network(5)).
 
-Incoming traffic must be redirected to an `ifb` device, for which networkd has no words: there a
-service runs the commands of `tc`.
+Incoming traffic must be redirected to an `ifb` device, which networkd cannot do. For it, a service
+runs the commands of `tc`.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ FOLDER = "/etc/systemd/network"
 
 @dataclass(frozen=True)
 class _Section:
-    """The section of a discipline, and the keys of its words."""
+    """The section of a discipline, and the keys for its words."""
 
     name: str
     keys: dict[str, str] = field(default_factory=dict)
-    """By a word that a value follows."""
+    """Keys of words with a value, by word."""
     flags: dict[str, str] = field(default_factory=dict)
-    """By a word that stands alone: a whole assignment."""
+    """Assignments for words without a value, by word."""
 
 
 _ECN = {"ecn": "ECN=yes", "noecn": "ECN=no"}
@@ -71,19 +71,19 @@ _SECTIONS = {
         },
     ),
 }  # fmt: skip
-"""By discipline. networkd has no section for `red`, `choke` and `dualpi2`."""
+"""Sections by discipline. networkd has none for `red`, `choke` and `dualpi2`."""
 
 _SINCE_253 = ("RTTSec", "AckFilter")
 """Keys of CAKE that older versions of systemd do not know."""
 
 
 def steps(placed: Placement) -> Steps:
-    """Makes a drop-in for outgoing traffic, a service for incoming."""
+    """Returns a drop-in for outgoing traffic, or a service for incoming traffic."""
     return _service(placed) if placed.ingress else _drop_in(placed)
 
 
 def _service(placed: Placement) -> Steps:
-    """A service that lives as long as the interface does."""
+    """Returns a service that is active while the interface exists."""
     made = tc.steps(placed)
     dev = placed.interface
     unit = f"sojourn-ingress-{dev}.service"
@@ -120,7 +120,7 @@ def _service(placed: Placement) -> Steps:
 
 
 def _drop_in(placed: Placement) -> Steps:
-    """A drop-in beside the file that configures the interface, which stays as it is."""
+    """Returns a drop-in for the file that configures the interface; the file is not changed."""
     dev = placed.interface
     lines = []
     if placed.is_root:
@@ -134,23 +134,25 @@ def _drop_in(placed: Placement) -> Steps:
             f"BufferBytes={burst}", f"CeilBufferBytes={burst}", "QuantumBytes=1514",
         ]  # fmt: skip
         if placed.cells == "atm":
-            raise _refused("networkd has no ATM cells for a shaper: use `cake`, or tc's commands")
+            raise _refused("networkd has no ATM cells for a shaper: use `cake`, or the format `tc`")
         if placed.overhead < 0:
-            raise _refused("networkd has no overhead below zero for a shaper")
+            raise _refused(
+                "networkd cannot set an overhead below zero for a shaper: use the format `tc`"
+            )
         if placed.overhead:
             lines.append(f"OverheadBytes={placed.overhead}")
         lines += ["", *_discipline(placed, parent="1:10", handle="10")]
     path = f"{FOLDER}/NETWORK.network.d/50-sojourn.conf"
     notes = [
         (
-            f"Replace NETWORK by the name of the file that configures {dev} now, which `networkctl "
-            f"status {dev}` shows. A separate .network file would take that file's place, "
-            "addresses and all."
+            f"Replace NETWORK with the name of the file that configures {dev} now; `networkctl "
+            f"status {dev}` shows it. A separate .network file would replace that file, "
+            "including its addresses."
         ),
         tc.replaced(placed),
     ]
     if any(line.startswith(_SINCE_253) for line in lines):
-        notes.append(f"systemd knows {' and '.join(_SINCE_253)} since version 253.")
+        notes.append(f"systemd supports {' and '.join(_SINCE_253)} since version 253.")
     if placed.is_cake and "nat" not in placed.router:
         notes.append("On a router that translates addresses (NAT), add `NAT=yes`.")
     return Steps(
@@ -163,11 +165,11 @@ def _drop_in(placed: Placement) -> Steps:
 
 
 def _discipline(placed: Placement, *, parent: str, handle: str) -> list[str]:
-    """The discipline's section; raises `ScenarioError` for what networkd has no words for."""
+    """Returns the discipline's section; raises `ScenarioError` if networkd cannot express it."""
     kind, *words = placed.modelled.split()
     section = _SECTIONS.get(kind)
     if section is None:
-        raise _refused(f"networkd has no section for `{kind}`: use the commands of tc")
+        raise _refused(f"networkd has no section for `{kind}`: use the format `tc`")
     lines = [f"[{section.name}]", f"Parent={parent}", f"Handle={handle}"]
     usual = _rendered(kind, placed.rate)
     kept = kind
@@ -181,21 +183,21 @@ def _discipline(placed: Placement, *, parent: str, handle: str) -> list[str]:
         else:
             continue
         kept += f" {said}"
-        # Keys that older versions do not know are left out where they say nothing new.
+        # Keys that older versions do not know are omitted where they equal the default.
         if not (line.startswith(_SINCE_253) and f" {said} " in f"{usual} "):
             lines.append(line)
     if placed.is_cake:
         kept += f" bandwidth {placed.rate}bit"
         lines.append(f"Bandwidth={placed.rate}")
-    # Words that networkd has not are no loss where they are the kernel's defaults.
+    # Words without a key in networkd may be omitted if they equal the kernel's defaults.
     again = _rendered(kept, placed.rate)
     if again != placed.modelled:
         differing = [word for word in words if word not in again.split()]
         raise _refused(
-            f"networkd cannot set `{' '.join(differing)}` of `{kind}`: use the commands of tc"
+            f"networkd cannot set `{' '.join(differing)}` of `{kind}`: use the format `tc`"
         )
     if "fwmark" in placed.router:
-        raise _refused("networkd cannot set `fwmark` of `cake`: use the commands of tc")
+        raise _refused("networkd cannot set `fwmark` of `cake`: use the format `tc`")
     return [*lines, "NAT=yes"] if "nat" in placed.router else lines
 
 
@@ -204,7 +206,7 @@ def _rendered(queue: str, rate: int) -> str:
 
 
 def _escaped(dev: str) -> str:
-    """An interface in the name of its unit, as `systemd-escape` writes it."""
+    """Returns an interface's name as it appears in a unit's name, as `systemd-escape` writes it."""
     return "".join(c if c.isalnum() or c in ":_." else f"\\x{ord(c):02x}" for c in dev)
 
 

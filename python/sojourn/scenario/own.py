@@ -1,4 +1,4 @@
-"""Policies of the user's own that a scenario names: found, read and put into its plan."""
+"""Policies of the user that a scenario names: found, read and put into its plan."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ KEYS = ("queue", "queues", "tcp", "app", "policy")
 
 
 class Unusable(Exception):
-    """Why a policy cannot be used, with the details of the problem."""
+    """Reason why a policy cannot be used, with the details of the problem."""
 
     def __init__(self, message: str, **details: Any) -> None:
         super().__init__(message)
@@ -31,7 +31,7 @@ class Unusable(Exception):
 def entry(
     family: str, text: str, source: Source, *, here_first: bool
 ) -> tuple[Json, dict[str, dict[str, str]]]:
-    """What a plan has of a policy, and its sources by their digest; raises `Unusable`."""
+    """Returns a policy's entry in the plan, and its sources by digest; raises `Unusable`."""
     place = place_of(text)
     try:
         found = own_text.own(family, text, reader(source, here_first=here_first))
@@ -50,7 +50,7 @@ def entry(
 
 
 def reader(source: Source, *, here_first: bool = False) -> Callable[[str], bytes]:
-    """Reads files beside the scenario or in the working folder."""
+    """Returns a reader of files in the scenario's folder or in the working folder."""
     if source.handed is not None:
         return lambda name: source.read(name, own_text.MOST_BYTES)
     folders = [source.folder, FilePath()]
@@ -65,7 +65,7 @@ def reader(source: Source, *, here_first: bool = False) -> Callable[[str], bytes
 
 
 def rename(data: Any, change: Callable[[str], str], key: str = "") -> None:
-    """Give policies' files other names, wherever the data name one."""
+    """Renames the files of policies everywhere in the data."""
     items = data.items() if isinstance(data, dict) else enumerate(data)
     for name, value in items:
         of = name if isinstance(name, str) and key != "queues" else key

@@ -1,4 +1,4 @@
-"""The machine, interface and direction at which a scenario's queue is put to work."""
+"""Placement of a scenario's queue: machine, interface and direction."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ if TYPE_CHECKING:
     from sojourn.scenario.scenario import Scenario
 
 SHARE_PERCENT = 95
-"""Part of the line's rate at which the shaper sends, so that the queue forms before the line."""
+"""Rate of the shaper in percent of the line rate, so that the queue forms in the shaper."""
 
 ETHERNET = 14
-"""Bytes of the header that lengths here count and CAKE's `overhead` does not."""
+"""Bytes of the Ethernet header: lengths here include it, CAKE's `overhead` does not."""
 
 DEFAULT_INTERFACE = "eth0"
-"""The interface that commands name where none is known."""
+"""The interface in commands if none is given."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,82 +31,85 @@ class Placement:
     """A queue inside a shaper, on an interface of a machine."""
 
     queue: dict[str, Any]
-    """The queue's parameters in the plan, those of CAKE with its shaper."""
+    """The queue's parameters in the plan; for CAKE including its shaper."""
     machine: str | None
-    """The node, or None where several machines get the queue."""
+    """The node; None if several machines get the queue."""
     where: str
     """Machine and interface in words."""
     other: str | None
-    """The node at the other end, if it is one."""
+    """The node at the other end, if there is exactly one."""
     interface: str
     ingress: bool
-    """Whether the machine receives what the bottleneck carries."""
+    """Whether the machine is the receiver of the bottleneck's traffic."""
     rate: int
     """Rate of the shaper in bit/s."""
     line: int
-    """The least rate of the line in bit/s."""
+    """Lowest rate of the line in bit/s."""
     varies: bool
     """Whether the line's rate changes during the run."""
     overhead: int
-    """Bytes that each packet takes on the line beyond its length."""
+    """Bytes that each packet occupies on the line in addition to its length."""
     router: tuple[str, ...]
-    """The user's words that have no effect in a simulation, but on a router, such as `nat`."""
+    """Words of the user's that matter on a router but not in a simulation, such as `nat`."""
     own: bool
     """Whether the queue is the machine's own (`host_queue`), at an interface of the line's rate."""
     cells: str
-    """Cells into which the line cuts packets: `none`, `atm`, `ptm`."""
+    """Cells into which the line divides packets: `none`, `atm`, `ptm`."""
 
     @property
     def name(self) -> str:
-        """The discipline's name."""
+        """Returns the discipline's name."""
         return str(self.queue["name"])
 
     @property
     def modelled(self) -> str:
-        """The queue in the kernel's words; raises `NoKernelEquivalent` where Linux has none."""
+        """The kernel's words for the queue; raises `NoKernelEquivalent` if Linux lacks it."""
         return _core.queue_to_tc(json.dumps(self.queue))
 
     @property
     def words(self) -> str:
-        """The same with the words that matter on a router only."""
+        """Returns the queue in the kernel's words, with words that matter on a router only."""
         return " ".join([self.modelled, *self.router])
 
     def commands(
         self, device: str, parent: str | None = None, handle: str | None = None
     ) -> list[str]:
-        """The commands that put it on a device; raises `NoKernelEquivalent`."""
+        """Returns the commands that put the queue on a device; raises `NoKernelEquivalent`."""
         first, *more = _core.queue_commands(json.dumps(self.queue), device, parent, handle)
         return [" ".join([first, *self.router]), *more]
 
     @property
     def is_tree(self) -> bool:
-        """Whether it takes several commands of `tc`."""
+        """Returns whether the queue takes several commands of `tc`."""
         return len(self.commands(self.shaped)) > 1
 
     @property
     def is_cake(self) -> bool:
-        """Whether it is a CAKE, which shapes, splits merged packets and knows framings."""
+        """Returns whether the queue is CAKE.
+
+        CAKE shapes, splits merged packets and knows framings.
+        """
         return self.name == "cake"
 
     @property
     def shapes_itself(self) -> bool:
-        """Whether the queue sends slower than the line."""
+        """Returns whether the queue sends slower than the line."""
         rate = _core.queue_rate(json.dumps(self.queue))
         return self.is_cake or (rate is not None and rate < self.line)
 
     @property
     def is_root(self) -> bool:
-        """Whether the queue needs no shaper around it."""
+        """Returns whether the queue needs no shaper around it."""
         return self.own or self.shapes_itself
 
     @property
     def shaped(self) -> str:
-        """The device that carries the queue: for incoming traffic an `ifb` device."""
+        """Returns the device that has the queue: for incoming traffic an `ifb` device."""
         return f"ifb-{self.interface}"[:15] if self.ingress else self.interface
 
 
 def senders_receivers(scenario: Scenario) -> tuple[list[str], list[str]]:
-    """The nodes that send on the bottleneck and those that receive, each once."""
+    """Returns the senders and the receivers at the bottleneck, each node once."""
     plan = scenario.plan()
     links = [plan["links"][i] for i in plan["observe"]["bottleneck"]["links"]]
 
@@ -118,10 +121,9 @@ def senders_receivers(scenario: Scenario) -> tuple[list[str], list[str]]:
 
 
 def place(scenario: Scenario, interface: str | None, machine: str | None) -> Placement:
-    """Finds where the bottleneck's queue belongs if `machine` is the user's own.
+    """Returns the place of the bottleneck's queue if `machine` is the user's own.
 
-    `interface` and `machine` default to those of the scenario's `[deploy]`, and without these to
-    the machine that sends.
+    `interface` and `machine` default to those of the scenario's `[deploy]`, then to the sender's.
     """
     asked = scenario.model.deploy
     dev = interface if interface is not None else asked.interface or DEFAULT_INTERFACE
@@ -152,7 +154,7 @@ def place(scenario: Scenario, interface: str | None, machine: str | None) -> Pla
     cells = link["params"].get("cells", NO_CELLS)
     params = link["params"]["queue"]
     if not is_own(scenario.queue):
-        # Read again for the shaper's rate: RED's idle time follows from the rate it drains at.
+        # Parsed again for the shaper's rate, because RED's idle time depends on it.
         params = json.loads(_core.parse_queue(scenario.queue, 1514, 1000, rate))
     overhead = link["params"]["overhead"]
     own = _core.queue_rate(json.dumps(params))
@@ -162,7 +164,7 @@ def place(scenario: Scenario, interface: str | None, machine: str | None) -> Pla
     elif own is not None and own < line:
         rate = own
     elif cells == "ptm":
-        rate = rate * 64 // 65  # no other shaper has words for it
+        rate = rate * 64 // 65  # other shapers cannot express these cells
     return Placement(
         queue=params,
         machine=machine or (here[0] if len(here) == 1 else None),
@@ -181,12 +183,12 @@ def place(scenario: Scenario, interface: str | None, machine: str | None) -> Pla
 
 
 def rate_text(rate: int) -> str:
-    """A rate in `tc`'s words, which counts in whole kbit/s where it can."""
+    """Returns a rate in `tc`'s words, in whole kbit/s where possible."""
     return f"{rate}bit" if rate % 1000 else f"{rate // 1000}kbit"
 
 
 def _router_words(queue: str) -> tuple[str, ...]:
-    """CAKE's words about translated addresses and the firewall's marks, as they were given."""
+    """Returns CAKE's words on address translation and firewall marks, as given."""
     words = queue.split()
     found = ["nat"] if "nat" in words else []
     if "fwmark" in words[:-1]:
@@ -211,7 +213,7 @@ def _called(names: list[str]) -> str:
 
 
 def _shape(cake: dict[str, Any], rate: int, overhead: int, cells: str, *, ingress: bool) -> None:
-    """Has a CAKE do what the link does in the scenario."""
+    """Gives CAKE the rate, overhead and cells of the scenario's link."""
     cake["bandwidth"] = rate
     cake["ingress"] = cake["ingress"] or ingress
     if (overhead or cells != NO_CELLS) and cake["framing"]["overhead"] is None:

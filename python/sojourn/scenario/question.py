@@ -1,4 +1,4 @@
-"""The question that a scenario asks: a metric, conditions, queues, a smallest difference."""
+"""The question of a scenario: a metric, conditions, queues, a smallest difference."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ from sojourn.scenario.models import Question
 from sojourn.scenario.source import Source
 
 BY = "sojourn_p95"
-"""The metric of a scenario in which no group of flows is interactive."""
+"""The default metric of a scenario without an interactive group."""
 SUBJECT_TO = "goodput >= 95% of best"
 
 
 def check(question: Question, plan: Mapping[str, Any], source: Source) -> None:
-    """Refuse a question that cannot be asked of a plan, with the place of each mistake."""
+    """Rejects a question that does not fit a plan, with the place of each mistake."""
     problems: list[Problem] = []
 
     def attempt(key: str, ask: Callable[[], object]) -> bool:
@@ -51,30 +51,30 @@ def check(question: Question, plan: Mapping[str, Any], source: Source) -> None:
         elif by is None:
             problems.append(
                 source.problem(
-                    ("question", "smallest"), "is a difference of the metric `by`: state that too"
+                    ("question", "smallest"), "is a difference of the metric `by`: set `by` too"
                 )
             )
     if len(set(question.queues)) < len(question.queues):
-        problems.append(source.problem(("question", "queues"), "names a queue twice"))
+        problems.append(source.problem(("question", "queues"), "names a queue twice: remove one"))
     if problems:
         raise ScenarioError(problems)
 
 
 def interest(by: str, text: str | None) -> Interest:
-    """Return the smallest difference of interest of a metric: the one stated, or the registry's."""
+    """Returns a metric's smallest difference of interest: the stated one, or the registry's."""
     metric = find(by)
     if metric is None:
-        raise QuestionError(f"{by}: the registry has no smallest difference of it")
+        raise QuestionError(f"{by}: this metric has no smallest difference of interest")
     return metric.interest if text is None else smallest(text, metric)
 
 
 def candidates(plan: Mapping[str, Any]) -> list[str]:
-    """Return the metrics that may decide by default: of the interactive groups at the bottleneck.
+    """Returns the default candidates for the deciding metric.
 
-    The groups are those of the first kind present: calls (call quality), the Web (page load time),
-    transfers (completion time), other packet sources (tail of the delay). Packets of the group
-    cross the bottleneck. Without such a group it is the queueing delay of all packets; of a store
-    it is the tail of the latency.
+    They belong to the first kind of group present whose packets cross the bottleneck: calls (call
+    quality), the Web (page load time), transfers (completion time), other packet sources (tail of
+    the delay). Without such a group it is the queueing delay of all packets; for a store it is the
+    tail of the latency.
     """
     store = store_in(plan)
     if store is not None:
@@ -89,10 +89,10 @@ def candidates(plan: Mapping[str, Any]) -> list[str]:
 
 
 def usual_condition(plan: Mapping[str, Any]) -> str:
-    """Return the condition of a question that states none.
+    """Returns the condition of a question that states none.
 
-    Requests to a store that are not acknowledged have no latency, so a choice that gives up more of
-    them would look faster: hence the condition.
+    Unacknowledged requests to a store have no latency, so a choice that fails more requests would
+    look faster without this condition.
     """
     store = store_in(plan)
     return SUBJECT_TO if store is None else f"{store['name']}.acknowledged >= 99% of best"
@@ -100,7 +100,7 @@ def usual_condition(plan: Mapping[str, Any]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Places:
-    """The owners of metrics in a plan."""
+    """The owners of metrics in a plan: links, groups, media, stores, balancers."""
 
     links: Sequence[str]
     groups: Mapping[str, str]
@@ -127,7 +127,7 @@ class _Places:
 
 
 def known(plan: Mapping[str, Any], metric: str) -> None:
-    """Refuse a metric that no run of a plan has."""
+    """Rejects a metric that no run of a plan has."""
     p = _Places.of(plan)
     expect(metric, p.links, p.groups, p.media, p.stores, p.balancers)
     if base(metric) == "utilisation_jain":
@@ -135,18 +135,18 @@ def known(plan: Mapping[str, Any], metric: str) -> None:
 
 
 def decides(plan: Mapping[str, Any], by: str) -> None:
-    """Refuse a metric that cannot decide between runs of a plan."""
+    """Rejects a metric that cannot decide between runs of a plan."""
     known(plan, spelled(by))
     if direction(spelled(by)) is None:
-        raise QuestionError(f"{by}: whether less or more of it is better cannot be said")
+        raise QuestionError(f"{by}: this metric has no better direction, so it cannot decide")
 
 
 def sensible(
     plan: Mapping[str, Any], subject_to: str, compared: Sequence[str] | None = None
 ) -> tuple[Condition, ...]:
-    """Return conditions read; refuse what can be known to be wrong with them before any run.
+    """Returns the parsed conditions; rejects mistakes that are visible before any run.
 
-    `compared` are the choices that they may name; None if these are not known yet.
+    `compared` lists the choices that conditions may name; None if these are not known yet.
     """
     conditions = parse(subject_to)
     for condition in conditions:
@@ -155,35 +155,38 @@ def sensible(
             condition.absolute(unit(condition.metric))
         elif condition.of == "best":
             if direction(condition.metric) is None:
-                raise QuestionError(f"`{condition}`: of {condition.metric} there is no best")
+                raise QuestionError(
+                    f"`{condition}`: {condition.metric} has no better direction, so `best` is "
+                    "undefined"
+                )
         elif compared is not None and condition.of not in compared:
             close = nearest(condition.of, compared)
-            hint = f": did you mean `{close}`?" if close else f"; there are {', '.join(compared)}"
-            raise QuestionError(f"`{condition}`: `{condition.of}` is not compared{hint}")
+            hint = f": did you mean `{close}`?" if close else f"; compared: {', '.join(compared)}"
+            raise QuestionError(f"`{condition}`: `{condition.of}` is not among the compared{hint}")
     return conditions
 
 
 def _several(metric: str, bottleneck: Mapping[str, Any]) -> None:
-    """Refuse a metric that compares the bottleneck's links, if it is one, and of others."""
+    """Rejects a metric across several links if the bottleneck is one link."""
     here = bottleneck["name"]
     if len(bottleneck["links"]) < 2 or metric not in (base(metric), f"{here}.{base(metric)}"):
         raise QuestionError(
-            f"{metric}: compares the links of a bottleneck that is several, such as "
-            f'bottleneck = "servers"; here that is {here}'
+            f"{metric}: compares the links of a bottleneck of several links, such as bottleneck "
+            f'= "servers"; the bottleneck here is {here}'
         )
 
 
 def _expect_store(metric: str, stores: Sequence[str]) -> None:
     owner, _, name = metric.rpartition(".")
     if owner not in stores:
-        which = f"write {stores[0]}.{name}" if stores else "and there is none"
+        which = f"write {stores[0]}.{name}" if stores else "but the scenario has none"
         raise QuestionError(f"{metric}: {name} is measured at stores, {which}")
 
 
 def _expect_balancer(metric: str, balancers: Sequence[str]) -> None:
     owner, _, name = metric.rpartition(".")
     if owner not in balancers and (owner or len(balancers) != 1):
-        which = f"such as {balancers[0]}.{name}" if balancers else "and there is none"
+        which = f"such as {balancers[0]}.{name}" if balancers else "but the scenario has none"
         raise QuestionError(f"{metric}: {name} is measured at balancers, {which}")
 
 
@@ -195,9 +198,9 @@ def expect(
     stores: Sequence[str] = (),
     balancers: Sequence[str] = (),
 ) -> None:
-    """Refuse a metric that no run has with these links, groups (and their applications), media.
+    """Rejects a metric that no run with these links, groups (by application) and media has.
 
-    `stores` are a store, its kinds of requests and its nodes, as metrics have them in front.
+    `stores` are the prefixes of a store's metrics: the store, its kinds of requests and its nodes.
     """
     owner, _, name = metric.rpartition(".")
     entry = registry().get(name)
@@ -208,9 +211,11 @@ def expect(
         raise QuestionError(f"no metric `{metric}`{hint}")
     parts = [p for s in STATISTICS if (p := f"{name}_{s}") in registry()]
     if parts:
-        raise QuestionError(f"{metric} is not one number: choose {', '.join(parts)}")
+        raise QuestionError(f"{metric} is not a single number: choose {', '.join(parts)}")
     if entry.of in ("series", "text", "monitor", "server") or entry.form != "number":
-        raise QuestionError(f"{metric} is no metric of a whole run")
+        raise QuestionError(
+            f"{metric} is not a metric of a whole run: choose one of `sojourn list metric`"
+        )
     having = [g for g, app in groups.items() if not entry.apps or app in entry.apps]
     if entry.of == "store" or (owner in stores[:1] and "store" in entry.also_of):
         _expect_store(metric, stores)
@@ -221,24 +226,24 @@ def expect(
     if owner and owner not in [*links, *groups, *media]:
         owners = [*links, *groups, *media]
         close = nearest(owner, owners)
-        hint = f": did you mean {close}.{name}?" if close else f"; there are {', '.join(owners)}"
+        hint = f": did you mean {close}.{name}?" if close else f"; existing: {', '.join(owners)}"
         raise QuestionError(f"{metric}: no link or group of flows `{owner}`{hint}")
     if entry.of == "run" and owner:
-        raise QuestionError(f"{metric}: {name} is of the whole run; write {name}")
+        raise QuestionError(f"{metric}: {name} belongs to the whole run: write {name}")
     if entry.of == "link" and owner and owner not in links:
         raise QuestionError(f"{metric}: {name} is measured at links, such as {links[0]}.{name}")
     if entry.of == "medium" and (owner not in media if owner else len(media) != 1):
-        which = f"such as {media[0]}.{name}" if media else "and there is none"
+        which = f"such as {media[0]}.{name}" if media else "but the scenario has none"
         raise QuestionError(f"{metric}: {name} is measured at shared media, {which}")
     if entry.of == "flow" and (owner or "run" not in entry.also_of):
         which = ", ".join(f"{g}.{name}" for g in having[:6])
         if not having:
             apps = " and ".join(entry.apps)
             raise QuestionError(
-                f"{metric}: only {apps} flows have that, and there are none: add [[flows]] with "
-                f'app = "{entry.apps[0]}"'
+                f"{metric}: only {apps} flows have this metric, but the scenario has none: add "
+                f'[[flows]] with app = "{entry.apps[0]}"'
             )
         if owner and owner not in having:
-            raise QuestionError(f"{metric}: `{owner}` has no {name}; there is {which}")
+            raise QuestionError(f"{metric}: `{owner}` has no {name}; available: {which}")
         if not owner and len(having) > 1:
-            raise QuestionError(f"which {name}? There are {which}")
+            raise QuestionError(f"which {name}? Available: {which}")

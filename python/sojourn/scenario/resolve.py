@@ -1,6 +1,6 @@
-"""From a scenario to a plan: names become indices, texts become the engine's parameters.
+"""Resolution of a scenario to a plan: names become indices, texts become parameters.
 
-Whether the plan can be run is the engine's to say; its complaints are told of the scenario's keys.
+The engine decides whether the plan can be run; its problems are reported at the scenario's keys.
 """
 
 from __future__ import annotations
@@ -27,31 +27,40 @@ class _Resolver(Context):
     # Links
 
     def check_links(self) -> None:
-        """Note what is wrong with names of links and hosts."""
+        """Reports mistakes in names of links and hosts."""
         if not self.links:
-            self.complain((), "no links: describe at least one as [links.NAME], or a [topology]")
+            self.complain(
+                (),
+                "the scenario has no links: describe at least one as [links.NAME], or a [topology]",
+            )
         for alias in self.aliases:
             if alias in self.node_index:
                 self.complain(
-                    ("links",), f"`{alias}` is the template's name for several hosts; no node's"
+                    ("links",),
+                    f"`{alias}` is the template's name for several hosts: give the node "
+                    "another name",
                 )
         if isinstance(self.model.topology, Mesh):
             self.check_sites(self.model.topology)
         for name in self.model.links:
             if name in self.link_aliases or name in self.media:
-                self.complain(("links", name), f"`{name}` is the template's name for several links")
-                self.paths.add(("bottleneck",))  # which may be called so
+                self.complain(
+                    ("links", name),
+                    f"`{name}` is the template's name for several links: give the link another "
+                    "name",
+                )
+                self.paths.add(("bottleneck",))  # the bottleneck may have this name
 
     def check_sites(self, mesh: Mesh) -> None:
         if bool(mesh.sites) != (mesh.between is not None):
             key = "sites" if mesh.sites else "between"
-            self.complain(("topology", key), "`sites` and `between` go together")
+            self.complain(("topology", key), "`sites` and `between` require each other")
         seen: set[int] = set()
         for i, names in enumerate(mesh.sites):
             for host in self.hosts(("topology", "sites", i), names):
                 if host in seen:
                     where = ("topology", "sites", i)
-                    self.complain(where, f"`{self.nodes[host]}` stands in a site twice")
+                    self.complain(where, f"`{self.nodes[host]}` is listed twice in `sites`")
                 seen.add(host)
 
     def link(self, link: OneWay) -> Json:
@@ -88,7 +97,7 @@ class _Resolver(Context):
         }
 
     def capacity(self, link: OneWay) -> tuple[Json, int]:
-        """A link's rate or trace, and the rate that its queue may reckon with."""
+        """Returns a link's rate or trace, and the rate for the parameters of its queue."""
         if not trace.is_trace(link.rate):
             rate = int(_core.parse_quantity("rate", link.rate))
             return {"rate": rate}, rate
@@ -105,7 +114,7 @@ class _Resolver(Context):
         return capacity, trace.mean_rate(capacity)
 
     def host(self, link: OneWay) -> Json:
-        """How late a link's host is, with what its files say."""
+        """Returns the lateness of a link's host, with the contents of its files."""
         key = (lateness.WORD, link.host)
         if key not in self.parsed:
             told = self.words(link.host_at, _core.parse_host, link.host)
@@ -134,7 +143,7 @@ class _Resolver(Context):
         return {"name": name, "access": self.words(path, _core.parse_medium, access)}
 
     def bottleneck(self) -> Json:
-        """The link whose queue is the subject, or several links with what they are called."""
+        """Returns the link whose queue is studied, or several links and their common name."""
         path: Path = ("bottleneck",)
         default = default_bottleneck(self.model, self.links)
         if default is None:
@@ -152,19 +161,21 @@ class _Resolver(Context):
         queues = {self.links[i].queue: self.links[i].name for i in indices}
         if len(queues) > 1:
             each = " and ".join(f"`{q}` ({of})" for q, of in list(queues.items())[:2])
-            self.complain(path, f"links that are taken together have one queue; these have {each}")
+            self.complain(
+                path, f"links that are studied together must have the same queue; these have {each}"
+            )
         if len(indices) == 1:
             return {"name": self.links[indices[0]].name, "links": indices}
         return {"name": self.bottleneck_name, "links": indices}
 
     @property
     def bottleneck_name(self) -> str:
-        """What several links are called together."""
+        """Returns the common name of several links."""
         named = self.model.bottleneck or [default_bottleneck(self.model, self.links) or ""]
         return named[0] if len(named) == 1 else BOTTLENECKS
 
     def links_called(self, name: str) -> list[int] | None:
-        """The links that a template's name stands for."""
+        """Returns the links of a template's name for several links."""
         alias, dot, way = name.partition(".")
         members = self.link_aliases.get(alias)
         if members is None or f"{members[0]}{dot}{way}" not in self.link_index:
@@ -172,16 +183,18 @@ class _Resolver(Context):
         return [self.link_index[f"{member}{dot}{way}"] for member in members]
 
     def check_deploy(self) -> None:
-        """Note a machine of `[deploy]` that is no node."""
+        """Reports a machine of `[deploy]` that is not a node."""
         machine = self.model.deploy.machine
         if machine is not None and machine not in self.node_index:
             at: Path = ("deploy", "machine")
-            self.unknown(at, f"no link ends at `{machine}`", machine, self.nodes)
+            self.unknown(
+                at, f"unknown machine `{machine}`: no link ends there", machine, self.nodes
+            )
 
     # All
 
     def plan(self) -> Json:
-        """The plan, with harmless values where there are problems."""
+        """Returns the plan, with harmless values in place of invalid ones."""
         model = self.model
         self.check_links()
         self.check_deploy()
@@ -190,7 +203,9 @@ class _Resolver(Context):
         balancers = balancers_of(self, links)
         groups = groups_of(self, balancers)
         if not model.flows and model.store is None:
-            self.complain((), "no traffic: describe some as [[flows]], or a [store]")
+            self.complain(
+                (), "the scenario has no traffic: describe some as [[flows]], or a [store]"
+            )
         plan = {
             "duration": duration,
             "warmup": time_of(model.warmup),
@@ -216,7 +231,7 @@ class _Resolver(Context):
         return plan
 
     def captured(self) -> list[int]:
-        """The links whose packets are kept."""
+        """Returns the links whose packets are captured."""
         found: list[int] = []
         for i, name in enumerate(self.model.observe.capture or []):
             at: Path = ("observe", "capture", i)
@@ -226,9 +241,10 @@ class _Resolver(Context):
         return found
 
     def series(self, duration: int) -> int:
-        """Spacing of time series: as asked for, else at least 100 ms and at most 1000 samples.
+        """Returns the interval of time series in ns.
 
-        Fewer samples where there are many links, for each of them has its series.
+        By default it is at least 100 ms and there are at most 1000 samples. With many links there
+        are fewer samples, because each link has its own series.
         """
         text = self.model.observe.series
         if text != "auto":
@@ -240,10 +256,10 @@ class _Resolver(Context):
             interval = interval * 5 // 2 if str(interval)[0] == "2" else interval * 2
         return interval
 
-    # What the engine says
+    # Problems that the engine reports
 
     def check(self, plan: Json) -> None:
-        """Note what the engine says of the plan, unless it follows from what is noted already."""
+        """Adds the engine's problems, except those that follow from known problems."""
         try:
             _core.validate_plan(json.dumps(plan))
         except _core.PlanError as error:
@@ -258,7 +274,7 @@ class _Resolver(Context):
                 self.complain((), str(error))
 
     def origin(self, path: Path) -> Path | None:
-        """Where in the scenario a place in the plan comes from; none if that is unknown."""
+        """Returns the place in the scenario of a place in the plan; None if unknown."""
         for length in range(len(path), 1, -1):
             if path[:length] in self.origins:
                 return (*self.origins[path[:length]], *path[length:])
@@ -289,24 +305,24 @@ class _Resolver(Context):
 
 
 def _follows(origin: Path, told: frozenset[Path]) -> bool:
-    """Whether a complaint may follow from another about the same value, or a part of it."""
+    """Returns whether a problem may follow from another with the same value or a part of it."""
     if origin in {(), ("flows",), ("links",), ("balancers",)}:
         return False
     return any(path[: len(origin)] == origin for path in told)
 
 
 BOTTLENECKS = "bottlenecks"
-"""What several links are called together where no template has a name for them."""
+"""Common name of several links if no template names them."""
 
 AUTO_SERIES = 100_000_000
-"""The least spacing of time series, in ns, that is chosen where none is asked for."""
+"""Shortest automatic interval of time series, in ns."""
 
 
 def resolve(model: Model, source: Source) -> Json:
-    """The plan of a checked model, or a `ScenarioError` with everything that does not fit."""
+    """Returns the plan of a checked model; raises `ScenarioError` with every mistake."""
     resolver = _Resolver(model, source)
     if len(resolver.links) > limits.LINKS:
-        # What follows would take too much memory.
+        # The next steps would take too much memory.
         message = f"more than {limits.LINKS // 2} links"
         raise ScenarioError([source.problem((), message)])
     plan = resolver.plan()

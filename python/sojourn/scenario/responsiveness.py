@@ -1,4 +1,4 @@
-"""What a test of responsiveness found, in a sentence that says where the time goes."""
+"""Result of a responsiveness test, as a sentence that explains the delay."""
 
 from __future__ import annotations
 
@@ -7,18 +7,18 @@ from collections.abc import Iterable, Mapping
 
 CONFIDENCE = {1: "low", 2: "medium", 3: "high"}
 SIGN = ".responsiveness_08"
-"""What a test's result is called, behind its group's name."""
+"""Suffix of a test's result, after its group's name."""
 NAMED = 0.05
-"""Share of the delay that load adds, from which a link's queue is named."""
+"""Share of the added delay from which a link's queue is named."""
 
 
 def groups_of(metrics: Iterable[str]) -> list[str]:
-    """The groups that are tests of responsiveness, from a run's columns."""
+    """Returns the groups that are responsiveness tests, from a run's columns."""
     return [name.removesuffix(SIGN) for name in metrics if name.endswith(SIGN)]
 
 
 def explained(group: str, metrics: Mapping[str, float], waits: Mapping[str, float]) -> str:
-    """A sentence on the result of a test.
+    """Returns a sentence on the result of a test.
 
     `metrics` are those of the run, by column; `waits` is the mean queueing delay of each link in
     seconds.
@@ -45,7 +45,7 @@ def explained(group: str, metrics: Mapping[str, float], waits: Mapping[str, floa
         if math.isfinite(wait) and added > 0 and wait >= NAMED * added and wait >= 0.0005
     ]
     if not named:
-        return f"{text}. No queue of the path adds much."
+        return f"{text}. No queue on the path adds much delay."
     return f"{text}. The load adds {_ms(added)}; mean queueing delay: {', '.join(named)}."
 
 

@@ -29,7 +29,7 @@ class Run:
     scenario: Scenario
     seed: int
     seconds: float
-    """Time the simulation took."""
+    """Wall-clock time of the simulation."""
     record: _core.Record = field(repr=False)
 
     @property
@@ -44,7 +44,7 @@ class Run:
 
     @property
     def complete(self) -> bool:
-        """Whether the run reached its end; false if it was stopped."""
+        """Returns whether the run reached its end; false if it was stopped early."""
         return self.record.complete
 
     @cached_property
@@ -54,22 +54,22 @@ class Run:
 
     @cached_property
     def units(self) -> Mapping[str, str]:
-        """The unit of each metric in `metrics`."""
+        """Returns the unit of each metric in `metrics`."""
         return {name: unit for name, unit, *_ in self.record.table("summary")}
 
     @property
     def flows(self) -> pd.DataFrame:
-        """A row a flow."""
+        """One row for each flow."""
         return self.table("flows")
 
     @property
     def queues(self) -> pd.DataFrame:
-        """A row a link."""
+        """One row for each link."""
         return self.table("queues")
 
     @property
     def series(self) -> pd.DataFrame:
-        """Time series: a row an instant, a column a place and metric."""
+        """Time series: one row for each sample, one column for each place and metric."""
         return self.table("series")
 
     @property
@@ -79,17 +79,17 @@ class Run:
 
     @property
     def flow_series(self) -> pd.DataFrame:
-        """Each flow's cumulative counts at each sample; empty without `observe.monitor`."""
+        """Returns each flow's cumulative counts at each sample; empty without `observe.monitor`."""
         return self.table("flow_series")
 
     @property
     def captures(self) -> Mapping[str, bytes]:
-        """The pcap file of each link in `observe.capture`."""
+        """Returns the pcap file of each link in `observe.capture`."""
         names = self.scenario.model.observe.capture or []
         return dict(zip(names, self.record.captures, strict=True))
 
     def columns(self, name: str) -> list[tuple[str, str, Any]]:
-        """A table as (column, unit, values), values being numpy arrays or lists of texts."""
+        """Returns a table as (column, unit, values); values are NumPy arrays or lists of texts."""
         import numpy as np
 
         _known(name)
@@ -103,7 +103,7 @@ class Run:
         ]
 
     def table(self, name: str) -> pd.DataFrame:
-        """A table as a data frame; units are in its `attrs["units"]`."""
+        """Returns a table as a data frame; units are in its `attrs["units"]`."""
         import pandas as pd
 
         columns = self.columns(name)
@@ -112,18 +112,18 @@ class Run:
         return frame
 
     def to_frame(self, name: str = "summary", library: Library = "pandas") -> Any:
-        """A table, as a data frame of pandas or polars, or as an Arrow table."""
+        """Returns a table as a data frame of pandas or polars, or as an Arrow table."""
         if library == "pandas":
             return self.table(name)
         _known(name)
         return frame({c[0]: values_of(c) for c in self.record.table(name)}, library)
 
     def summary(self) -> str:
-        """What happened, in a few lines for people."""
+        """Returns the main results in a few lines of text."""
         return summarise(self)
 
     def as_dict(self) -> dict[str, Any]:
-        """Metrics and identity for machines; a metric that was not measured is `None`."""
+        """Returns identity and metrics as plain data; a metric that was not measured is `None`."""
         return {
             "scenario": self.scenario.name,
             "seed": self.seed,
@@ -138,7 +138,7 @@ class Run:
 
 
 def plain(value: Any) -> Any:
-    """A number or text as JSON has it: no numpy types, `None` for "not measured"."""
+    """Returns a number or text as in JSON: no NumPy types, and `None` for "not measured"."""
     if hasattr(value, "item"):
         value = value.item()
     if isinstance(value, float) and not math.isfinite(value):
@@ -150,5 +150,5 @@ def _known(name: str) -> None:
     known = [*TABLES, *ASKED]
     if name not in known:
         near = _core.nearest(name, known)
-        hint = f": did you mean `{near}`?" if near else f"; there are {', '.join(known)}"
+        hint = f": did you mean `{near}`?" if near else f"; tables: {', '.join(known)}"
         raise KeyError(f"no table `{name}`{hint}")

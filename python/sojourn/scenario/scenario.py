@@ -1,4 +1,4 @@
-"""`Scenario`: what a user describes, checked."""
+"""`Scenario`: a checked description of a network and its traffic."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ _BYTES_A_SECOND = re.compile(r"(?<!\S)([0-9.]*[0-9](?:[kmgt]i?)?)bps(?!\S)", re.
 
 
 class Scenario:
-    """A network, its traffic and how long to watch it. Never changes once made.
+    """A network, its traffic and the length of a run; immutable.
 
     Made from a file (`load`), a text (`from_toml`) or the same keys in Python::
 
@@ -52,7 +52,7 @@ class Scenario:
             flows=[{"from": "home", "to": "isp", "app": "bulk", "count": 4}],
         )
 
-    Whatever cannot be run raises `ScenarioError`, with every problem there is.
+    A description that cannot be run raises `ScenarioError` with every mistake.
     """
 
     def __init__(self, **keys: Any) -> None:
@@ -60,20 +60,20 @@ class Scenario:
 
     @classmethod
     def load(cls, path: str | FilePath) -> Scenario:
-        """The scenario in a TOML file."""
+        """Returns the scenario in a TOML file."""
         name, text = source.read_file(path)
         return cls.from_toml(text, file=name)
 
     @classmethod
     def from_toml(cls, text: str, *, file: str | None = None) -> Scenario:
-        """The scenario in a TOML text; `file` is its name in error messages."""
+        """Returns the scenario in a TOML text; `file` is its name in error messages."""
         return cls._made(*source.parse(text, file))
 
     @classmethod
     def from_dict(
         cls, data: Mapping[str, Any], *, files: Mapping[str, bytes] | None = None
     ) -> Scenario:
-        """The scenario that `as_dict` gave; with `files` it may name these, and none of ours."""
+        """Returns the scenario of `as_dict`; with `files` it may use only these files."""
         origin = Source(handed=files)
         return cls._made(source.plain(data, origin), origin)
 
@@ -93,13 +93,13 @@ class Scenario:
         self.__dict__.update(_data=data, _source=origin, _model=model, _plan=plan)
 
     def __setattr__(self, name: str, value: object) -> None:
-        raise AttributeError("a Scenario does not change: use `replace`")
+        raise AttributeError("a Scenario is immutable: use `replace`")
 
-    # What it says
+    # Its content
 
     @property
     def model(self) -> Model:
-        """The checked description, with defaults."""
+        """Returns the checked description, with defaults."""
         return self.__dict__["_model"]  # type: ignore[no-any-return]
 
     @property
@@ -107,13 +107,13 @@ class Scenario:
         """Its name, or its file's."""
         if self.model.name:
             return self.model.name
-        # A file's name may be no text.
+        # A file's name may not be valid text.
         stem = os.fsencode(FilePath(self.file).stem if self.file else "scenario")
         return stem.decode("utf-8", "backslashreplace")
 
     @property
     def file(self) -> str | None:
-        """The file it was loaded from."""
+        """Returns the file it was loaded from."""
         return self._source.file
 
     @property
@@ -122,36 +122,36 @@ class Scenario:
 
     @property
     def question(self) -> Question:
-        """The question that it asks, as far as it does."""
+        """Returns the question that the scenario asks."""
         return self.model.question
 
     @property
     def bottleneck(self) -> str:
-        """The link whose queue is the subject; `NAME.reverse` is the other direction.
+        """Returns the link whose queue is studied; `NAME.reverse` is the other direction.
 
-        Of several links that are taken together, what they are called.
+        For several links that are studied together, their common name.
         """
         return str(self.__dict__["_plan"]["observe"]["bottleneck"]["name"])
 
     @property
     def bottleneck_link(self) -> dict[str, Any]:
-        """The bottleneck in the plan: of several links the first."""
+        """Returns the bottleneck in the plan; the first of several links."""
         plan = self.plan()
         link: dict[str, Any] = plan["links"][plan["observe"]["bottleneck"]["links"][0]]
         return link
 
     @property
     def bottleneck_rate(self) -> int:
-        """Its rate in bit/s at the beginning, or the mean of the trace that it follows."""
+        """Returns the bottleneck's initial rate in bit/s, or the mean rate of its trace."""
         return trace.mean_rate(self.bottleneck_link["params"])
 
     @property
     def bottlenecks(self) -> list[str]:
-        """The links whose queues are the subject, mostly one."""
+        """Returns the links whose queues are studied, usually one."""
         return [link.name for link in self._subjects]
 
     def as_dict(self) -> dict[str, Any]:
-        """What was written, as plain data; `from_dict` reads it back, in any folder."""
+        """Returns the description as plain data; `from_dict` reads it in any folder."""
         if self._source.handed is not None:
             return self._renamed(lambda name: name)
         folder = self._source.folder
@@ -162,7 +162,7 @@ class Scenario:
         return data
 
     def _renamed(self, rename: Callable[[str], str]) -> dict[str, Any]:
-        """What was written, with other names for the files that it names."""
+        """Returns the description with its files renamed."""
         data: dict[str, Any] = json.loads(json.dumps(self.__dict__["_data"]))
         for flow in data.get("flows", []):
             flow["app"] = capture.renamed(flow["app"], rename)
@@ -191,7 +191,7 @@ class Scenario:
         self.__dict__.update(state)
 
     def warnings(self) -> list[str]:
-        """What is worth knowing although it is no error, such as values the engine chose."""
+        """Returns warnings, such as values that the engine chose."""
         found: list[str] = []
         rates = {link["name"]: trace.mean_rate(link["params"]) for link in self.plan()["links"]}
         for link in links_of(self.model):
@@ -206,7 +206,10 @@ class Scenario:
             late = _never_started(group, self.__dict__["_plan"]["duration"])
             if late:
                 key = source.dotted(("flows", i, "start"))
-                text = f"{late} of {group['count']} flows would start after the end and never do"
+                text = (
+                    f"{late} of {group['count']} flows never start: their start time is after "
+                    "the end"
+                )
                 found.append(f"{key}: {text}")
         data = self.__dict__["_data"]
         parts = {key: data[key] for key in ("topology", "links", "flows") if key in data}
@@ -216,7 +219,7 @@ class Scenario:
     # Another one
 
     def replace(self, changes: Mapping[str, Any] | None = None, /, **keys: Any) -> Scenario:
-        """The same scenario with some keys changed, each given by its dotted name.
+        """Returns the scenario with some keys changed, each given by its dotted name.
 
         `replace(**{"links.uplink.queue": "codel", "flows.bulk.count": 8})`; `None` removes a key.
         """
@@ -227,11 +230,11 @@ class Scenario:
         return self._made(source.plain(data, origin), origin)
 
     def with_queue(self, queue: str) -> Scenario:
-        """The same scenario with another queue at the bottleneck, or one of `[queues]` by name."""
+        """Returns the scenario with another queue at the bottleneck, or a queue of `[queues]`."""
         return self.replace(dict.fromkeys(self.queue_keys, queue))
 
     def policy_reader(self) -> Callable[[str], bytes]:
-        """How the files of policies are read that a command names for this scenario."""
+        """Returns a reader for policies that a command names for this scenario."""
         return own.reader(self._source, here_first=True)
 
     @property
@@ -241,27 +244,27 @@ class Scenario:
 
     @property
     def queue_keys(self) -> tuple[str, ...]:
-        """The dotted keys of the bottleneck's queue: one, unless it is several links."""
+        """Returns the dotted keys of the bottleneck's queue: one for each link."""
         return tuple(dict.fromkeys(source.dotted(link.queue_at) for link in self._subjects))
 
     @property
     def queue(self) -> str:
-        """The description of the bottleneck's queue."""
+        """Returns the description of the bottleneck's queue."""
         return self._subjects[0].queue
 
     @property
     def queue_name(self) -> str:
-        """What the bottleneck's queue is called: its name in `[queues]`, else its description."""
+        """Returns the bottleneck's queue: its name in `[queues]`, otherwise its description."""
         return self._subjects[0].queue_name or self.queue
 
     @property
     def has_classes(self) -> bool:
-        """Whether the bottleneck's queue has classes."""
+        """Returns whether the bottleneck's queue has classes."""
         return "tree" in self.bottleneck_link["params"]["queue"]
 
     @property
     def asked_queues(self) -> list[str]:
-        """The queues that its question names; its own comes before them if it has classes."""
+        """Returns the queues of the question, preceded by the scenario's own if it has classes."""
         named = list(self.question.queues)
         if not named or not self.has_classes:
             return named
@@ -269,10 +272,10 @@ class Scenario:
         others = (self.with_queue(queue).bottleneck_link["params"]["queue"] for queue in named)
         return named if own in others else [self.queue_name, *named]
 
-    # What it becomes
+    # Its plan
 
     def plan(self) -> dict[str, Any]:
-        """The same in numbers: nanoseconds, bytes, bits per second, indices."""
+        """Returns the plan: nanoseconds, bytes, bits per second, indices."""
         plan: dict[str, Any] = json.loads(self.plan_json)
         return plan
 
@@ -282,7 +285,7 @@ class Scenario:
 
     @property
     def plan_json(self) -> str:
-        """The plan as JSON in one fixed form: equal plans give equal texts."""
+        """Returns the plan as canonical JSON: equal plans give equal texts."""
         return self._plan_json
 
     def digest(self) -> str:
@@ -292,22 +295,22 @@ class Scenario:
     def run(
         self, seed: int = 1, progress: RunProgress | None = None, engine: Engine | None = None
     ) -> Run:
-        """Simulates it, or has it run by another `engine` than the simulator.
+        """Simulates the scenario, or runs it with another `engine`.
 
-        `progress(fraction, events)` is called now and then; when it returns `False`, the run stops
-        and what was measured so far is kept.
+        `progress(fraction, events)` is called from time to time. When it returns `False`, the run
+        stops and keeps the measurements so far.
         """
         check_seed(seed)
         begin = time.perf_counter()
         try:
-            # A laboratory's record has all that the simulator's has.
+            # A laboratory's record has all attributes of the simulator's.
             record: Any = (engine or core()).simulate(self.plan_json, seed, progress)
         except _core.PlanError as error:
             raise ScenarioError(self._problems(error)) from None
         return Run(self, seed, time.perf_counter() - begin, record)
 
     def _problems(self, error: _core.PlanError) -> list[Problem]:
-        """What an engine says of flows' applications, at their places; all else as it says it."""
+        """Returns an engine's problems; those of applications have their places in the scenario."""
         found = []
         for path, message in getattr(error, "problems", ()):
             match path:
@@ -324,10 +327,10 @@ class Scenario:
         machine: str | None = None,
         form: DeployFormat | None = None,
     ) -> Deployment:
-        """The steps that put the bottleneck's queue to work on a real interface.
+        """Returns the steps that put the bottleneck's queue on a real interface.
 
-        `machine` is the node that is yours: one that receives shapes its incoming traffic. By
-        default what `[deploy]` says.
+        `machine` is the node that is your machine; if it is the receiver, its incoming traffic is
+        shaped. It defaults to `[deploy]`.
         """
         return deploy(self, interface, machine, form)
 
@@ -338,7 +341,7 @@ class Scenario:
 
 
 def _rename_in_links(data: Any, rename: Callable[[str], str]) -> None:
-    """Gives traces and measured lateness that links name other names, in tables of links."""
+    """Renames traces and files of measured lateness in tables of links."""
     for key, value in data.items() if isinstance(data, dict) else enumerate(data):
         if isinstance(value, str) and (key == "rate" or isinstance(key, int)):
             data[key] = trace.renamed(value, rename)
@@ -349,13 +352,13 @@ def _rename_in_links(data: Any, rename: Callable[[str], str]) -> None:
 
 
 def _rates_in_bytes(data: Any, path: Path) -> Iterator[str]:
-    """Warnings of rates such as `20mbps`, which `tc` and so we read as bytes a second."""
+    """Yields warnings about rates such as `20mbps`, which `tc` reads as bytes per second."""
     if isinstance(data, str):
         for rate in _BYTES_A_SECOND.finditer(data):
             bits = _core.format_quantity("rate", _core.parse_quantity("rate", rate[0]))
             yield (
-                f"{source.dotted(path)}: `{rate[0]}` is {bits}, for `bps` counts bytes, as in "
-                f"`tc`; of bits it is `{rate[1]}bit`"
+                f"{source.dotted(path)}: `{rate[0]}` is {bits}, because `bps` means bytes per "
+                f"second, as in `tc`; for bits write `{rate[1]}bit`"
             )
     elif isinstance(data, dict | list):
         items = data.items() if isinstance(data, dict) else enumerate(data)
@@ -364,7 +367,7 @@ def _rates_in_bytes(data: Any, path: Path) -> Iterator[str]:
 
 
 def _never_started(group: dict[str, Any], duration: int) -> int:
-    """How many flows of a group have no turn before the run's end or their stop."""
+    """Returns the number of a group's flows that would start after the run's end or their stop."""
     count, every = int(group["count"]), int(group["start_every"])
     if every == 0:
         return 0
@@ -373,7 +376,7 @@ def _never_started(group: dict[str, Any], duration: int) -> int:
 
 
 def _all_problems(error: ValidationError, data: dict[str, Any], origin: Source) -> list[Problem]:
-    """The model's complaints, and what else would be wrong once they are mended."""
+    """Returns the model's problems, and further ones found after these are repaired."""
     problems = problems_of(error, data, origin)
     mended = repaired(error, data)
     if mended is not None:

@@ -8,7 +8,7 @@ from sojourn.scenario.models import Model
 
 
 def json_schema() -> dict[str, Any]:
-    """The schema; what it accepts may still be refused for reasons a schema cannot express."""
+    """Returns the schema; it accepts some scenarios that the full check rejects."""
     schema = Model.model_json_schema()
     _listable(schema)
     _no_null(schema)
@@ -20,7 +20,7 @@ def json_schema() -> dict[str, Any]:
 
 
 def _listable(node: Any) -> None:
-    """A list may be written as its only element."""
+    """Lets the schema accept a single element in place of a list of one."""
     if isinstance(node, list):
         for item in node:
             _listable(item)
@@ -46,7 +46,7 @@ def _or_single(schema: dict[str, Any]) -> dict[str, Any]:
 
 
 def _no_null(node: Any) -> None:
-    """TOML has no null: a key is left out instead."""
+    """Removes null from the schema: TOML has no null, so a key is omitted instead."""
     if isinstance(node, list):
         for item in node:
             _no_null(item)

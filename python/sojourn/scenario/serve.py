@@ -1,4 +1,4 @@
-"""The command that has a real switch choose servers by a scenario's policy."""
+"""The command that makes a real switch select servers by a scenario's policy."""
 
 from __future__ import annotations
 
@@ -15,33 +15,33 @@ from sojourn.scenario.scenario import Scenario
 from sojourn.scenario.trace import mean_rate
 
 SEEN = "backlog"
-"""What policies look at that OpenFlow has no statistic for."""
+"""The signal of policies for which OpenFlow has no statistic."""
 
 
 COUNTED = ("connections", "latency")
-"""What policies look at that follows from the ends of flows."""
+"""Signals of policies that follow from the ends of flows."""
 
 
 def looks_at(policy: str) -> str:
-    """Return what a policy of the engine's or of the user's own looks at."""
+    """Returns the signal that a policy of the engine or of the user observes."""
     if not is_own(policy):
         return str(_core.Balancer(policy, ["a"]).needs["look"])
     try:
         return str(described(policy).options.get("look", ""))
-    except OwnError:  # the file may be elsewhere by now
+    except OwnError:  # the file may have been moved
         return ""
 
 
 def looks_at_queues(policy: str) -> bool:
-    """Return whether a policy goes by backlogs, which OpenFlow does not tell."""
+    """Returns whether a policy uses backlogs, which OpenFlow does not report."""
     return looks_at(policy) == SEEN
 
 
 def chosen_by(scenario: Scenario, balancer: str, policy: str) -> dict[str, Any]:
-    """Return the changes that give a balancer a policy, in a comparison of policies.
+    """Returns the changes that give a balancer a policy, in a comparison of policies.
 
-    A policy that heeds weights gets the rates of the servers' links as weights, unless the scenario
-    has weights of its own.
+    A policy that uses weights gets the rates of the servers' links as weights, unless the scenario
+    sets weights.
     """
     key = f"balancers.{balancer}"
     changes: dict[str, Any] = {f"{key}.policy": policy}
@@ -57,24 +57,24 @@ def chosen_by(scenario: Scenario, balancer: str, policy: str) -> dict[str, Any]:
 
 
 def unweighted(scenario: Scenario, balancer: str) -> bool:
-    """Return whether servers work at unequal speeds, and no weights say so."""
+    """Returns whether servers have unequal speeds and the scenario sets no weights."""
     given = scenario.model.balancers[balancer]
     return len(set(given.service or ())) > 1 and "weights" not in given.model_fields_set
 
 
 def _reduced(rates: list[int]) -> list[int]:
-    """Return whole numbers within the bounds of weights, in the proportions of rates."""
+    """Returns whole numbers within the bounds of weights, in the ratios of the rates."""
     unit = max(gcd(*rates), -(-max(rates) // MOST_WEIGHT))
     return [max(1, round(rate / unit)) for rate in rates]
 
 
 def _needs(policy: dict[str, Any], plan: dict[str, Any]) -> dict[str, Any]:
-    """Return what a plan's policy must be told."""
+    """Returns the inputs that a plan's policy needs."""
     return _core.Balancer(balancer_text(policy, plan.get("sources", {})), ["a"]).needs
 
 
 def serve_command(scenario: Scenario, balancer: str) -> str:
-    """Return the `sojourn lb serve` for a balancer; what a scenario cannot know is in capitals."""
+    """Returns the `sojourn lb serve` command for a balancer, with placeholders in capitals."""
     plan = scenario.plan()
     chosen = next(b for b in plan["balancers"] if b["name"] == balancer)
     policy = scenario.model.balancers[balancer].policy
@@ -93,7 +93,7 @@ def serve_command(scenario: Scenario, balancer: str) -> str:
 
 
 def _of_port(params: dict[str, Any], needs: dict[str, Any]) -> list[str]:
-    """Return what a policy must be told of a port's queue."""
+    """Returns a policy's inputs about a port's queue."""
     said = []
     if needs["rates"] and params["rate"]:
         said.append(f"rate={_core.format_quantity('rate', params['rate'])}")

@@ -1,4 +1,4 @@
-"""The text a scenario comes from, and how problems find their place in it."""
+"""The text of a scenario, and the places of problems in it."""
 
 from __future__ import annotations
 
@@ -16,38 +16,38 @@ from sojourn.scenario import files, limits
 from sojourn.scenario.errors import Problem, ScenarioError
 from sojourn.scenario.locate import Path, Place, locate
 
-# `tomllib` takes n * n steps for a dotted key of n parts.
+# `tomllib` takes time quadratic in the number of parts of a dotted key.
 _PART = r"""(?:[\w-]+|"[^"\n]*"|'[^'\n]*')[ \t]*\.[ \t]*"""
 _LONG_KEY = re.compile(rf"(?<![\w-])(?:{_PART}){{{limits.KEY_PARTS}}}")
 
 
 def dotted(path: Path) -> str:
-    """A path as a user writes it, `links.uplink.rate`; elements of lists count from 0."""
+    """Returns a path as a user writes it, `links.uplink.rate`; list elements count from 0."""
     return ".".join(str(part) for part in path)
 
 
 @dataclass(frozen=True)
 class Source:
-    """Where a scenario's data comes from; without a text, problems name the key alone."""
+    """Source of a scenario's data; without a text, problems name only the key."""
 
     file: str | None = None
     text: str | None = None
     changed: tuple[Path, ...] = field(default=())
-    """Paths that `replace` has set: they no longer stand in the text."""
+    """Paths that `replace` has set and that are no longer in the text."""
     handed: Mapping[str, bytes] | None = None
-    """The files that it may name, by these names; without it, those of this machine."""
+    """The files that the scenario may use, by name; None allows those of this machine."""
 
     @property
     def folder(self) -> FilePath:
-        """Where files of this machine are found from."""
+        """Returns the folder to which file names are relative."""
         return FilePath(self.file).parent if self.file else FilePath()
 
     def read(self, name: str, most: int) -> bytes:
-        """A file that the scenario names; raises `OSError`, or `ValueError` with the reason."""
+        """Returns the content of a file of the scenario; raises `OSError` or `ValueError`."""
         if self.handed is None:
             return files.read(self.folder, name, most)
         if name not in self.handed:
-            told = f" but {', '.join(self.handed)}" if self.handed else ""
+            told = f" except {', '.join(self.handed)}" if self.handed else ""
             raise ValueError(
                 f"a scenario that is handed on in an address may name no files{told}: "
                 "play the scenario's own file instead"
@@ -71,7 +71,7 @@ class Source:
         end: int | None = None,
         **details: Any,
     ) -> Problem:
-        """A problem with the value at `path`; `start` and `end` are offsets inside its text."""
+        """Returns a problem with the value at `path`; `start` and `end` are offsets in its text."""
         if any(path[: len(c)] == c for c in self.changed):
             return Problem(message, dotted(path), None, **details)
         known, place = path, self._places.get(path)
@@ -81,7 +81,7 @@ class Source:
         if place is None:
             return Problem(message, dotted(path), self.file, **details)
         if len(known) == len(path) - 1 and isinstance(path[-1], int):
-            path = known  # a single text stands for a list of one
+            path = known  # a single text is a list of one
         line, column, end_column = place.line, place.column, place.end_column
         if start is not None and place.text_line is not None and place.text_column is not None:
             line = place.text_line
@@ -100,7 +100,7 @@ class Source:
 
 
 def read_file(path: str | FilePath) -> tuple[str, str]:
-    """A file's name for messages, and its text."""
+    """Returns a file's name for messages, and its text."""
     name = str(path)
 
     def refuse(message: str) -> ScenarioError:
@@ -113,7 +113,7 @@ def read_file(path: str | FilePath) -> tuple[str, str]:
         reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
         raise refuse(f"cannot be read: {reason}") from None
     if len(raw) > limits.FILE_BYTES:
-        raise refuse(f"larger than {limits.FILE_BYTES // 1024} KiB: this is no scenario")
+        raise refuse(f"larger than {limits.FILE_BYTES // 1024} KiB: not a scenario")
     try:
         return name, raw.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -122,7 +122,7 @@ def read_file(path: str | FilePath) -> tuple[str, str]:
 
 
 def parse(text: str, file: str | None) -> tuple[dict[str, Any], Source]:
-    """The data of a TOML text."""
+    """Returns the data of a TOML text, and their source."""
 
     def refuse(message: str, line: int | None = None, column: int | None = None) -> ScenarioError:
         lines = text.split("\n")
@@ -130,12 +130,12 @@ def parse(text: str, file: str | None) -> tuple[dict[str, Any], Source]:
         return ScenarioError([Problem(message, file=file, line=line, column=column, source=source)])
 
     if len(text) > limits.FILE_BYTES:
-        raise refuse(f"larger than {limits.FILE_BYTES // 1024} KiB: this is no scenario")
+        raise refuse(f"larger than {limits.FILE_BYTES // 1024} KiB: not a scenario")
     for number, content in enumerate(text.split("\n"), 1):
         if len(content) > limits.LINE_CHARACTERS:
             raise refuse(f"line {number} is longer than {limits.LINE_CHARACTERS} characters")
     if _LONG_KEY.search(text):
-        raise refuse(f"a dotted key of {limits.KEY_PARTS} or more parts")
+        raise refuse(f"a dotted key has {limits.KEY_PARTS} or more parts: use tables")
     try:
         data = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
@@ -143,14 +143,14 @@ def parse(text: str, file: str | None) -> tuple[dict[str, Any], Source]:
         raise refuse(f"not valid TOML: {message}", line, column) from None
     except RecursionError:
         raise refuse("nested too deeply") from None
-    except ValueError as error:  # a number or date beyond what Python holds
+    except ValueError as error:  # a number or date outside Python's range
         raise refuse(f"not valid TOML: {error}") from None
     source = Source(file, text)
     return plain(data, source), source
 
 
 def _toml_error(message: str, text: str) -> tuple[str, int | None, int | None]:
-    """`tomllib` ends its messages with "(at line 3, column 8)" or "(at end of document)"."""
+    """Splits "(at line 3, column 8)" or "(at end of document)" from a message of `tomllib`."""
     head, _, tail = message.rpartition(" (at ")
     if not head:
         return message, None, None
@@ -161,9 +161,9 @@ def _toml_error(message: str, text: str) -> tuple[str, int | None, int | None]:
 
 
 def plain(data: object, source: Source) -> dict[str, Any]:
-    """A copy of `data` made of dictionaries, lists, texts, numbers and truth values alone."""
+    """Returns a copy of `data` made of dictionaries, lists, texts, numbers and booleans."""
     if not isinstance(data, Mapping):
-        raise ScenarioError([source.problem((), "a scenario is a table of keys and values")])
+        raise ScenarioError([source.problem((), "a scenario must be a table of keys and values")])
     if _depth_exceeds(data, limits.DEPTH):
         message = f"nested more than {limits.DEPTH} levels deep"
         raise ScenarioError([source.problem((), message)])
@@ -205,29 +205,31 @@ class _Copier:
             case list() | tuple():
                 return [self.copy(v, (*path, i)) for i, v in enumerate(value)]
             case date() | time():
-                told = 'a date or a time of day has no meaning here: a length of time is "5s"'
+                told = (
+                    'dates and times of day are not allowed: write a length of time, such as "5s"'
+                )
                 self.complain(path, told)
                 return None
             case _:
-                self.complain(path, f"a {type(value).__name__} has no meaning here")
+                self.complain(path, f"values of type {type(value).__name__} are not allowed")
                 return None
 
     def number(self, value: float, path: Path) -> int | float | None:
         if isinstance(value, int) and abs(value) < 2**63:
             return int(value)
         if isinstance(value, int):
-            self.complain(path, "a number too large to count")
+            self.complain(path, "the number is too large")
         elif math.isfinite(value):
             return float(value)
         else:
-            self.complain(path, f"{value} is no quantity")
+            self.complain(path, f"{value} is not a valid number")
         return None
 
     def text(self, value: str, path: Path) -> str:
         try:
             value.encode("utf-8")
         except UnicodeEncodeError:
-            self.complain(path, "a text with half a character (a surrogate)")
+            self.complain(path, "the text contains half a character (a surrogate)")
             return ""
         return str(value)
 

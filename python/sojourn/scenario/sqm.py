@@ -1,7 +1,7 @@
 """A queue as settings of OpenWrt's SQM (package `sqm-scripts`), set with `uci`.
 
-SQM's script hands the queue's own words to `tc` after the script's, and `tc` obeys the last of two
-words that contradict (`functions.sh`, `simplest.qos` and `piece_of_cake.qos` of sqm-scripts).
+SQM's script passes the queue's words to `tc` after its own, and `tc` obeys the last of two
+contradicting words (`functions.sh`, `simplest.qos` and `piece_of_cake.qos` of sqm-scripts).
 """
 
 from __future__ import annotations
@@ -16,17 +16,17 @@ _CAKE_SHAPER = re.compile(r"^(bandwidth \S+|unlimited) ")
 
 
 def steps(placed: Placement) -> Steps:
-    """Makes the commands; raises `ScenarioError` for what SQM cannot set."""
+    """Returns the commands; raises `ScenarioError` for settings that SQM lacks."""
     name, _, words = placed.words.partition(" ")
     kbit = placed.rate // 1000
     if kbit == 0:
-        raise _refused(f"SQM shapes in whole kbit/s, and {placed.rate} bit/s is less than one")
+        raise _refused(f"SQM shapes in whole kbit/s: {placed.rate} bit/s is below 1 kbit/s")
     if placed.own and not placed.shapes_itself:
-        raise _refused("SQM shapes, and a host's own queue needs no shaper: use tc's commands")
+        raise _refused("SQM shapes, but a host's own queue needs no shaper: use the format `tc`")
     if name == "red" and "ecn" not in words.split():
-        raise _refused("SQM gives `red` the word `ecn` and none to undo it: add `ecn` to the queue")
+        raise _refused("SQM always sets `ecn` for `red`: add `ecn` to the queue")
     cake = name == "cake"
-    if cake:  # SQM's script shapes with it, also where it stands for COBALT
+    if cake:  # SQM's script shapes with CAKE, even when the queue is COBALT
         words = _CAKE_SHAPER.sub("", words)
         if (placed.overhead or placed.cells != "none") and not placed.shapes_itself:
             words += f" overhead {placed.overhead + ETHERNET}"
@@ -45,7 +45,7 @@ def steps(placed: Placement) -> Steps:
         "linklayer": "none",
     }
     if not cake:
-        # SQM's own target, which it cannot work out for `fq_pie`, stays away.
+        # Disables SQM's own target, which SQM cannot compute for `fq_pie`.
         options["itarget" if placed.ingress else "etarget"] = "default"
     if (placed.overhead or placed.cells == "atm") and not cake:
         options |= {
@@ -57,7 +57,7 @@ def steps(placed: Placement) -> Steps:
     other = "upload" if placed.ingress else "download"
     commands = (
         f"uci set {section}=queue",
-        # SQM takes a rate that is not set for one of its own.
+        # SQM replaces a rate that is not set with a default.
         f"uci -q get {section}.{other} >/dev/null || uci set {section}.{other}='0'",
         *(f"uci set {section}.{key}='{value}'" for key, value in options.items()),
         "uci commit sqm",
@@ -70,20 +70,20 @@ def steps(placed: Placement) -> Steps:
     )
     notes = (
         (
-            "SQM obeys one section for each interface: disable an older one (`uci show sqm`). It "
-            f"replaces what is at the root of {placed.interface} and its ingress discipline."
+            "SQM uses one section for each interface: disable an older one (`uci show sqm`). It "
+            f"replaces the root and ingress disciplines of {placed.interface}."
         ),
         (
-            "The other direction stays as it is, at first not shaped. To shape it too, paste what "
-            "`sojourn tc` prints for it (`--set bottleneck=LINK.reverse`, with the same kind of "
-            "queue): it goes into the same section."
+            "The other direction is not shaped yet. To shape it too, run what `sojourn tc` "
+            "prints for it (`--set bottleneck=LINK.reverse`, with the same kind of queue): it "
+            "uses the same section."
         ),
         (
-            "SQM needs the package `sqm-scripts`, and `tc` and kernel modules that have "
-            f"`{name}`. Disable flow offloading: it passes queues by."
+            f"SQM needs the package `sqm-scripts`, and `tc` and kernel modules with `{name}`. "
+            "Disable flow offloading, because offloaded packets bypass queues."
         ),
     )
-    # SQM's name for the device of incoming traffic.
+    # SQM's name for the device that shapes incoming traffic.
     device = f"ifb4{placed.interface}"[:15] if placed.ingress else placed.interface
     return Steps(commands, undo, notes, device)
 

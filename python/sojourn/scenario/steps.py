@@ -7,12 +7,12 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Steps:
-    """Files and commands that set up a queue, and their reversal."""
+    """Files and commands that set up a queue, and the commands that undo it."""
 
     commands: tuple[str, ...]
     undo: tuple[str, ...]
     notes: tuple[str, ...]
     device: str
-    """The device whose queue `tc -s qdisc show` shows."""
+    """The device for `tc -s qdisc show`."""
     files: tuple[tuple[str, str], ...] = ()
     """Files to write before the commands run: path and content."""

@@ -1,4 +1,4 @@
-"""From a scenario's store to a plan's: hosts become indices, texts become numbers."""
+"""A scenario's store as a plan's: hosts become indices, texts become numbers."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from sojourn.scenario.words import time_of
 
 DEFAULT_DATA_CENTRE = "dc1"
 DEFAULT_RECORDS = 10_000
-"""Records of a workload that reads or updates, if nobody says how many."""
+"""Default number of records for workloads that read or update."""
 
 _PLACES: dict[Path, Path] = {
     ("placement",): ("replication",),
@@ -26,17 +26,20 @@ _PLACES: dict[Path, Path] = {
     ("patience", "client"): ("client_timeout",),
     ("patience", "speculate"): ("speculative",),
 }
-"""Where in the scenario a key of the plan's store stands, if not at a key of its own name."""
+"""Scenario paths of keys of the plan's store that have another name there."""
 
 _PARTS = {"load", "workload", "patience"}
-"""Tables of the plan's store whose keys stand in the scenario's own."""
+"""Tables of the plan's store whose keys are directly in the scenario's store."""
 
 _RELIES = {"replication": ("nodes", "data_centres"), "consistency": ("nodes", "replication")}
-"""Keys whose value cannot be judged while there is a problem with others."""
+"""Keys that cannot be checked while other keys have problems."""
 
 
 def store_place(context: Context, rest: Path) -> Path | None:
-    """Where a place in the plan's store comes from; none if other problems explain it."""
+    """Returns the scenario's place of a place in the plan's store.
+
+    None if other problems explain it.
+    """
     if rest in _PLACES:
         rest = _PLACES[rest]
     elif rest[0] in _PARTS and len(rest) > 1:
@@ -50,7 +53,7 @@ def store_place(context: Context, rest: Path) -> Path | None:
 
 
 def store_of(context: Context, store: Store) -> Json:
-    """The plan's store; what does not fit is noted in the context."""
+    """Returns the plan's store; adds mistakes to the context."""
     at: Path = ("store",)
     nodes = context.hosts((*at, "nodes"), store.nodes)
     clients = context.hosts((*at, "clients"), store.clients)
@@ -61,7 +64,9 @@ def store_of(context: Context, store: Store) -> Json:
     for one in [*nodes, *clients]:
         if store.data_centres and one not in where:
             name = context.nodes[one]
-            context.complain((*at, "data_centres"), f"`{name}` stands in no data centre")
+            context.complain(
+                (*at, "data_centres"), f"`{name}` is in no data centre: add it to `data_centres`"
+            )
 
     def host(node: int) -> Json:
         rack = named.index(racks[node]) + 1 if node in racks else 0
@@ -115,15 +120,18 @@ def store_of(context: Context, store: Store) -> Json:
 def _places(
     context: Context, at: Path, places: Mapping[str, list[str]], known: set[int]
 ) -> dict[int, str]:
-    """Which place each host stands in."""
+    """Returns the place of each host."""
     found: dict[int, str] = {}
     for place, names in places.items():
         for node in context.hosts((*at, place), names):
             name = context.nodes[node]
             if node not in known:
-                context.complain((*at, place), f"`{name}` is no host of the store")
+                context.complain(
+                    (*at, place),
+                    f"`{name}` is not a host of the store: add it to `nodes` or `clients`",
+                )
             elif node in found:
-                context.complain((*at, place), f"`{name}` stands in `{found[node]}` already")
+                context.complain((*at, place), f"`{name}` is already in `{found[node]}`")
             found[node] = place
     return found
 
@@ -148,7 +156,10 @@ def _load(context: Context, store: Store) -> Json:
         arrivals = {"kind": "open", "every": every}
         outstanding = store.outstanding or 0
         if "think" in store.model_fields_set:
-            context.complain(("store", "think"), "an open loop (`every`) does not think")
+            context.complain(
+                ("store", "think"),
+                "`think` has no effect in an open loop: remove `think` or `every`",
+            )
     return {
         "start": time_of(store.start),
         "requests": store.requests,
@@ -177,20 +188,20 @@ def _workload(store: Store) -> Json:
 def _fault(context: Context, at: Path, fault: Fault, nodes: list[int], clients: list[int]) -> Json:
     what: Json = {"kind": "partition", "nodes": [], "clients": []}
     if (fault.crash is None) == (fault.partition is None):
-        context.complain(at, "is either a `crash` or a `partition`")
+        context.complain(at, "must have either `crash` or `partition`")
     elif fault.crash is not None:
         for node in context.hosts((*at, "crash"), [fault.crash]):
             if node in nodes:
                 what = {"kind": "crash", "node": nodes.index(node)}
             else:
                 name = context.nodes[node]
-                context.complain((*at, "crash"), f"`{name}` is no node of the store")
+                context.complain((*at, "crash"), f"`{name}` is not a node of the store")
     elif fault.partition is not None:
         apart = context.hosts((*at, "partition"), fault.partition)
         for host in apart:
             if host not in nodes and host not in clients:
                 name = context.nodes[host]
-                context.complain((*at, "partition"), f"`{name}` is no host of the store")
+                context.complain((*at, "partition"), f"`{name}` is not a host of the store")
         what = {
             "kind": "partition",
             "nodes": [nodes.index(host) for host in apart if host in nodes],

@@ -1,4 +1,4 @@
-"""A run's result in a few lines for people."""
+"""A run's result in a few lines of text."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def format_value(value: float, unit: str, metric: str = "") -> str:
-    """A value with its unit, rounded for reading."""
+    """Returns a value with its unit, rounded for reading."""
     if isinstance(value, float) and not math.isfinite(value):
         return "–"
     match unit:
@@ -43,17 +43,17 @@ def format_value(value: float, unit: str, metric: str = "") -> str:
 
 
 def summarise(run: Run) -> str:
-    """The whole run, its bottleneck and its groups of flows."""
+    """Returns a text on the run, its bottleneck and its groups of flows."""
     scenario, plan = run.scenario, run.scenario.plan()
     simulated = run.record.reached / 1e9
-    state = "" if run.complete else f", stopped before its end at {plan['duration'] / 1e9:g} s"
+    state = "" if run.complete else f", stopped early (duration {plan['duration'] / 1e9:g} s)"
     lines = [f"{scenario.name}: seed {run.seed}, {simulated:g} s{state}"]
     links = [
         "",
         f"{scenario.bottleneck}: {scenario.queue_name}, {_rates(plan)}",
         *_row(run, "", "link"),
     ]
-    if store := store_in(plan):  # what was asked about comes first
+    if store := store_in(plan):  # the store comes first because the question is about it
         lines += _store(run, store["name"])
     lines += links
     for name, balancer in scenario.model.balancers.items():
@@ -74,13 +74,13 @@ def summarise(run: Run) -> str:
 
 
 def _waits(run: Run) -> dict[str, float]:
-    """The mean queueing delay of each link in seconds."""
+    """Returns the mean queueing delay of each link in seconds."""
     columns = {column[0]: column for column in run.record.table("queues")}
     return dict(zip(*map(values_of, (columns["link"], columns["sojourn_mean"])), strict=True))
 
 
 def _store(run: Run, name: str) -> list[str]:
-    """What became of a store's requests, and the latency of those that were acknowledged."""
+    """Returns lines on the outcomes of a store's requests and the latency of acknowledged ones."""
     lines = ["", f"{name}:"]
     kinds = [f"{name}.{kind}" for kind in ("reads", "writes", "scans")]
     kinds = [kind for kind in kinds if run.metrics.get(f"{kind}.requests")]
@@ -100,7 +100,7 @@ def _store(run: Run, name: str) -> list[str]:
 
 
 def _rates(plan: dict[str, Any]) -> str:
-    """The rate of the bottleneck, or the rates of its links and their number."""
+    """Returns the rate of the bottleneck, or the rates of its links and their number."""
     links = [plan["links"][i] for i in plan["observe"]["bottleneck"]["links"]]
     rates = dict.fromkeys(trace.mean_rate(link["params"]) for link in links)
     text = " and ".join(_core.format_quantity("rate", rate) for rate in list(rates)[:3])
@@ -111,7 +111,7 @@ def _rates(plan: dict[str, Any]) -> str:
         least, most = (_core.format_quantity("rate", rate) for rate in (min(met), max(met)))
         text = f"{least} to {most}, changing"
     if any("trace" in link["params"] for link in links):
-        text += " in the mean, by a trace"
+        text += " on average (trace)"
     if len(links) == 1:
         return text
     shared = len({link["medium"] for link in links} - {None}) == 1
@@ -119,7 +119,7 @@ def _rates(plan: dict[str, Any]) -> str:
 
 
 def rates_of(link: dict[str, Any], duration: int) -> set[int]:
-    """All rates that a link of a plan has in a run of this many ns."""
+    """Returns all rates of a plan's link during a run of `duration` ns."""
     first = trace.mean_rate(link["params"])
     changes = [c for c in link["changes"] if c["rate"] is not None and c["at"] < duration]
     return {first, *(change["rate"] for change in changes)}

@@ -6,15 +6,15 @@ from sojourn.scenario.placement import Placement, rate_text
 from sojourn.scenario.steps import Steps
 
 LEAF = "1:10"
-"""The class of a shaper that holds the queue."""
+"""The class of a shaper that has the queue."""
 QUEUE = "10:"
-"""The queue's number there."""
+"""The queue's handle there."""
 
 
 def steps(placed: Placement) -> Steps:
-    """Makes the commands; incoming traffic passes an `ifb` device, where the queue is."""
+    """Returns the commands; incoming traffic passes an `ifb` device, which has the queue."""
     dev, shaped = placed.interface, placed.shaped
-    # A class without a queue holds as many packets as its device says, of which an `ifb` has 32.
+    # A class without a queue holds as many packets as its device's queue length; an `ifb` has 32.
     length = " txqueuelen 1000" if placed.is_tree else ""
     before: list[str] = []
     undo = [f"tc qdisc del dev {dev} root"]
@@ -42,43 +42,43 @@ def steps(placed: Placement) -> Steps:
         ]
     notes = [replaced(placed), *nat(placed)]
     if placed.is_tree:
-        # What is there already may be a tree of the same kind, whose filters would stay.
+        # The existing discipline may be a tree of the same kind, whose filters would remain.
         queue.insert(0, f"tc qdisc replace dev {shaped} root pfifo")
     if any(" match ip src " in line or " match ip dst " in line for line in queue):
         notes.append(
-            "Filters name hosts by their addresses in captures of the scenario, from 10.0.0.1 on: "
-            "replace them by yours."
+            "Filters use the addresses of the scenario's hosts, from 10.0.0.1 on: replace them "
+            "with yours."
         )
     return Steps((*before, *queue), tuple(undo), tuple(notes), device=shaped)
 
 
 def replaced(placed: Placement) -> str:
-    """Says what gives way to the queue."""
+    """Returns a note on what the queue replaces."""
     dev = placed.interface
     if placed.ingress:
         return (
-            f"This replaces the ingress discipline of {dev}, with its filters, and leaves its root "
-            f"alone: `tc qdisc show dev {dev}` and `tc filter show dev {dev} ingress` show what "
-            "there is now."
+            f"This replaces the ingress discipline of {dev} and its filters, and leaves its root "
+            f"unchanged: `tc qdisc show dev {dev}` and `tc filter show dev {dev} ingress` show "
+            "the present ones."
         )
     return (
-        f"This replaces what is at the root of {dev} now, with all its classes and filters: `tc "
-        f"qdisc show dev {dev}` shows it. The undo brings back the system's default discipline "
-        "(`sysctl net.core.default_qdisc`)."
+        f"This replaces the root discipline of {dev} with all its classes and filters: `tc qdisc "
+        f"show dev {dev}` shows it. The undo restores the system's default discipline (`sysctl "
+        "net.core.default_qdisc`)."
     )
 
 
 def nat(placed: Placement) -> list[str]:
-    """Says what CAKE needs on a router that translates addresses."""
+    """Returns a note on CAKE for a router that translates addresses."""
     if not placed.is_cake or "nat" in placed.router:
         return []
-    return ["On a router that translates addresses (NAT), add the word `nat` to cake's."]
+    return ["On a router that translates addresses (NAT), add the word `nat` to cake."]
 
 
 def shaper(dev: str, rate: int, overhead: int, cells: str = "none") -> list[str]:
-    """Commands that let an interface send at `rate`, with a class `LEAF` for the queue.
+    """Returns commands that shape an interface to `rate`, with a class `LEAF` for the queue.
 
-    Of `cells` it knows `atm`.
+    Of `cells` it supports `atm`.
     """
     burst = burst_of(rate)
     framing = f" overhead {overhead}" if overhead else ""
@@ -94,9 +94,9 @@ def shaper(dev: str, rate: int, overhead: int, cells: str = "none") -> list[str]
 
 
 def burst_of(rate: int) -> int:
-    """Bytes that a shaper may send at once.
+    """Returns the bytes that a shaper may send at once.
 
-    One timer tick of a millisecond and at least two full frames, no more: a larger burst reaches
-    the line at its own speed and queues there, out of the discipline's sight.
+    That is one timer tick of a millisecond and at least two full frames. A larger burst would reach
+    the line at the interface's speed and queue there, outside the discipline.
     """
     return max(2 * 1514, rate // 8000)

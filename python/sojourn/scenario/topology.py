@@ -1,4 +1,4 @@
-"""Links with their two directions, as written or as a template brings them."""
+"""Links with their two directions, as written or as created by a template."""
 
 from __future__ import annotations
 
@@ -28,72 +28,72 @@ LAN = "lan"
 
 OTHERS = ("rate", "netem", "queue", "cells", "host", "host_queue")
 NUMBERS = [key for key in LinkKeys.model_fields if key not in OTHERS]
-"""The keys of links that are numbers."""
+"""The keys of links with numbers as values."""
 _OF_QUEUE = ("queue", "host_queue")
-"""The keys that belong to one interface."""
+"""The keys that describe an interface."""
 
 NO_CELLS = "none"
-"""The cells of a link that cuts no packets."""
+"""The value of `cells` for a link that divides no packets."""
 
 Layer = tuple[Part, Path]
-"""A table that says something of both directions of a link, and where it stands."""
+"""A table that describes both directions of a link, and its path."""
 
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """What becomes of one direction of a link at a time, and where that was written."""
+    """A change of one direction of a link, with the places of its values."""
 
     at: str
     rate: str | None
     netem: str | None
     netem_at: Path
     place: Path
-    """Where the change itself stands."""
+    """Path of the change."""
 
 
 @dataclass(frozen=True, slots=True)
 class OneWay:
-    """One direction of a link, every key with its value and where that value was written."""
+    """One direction of a link: every key with its value and the place of that value."""
 
     name: str
     source: str
     target: str | None
-    """The node at its far end; `None` if it reaches all that share its medium."""
+    """The node at its far end; `None` if it reaches all nodes of its medium."""
     rate: str
     netem: str | None
     queue: str
-    """Its description, also where `queue_name` gives it."""
+    """Its description, even if `queue_name` is set."""
     numbers: dict[str, int]
-    """Keys that the engine takes as they are, such as `overhead` and `ring`."""
+    """Keys that the engine takes unchanged, such as `overhead` and `ring`."""
     cells: str
     host: str
-    """How late its host is; empty if it never is."""
+    """Lateness of its host; empty if the host is never late."""
     host_queue: bool
-    """Whether its queue is its host's own."""
+    """Whether its queue is on its host."""
     rate_at: Path
-    """Path of the key that gives the rate; likewise the others."""
+    """Path of the key that sets the rate; the same for the other keys."""
     netem_at: Path
     queue_at: Path
     host_at: Path
     host_queue_at: Path
     explicit_queue: bool
     medium: str | None = None
-    """The medium that it shares."""
+    """The shared medium."""
     changes: tuple[Turn, ...] = ()
-    """What becomes of it on the way."""
+    """Its changes during the run."""
     changes_at: Path = ()
     place: Path = ()
-    """Where the link itself stands: the table that describes it, or its template's."""
+    """Path of the table that describes the link or its template."""
     queue_name: str | None = None
-    """The name in `[queues]` that is its queue."""
+    """The name of its queue in `[queues]`."""
 
     @property
     def described_at(self) -> Path:
-        """Where its queue is described."""
+        """Returns the path where its queue is described."""
         return self.queue_at if self.queue_name is None else ("queues", self.queue_name)
 
     def origin(self, rest: Path) -> Path:
-        """Where a place in the plan's link comes from."""
+        """Returns the scenario's place of a place in the plan's link."""
         match rest:
             case ("changes", int(i), *_) if i < len(self.changes):
                 return self.changes[i].place
@@ -114,14 +114,14 @@ class OneWay:
 
 
 def _given(key: str, way: str, layers: Sequence[Layer], index: int) -> tuple[Any, Path]:
-    """What the first table that says so gives for `key` in this direction, and where it stands."""
+    """Returns the first value for `key` in this direction among the tables, and its path."""
     for part, at in layers:
         for table, path in ((getattr(part, way, None), (*at, way, key)), (part, (*at, key))):
             if table is part and key in _OF_QUEUE and way == REVERSE:
-                continue  # it sits on one interface
+                continue  # a queue belongs to one interface
             value = getattr(table, key, None)
             if isinstance(value, list):
-                # Dealt out in turn.
+                # Assigned in turn.
                 index %= len(value)
                 return value[index], (*path, index) if len(value) > 1 else path
             if value is not None:
@@ -131,7 +131,7 @@ def _given(key: str, way: str, layers: Sequence[Layer], index: int) -> tuple[Any
 
 
 def _turns(way: str, layers: Sequence[Layer]) -> tuple[tuple[Turn, ...], Path]:
-    """What the first table that says so lets become of this direction, and where it stands."""
+    """Returns the first changes of this direction among the tables, and their path."""
     for part, at in layers:
         changes = getattr(part, "changes", None)
         if not changes:
@@ -249,7 +249,7 @@ def _lan(t: Lan) -> list[OneWay]:
 
 
 def _mesh_links(t: Mesh) -> list[tuple[str, str]]:
-    """Which hosts are joined, in the order of the links."""
+    """Returns the pairs of joined hosts, in the order of the links."""
     nodes = _named("node", t.nodes)
     pairs = [(a, b) for i, a in enumerate(nodes) for b in nodes[i + 1 :]]
     clients = _named("client", t.clients.hosts) if t.clients else []
@@ -277,7 +277,7 @@ def _mesh(t: Mesh) -> list[OneWay]:
 
 
 def links_of(model: Model) -> list[OneWay]:
-    """Every direction of every link, the template's first, in the order of the text."""
+    """Returns every direction of every link: the template's first, then in the text's order."""
     links: list[OneWay] = []
     match model.topology:
         case Dumbbell() as t:
@@ -312,14 +312,14 @@ def nodes_of(links: Iterable[OneWay]) -> list[str]:
 
 
 def media_of(model: Model) -> dict[str, tuple[str, Path]]:
-    """The shared media: how each is shared, and where that was written."""
+    """Returns the shared media, each with its access method and the place of that value."""
     if isinstance(model.topology, Lan):
         return {LAN: (model.topology.access, ("topology", "access"))}
     return {}
 
 
 def aliases_of_mesh(t: Mesh) -> dict[str, list[str]]:
-    """Names that stand for several hosts of a mesh."""
+    """Returns names for several hosts of a mesh."""
     kinds = {"nodes": _named("node", t.nodes)}
     if t.clients:
         kinds["clients"] = _named("client", t.clients.hosts)
@@ -327,7 +327,7 @@ def aliases_of_mesh(t: Mesh) -> dict[str, list[str]]:
 
 
 def aliases_of(model: Model) -> dict[str, list[str]]:
-    """Names that stand for several hosts of a template."""
+    """Returns names for several hosts of a template."""
     match model.topology:
         case Dumbbell() as t:
             return {
@@ -355,7 +355,7 @@ def aliases_of(model: Model) -> dict[str, list[str]]:
 
 
 def link_aliases_of(model: Model) -> dict[str, list[str]]:
-    """Names that stand for several links of a template, one direction each."""
+    """Returns names for several links of a template, one direction each."""
     hosts = aliases_of(model)
     match model.topology:
         case Dumbbell():
@@ -375,7 +375,7 @@ def link_aliases_of(model: Model) -> dict[str, list[str]]:
 
 
 def default_bottleneck(model: Model, links: Sequence[OneWay]) -> str | None:
-    """The name of the link, or of several, whose queue is the subject if nobody says which."""
+    """Returns the name of the link, or of several links, that is the default bottleneck."""
     if isinstance(model.topology, Lan):
         return LAN
     first = next((link for link in links if link.explicit_queue), None)

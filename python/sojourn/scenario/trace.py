@@ -1,8 +1,8 @@
-"""Capacity traces that links follow instead of a rate: `trace FILE`, in Mahimahi's format.
+"""Capacity traces of links: `trace FILE` instead of a rate, in Mahimahi's format.
 
-A line of the file is a time in whole milliseconds, at which a packet of 1500 bytes may be sent;
-lines are in order, and the trace begins again at its last time. As Mahimahi's `mm-link` reads them
-(Netravali et al., USENIX ATC 2015).
+A line of the file is a time in whole milliseconds at which a packet of 1500 bytes may be sent.
+Lines are in order, and the trace restarts at its last time, as in Mahimahi's `mm-link` (Netravali
+et al., USENIX ATC 2015).
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ Json = dict[str, Any]
 
 WORD = "trace"
 BYTES = 1500
-"""What may be sent at each time of a trace."""
+"""Bytes that may be sent at each time of a trace."""
 LAST_MS = 2**32 - 1
 
 _FILE = re.compile(rf"(^\s*{WORD}\s+){files.FILE}(?=\s*$)")
@@ -25,24 +25,24 @@ _NUMBER = re.compile(rb"[0-9]{1,10}")
 
 
 class TraceProblem(Exception):
-    """Why a trace cannot be followed."""
+    """Reason why a trace cannot be used."""
 
 
 def is_trace(text: str) -> bool:
-    """Whether a rate's text names a trace."""
+    """Returns whether a rate's text names a trace."""
     return text.split()[:1] == [WORD]
 
 
 def file_of(text: str) -> str:
-    """The file that the text of a trace names; raises `TraceProblem`."""
+    """Returns the file in the text of a trace; raises `TraceProblem`."""
     match = _FILE.match(text)
     if match is None or not match[2].strip('"'):
-        raise TraceProblem('`trace` needs one file, such as "trace lte.up"')
+        raise TraceProblem('`trace` takes exactly one file, such as "trace lte.up"')
     return match[2].strip('"')
 
 
 def loaded(text: str, read: files.Read) -> Json:
-    """The trace in the engine's form; raises `TraceProblem`."""
+    """Returns the trace in the engine's form; raises `TraceProblem`."""
     name = file_of(text)
     try:
         data = read(name, limits.TRACE_BYTES)
@@ -54,7 +54,7 @@ def loaded(text: str, read: files.Read) -> Json:
 
 
 def mean_rate(params: Json) -> int:
-    """Bits a second that a link with these parameters carries, or its trace in the mean."""
+    """Returns the rate in bit/s of a link with these parameters, or its trace's mean rate."""
     if "trace" not in params:
         return int(params["rate"])
     times: list[int] = params["trace"]["opportunities"]
@@ -63,12 +63,12 @@ def mean_rate(params: Json) -> int:
 
 
 def place(text: str) -> tuple[int, int]:
-    """Where in the text of a trace the file's name stands."""
+    """Returns the range of the file's name in the text of a trace."""
     return files.place(_FILE, text)
 
 
 def renamed(text: str, rename: Callable[[str], str]) -> str:
-    """The text of a trace with another name for its file; other rates as they are."""
+    """Returns the text of a trace with its file renamed; returns other rates unchanged."""
     return files.renamed(_FILE, text, rename) if is_trace(text) else text
 
 
@@ -81,10 +81,14 @@ def _times(data: bytes) -> list[int]:
             continue
         if not _NUMBER.fullmatch(word) or int(word) > LAST_MS:
             found = word[:40].decode("utf-8", "replace")
-            raise ValueError(f"line {number}: needs a time in whole milliseconds; found `{found}`")
+            raise ValueError(
+                f"line {number}: expected a time in whole milliseconds; found `{found}`"
+            )
         time = int(word)
         if time < before:
-            raise ValueError(f"line {number}: {time} ms comes after {before} ms")
+            raise ValueError(
+                f"line {number}: times must not decrease, but {time} ms comes after {before} ms"
+            )
         times.append(time)
         before = time
         if len(times) > limits.OPPORTUNITIES:

@@ -1,4 +1,4 @@
-"""Turns pydantic's complaints into problems with a place, in the words of the rest of Sojourn."""
+"""Pydantic's errors as problems with a place, in this project's words."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from sojourn.scenario.words import WORD_ERROR, shown
 
 
 def problems_of(error: ValidationError, data: Mapping[str, Any], source: Source) -> list[Problem]:
-    """All of `error`'s complaints about `data`."""
+    """Returns the problems for all errors of `error` about `data`."""
     details = error.errors(include_url=False)[: limits.PROBLEMS]
     found = [(detail, _problem(detail, data, source)) for detail in details]
-    # A misspelt key is one mistake, not two: the key it should be is not missing as well.
+    # A misspelt key is one mistake: the intended key is not reported as missing.
     meant = {
         (*_path(detail["loc"], data)[:-1], problem.nearest)
         for detail, problem in found
@@ -53,7 +53,7 @@ def _problem(detail: Any, data: Mapping[str, Any], source: Source) -> Problem:
         case "extra_forbidden":
             return _unknown_key(path, data, source)
         case "missing":
-            # The key is not there, so its table is what can be pointed at.
+            # The key is missing, so the problem is placed at its table.
             key = str(detail["loc"][-1])
             return source.problem(path, f"`{key}` is missing: {_purpose(path)}")
         case "union_tag_invalid" | "union_tag_not_found":
@@ -66,15 +66,15 @@ def _problem(detail: Any, data: Mapping[str, Any], source: Source) -> Problem:
                 what = f"tables, each begun by [[{dotted(path)}]]"
             return source.problem(path, f"needs a list of {what}; found {shown(detail['input'])}")
         case "too_long":
-            return source.problem(path, f"more than {context['max_length']}: too many")
+            return source.problem(path, f"more than {context['max_length']} entries")
         case "too_short":
-            return source.problem(path, "needs at least one")
+            return source.problem(path, "needs at least one entry")
         case _:
             return source.problem(path, str(detail["msg"]), found=shown(detail["input"]))
 
 
 def _path(loc: tuple[int | str, ...], data: Mapping[str, Any]) -> Path:
-    """Pydantic's location without what it adds: union tags, and "[key]" for a key itself."""
+    """Returns pydantic's location without its additions: union tags and "[key]"."""
     path: list[str | int] = []
     value: Any = data
     for i, part in enumerate(loc):
@@ -85,7 +85,7 @@ def _path(loc: tuple[int | str, ...], data: Mapping[str, Any]) -> Path:
         if _has(value, part):
             value = value[part]
         elif i < len(loc) - 1 or isinstance(part, int):
-            # A single text stands for a list of one: its element is the text itself.
+            # A single text is a list of one: its element is the text itself.
             continue
         path.append(part)
     return tuple(path)
@@ -98,7 +98,7 @@ def _has(value: Any, part: str | int) -> bool:
 
 
 def table_type(path: Path, data: Mapping[str, Any]) -> type[BaseModel] | None:
-    """The model of the table at `path`, if it is a table whose keys are ours."""
+    """Returns the model of the table at `path`; None if it is not a table of the model."""
     kinds: list[Any] = [Model]
     value: Any = data
     for part in path:
@@ -114,7 +114,7 @@ def table_type(path: Path, data: Mapping[str, Any]) -> type[BaseModel] | None:
 
 
 def _below(kind: Any, part: str | int) -> Any:
-    """The type of a key of a table, or of an element of a list."""
+    """Returns the type of a table's key, or of a list's element."""
     if isinstance(kind, type) and issubclass(kind, BaseModel):
         fields = kind.model_fields.items()
         return next((f.annotation for name, f in fields if part == (f.alias or name)), None)
@@ -122,7 +122,7 @@ def _below(kind: Any, part: str | int) -> Any:
 
 
 def _options(kind: Any) -> list[Any]:
-    """The types that a type stands for."""
+    """Returns the alternatives of a union type."""
     if get_origin(kind) is Annotated:
         return _options(get_args(kind)[0])
     if get_origin(kind) in (Union, UnionType):
@@ -131,7 +131,7 @@ def _options(kind: Any) -> list[Any]:
 
 
 def keys_of(model: type[BaseModel]) -> list[str]:
-    """The keys a table may have, in the order of the documentation."""
+    """Returns the keys of a table, in the order of the documentation."""
     return [field.alias or name for name, field in model.model_fields.items()]
 
 
@@ -151,7 +151,7 @@ def _unknown_template(path: Path, context: dict[str, Any], source: Source) -> Pr
     tag = context.get("tag")
     if tag is None:
         return source.problem(
-            path, f"`template` is missing: one of {', '.join(names)}", allowed=tuple(names)
+            path, f"`template` is missing: choose one of {', '.join(names)}", allowed=tuple(names)
         )
     nearest = _core.nearest(str(tag), names)
     message = f"unknown template `{tag}`" + ("" if nearest else f"; known: {', '.join(names)}")
@@ -165,11 +165,11 @@ _PURPOSES = {
     "flows": "describe the traffic in at least one [[flows]] table",
     "from": "the name of a node",
     "to": "the name of a node",
-    "at": 'when, such as "20s" or "every 40s from 20s"',
+    "at": 'the time, such as "20s" or "every 40s from 20s"',
     "rate": 'the rate of the link, such as "20mbit"',
-    "servers": "the hosts that flows are given to",
-    "policy": 'how a server is chosen, such as "iqlb" (`sojourn list balancer`)',
-    "app": 'what is sent, such as "bulk" (`sojourn list app`)',
+    "servers": "the hosts that serve its flows",
+    "policy": 'the policy that selects a server, such as "iqlb" (`sojourn list balancer`)',
+    "app": 'the traffic, such as "bulk" (`sojourn list app`)',
 }
 
 
@@ -178,10 +178,10 @@ def _purpose(path: Path) -> str:
 
 
 def repaired(error: ValidationError, data: dict[str, Any]) -> dict[str, Any] | None:
-    """`data` without what `error` complains about, if the rest still says something.
+    """Returns `data` without the parts that `error` rejects; None if that is impossible.
 
-    With it, mistakes that only show when the parts are put together (an unknown host, say) are
-    found in the same go. What is replaced must not cause complaints of its own.
+    The repaired data show further mistakes, such as an unknown host, in the same pass. Replacements
+    must not cause problems of their own.
     """
     if error.error_count() > limits.PROBLEMS:
         return None
@@ -198,7 +198,7 @@ _HARMLESS = {
     "netem": "delay 0ms",
     "app": "bulk",
     "client": "true",
-    "duration": "0s",  # which the engine refuses, and judges no other time by it
+    "duration": "0s",  # the engine rejects it, and checks no other time against it
 }
 
 
@@ -216,13 +216,13 @@ def _mend(data: dict[str, Any], path: Path, kind: str) -> bool:
     if kind == "extra_forbidden":
         at.pop(last, None)
         if model in {Change, ChangedDirection}:
-            # It was to change something.
+            # The change must still change something.
             at.setdefault("rate", _HARMLESS["rate"])
         return True
     if kind not in {WORD_ERROR, "missing"} or model is None:
         return False
     if last == "app":
-        for key in commands.KEYS:  # they belong to one application
+        for key in commands.KEYS:  # only valid for one application
             at.pop(key, None)
     if last in _HARMLESS:
         at[last] = _HARMLESS[last]

@@ -1,7 +1,7 @@
-"""Queues with classes as tables: the text of `tc`'s words that says the same.
+"""Queues with classes as tables, converted to text in `tc`'s words.
 
-The text is the engine's to read. Each part of it knows the key that it comes from, so that the
-engine's complaints are told of that key.
+The engine parses the text. Each part of it records the key it comes from, so that the engine's
+problems are reported at that key.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from sojourn import _core
 from sojourn.scenario.locate import Path
 
 LEVELS = 16
-"""Tables of classes and queues in each other, at most."""
+"""Most nested tables of classes and queues."""
 CLASSES = 4096
-"""Classes of a queue, at most."""
+"""Most classes of a queue."""
 
 TREE = ("discipline", "handle", "classes", "filters")
 CLASS = ("parent", "queue", "classes")
@@ -27,7 +27,7 @@ CONDITIONS = tuple(_core.names("filter"))
 FILTER = (*CONDITIONS, "divisor", "to")
 
 STATEMENTS = ";"
-"""The engine's word for all statements: a complaint about it is about the whole tree."""
+"""The engine's name for all statements: a problem with it concerns the whole tree."""
 
 _MINOR = r"[0-9a-fA-F]{1,4}"
 _HANDLE = re.compile(rf"({_MINOR}):?")
@@ -35,18 +35,18 @@ _NAME = re.compile(rf"({_MINOR}):{_MINOR}")
 _WORD = re.compile(r"\w+")
 
 IMPLICIT = ("prio", "ets", "mq")
-"""Disciplines whose classes are there without a statement."""
+"""Disciplines whose classes exist without a statement."""
 
 _CLASSES = {
     "type": "object",
     "description": "Classes by their names, such as 1:10.",
     "additionalProperties": {
         "type": "object",
-        "description": "A class: the words that its discipline gives it, and these keys.",
+        "description": "A class: words of its discipline, and these keys.",
         "properties": {
-            "parent": {"type": "string", "description": "The class that it is in."},
+            "parent": {"type": "string", "description": "The parent class."},
             "queue": {"type": ["string", "object"], "description": "Its queue, a text or a table."},
-            "classes": {"type": "object", "description": "Classes in it."},
+            "classes": {"type": "object", "description": "Child classes."},
         },
         "additionalProperties": {"type": ["string", "integer"]},
     },
@@ -57,14 +57,14 @@ SCHEMA = {
     "properties": {
         "discipline": {
             "type": "string",
-            "description": "The discipline's own words in tc's manner.",
+            "description": "The discipline's own words in tc syntax.",
             "examples": ["htb default 20"],
         },
-        "handle": {"type": "string", "description": "Its number; names of classes begin with it."},
+        "handle": {"type": "string", "description": "Its handle; names of classes begin with it."},
         "classes": _CLASSES,
         "filters": {
             "type": "array",
-            "description": "Filters, in the order in which they are asked.",
+            "description": "Filters, in the order of evaluation.",
             "items": {
                 "anyOf": [
                     {"type": "string", "examples": ["dscp EF to 1:10"]},
@@ -81,11 +81,11 @@ SCHEMA = {
     "required": ["discipline"],
     "additionalProperties": False,
 }
-"""What editors check a table by."""
+"""JSON Schema of a table, for editors."""
 
 
 class TreeProblem(ValueError):
-    """What is wrong with a table, and under which key."""
+    """A mistake in a table, and its key."""
 
     def __init__(self, path: Path, message: str, nearest: str | None = None) -> None:
         super().__init__(message)
@@ -94,13 +94,13 @@ class TreeProblem(ValueError):
 
 @dataclass(frozen=True)
 class Part:
-    """A part of the text, and the key that it comes from."""
+    """A part of the text, and the key it comes from."""
 
     start: int
     end: int
     path: Path
     is_whole: bool
-    """Whether it is the key's value as it stands."""
+    """Whether it is the key's complete value."""
 
 
 @dataclass
@@ -112,7 +112,7 @@ class Written:
     classes: int = 0
 
     def add(self, text: str, path: Path, *, is_whole: bool = False) -> None:
-        """Appends a word or several, after a blank."""
+        """Appends words, separated by a space."""
         if self.text and not self.text.endswith(" "):
             self.text += " "
         start = len(self.text)
@@ -125,7 +125,7 @@ class Written:
         self.add(text, path)
 
     def place(self, start: int, end: int) -> tuple[Path, int | None, int | None]:
-        """The key from which the text from `start` to `end` comes, and where in its value."""
+        """Returns the key from which a range of the text comes, and the range within its value."""
         for part in self.parts:
             if part.start <= start < part.end or start == part.end == len(self.text):
                 if part.is_whole:
@@ -135,7 +135,7 @@ class Written:
 
 
 def written(table: Mapping[str, Any]) -> Written:
-    """The text that says what a table says; raises `TreeProblem`."""
+    """Returns the text that is equivalent to a table; raises `TreeProblem`."""
     text = Written()
     _tree(text, table, (), None, 0)
     return text
@@ -144,9 +144,9 @@ def written(table: Mapping[str, Any]) -> Written:
 def _tree(
     text: Written, table: Mapping[str, Any], at: Path, parent: str | None, level: int
 ) -> None:
-    """Writes a discipline, in the class `parent` or as the outermost one."""
+    """Writes a discipline, inside the class `parent` or at the root."""
     if level >= LEVELS:
-        raise TreeProblem(at, f"more than {LEVELS} tables in each other")
+        raise TreeProblem(at, f"more than {LEVELS} nested tables")
     _known(table, TREE, at)
     name = _text(table, "discipline", at, 'the discipline\'s own words, such as "htb default 20"')
     classes = _table(table, "classes", at)
@@ -155,7 +155,7 @@ def _tree(
         for key in ("classes", "filters"):
             if key in table:
                 having = ", ".join(sorted(one for one, has in disciplines().items() if has))
-                raise TreeProblem((*at, key), f"`{own}` has no {key}: {having} have")
+                raise TreeProblem((*at, key), f"`{own}` has no {key}; these have: {having}")
     handle = _handle(table, classes, at, None if parent else "1")
     if parent is not None:
         text.begin(f"qdisc parent {parent}", at)
@@ -189,9 +189,9 @@ def _classes(
     queues: list[tuple[str, Any, Path]],
     level: int,
 ) -> None:
-    """Writes classes and those in them; gathers their queues."""
+    """Writes classes and their children; collects their queues."""
     if level >= LEVELS:
-        raise TreeProblem(at, f"more than {LEVELS} tables in each other")
+        raise TreeProblem(at, f"more than {LEVELS} nested tables")
     for name, class_ in classes.items():
         path: Path = (*at, name)
         _major(name, path)
@@ -210,7 +210,7 @@ def _classes(
                 text.add(f"parent {parent}", path)
             for key, value in words.items():
                 if not _WORD.fullmatch(key):
-                    raise TreeProblem((*path, key), "is no word of a class, such as rate")
+                    raise TreeProblem((*path, key), "is not a word of a class, such as rate")
                 text.add(key, (*path, key))
                 text.add(_value(value, (*path, key)), (*path, key), is_whole=True)
         if "queue" in class_:
@@ -228,7 +228,9 @@ def _filter(text: Written, filter_: Any, at: Path, parent: str) -> None:
         raise TreeProblem(at, "needs a filter, such as `dscp EF to 1:10`, or a table of its words")
     _known(filter_, FILTER, at)
     if "to" not in filter_:
-        raise TreeProblem(at, '`to` is missing: the class that packets go to, such as "1:10"')
+        raise TreeProblem(
+            at, '`to` is missing: the class that receives the packets, such as "1:10"'
+        )
     conditions = [key for key in CONDITIONS if key in filter_]
     for key in conditions:
         text.add(key, (*at, key))
@@ -245,7 +247,7 @@ def _filter(text: Written, filter_: Any, at: Path, parent: str) -> None:
 def _handle(
     table: Mapping[str, Any], classes: Mapping[str, Any], at: Path, default: str | None
 ) -> str | None:
-    """The number of a discipline: as it says, or as the names of its classes begin."""
+    """Returns the handle of a discipline: as given, or from the names of its classes."""
     if "handle" in table:
         given = _text(table, "handle", at, what := "the number of the discipline, such as 1:")
         if found := _HANDLE.fullmatch(given.strip()):
@@ -255,15 +257,15 @@ def _handle(
 
 
 def _major(name: str, at: Path) -> str:
-    """The number of its discipline with which the name of a class begins."""
+    """Returns the discipline's handle at the beginning of a class's name."""
     if found := _NAME.fullmatch(name):
         return found[1]
-    raise TreeProblem(at, "needs the name of a class, such as 1:10, as its key")
+    raise TreeProblem(at, "the key must be the name of a class, such as 1:10")
 
 
 @cache
 def disciplines() -> dict[str, bool]:
-    """All disciplines, and whether they have classes: then they have a number, too."""
+    """Returns all disciplines, and whether they have classes and therefore a handle."""
     tables = json.loads(_core.describe())["queue"]
     return {
         table["name"]: any(word["name"] == "handle" for word in table["words"]) for table in tables
@@ -295,16 +297,16 @@ def _text(table: Mapping[str, Any], key: str, at: Path, what: str) -> str:
 
 
 def _single(value: Any, at: Path) -> str:
-    """A text of one statement."""
+    """Returns a text of one statement."""
     if not isinstance(value, str) or not value.strip():
         raise TreeProblem(at, "needs a text, or a table with `discipline` and `classes`")
     if ";" in value or "\n" in value:
-        raise TreeProblem(at, "is a text of several statements: give tables instead")
+        raise TreeProblem(at, "contains several statements: use tables instead")
     return value
 
 
 def _value(value: Any, at: Path) -> str:
-    """The value of a word."""
+    """Returns the value of a word as text."""
     if isinstance(value, bool) or not isinstance(value, str | int):
         raise TreeProblem(at, "needs a text or a whole number")
     return _single(str(value), at)

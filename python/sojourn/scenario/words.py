@@ -1,7 +1,7 @@
 """The texts of a scenario as pydantic types.
 
-Their meaning is the engine's: each type hands its text to the parser in `sojourn._core` that owns
-it, and turns the parser's complaint into a pydantic error that keeps the place inside the text.
+The engine decides their meaning: each type passes its text to a parser in `sojourn._core`, and
+turns the parser's error into a pydantic error with the range inside the text.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ WORD_ERROR = "words"
 
 
 def shown(value: object) -> str:
-    """A value as an error message shows it."""
+    """Returns a value as error messages show it."""
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, str):
@@ -44,12 +44,12 @@ def shown(value: object) -> str:
 
 
 def complaint(message: str, **context: Any) -> PydanticCustomError:
-    """A pydantic error whose message is taken as it stands."""
+    """Returns a pydantic error with exactly this message."""
     return PydanticCustomError(WORD_ERROR, "{message}", {"message": message, **context})
 
 
 def word_complaint(error: _core.WordError) -> PydanticCustomError:
-    """A parser's complaint as a pydantic error."""
+    """Returns a parser's error as a pydantic error."""
     return complaint(
         error.message,
         start=error.start,
@@ -61,7 +61,7 @@ def word_complaint(error: _core.WordError) -> PydanticCustomError:
 
 
 def text_of(value: object, what: str, example: str) -> str:
-    """`value` if it is a text of sensible length."""
+    """Returns `value` if it is a text of acceptable length."""
     if not isinstance(value, str):
         hint = ""
         if isinstance(value, int | float) and not isinstance(value, bool):
@@ -135,8 +135,8 @@ Capacity = Annotated[
     str,
     _checked("a rate", "10mbit", _capacity),
     _schema(
-        "A rate with its unit, or `trace FILE`: times in ms at which 1500 bytes may be sent, a "
-        "line each, in a file beside the scenario (Mahimahi's format).",
+        "A rate with its unit, or `trace FILE`: times in ms at which 1500 bytes may be sent, "
+        "one a line, in a file in the scenario's folder (Mahimahi's format).",
         "10mbit",
         "1gbit",
         "trace lte.up",
@@ -147,12 +147,12 @@ _INTERFACE = r"[A-Za-z0-9][A-Za-z0-9_.@:-]{0,14}"
 
 
 def interface_fault(name: str) -> str | None:
-    """Why a text is no name of a network interface; None if it is one."""
+    """Returns why a text is not the name of a network interface; None if it is one."""
     if re.fullmatch(_INTERFACE, name):
         return None
     return (
-        f"`{name}` is no name of an interface: letters, digits, `_`, `.`, `@`, `:` and `-`, at "
-        "most 15"
+        f"`{name}` is not a name of an interface: use letters, digits, `_`, `.`, `@`, `:` and "
+        "`-`, at most 15"
     )
 
 
@@ -179,7 +179,7 @@ Series = Annotated[
 
 
 def _alone(text: str) -> str:
-    """Impairments without the line of `tc` around them; a text that is none, as it is."""
+    """Returns impairments without the surrounding line of `tc`; returns invalid texts unchanged."""
     try:
         return _core.netem_description(text)
     except _core.WordError:
@@ -198,15 +198,15 @@ Netem = Annotated[
 ]
 Access = Annotated[
     str,
-    _checked("a way to share a medium", "csma", _core.parse_medium),
-    _schema("How a shared medium is shared.", "csma", "csma slot 51200ns retries 16"),
+    _checked("an access method", "csma", _core.parse_medium),
+    _schema("Access method of a shared medium.", "csma", "csma slot 51200ns retries 16"),
 ]
 
 Lateness = Annotated[
     str,
     _checked("a host's lateness", "late exp(200us)", _core.parse_host),
     _schema(
-        "How late the sending host serves its queue, in the words of `sojourn explain host`.",
+        "Lateness of the sending host, in the words of `sojourn explain host`.",
         "grain 1ms",
         "late exp(200us)",
         "late measured(cyclictest.txt)",
@@ -216,7 +216,7 @@ Lateness = Annotated[
 
 
 def _or_own(parse: Callable[[str], object]) -> Callable[[str], object]:
-    """A parser that leaves policies of the user's own to the resolver, who knows their files."""
+    """Returns a parser that accepts policies of the user; the resolver knows their files."""
 
     def either(text: str) -> object:
         if not is_own(text):
@@ -230,9 +230,9 @@ def _or_own(parse: Callable[[str], object]) -> Callable[[str], object]:
 
 
 def queue_description(text: str) -> str:
-    """A queue's description alone, without the line of `tc` around it.
+    """Returns a queue's description without the surrounding line of `tc`.
 
-    A text that is none is returned as it is: who checks it says what is wrong with it.
+    An invalid text is returned unchanged; its check reports the mistake.
     """
     try:
         if is_own(text) or with_any_host(text) != text:
@@ -243,7 +243,7 @@ def queue_description(text: str) -> str:
 
 
 def _of_table(value: object) -> object:
-    """The text of a queue that is given as a table; any other value as it is."""
+    """Returns the text of a queue that is a table; returns other values unchanged."""
     if not isinstance(value, Mapping):
         return value
     try:
@@ -291,11 +291,11 @@ Described = Annotated[
         }
     ),
 ]
-"""A queue as it is described."""
+"""A queue as described in a scenario."""
 
 
 def _or_name(value: object, handler: ValidatorFunctionWrapHandler, info: ValidationInfo) -> str:
-    """A name of `[queues]`, which the context of a validation lists, or a described queue."""
+    """Returns a described queue, or a name in `[queues]`, which the validation's context lists."""
     names: frozenset[str] = info.context or frozenset()
     word = value.strip() if isinstance(value, str) else ""
     if word in names:
@@ -328,7 +328,7 @@ CommandLine = Annotated[
     str,
     BeforeValidator(lambda value: text_of(value, "a command line", "curl -s http://{to}:{port}/")),
     _schema(
-        "A program and its arguments, split as a POSIX shell does; no shell reads them.",
+        "A program and its arguments, split as a POSIX shell does but not run by a shell.",
         "curl -s http://{to}:{port}/",
         "python3 -m http.server {port}",
     ),
@@ -336,13 +336,13 @@ CommandLine = Annotated[
 Folder = Annotated[
     str,
     BeforeValidator(lambda value: text_of(value, "a folder", "programs")),
-    _schema("A folder, absolute or beside the scenario.", "programs"),
+    _schema("A folder, absolute or relative to the scenario's.", "programs"),
 ]
 
 Policy = Annotated[
     str,
     _checked("a balancing policy", "iqlb", _or_own(_core.parse_balancer)),
-    _schema("A policy that chooses servers, then options.", "iqlb", "qtm period 500ms", "maglev"),
+    _schema("A policy that selects servers, then options.", "iqlb", "qtm period 500ms", "maglev"),
 ]
 Service = Annotated[
     str,
@@ -357,7 +357,7 @@ Patience = Annotated[
 
 
 def time_of(text: str) -> int:
-    """A time in ns."""
+    """Returns a time in ns."""
     return int(_core.parse_quantity("time", text))
 
 
@@ -365,7 +365,7 @@ Start = Annotated[
     str,
     _checked("a start", "uniform 0s 1s", _core.parse_starts),
     _schema(
-        "When flows start: a time, a span, or one after the other.",
+        "Start of flows: a time, a distribution, or a regular interval.",
         "2s",
         "uniform 0s 1s",
         "every 1s",
@@ -377,7 +377,7 @@ Moment = Annotated[
     str,
     _checked("a moment", "20s", _core.parse_moments),
     _schema(
-        "When something happens: at one time, or at that and every so often after it.",
+        "A time, or a time and a regular interval.",
         "20s",
         "every 40s from 20s",
         "every 200ms",
@@ -424,8 +424,8 @@ def _name(value: object) -> str:
     text = text_of(value, "a name", "uplink").strip()
     if not _WORD.fullmatch(text):
         raise complaint(
-            "a name has letters, digits, `_` and `-`, begins with a letter or digit, and is at "
-            f"most 64 long; found {shown(value)}",
+            "a name consists of letters, digits, `_` and `-`, begins with a letter or digit, "
+            f"and has at most 64 characters; found {shown(value)}",
             found=text,
         )
     return text

@@ -208,13 +208,13 @@ def _title(
     put(0.2, 0.36, f"Who shares a link with {name}, and who takes it?", 16, look.ink, weight="bold")
     put(
         0.2, 0.64,
-        f"Share of the goodput that one flow of each control (rows) takes beside one of {name} "
-        "behind each queue (columns), 40 Mbit/s.",
+        f"Share of the goodput that one flow of each control (rows) gets against one of {name} "
+        "at each queue (columns), 40 Mbit/s.",
         9, look.faint,
     )  # fmt: skip
     swatches = (("the rival takes more", look.more), ("an equal share", look.equal))
     x = width - 4.55
-    for text, colour in (*swatches, ("it takes less", look.less)):
+    for text, colour in (*swatches, ("the rival takes less", look.less)):
         figure.add_artist(
             Rectangle(
                 (x / width, 1 - 0.40 / height), 0.16 / width, 0.12 / height, color=colour,
@@ -224,14 +224,14 @@ def _title(
         put(x + 0.22, 0.39, text, 8, look.ink)
         x += 0.36 + 0.068 * len(text)
     bars = (
-        "Bars: round-trip times without queues in ms, from the equal share; the last is 20 ms of "
-        f"the rival, 80 ms of {name}. Lines: simultaneous 95 % intervals, {matrix.seeds} runs of a "
-        "minute."
+        "Bars: round-trip times without queues in ms, from the equal share; the last is 20 ms "
+        f"for the rival, 80 ms for {name}. Lines: simultaneous 95 % intervals, {matrix.seeds} "
+        "runs of one minute."
     )
     texts = (
-        f"In each cell: the mean share, and median delays beyond propagation, rival | {name}. "
-        f"{HARM} does more harm to {name} than {name} does to itself (Ware et al. 2019), "
-        "by a tenth of its goodput alone."
+        "In each cell: the mean share, and median delays in addition to propagation, rival | "
+        f"{name}. {HARM}: the rival does more harm to {name} than {name} does to itself (Ware et "
+        "al. 2019), by a tenth of its solo goodput."
     )
     for at, line in enumerate((bars, texts)):
         put(0.2, height - 0.42 + 0.2 * at, line, 8, look.faint)
@@ -253,7 +253,7 @@ def print_matrix(matrix: Coexistence, console: Console) -> None:
         }
         first = max(len(rival) for rival, _ in rows) + max(map(len, matrix.rtts)) + 3
         for at, group in enumerate(grouped(widths, console.width - first - 3)):
-            view = tables.table(f"Share beside {mine} in %" if at == 0 else None)
+            view = tables.table(f"Share against {mine} in %" if at == 0 else None)
             view.add_column("rival", no_wrap=True)
             view.add_column("rtt", no_wrap=True)
             for queue in group:
@@ -263,8 +263,8 @@ def print_matrix(matrix: Coexistence, console: Console) -> None:
                 view.add_row(shown, rtt, *(Text(texts[rival, rtt, queue]) for queue in group))
             console.print(view)
     console.print(
-        f"Means of {matrix.seeds} runs with half their simultaneous 95 % intervals. * does more "
-        "harm to the incumbent than the incumbent to itself.",
+        f"Means of {matrix.seeds} runs with half of their simultaneous 95 % intervals. *: the "
+        "rival does more harm to the incumbent than the incumbent does to itself.",
         style="dim",
     )
 

@@ -162,6 +162,6 @@ def by_level(results: Results, factor: str) -> dict[str, list[Any]]:
     if not factor:
         return {results.name: list(results.runs())}
     if factor not in results.factors:
-        raise StudyError(f"no factor `{factor}`; there are {', '.join(results.factors)}")
+        raise StudyError(f"no factor `{factor}`; existing: {', '.join(results.factors)}")
     levels = dict.fromkeys(levels[factor] for levels, _, _ in results.manifest.runs())
     return {str(level): results.runs(**{factor: level}) for level in levels}

@@ -146,7 +146,7 @@ def box(table: Table, metric: str, by: str = "queue", width: float = style.COLUM
             few = {names[n]: groups[n].size for n in told}
             if len(set(few.values())) == 1 and len(few) == len(groups):
                 n = next(iter(few.values()))
-                text = f"{n} run{'s' * (n != 1)} each: too few for a box (5 are needed)"
+                text = f"{n} run{'s' * (n != 1)} each: too few for a box (requires 5)"
             else:
                 text = "too few runs for a box: " + ", ".join(f"{k} ({n})" for k, n in few.items())
             figure.supxlabel(labels.wrap(text, 60), fontsize=6.5, color="#666666")

@@ -82,7 +82,9 @@ def _draw(axes: Axes, table: Table, content: Panel) -> None:
 def _losses(axes: Axes, table: Table, content: Losses) -> None:
     results = table.results
     if results is None:
-        raise StudyError("the distributions are in the results folder, which this table has not")
+        raise StudyError(
+            "this table has no results folder, which the figure of distributions requires"
+        )
     levels = [str(x) for x in table.levels(content.by)]
     names = labels.names(levels)
     for level, look in zip(table.levels(content.by), colours.slots(levels), strict=True):

@@ -22,7 +22,7 @@ class TablePlots:
 
     def _results(self) -> Results:
         if self._table.results is None:
-            raise ValueError("this table has no results folder, which the figure is made from")
+            raise ValueError("this table has no results folder, which the figure requires")
         return self._table.results
 
     def bars(self, metric: str, by: str | None = None) -> Figure:

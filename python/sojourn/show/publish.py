@@ -114,7 +114,8 @@ def report(
     results.manifest.question = {**asked_for, **question}
     if not results.runs():
         raise ResultsError(
-            results.folder, "no run of this study is there yet; the command that began it goes on"
+            results.folder,
+            "no run of this study is finished yet: repeat the command that started it",
         )
     target = Path(out) if out is not None else results.folder
     with _alone(target):

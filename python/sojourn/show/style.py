@@ -143,7 +143,7 @@ def save(figure: Figure, path: str | Path, formats: tuple[str, ...] = ()) -> lis
     written = []
     for kind in wanted:
         if kind not in FORMATS:
-            raise ValueError(f"figures are written as {', '.join(FORMATS)}, not {kind!r}")
+            raise ValueError(f"figures can be written as {', '.join(FORMATS)}, not {kind!r}")
         target = stem.with_name(f"{stem.name}.{kind}")
         # Without dates, equal data produce equal files.
         metadata = {"png": None, "svg": {"Date": None}, "pdf": {"CreationDate": None}}[kind]

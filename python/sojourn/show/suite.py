@@ -80,8 +80,8 @@ def print_suite(outcome: Outcome, console: Console) -> None:
         console.print(view)
     console.print(
         "95th percentile of the queueing delay in ms / utilisation in %; mean over variants and "
-        f"{len(outcome.table.seeds)} seeds. * least delay (within {100 * (NEAR - 1):.0f} %) of the "
-        f"queues that keep {100 * KEEPS:.0f} % of the best utilisation.",
+        f"{len(outcome.table.seeds)} seeds. *: lowest delay (within {100 * (NEAR - 1):.0f} %) of "
+        f"the queues with at least {100 * KEEPS:.0f} % of the best utilisation.",
         style="dim",
     )
     for entry in outcome.suite.entries:

@@ -97,9 +97,10 @@ def print_comparison(
     console.print(_fitting(c, console))
     notes = [
         (
-            f"Mean over {len(c.seeds)} seeds ± half of the 95 % interval. Of two {c.noun}s that "
-            "share a letter neither is better: better is a paired difference whose simultaneous "
-            f"95 % interval is wholly beyond {interest_told(c.by, c.interest)}."
+            f"Mean over {len(c.seeds)} seeds ± half of the 95 % interval. {c.noun.capitalize()}s "
+            "that share a letter do not differ significantly. A difference is significant if "
+            "its paired, simultaneous 95 % interval is wholly beyond "
+            f"{interest_told(c.by, c.interest)}."
         )
     ]
     notes += [f"{_named(c)[e.choice]}: {e.reason}" for e in c.entries if e.reason]
@@ -145,8 +146,8 @@ def print_across(a: AcrossEngines, console: Console | None = None) -> None:
     seeds, noun = len(a.first.seeds), a.first.noun
     notes = [
         (
-            f"Mean over {seeds} seeds ± half of the 95 % interval. Letters are of each engine's "
-            f"own runs: of two {noun}s that share one neither is better by more than "
+            f"Mean over {seeds} seeds ± half of the 95 % interval. Letters compare each engine's "
+            f"own runs: {noun}s that share a letter do not differ by more than "
             f"{interest_told(a.by, a.first.interest)}, by the simultaneous 95 % interval. "
             f"{quantities.NOTHING}: not measured by that engine."
         )
@@ -179,7 +180,7 @@ def mean_of(table: Table) -> str:
     """Returns a description of the values in a table of means."""
     seeds = len(table.seeds)
     if seeds == 1:
-        return "One run of each: no interval, and nothing is decided."
+        return "One run of each: without intervals, nothing is decided."
     return f"Mean over {seeds} seeds ± half of the 95 % interval."
 
 
@@ -296,16 +297,16 @@ def print_contrasts(c: Contrasts, console: Console | None = None) -> None:
     console.print(
         Text(
             f"Difference to {c.baseline}: mean [interval], runs paired by seed; all intervals "
-            f"hold together with {100 * (1 - c.alpha):g} %. A verdict needs an interval wholly "
-            f"beyond or wholly within the smallest difference of interest, {c.smallest}.",
+            f"are simultaneous at {100 * (1 - c.alpha):g} %. A verdict requires an interval "
+            f"wholly beyond or wholly within the smallest difference of interest, {c.smallest}.",
             style="dim",
         )
     )
     if any(row.exact for row in c.rows):
         console.print(
             Text(
-                "A difference without an interval is exact: every seed gave the same, because "
-                "nothing in these cells is random.",
+                "A difference without an interval is exact: all seeds gave the same result, "
+                "because nothing in these cells is random.",
                 style="dim",
             )
         )
@@ -466,9 +467,9 @@ def confidence(judgements: Sequence[Judgement]) -> str:
     low, high = (f"{100 * level:.4g}" for level in (min(levels), max(levels)))
     span = low if low == high else f"{low} to {high}"
     return (
-        f"In brackets: intervals over seeds of {span} % confidence, Holm-corrected so that all "
-        "claims together err with 5 % at most, and Bonferroni-corrected among the quantities of a "
-        "claim unless it holds, for which all of them have to be inside."
+        f"In brackets: intervals over seeds of {span} % confidence. They are Holm-corrected, so "
+        "that all claims together err with at most 5 %, and Bonferroni-corrected among the "
+        "quantities of a claim unless it holds, because then all of them must be inside."
     )
 
 

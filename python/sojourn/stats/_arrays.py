@@ -24,9 +24,9 @@ def sample(values: npt.ArrayLike, least: int = 1, what: str = "sample") -> Float
         )
     if not np.isfinite(array).all():
         bad = int((~np.isfinite(array)).sum())
-        raise StatisticsError(f"the {what} holds {bad} values that are not finite numbers")
+        raise StatisticsError(f"the {what} has {bad} values that are not finite numbers")
     if array.size < least:
-        raise StatisticsError(f"the {what} holds {array.size} values; {least} are needed")
+        raise StatisticsError(f"the {what} has {array.size} values; {least} are required")
     return array
 
 
@@ -56,5 +56,5 @@ def grouped(
 def check_level(level: float) -> float:
     """Returns a confidence level, checked to be strictly between 0 and 1."""
     if not 0.0 < level < 1.0:
-        raise StatisticsError(f"a confidence level lies between 0 and 1, not at {level}")
+        raise StatisticsError(f"a confidence level must be between 0 and 1, not {level}")
     return level

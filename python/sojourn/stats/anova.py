@@ -93,7 +93,7 @@ def one_way(groups: Mapping[str, npt.ArrayLike] | Sequence[npt.ArrayLike]) -> An
     named = grouped(groups)
     k, n = len(named), sum(g.size for g in named.values())
     if n <= k:
-        raise StatisticsError(f"{n} values in {k} groups leave nothing to judge the spread by")
+        raise StatisticsError(f"{n} values in {k} groups do not allow an estimate of the spread")
     between, within = _squares(named)
     dfb, dfw = k - 1, n - k
     f = (between / dfb) / (within / dfw) if within > 0 else (math.inf if between > 0 else math.nan)
@@ -119,9 +119,7 @@ def welch(groups: Mapping[str, npt.ArrayLike] | Sequence[npt.ArrayLike]) -> Anov
     variances = np.array([g.var(ddof=1) for g in named.values()])
     if (variances == 0).any():
         flat = [name for name, v in zip(named, variances, strict=True) if v == 0]
-        raise StatisticsError(
-            f"no spread at all in {', '.join(flat)}: Welch's test cannot weigh it"
-        )
+        raise StatisticsError(f"no variation in {', '.join(flat)}: Welch's test requires some")
     k = len(named)
     w = sizes / variances
     centre = (w * means).sum() / w.sum()

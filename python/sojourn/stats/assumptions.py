@@ -39,9 +39,9 @@ def shapiro_wilk(values: npt.ArrayLike) -> Check:
     """Returns Shapiro and Wilk's test of normality, for 3 to 5000 values (Royston's AS R94)."""
     x = sample(values, 3)
     if x.size > 5000:
-        raise StatisticsError(f"{x.size} values: the test is known for at most 5000")
+        raise StatisticsError(f"{x.size} values: the test supports at most 5000")
     if float(np.ptp(x)) == 0.0:
-        raise StatisticsError("all values are equal: there is no distribution to look at")
+        raise StatisticsError("all values are equal: the test requires some variation")
     found = _st.shapiro(x)
     return Check("Shapiro-Wilk", float(found.statistic), float(found.pvalue), int(x.size))
 
@@ -69,7 +69,7 @@ def bartlett(
     """Returns Bartlett's test of equal variances, for normally distributed values."""
     named = grouped(groups, 2)
     if any(float(np.ptp(g)) == 0.0 for g in named.values()):
-        raise StatisticsError("a group without any spread has no variance to compare")
+        raise StatisticsError("a group without variation has no variance to compare")
     found = _st.bartlett(*named.values())
     n = sum(g.size for g in named.values())
     return Check("Bartlett", float(found.statistic), float(found.pvalue), n)

@@ -25,7 +25,7 @@ class BatchMeans:
 
     @property
     def trustworthy(self) -> bool:
-        """Whether neighbouring batches appear uncorrelated (95 %, one-sided)."""
+        """Returns whether neighbouring batches appear uncorrelated (95 %, one-sided)."""
         return self.lag1 <= 1.645 / float(np.sqrt(self.batches.size))
 
 
@@ -42,7 +42,7 @@ def batch_means(values: npt.ArrayLike, batches: int = 20, level: float = 0.95) -
     Values that do not fill a batch are omitted at the *start*, where effects of the warm-up remain.
     """
     if batches < 2:
-        raise StatisticsError("two batches are the least")
+        raise StatisticsError("at least two batches are required")
     x = sample(values, 2 * batches, "series")
     size = x.size // batches
     means = x[x.size - size * batches :].reshape(batches, size).mean(axis=1)

@@ -54,7 +54,7 @@ def _rows(frame: pd.DataFrame, cell: Cell) -> npt.NDArray[np.bool_]:
             found = frame[factor].isin([level]).to_numpy(dtype=np.bool_)
             if not found.any():
                 listed = ", ".join(map(str, levels(frame, factor)))
-                raise ClaimError(f"no runs with {factor} = {level!r}; there are {listed}")
+                raise ClaimError(f"no runs with {factor} = {level!r}; existing: {listed}")
             of_levels |= found
         chosen &= of_levels
     if not chosen.any():

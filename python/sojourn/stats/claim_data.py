@@ -36,7 +36,7 @@ def _region(value: Any, where: str) -> Region:
         return value
     ok = isinstance(value, (list, tuple)) and len(value) == 2
     if not ok or any(not isinstance(x, (int, float, type(None))) for x in value):
-        raise ClaimError(f"{where}: a region is two numbers (or null for an open end)")
+        raise ClaimError(f"{where}: a region must be two numbers (or null for an open end)")
     low, high = value
     return Region(-math.inf if low is None else low, math.inf if high is None else high)
 
@@ -46,7 +46,7 @@ def claim_from_dict(data: Mapping[str, Any]) -> Claim:
     where = f"claim {data.get('id', '?')!r}"
     kind = data.get("kind")
     if kind not in KINDS:
-        raise ClaimError(f"{where}: kind {kind!r} is none of {', '.join(KINDS)}")
+        raise ClaimError(f"{where}: unknown kind {kind!r}; allowed: {', '.join(KINDS)}")
     cls = KINDS[kind]
     known = {f.name: f for f in fields(cls)}
     given: dict[str, Any] = {k: v for k, v in data.items() if k != "kind"}

@@ -61,12 +61,12 @@ class Claim:
 
     @property
     def finding(self) -> str:
-        """The identifier that all readings of a finding share."""
+        """Returns the identifier that all readings of a finding share."""
         return self.id.removesuffix(f"-{self.reading}") if self.reading else self.id
 
     @property
     def parts(self) -> tuple[Claim, ...]:
-        """The parts of a conjunction; the claim itself otherwise."""
+        """Returns the parts of a conjunction; the claim itself otherwise."""
         return (self,)
 
     def components(self, frame: pd.DataFrame) -> list[Component]:
@@ -208,7 +208,7 @@ class PracticallyEqual(Claim):
         rest = {k: v for k, v in self.cell.items() if k != self.among}
         names = levels(frame, self.among) if given is None else list(_many(given))
         if len(names) < 2:
-            raise ClaimError(f"{self.id}: {self.among} has one level; two are the least")
+            raise ClaimError(f"{self.id}: {self.among} has one level; two are required")
         region = Region(1 / (1 + self.margin), 1 + self.margin)
         found: list[Component] = []
         for where, (cell,) in _expand(frame, self.each, rest):
@@ -238,7 +238,7 @@ class Monotone(Claim):
     def components(self, frame: pd.DataFrame) -> list[Component]:
         """Returns the whole change, then each step."""
         if self.direction not in ("rises", "falls"):
-            raise ClaimError(f"{self.id}: a trend rises or falls, not {self.direction!r}")
+            raise ClaimError(f"{self.id}: direction must be rises or falls, not {self.direction!r}")
         given = self.cell.get(self.over)
         rest = {k: v for k, v in self.cell.items() if k != self.over}
         steps = levels(frame, self.over) if given is None else list(_many(given))
@@ -308,7 +308,7 @@ class LeastVariation(Claim):
     def components(self, frame: pd.DataFrame) -> list[Component]:
         """Returns one quantity per rival."""
         if self.measure not in _VARIATION:
-            raise ClaimError(f"{self.id}: variation is one of {', '.join(_VARIATION)}")
+            raise ClaimError(f"{self.id}: measure must be one of {', '.join(_VARIATION)}")
         rest = {k: v for k, v in self.cell.items() if k not in (self.among, self.over)}
         given = self.cell.get(self.over)
         steps = levels(frame, self.over) if given is None else list(_many(given))
@@ -342,7 +342,7 @@ def _rivals(frame: pd.DataFrame, among: str, who: Level, cell: Cell) -> list[Lev
     names = list(_many(cell[among])) if among in cell else levels(frame, among)
     rivals = [m for m in names if m != who]
     if not rivals:
-        raise ClaimError(f"{among} {who} has nothing to be compared with")
+        raise ClaimError(f"{among} {who} has no rival to compare with")
     return rivals
 
 
@@ -387,7 +387,7 @@ class Every(Claim):
 
     @property
     def parts(self) -> tuple[Claim, ...]:
-        """The parts of the conjunction."""
+        """Returns the parts of the conjunction."""
         return tuple(part for claim in self.claims for part in claim.parts)
 
     def components(self, frame: pd.DataFrame) -> list[Component]:

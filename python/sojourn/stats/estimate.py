@@ -35,7 +35,7 @@ class Region:
 
     def __post_init__(self) -> None:
         if math.isnan(self.low) or math.isnan(self.high) or self.low > self.high:
-            raise StatisticsError(f"a region goes upwards, not from {self.low} to {self.high}")
+            raise StatisticsError(f"a region must go upwards, not from {self.low} to {self.high}")
 
     def __contains__(self, value: float) -> bool:
         return self.low <= value <= self.high
@@ -94,7 +94,7 @@ class Component:
     def problem(self) -> str | None:
         """Returns why no estimate is possible; `None` if one is."""
         if self.n < 2:
-            return f"{self.label}: {self.n} seeds with a value; two are the least"
+            return f"{self.label}: {self.n} seeds with a value; two are required"
         if not np.isfinite(self.values).all():
             return f"{self.label}: not defined for some seeds"
         return None
@@ -205,7 +205,7 @@ class RatioComponent(Component):
         """Also reports a denominator that is zero."""
         found = super().problem()
         if found is None and float(self.under.mean()) <= 0.0:
-            return f"{self.label}: the value compared with is zero in every run"
+            return f"{self.label}: the reference value is zero in every run"
         return found
 
     def point(self) -> float:

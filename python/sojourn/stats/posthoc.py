@@ -85,7 +85,7 @@ class PostHoc:
         wide = max(len(f"{p.b} - {p.a}") for p in self.pairs)
         lines = [f"{self.method}, alpha {self.alpha:g}"]
         if self.protected:
-            lines.append("The omnibus test is not significant: no pair is called different.")
+            lines.append("The omnibus test is not significant: no pair counts as different.")
         lines.append(f"{'':<{wide}}{'difference':>13}{'low':>13}{'high':>13}{'p':>11}")
         for p in self.pairs:
             low, high = (f"{p.low:.6g}", f"{p.high:.6g}") if not math.isnan(p.low) else ("-", "-")

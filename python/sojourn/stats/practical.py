@@ -34,9 +34,9 @@ class Gap:
 
     @property
     def where(self) -> Where:
-        """Whether the whole interval is beyond the smallest difference, or within it.
+        """Returns whether the whole interval is beyond the smallest difference, or within it.
 
-        *Open*: neither, so that the seeds do not decide.
+        *Open* means neither, so the seeds do not decide.
         """
         i, d = self.interval, self.smallest
         if i.low > d:
@@ -47,7 +47,7 @@ class Gap:
 
     @property
     def exact(self) -> bool:
-        """Whether every seed gave the same difference."""
+        """Returns whether every seed gave the same difference."""
         return self.deviation == 0.0
 
     @property

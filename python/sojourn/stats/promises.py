@@ -35,7 +35,7 @@ class Promise:
 
     @property
     def overlap(self) -> bool:
-        """Whether a read sees every write that was acknowledged before it."""
+        """Returns whether a read sees every write that was acknowledged before it."""
         return self.writes + self.reads > self.replicas
 
     @property

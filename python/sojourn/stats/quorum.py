@@ -32,13 +32,13 @@ def needed(level: str | int, replicas: int) -> int:
             raise StatisticsError(f"unknown consistency level {level!r}: {', '.join(LEVELS)}")
         count = fixed[level]
     if not 1 <= count <= replicas:
-        raise StatisticsError(f"{count} answers of {replicas} replicas: 1 to {replicas} can be had")
+        raise StatisticsError(f"{count} answers of {replicas} replicas: must be 1 to {replicas}")
     return count
 
 
 def _check(nodes: int, replicas: int) -> None:
     if not 1 <= replicas <= nodes:
-        raise StatisticsError(f"{replicas} replicas on {nodes} nodes: 1 to {nodes} fit")
+        raise StatisticsError(f"{replicas} replicas on {nodes} nodes: must be 1 to {nodes}")
 
 
 def phi(nodes: int, replicas: int, level: str | int = "quorum") -> Fraction:
@@ -87,7 +87,9 @@ class QuorumModel:
         _check(self.nodes, self.replicas)
         needed(self.level, self.replicas)
         if not (0 <= self.loss < 0.5 and self.delay >= 0 and self.rto > 0):
-            raise StatisticsError("needs a loss from 0 to below 0.5, and times not below 0")
+            raise StatisticsError(
+                "loss must be from 0 to below 0.5, and times must not be negative"
+            )
 
     @cached_property
     def _replica(self) -> list[tuple[float, float]]:
@@ -118,7 +120,7 @@ class QuorumModel:
 
     @cached_property
     def distribution(self) -> list[tuple[float, float]]:
-        """The possible latencies with their probabilities, in rising order."""
+        """Returns the possible latencies with their probabilities, in rising order."""
         count = needed(self.level, self.replicas)
         inside = self.replicas / self.nodes
         ways = [(1 - inside, self._order(count, self.replicas))]
@@ -134,7 +136,7 @@ class QuorumModel:
 
     @property
     def mean(self) -> float:
-        """The mean latency."""
+        """Returns the mean latency."""
         return math.fsum(at * p for at, p in self.distribution)
 
     def quantile(self, q: float) -> float:

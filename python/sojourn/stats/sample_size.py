@@ -54,7 +54,7 @@ def seeds_for_width(deviation: float, half_width: float, level: float = 0.95) ->
     """Returns the least number of seeds whose mean has an interval of at most +- `half_width`."""
     _check(deviation)
     if not half_width > 0:
-        raise StatisticsError("the half width wanted must be positive")
+        raise StatisticsError("half_width must be positive")
     return _least(lambda n: t_critical(level, n - 1) * deviation / math.sqrt(n) <= half_width)
 
 

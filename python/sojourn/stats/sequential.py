@@ -51,7 +51,7 @@ class Look:
 def looks(most: int) -> tuple[int, ...]:
     """Returns the numbers of runs at which to look: each half as many again, `most` last."""
     if most < FIRST:
-        raise StatisticsError(f"the first look is at {FIRST} runs: {most} are too few")
+        raise StatisticsError(f"{most} runs are too few: the first look is at {FIRST} runs")
     found = [FIRST]
     while found[-1] < most:
         found.append(min(found[-1] * 3 // 2, most))

@@ -185,12 +185,12 @@ def _judgement(
     if problems and not doubt:
         parts.append(problems[0] + (f" (and {len(problems) - 1} more)" if problems[1:] else ""))
     if needed is not None:
-        parts.append(f"about {needed} seeds would tell (this study has {seeds})")
+        parts.append(f"about {needed} seeds would decide (this study has {seeds})")
     elif why and not problems:
         parts.append(why)
     lost = max((c.dropped for c in components), default=0)
     if lost and not doubt:
-        parts.append(f"{lost} seeds left out, with a value missing")
+        parts.append(f"{lost} seeds with a missing value omitted")
     note = "; ".join(parts)
     return Judgement(
         claim, verdict, min(p), p_holm, 1 - own, findings, simultaneous, seeds, needed, note
@@ -212,9 +212,9 @@ def _seeds_needed(components: Sequence[Component], share: float) -> tuple[int | 
     away = [c for c in components if c.point() not in c.region]
     shrinking = [c.shrinks() for c in away or components]
     if None in shrinking:
-        return None, "too few seeds to see how many would tell"
+        return None, "too few seeds to estimate how many would decide"
     if False in shrinking:
-        return None, "single seeds stand far apart: more of them would not tell"
+        return None, "single seeds are far from the others: more seeds would not decide"
     if away:
         wanted = [c.seeds_needed(share / len(components)) for c in away]
         told = [n for n in wanted if n is not None]
@@ -224,5 +224,8 @@ def _seeds_needed(components: Sequence[Component], share: float) -> tuple[int | 
         found = None if None in wanted else max((n for n in wanted if n is not None), default=None)
     most = max((c.n for c in components), default=0)
     if found is None:
-        return None, "too close to the predicted region's edge for any reasonable number of seeds"
+        return (
+            None,
+            "too close to the edge of the predicted region for any reasonable number of seeds",
+        )
     return max(found, most + 1), ""

@@ -1,4 +1,4 @@
-"""Studies: factors x seeds -> runs on disk -> one table; comparisons of queues."""
+"""Studies: factors x seeds -> runs on disk -> one table; and comparisons of queues."""
 
 from sojourn import lazy
 

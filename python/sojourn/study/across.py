@@ -1,4 +1,4 @@
-"""A comparison made by several engines: the same choices and seeds, side by side."""
+"""A comparison by several engines: the same choices and seeds, side by side."""
 
 from __future__ import annotations
 
@@ -28,21 +28,21 @@ _NOTHING = Interval(math.nan, math.nan, math.nan, 0.95, 0)
 
 @dataclass(frozen=True)
 class Row:
-    """A choice as one engine has it."""
+    """A choice with one engine's results."""
 
     choice: str
     engine: str
     entry: Entry
 
     def value(self, metric: str, by: str) -> Interval:
-        """Return a metric's mean with its interval; not numbers where the engine has none."""
+        """Returns a metric's mean with its interval; NaN where the engine has no value."""
         return self.entry.value if metric == by else self.entry.metrics.get(metric, _NOTHING)
 
 
 class AcrossEngines:
-    """A comparison for each engine, each ranked by itself.
+    """A comparison for each engine, each ranked separately.
 
-    Values of different engines are not ranked together: they stand beside each other.
+    The results of different engines are shown side by side and not ranked together.
     """
 
     def __init__(
@@ -55,7 +55,9 @@ class AcrossEngines:
         fault: PolicyFault | None = None,
     ) -> None:
         if ENGINE not in table.factors:
-            raise StudyError("these runs were made by one engine: there is nothing side by side")
+            raise StudyError(
+                "these runs were made by one engine: comparing engines takes two or more"
+            )
         self.table = table
         self.engines: dict[str, Comparison] = {
             str(name): judged(
@@ -63,12 +65,12 @@ class AcrossEngines:
             )
             for name in table.levels(ENGINE)
         }
-        """The comparisons by engine."""
+        """The comparisons, by engine."""
         self.fault = fault
 
     @classmethod
     def open(cls, folder: str | Path) -> AcrossEngines:
-        """Return the comparison whose results are in a folder."""
+        """Returns the comparison whose results are in a folder."""
         results = Results.open(folder)
         if results.kind != "comparison":
             raise ResultsError(results.folder, f"holds a {results.kind}, not a comparison")
@@ -76,27 +78,27 @@ class AcrossEngines:
 
     @property
     def first(self) -> Comparison:
-        """The first engine's comparison, whose order the table has."""
+        """Returns the first engine's comparison, which determines the order of the table."""
         return next(iter(self.engines.values()))
 
     @property
     def by(self) -> str:
-        """The metric compared by."""
+        """Returns the deciding metric."""
         return self.first.by
 
     @property
     def results(self) -> Results | None:
-        """The folder."""
+        """Returns the results folder."""
         return self.table.results
 
     @property
     def limits(self) -> dict[str, str]:
-        """What results cannot say, by engine."""
+        """Returns the limits of the results, by engine."""
         return {} if self.results is None else self.results.manifest.limits
 
     @property
     def rows(self) -> tuple[Row, ...]:
-        """A row for each choice and engine: choices in the first engine's order."""
+        """Returns a row for each choice and engine: choices in the first engine's order."""
         order = dict.fromkeys(e.choice for c in self.engines.values() for e in c.entries)
         found = {(e.choice, name): e for name, c in self.engines.items() for e in c.entries}
         return tuple(
@@ -108,12 +110,12 @@ class AcrossEngines:
 
     @property
     def shown_metrics(self) -> tuple[str, ...]:
-        """The metrics that any engine shows; those that all measured come first."""
+        """Returns the metrics that any engine shows; those that all engines measured come first."""
         every = dict.fromkeys(m for c in self.engines.values() for m in c.shown_metrics)
         return tuple(self._sorted(every))
 
     def table_metrics(self, most: int = 7) -> list[str]:
-        """Return the metrics for a table as wide as a terminal."""
+        """Returns the metrics for a table as wide as a terminal."""
         every = dict.fromkeys(m for c in self.engines.values() for m in table_metrics(c, most))
         return self._sorted(every)[:most]
 
@@ -126,7 +128,7 @@ class AcrossEngines:
 
     @property
     def agreement(self) -> str:
-        """Whether the engines agree on what is best, in a sentence."""
+        """Returns a sentence on whether the engines agree on the best choice."""
         best = {name: {e.choice for e in c.winners} for name, c in self.engines.items()}
         if not all(best.values()):
             none = [name for name, winners in best.items() if not winners]
@@ -142,12 +144,12 @@ class AcrossEngines:
         return f"The engines disagree on what is best: {listed(led)}."
 
     def answer(self) -> str:
-        """Return what each engine answers, and whether they agree."""
+        """Returns each engine's answer, and whether the engines agree."""
         told = [f"{name}: {c.answer()}" for name, c in self.engines.items()]
         return "\n".join([*told, self.agreement])
 
     def summary(self) -> str:
-        """Return the answers and the table as plain text."""
+        """Returns the answers and the table as plain text."""
         metrics = self.table_metrics()
         rows = self.rows
         texts = [
@@ -182,16 +184,16 @@ class AcrossEngines:
         return "\n".join([self.answer(), "", *lines])
 
     def unit(self, metric: str) -> str:
-        """Return the unit of a metric."""
+        """Returns the unit of a metric."""
         return self.table.units.get(metric, "")
 
     def question(self) -> str:
-        """Return what is asked, in words."""
+        """Returns the question in words."""
         extreme = "lowest" if self.first.better == "lower" else "highest"
         return f"the {extreme} {words(self.by)}"
 
     def to_dict(self) -> dict[str, Any]:
-        """Return everything as plain data: a row for each choice and engine."""
+        """Returns the comparison as plain data: a row for each choice and engine."""
         noun = f"{self.first.noun}s"
         each = {name: c.to_dict() for name, c in self.engines.items()}
         about = (
@@ -249,9 +251,9 @@ def compare_engines(
     on: Place | None = None,
     smallest: str | None = None,
 ) -> AcrossEngines:
-    """Compare as `compare` does, with each of several engines, and put them side by side."""
+    """Compares as `compare` does, with each of several engines."""
     if len(engines) < 2:
-        raise StudyError("two engines or more can stand side by side")
+        raise StudyError("comparing engines takes two or more")
     table, question, fault = compared(
         scenario, queues, seeds, by, subject_to, smallest, workers, out, progress, engines, on, vary
     )

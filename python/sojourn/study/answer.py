@@ -15,20 +15,20 @@ if TYPE_CHECKING:
 
 
 def words(metric: str) -> str:
-    """Return a metric's name for readers, with the link or group it belongs to."""
+    """Returns a metric's readable name, with the link or group it belongs to."""
     owner = metric.rpartition(".")[0]
     return f"{label(metric)} of {owner}" if owner else label(metric)
 
 
 def listed(names: list[str]) -> str:
-    """Return names joined as in a sentence."""
+    """Returns names joined for a sentence."""
     if len(names) < 2:
         return "".join(names)
     return f"{', '.join(names[:-1])} and {names[-1]}"
 
 
 def interest_told(metric: str, interest: Interest) -> str:
-    """Return a smallest difference of interest in words, with its source."""
+    """Returns a smallest difference of interest in words, with its source."""
     entry = find(metric)
     if entry is None:
         return "any difference"
@@ -37,27 +37,27 @@ def interest_told(metric: str, interest: Interest) -> str:
 
 
 def answer(c: Comparison) -> str:
-    """Return what a reader wants to know first."""
+    """Returns the answer: first the best choice, then its lead and the other choices."""
     unit = c.table.units.get(c.by, "")
     fit = [e for e in c.entries if e.feasible]
     if not fit:
         if not any(math.isfinite(e.value.estimate) for e in c.entries):
-            return f"No run has a {c.by}: it was not measured."
+            return f"No run has a value of {c.by}."
         return f"No {c.noun} meets the condition {c.subject_to}. " + _outs(c)
     best, extreme = fit[0], "lowest" if c.better == "lower" else "highest"
     names = c.short
     value = quantities.mean(best.value, unit, c.by)
     text = f"{names[best.choice]} has the {extreme} {words(c.by)}: {value}"
     if not c.decided and len(c.seeds) > 1:
-        text = f"Nothing is decided. {text}"
+        text = f"No decision. {text}"
     if len(c.seeds) == 1:
-        text += ", in one run. One seed has no interval: nothing is decided."
+        text += ", in one run. One seed gives no interval, so nothing is decided."
         return " ".join(filter(None, [text, _outs(c)]))
     some = f"{best.value.n} of " if best.value.n < len(c.seeds) else ""
     text += f" (mean of {some}{len(c.seeds)} seeds ± half of the 95 % interval)."
     as_good = [names[e.choice] for e in fit if e.verdict == "as good as"]
     if as_good:
-        text += f" {listed(as_good)} {'is' if len(as_good) == 1 else 'are'} as good."
+        text += f" {listed(as_good)} {'performs' if len(as_good) == 1 else 'perform'} equally well."
     behind = [e for e in fit if e.verdict == "worse"]
     if behind:
         text += f" {_gap(behind[0], best, c, unit)}"
@@ -68,7 +68,7 @@ def answer(c: Comparison) -> str:
 
 
 def _otherwise(c: Comparison) -> str:
-    """Say for whom another queue is better: what is best by one number is not best for all."""
+    """Returns sentences on groups of flows that another queue serves better."""
     names, units = c.short, c.table.units
     said = []
     for found in c.otherwise:
@@ -77,7 +77,7 @@ def _otherwise(c: Comparison) -> str:
             quantities.value(i.estimate, unit, found.metric) for i in (found.value, found.behind)
         )
         said.append(
-            f"Yet for {found.metric.rpartition('.')[0]} {names[found.choice]} is better: "
+            f"But for {found.metric.rpartition('.')[0]}, {names[found.choice]} is better: "
             f"{words(base(found.metric))} {value}, against {behind} with "
             f"{names[c.winners[0].choice]} (`--by {found.metric}` ranks by it)."
         )
@@ -85,46 +85,46 @@ def _otherwise(c: Comparison) -> str:
 
 
 def _same(c: Comparison) -> str:
-    """Say which queues are one and the same here."""
+    """Returns sentences on queues that gave identical results."""
     names = c.short
     if any(len(queues) == len(c.choices) for queues in c.same):
-        text = f"All {c.noun}s did the same in every run, in all that is measured"
-        busy = "the bottleneck was never busy enough for them to differ"
+        text = f"All {c.noun}s gave identical results in every run"
+        busy = "the bottleneck was never busy enough for a difference"
         return f"{text}: {busy}." if c.noun == "queue" else f"{text}."
     return " ".join(
-        f"{listed([names[q] for q in queues])} did the same in every run, in all that is measured."
+        f"{listed([names[q] for q in queues])} gave identical results in every run."
         for queues in c.same
     )
 
 
 def blind(c: Comparison) -> str:
-    """Say what a switch does not tell the best policy, and what to use instead."""
+    """Returns what OpenFlow does not report to the best policy, and an alternative."""
     factor = f"balancers.{c.policy_of}.policy"
     if c.policy_of is None or not c.winners:
         return ""
     best = str(c.winners[0].levels[factor])
     if looks_at(best) in COUNTED:
         return (
-            f"{best} counts a flow on a switch until it has been silent for --idle seconds, 30 by "
-            "default. Where flows are shorter, set --idle just above their longest silence: else "
-            "flows that have ended count, and servers look equally busy."
+            f"{best} counts a flow on a switch until it has been silent for --idle seconds, 30 "
+            "by default. For shorter flows, set --idle just above their longest silence. "
+            "Otherwise finished flows count, and servers look equally busy."
         )
     if not looks_at_queues(best):
         return ""
     text = (
-        f"{best} looks at queues, of which OpenFlow tells nothing: that takes --backlog, and so a "
-        "switch whose ports' queues this machine can see."
+        f"{best} needs queue lengths, which OpenFlow does not report. Use --backlog on a switch "
+        "whose queues this machine can read."
     )
     others = (e for e in c.entries if e.feasible and not looks_at_queues(str(e.levels[factor])))
     other = next(others, None)
     if other is None:
-        return f"{text} Of the policies compared that look at none, no one is in the ranking."
-    least = f"{other.choice} is best"
-    return f"{text} Of the policies compared that look at none, {least}."
+        return f"{text} No policy in the ranking works without queue lengths."
+    least = f"{other.choice} is the best"
+    return f"{text} Of the policies without queue lengths, {least}."
 
 
 def _open(c: Comparison, fit: list[Entry]) -> str:
-    """Name those that the seeds do not decide, and how many would where a number can be named."""
+    """Returns the choices that the seeds do not decide, with the number of seeds that would."""
     undecided = [e.choice for e in fit if e.verdict == "not decided"]
     if not undecided:
         return ""
@@ -140,14 +140,14 @@ def _alike(c: Comparison) -> str:
     if not c.alike:
         return ""
     names = c.short
-    text = "Every seed gave the same result"
+    text = "All seeds gave the same result"
     if len(c.alike) < len(c.choices):
-        text = f"With {listed([names[q] for q in c.alike])} every seed gave the same result"
-    text += ": nothing in it is random, and its interval says nothing of chance."
+        text = f"With {listed([names[q] for q in c.alike])} all seeds gave the same result"
+    text += " because nothing in it is random. The confidence interval is meaningless."
     if store_of(c.by, c.table.metrics) is not None:
         return text
     spread = 'such as `start = "uniform 0s 1s"`'
-    return f"{text} Flows that start over a span, {spread}, make the seeds differ."
+    return f"{text} Randomise the flows' start times, {spread}, so that seeds differ."
 
 
 def _gap(second: Entry, best: Entry, c: Comparison, unit: str) -> str:
@@ -176,54 +176,56 @@ def _outs(c: Comparison) -> str:
     parts = [f"{listed(found)} ({reason})" for reason, found in groups.items()]
     text = f"Out of the ranking: {'; '.join(parts)}.{_price(c)}" if parts else ""
     if edge:
-        text += f" For {listed(edge)} that is a close call, which more seeds may decide otherwise."
+        text += f" For {listed(edge)} the decision is close and may change with more seeds."
     return text.strip()
 
 
 def _price(c: Comparison) -> str:
-    """Say what a condition costs, if one that it rules out is better by ten per cent or more."""
-    out = next((e for e in c.entries if not e.feasible), None)  # the best of them comes first
+    """Returns a note on a condition that excludes a choice better by ten per cent or more."""
+    out = next(
+        (e for e in c.entries if not e.feasible), None
+    )  # the best excluded choice comes first
     if out is None or not c.winners:
         return ""
     if store_of(c.by, c.table.metrics) is not None:
-        return ""  # what was not acknowledged has no latency, so the rest looks fast
+        return ""  # unacknowledged requests have no latency, so the remaining ones look fast
     mine, best = out.value.estimate, c.winners[0].value.estimate
     gain = (best - mine) * (1.0 if c.better == "lower" else -1.0)
     if not gain >= 0.1 * abs(best):
         return ""
     value = quantities.value(mine, c.table.units.get(c.by, ""), c.by)
     return (
-        f" Without that, {c.short[out.choice]} would lead with {value}: which counts for more is "
-        "for you to say (`--subject-to`)."
+        f" Without this condition, {c.short[out.choice]} would lead with {value}. Change the "
+        "condition with `--subject-to` if that matters more."
     )
 
 
 def undecided(c: Comparison, own: str) -> str:
-    """Say what to do where the seeds decide nothing; `own` is the choice that is there now."""
+    """Returns advice for a comparison that decides nothing; `own` is the current choice."""
     wanted = max(c.seeds_to_decide.values(), default=4 * len(c.seeds))
     there = f", {c.short[own]}," if own in c.choices else ""
     return (
-        f"No commands: with {len(c.seeds)} seeds no {c.noun} is worse than "
-        f"{c.short[c.winners[0].choice]} for certain, and none as good. Try more, such as --seeds "
-        f"{wanted}, longer runs, or a metric that scatters less (--by). If that decides nothing "
-        f"either, keep what is there{there} or take the simplest."
+        f"No commands: with {len(c.seeds)} seeds no {c.noun} is significantly worse than "
+        f"{c.short[c.winners[0].choice]}, and none performs equally well. Use more seeds, such "
+        f"as --seeds {wanted}, longer runs, or a metric with less variation (--by). If the "
+        f"result stays undecided, keep the current {c.noun}{there} or take the simplest."
     )
 
 
 def kept(c: Comparison, own: str) -> str:
-    """Say that the choice that is there now may stay, if it is not worse than the best."""
+    """Returns a note that the current choice may stay, if it is not worse than the best."""
     verdict = next((e.verdict for e in c.entries if e.choice == own), None)
     if verdict == "as good as":
-        return f"{c.short[own]}, which is there now, is as good: no change is needed."
+        return f"{c.short[own]}, the current {c.noun}, performs equally well: no change is needed."
     if verdict == "not decided":
         best = c.short[c.winners[0].choice]
-        there = f"{c.short[own]}, which is there now"
-        return f"Whether {best} is better than {there}, is not decided: try more seeds first."
+        there = f"{c.short[own]}, the current {c.noun}"
+        return f"It is not decided whether {best} is better than {there}: use more seeds first."
     return ""
 
 
 def table_metrics(c: Comparison, most: int = 7) -> list[str]:
-    """Return the metrics for a table as wide as a terminal."""
+    """Returns the metrics for a table that fits a terminal."""
     if store_of(c.by, c.table.metrics) is not None:
         return list(c.shown_metrics[:most])
     first = [m for m in c.shown_metrics if "." not in m and m != "utilisation"]
@@ -233,7 +235,7 @@ def table_metrics(c: Comparison, most: int = 7) -> list[str]:
 
 
 def plain_table(c: Comparison) -> str:
-    """Return letters, queue and values in columns that line up."""
+    """Returns letters, queue and values in aligned columns."""
     metrics = table_metrics(c)
     columns = [_column(c, m) for m in metrics]
     group = ["", "group", *(e.letters or quantities.NOTHING for e in c.entries)]

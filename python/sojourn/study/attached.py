@@ -1,4 +1,4 @@
-"""Files of a run beside its tables: its captures, and what an engine adds."""
+"""Files of a run in addition to its tables: its captures, and files of an engine."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from sojourn.scenario.engine import Record
 from sojourn.study import disk
 
 FILES = "files"
-"""The folder of them in a results folder; within it a folder a run."""
+"""The subfolder of a results folder that has these files, with a folder for each run."""
 
 PCAPNG = bytes.fromhex("0a0d0d0a")
-"""How captures of real packets begin: with both sides of the queue in one file."""
+"""First bytes of captures of real packets, which have both sides of the queue in one file."""
 
 
 def write(folder: Path, plan_json: str, record: Record) -> dict[str, str]:
-    """Write a run's files, if it has some, as a folder; returns their digests by name."""
+    """Writes a run's files into a folder; returns their digests by name."""
     found: dict[str, bytes] = {}
     if captures := record.captures:
         names = _capture_names(json.loads(plan_json))
@@ -31,19 +31,19 @@ def write(folder: Path, plan_json: str, record: Record) -> dict[str, str]:
 
 
 def damage(folder: Path, recorded: dict[str, str]) -> list[str]:
-    """Return what is wrong with a run's files."""
+    """Returns the problems of a run's files."""
     found = []
     for name, expected in recorded.items():
         path = folder / name
         if not path.exists():
             found.append(f"{path}: the file is missing")
         elif hashlib.sha256(path.read_bytes()).hexdigest() != expected:
-            found.append(f"{path}: the content has changed since it was written")
+            found.append(f"{path}: the content has changed since the run")
     return found
 
 
 def _capture_names(plan: dict[str, Any]) -> list[str]:
-    """Return file names for the captures, by link; odd characters in names become `_`."""
+    """Returns file names for the captures by link, with special characters replaced by `_`."""
     links = plan.get("links", [])
     names: list[str] = []
     for index in plan.get("observe", {}).get("capture") or []:

@@ -1,9 +1,9 @@
 """The log of a study: an append-only file of checksummed batches of runs.
 
 A file begins with `HEAD`. A batch is a fixed header, the keys of its runs (16 bytes each) and a
-body: Arrow streams, one a table and schema, compressed together with Zstandard. A digest covers
-all of it. A batch that was cut short or changed does not pass its digest and is skipped; the
-batches around it are not affected.
+body: Arrow streams, one for each table and schema, compressed together with Zstandard. A digest
+covers the whole batch. A batch that is incomplete or changed fails its digest and is skipped; other
+batches are not affected.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ HEAD = b"SojournRuns1\n"
 """The first bytes of a log."""
 
 RUNS = "runs"
-"""The table with one row a run: `key`, `about`, `plan`, then the run's metrics."""
+"""The table with one row for each run: `key`, `about`, `plan`, then the run's metrics."""
 
 _MAGIC = b"RUNS"
-#: Magic, number of runs, length of the body, that before compression; the digest follows.
+#: Magic, number of runs, length of the body, its length before compression; then the digest.
 _SIZES = struct.Struct("<4sIQQ")
 _DIGEST = 16
 _HEADER = _SIZES.size + _DIGEST
@@ -38,7 +38,7 @@ Tables = dict[str, list[pa.Table]]
 
 @dataclass(frozen=True)
 class Batch:
-    """A batch in a log: where it is and whose runs it has."""
+    """A batch in a log: its place and the keys of its runs."""
 
     path: Path
     offset: int
@@ -47,7 +47,7 @@ class Batch:
 
 
 def encode(keys: Sequence[str], tables: Tables) -> bytes:
-    """Return a batch as bytes to append to a log."""
+    """Returns a batch as bytes to append to a log."""
     sink = pa.BufferOutputStream()
     for name, parts in tables.items():
         for part in _joined(parts):
@@ -68,7 +68,7 @@ def _digest(sizes: bytes, content: bytes | memoryview) -> bytes:
 
 
 def _joined(parts: Iterable[pa.Table]) -> list[pa.Table]:
-    """Return the parts, those of equal schema as one."""
+    """Returns the parts, with parts of equal schema joined."""
     by_schema: dict[bytes, list[pa.Table]] = {}
     for part in parts:
         by_schema.setdefault(part.schema.serialize().to_pybytes(), []).append(part)
@@ -76,15 +76,15 @@ def _joined(parts: Iterable[pa.Table]) -> list[pa.Table]:
 
 
 def scan(path: Path, start: int = 0) -> tuple[list[Batch], int, list[str]]:
-    """Return the whole batches of a log from an offset, the offset behind them, and any damage.
+    """Returns the complete batches of a log from an offset, the next offset, and any damage.
 
-    A batch that is still being written ends the scan: its start is the offset behind.
+    A batch that is still being written ends the scan: the next offset is its start.
     """
     with path.open("rb") as file:
         if start == 0:
             head = file.read(len(HEAD))
             if head != HEAD:
-                return [], 0, [] if HEAD.startswith(head) else [f"{path}: this is no log of runs"]
+                return [], 0, [] if HEAD.startswith(head) else [f"{path}: not a log of runs"]
             start = len(HEAD)
         file.seek(start)
         data = file.read()
@@ -102,15 +102,13 @@ def scan(path: Path, start: int = 0) -> tuple[list[Batch], int, list[str]]:
             following = data.find(_MAGIC, following + 1)
         if following < 0:
             break
-        damage.append(
-            f"{path}: a batch of runs at byte {start + at} has changed; its runs are lost"
-        )
+        damage.append(f"{path}: a batch of runs at byte {start + at} is damaged; its runs are lost")
         at = following
     return found, start + at, damage
 
 
 def _whole(data: bytes, at: int) -> tuple[int, tuple[str, ...]]:
-    """Return the length of the batch at an offset and its keys; 0 if it is not whole."""
+    """Returns the length of the batch at an offset and its keys; 0 if it is incomplete."""
     if len(data) - at < _HEADER:
         return 0, ()
     magic, count, size, _ = _SIZES.unpack_from(data, at)
@@ -126,12 +124,12 @@ def _whole(data: bytes, at: int) -> tuple[int, tuple[str, ...]]:
 
 
 def read(batch: Batch) -> Tables:
-    """Return the tables of a batch."""
+    """Returns the tables of a batch."""
     with batch.path.open("rb") as file:
         file.seek(batch.offset)
         data = file.read(batch.length)
     if _whole(data, 0)[0] != batch.length:
-        raise ResultsError(batch.path, f"the batch of runs at byte {batch.offset} has changed")
+        raise ResultsError(batch.path, f"the batch of runs at byte {batch.offset} is damaged")
     _, count, _, size = _SIZES.unpack_from(data)
     packed = memoryview(data)[_HEADER + count * _KEY :]
     body = pa.BufferReader(pa.Codec(_CODEC).decompress(packed, size))

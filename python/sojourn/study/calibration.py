@@ -1,9 +1,9 @@
-"""Whether a difference of two queues is larger than the simulator's error, as Linux shows it.
+"""Comparison of a difference between two queues with the simulator's error against Linux.
 
-A grid of cells was run by the simulator and by Linux in virtual time (`agreement.json`, recorded
-by `tests/agreement`). The error of a *difference* of two queues in a cell is what the simulator
-says of it less what Linux says. A comparison is held against the cells that are like its scenario:
-the same applications, transports and disciplines, and every number within a factor of two.
+A grid of cells was run by the simulator and by Linux in virtual time (`agreement.json`, recorded by
+`tests/agreement`). The error of a *difference* of two queues in a cell is the simulator's
+difference minus Linux's. A comparison uses the cells that resemble its scenario: the same
+applications, transports and disciplines, and every number within a factor of two.
 """
 
 from __future__ import annotations
@@ -25,34 +25,34 @@ if TYPE_CHECKING:
     from sojourn.study.comparison import Comparison
 
 FACTOR = 2.0
-"""Numbers of scenarios that are alike differ by no more than this factor."""
+"""Numbers of similar scenarios differ by at most this factor."""
 
 SHARED = ("traffic", "transport", "queue", "impairments")
-"""Parts of shapes that stand once in the record."""
+"""Parts of shapes that the record stores once."""
 
 Json = dict[str, Any]
 
 
 class Unlike(Exception):
-    """A scenario that no cell can be like, with the reason."""
+    """A scenario that resembles no cell, with the reason."""
 
 
 @dataclass(frozen=True)
 class Calibration:
-    """What the grid says of a comparison."""
+    """The result of the grid for a comparison."""
 
     within: dict[str, float]
     """Queues whose difference to the best is within the simulator's error, with that error."""
     beyond: dict[str, float]
-    """Queues whose difference to the best is larger than the error, with that error."""
+    """Queues whose difference to the best exceeds the error, with that error."""
     unknown: dict[str, str]
-    """Queues of which no cell tells, with the reason."""
+    """Queues without a similar cell, with the reason."""
     cells: int
-    """Cells of each queue that were alike, at most."""
+    """Largest number of similar cells of any queue."""
 
 
 def alike(a: Any, b: Any) -> bool:
-    """Whether two values have the same form, with numbers within a factor of two."""
+    """Returns whether two values have the same form, with numbers within a factor of two."""
     if isinstance(a, dict) and isinstance(b, dict):
         return a.keys() == b.keys() and all(alike(v, b[k]) for k, v in a.items())
     if isinstance(a, list) and isinstance(b, list):
@@ -65,10 +65,10 @@ def alike(a: Any, b: Any) -> bool:
 
 
 def shape(plan: Json) -> Json:
-    """What cells are compared by: traffic, bottleneck and round-trip time of a plan.
+    """Returns the properties that cells are compared by: traffic, bottleneck, round-trip time.
 
     Raises:
-        Unlike: if it has what no cell has, such as random loss or a second bottleneck.
+        Unlike: if the plan has a property of no cell, such as random loss or a second bottleneck.
     """
     if plan["media"]:
         raise Unlike("no cell has a shared medium")
@@ -78,7 +78,7 @@ def shape(plan: Json) -> Json:
     links, line = plan["links"], plan["links"][numbers[0]]
     rate = line["params"]["rate"]
     if not isinstance(rate, int):
-        raise Unlike("no cell's rate varies")
+        raise Unlike("no cell has a rate that varies")
     groups: dict[str, Json] = {}
     trips: list[int] = []
     back = 1.0
@@ -103,7 +103,7 @@ def shape(plan: Json) -> Json:
     if not alike(min(trips), max(trips)):
         raise Unlike("no cell has flows whose round-trip times differ by more than a factor of 2")
     if any(one != impairments[0] for one in impairments):
-        raise Unlike("no cell's way back has other impairments than the bottleneck")
+        raise Unlike("no cell has different impairments in the two directions")
     found = [groups[key] for key in sorted(groups)]
     return {
         "traffic": [group["app"] for group in found],
@@ -113,18 +113,18 @@ def shape(plan: Json) -> Json:
         "rtt": sum(trips) / len(trips),
         "back": back,
         "impairments": impairments[0],
-        # Ticks of its timers are the machine's, not the scenario's.
+        # The ticks of timers belong to the machine, not to the scenario.
         "queue": {key: value for key, value in line["params"]["queue"].items() if key != "hz"},
     }
 
 
 def _steady(link: Json) -> None:
     if link["changes"] or link["ring"] or link["medium"] is not None:
-        raise Unlike("no cell has a link that changes, or a device's ring")
+        raise Unlike("no cell has a link that changes, or a transmit ring")
     if "host" in link:
-        raise Unlike("no cell has a late host")
+        raise Unlike("no cell has a host that is late")
     if "cells" in link["params"]:
-        raise Unlike("no cell has a line that cuts packets into cells")
+        raise Unlike("no cell has a line that divides packets into cells")
 
 
 def _impaired(link: Json) -> bool:
@@ -142,7 +142,7 @@ def _rate(link: Json) -> float:
 
 
 def _path(links: list[Json], start: int, end: int) -> list[Json]:
-    """The links of the shortest path."""
+    """Returns the links of the shortest path."""
     ways: dict[int, list[Json]] = {start: []}
     waiting = deque([start])
     while waiting and end not in ways:
@@ -155,19 +155,19 @@ def _path(links: list[Json], start: int, end: int) -> list[Json]:
 
 
 _WHAT = {
-    "traffic": "such applications",
-    "transport": "such transports",
-    "flows": "as many flows",
-    "rate": "such a rate",
-    "rtt": "such a round-trip time",
-    "back": "such a way back",
-    "impairments": "such impairments",
+    "traffic": "these applications",
+    "transport": "these transports",
+    "flows": "this number of flows",
+    "rate": "this rate",
+    "rtt": "this round-trip time",
+    "back": "this reverse path",
+    "impairments": "these impairments",
 }
 
 
 @cache
 def recorded() -> Json:
-    """What was recorded: `cells` with `shape` and `means` by engine, and the `kernel`."""
+    """Returns the record: `cells` with `shape` and `means` by engine, and the `kernel`."""
     text = resources.files("sojourn.study").joinpath("agreement.json").read_text("utf-8")
     found: Json = json.loads(text)
     shared = found.pop("shared")
@@ -179,9 +179,9 @@ def recorded() -> Json:
 
 
 def _errors(metric: str, a: Json, b: Json) -> Iterator[float]:
-    """The error of the difference of two queues in each cell that has both.
+    """Yields the error of the difference of two queues in each cell that has both.
 
-    `a` and `b` are the shapes of the scenario with each.
+    `a` and `b` are the shapes of the scenario with each queue.
     """
     cells: list[Json] = recorded()["cells"]
     for key, what in _WHAT.items():
@@ -202,16 +202,16 @@ def _errors(metric: str, a: Json, b: Json) -> Iterator[float]:
 
 
 def calibration(found: Comparison, scenario: Scenario) -> Calibration:
-    """Hold a comparison of queues by the simulator against the grid of cells run by Linux.
+    """Compares a comparison of queues by the simulator with the grid of cells run by Linux.
 
     Raises:
-        Unlike: if nothing can be said, with the reason.
+        Unlike: if the grid has no answer, with the reason.
     """
     if found.noun != "queue":
-        raise Unlike("only queues were compared with Linux's")
+        raise Unlike("only queues have been compared with Linux")
     metrics = list(recorded()["cells"][0]["means"]["sim"])
     if found.by not in metrics:
-        raise Unlike(f"cells tell of {listed(metrics)} only")
+        raise Unlike(f"the cells have only {listed(metrics)}")
     within: dict[str, float] = {}
     beyond: dict[str, float] = {}
     unknown: dict[str, str] = {}
@@ -221,7 +221,7 @@ def calibration(found: Comparison, scenario: Scenario) -> Calibration:
         try:
             errors = list(_errors(found.by, best, shape(scenario.with_queue(entry.choice).plan())))
             if not errors:
-                raise Unlike(f"no cell like this one has both {found.entries[0].choice} and it")
+                raise Unlike(f"no similar cell has both {found.entries[0].choice} and this queue")
         except Unlike as reason:
             unknown[entry.choice] = str(reason)
             continue
@@ -229,12 +229,12 @@ def calibration(found: Comparison, scenario: Scenario) -> Calibration:
         gap = abs(entry.value.estimate - found.entries[0].value.estimate)
         (within if gap <= max(errors) else beyond)[entry.choice] = max(errors)
     if not within and not beyond:
-        raise Unlike(next(iter(unknown.values()), "one queue has no difference"))
+        raise Unlike(next(iter(unknown.values()), "a queue has no difference"))
     return Calibration(within, beyond, unknown, most)
 
 
 def told(found: Comparison, scenario: Scenario) -> str:
-    """Return in a sentence or two what `calibration` finds."""
+    """Returns the result of `calibration` in a sentence or two."""
     try:
         known = calibration(found, scenario)
     except Unlike as reason:
@@ -242,16 +242,16 @@ def told(found: Comparison, scenario: Scenario) -> str:
     names, unit_of = found.short, found.table.units.get(found.by, unit(found.by))
     best = names[found.entries[0].choice]
     text = []
-    for queues, is_where in ((known.within, "no larger"), (known.beyond, "larger")):
+    for queues, is_where in ((known.within, "not larger"), (known.beyond, "larger")):
         for queue, error in queues.items():
             most = quantities.value(error, unit_of, found.by)
             text.append(f"{names[queue]}: {is_where} than the error of {most}")
     said = (
-        f"Differences to {best} in {words(found.by)}, against the simulator's error in up to"
-        f" {known.cells} similar cells that Linux ran too: {'; '.join(text)}."
+        f"Differences to {best} in {words(found.by)}, compared with the simulator's error in up "
+        f"to {known.cells} similar cells that Linux also ran: {'; '.join(text)}."
     )
     if known.within:
-        said += " A difference no larger than the error cannot be decided by simulation."
+        said += " Simulation cannot decide a difference that is not larger than the error."
     if known.unknown:
         said += f" Not calibrated: {listed([names[q] for q in known.unknown])}."
     return said

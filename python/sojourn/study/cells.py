@@ -19,61 +19,63 @@ Level = str | int | float | bool
 """The value of a factor."""
 
 RESERVED = ("seed", "key", ENGINE)
-"""Columns that tables of studies have, hence no names for factors."""
+"""Columns of every table, which no factor may be named after."""
 
 
 class Runnable(Protocol):
-    """What a cell runs: a scenario, or what another engine takes for a plan."""
+    """Input of a cell: a scenario, or another engine's equivalent of a plan."""
 
     @property
     def name(self) -> str | None:
-        """Its name."""
+        """Returns its name."""
 
     @property
     def plan_json(self) -> str:
-        """The plan, as the engine takes it."""
+        """Returns the plan in the engine's form."""
 
     def as_dict(self) -> dict[str, Any]:
-        """As written, plain data."""
+        """Returns the description as plain data."""
 
 
 @dataclass(frozen=True)
 class Cell:
-    """One combination of levels and what it becomes."""
+    """One combination of levels and its plan."""
 
     factors: Mapping[str, Level]
     plan_json: str
     scenario: Mapping[str, Any]
-    """The scenario as written, plain data."""
+    """The scenario as described, as plain data."""
     plan_hash: str
 
     @classmethod
     def of(cls, factors: Mapping[str, Level], scenario: Runnable) -> Cell:
-        """Return the cell of a scenario."""
+        """Returns the cell of a scenario."""
         plan = canonical(scenario.plan_json)
         return cls(dict(factors), plan, scenario.as_dict(), canonical_hash(plan))
 
     def label(self) -> str:
-        """Return the levels in words."""
+        """Returns the levels in words."""
         return ", ".join(f"{k} = {v}" for k, v in self.factors.items()) or "the scenario"
 
 
 @dataclass(frozen=True)
 class Factor:
-    """What is varied: a name and, for each level, the changes that make it."""
+    """A factor: a name and, for each level, the changes to the scenario."""
 
     name: str
     levels: Mapping[Level, Mapping[str, Any]]
 
     @classmethod
     def make(cls, name: str, values: object, queue_keys: Sequence[str]) -> Factor:
-        """Return the factor that `vary(name=values)` means.
+        """Returns the factor of `vary(name=values)`.
 
-        A list gives the values of the scenario's key `name` (`queue` stands for the bottleneck's).
-        A table gives each level a name: its values are either the key's or tables of changes.
+        A list has values of the scenario's key `name` (`queue` means the bottleneck's queue). A
+        table names each level: its values are either values of the key or tables of changes.
         """
         if name in RESERVED:
-            raise StudyError(f"a factor cannot be called `{name}`: every table has that column")
+            raise StudyError(
+                f"a factor cannot be named `{name}`, because every table has a column of that name"
+            )
         keys = queue_keys if name == "queue" else [name]
         if isinstance(values, dict):
             levels = {
@@ -89,29 +91,29 @@ class Factor:
                 value = queue_description(given) if is_queue else given
                 level = value if isinstance(value, (str, int, float, bool)) else short(value)[:8]
                 if level in levels:
-                    raise StudyError(f"{name}: the level {value!r} stands there twice")
+                    raise StudyError(f"{name}: the level {value!r} is listed twice")
                 levels[level] = dict.fromkeys(keys, value)
         else:
-            raise StudyError(f"{name}: give a list of levels, not {values!r}")
+            raise StudyError(f"{name}: levels must be a list, not {values!r}")
         if not levels:
-            raise StudyError(f"{name}: no levels")
+            raise StudyError(f"{name}: the list of levels is empty")
         for level in levels:
             if not isinstance(level, (str, int, float, bool)):
-                raise StudyError(f"{name}: a level is a text or a number, not {level!r}")
+                raise StudyError(f"{name}: a level must be a text or a number, not {level!r}")
             if isinstance(level, float) and not math.isfinite(level):
-                raise StudyError(f"{name}: a level is a finite number, not {level}")
+                raise StudyError(f"{name}: a level must be a finite number, not {level}")
         return cls(name, levels)
 
 
 def combine(scenario: Scenario, factors: Sequence[Factor]) -> list[Cell]:
-    """Return a cell for each combination of levels; the last factor varies fastest."""
+    """Returns a cell for each combination of levels; the last factor varies fastest."""
     cells = []
     for combination in product(*(f.levels.items() for f in factors)):
         changes: dict[str, Any] = {}
         for factor, (_, change) in zip(factors, combination, strict=True):
             for key in change:
                 if key in changes:
-                    raise StudyError(f"{factor.name}: another factor changes `{key}` too")
+                    raise StudyError(f"{factor.name}: another factor also changes `{key}`")
             changes |= change
         levels = {f.name: level for f, (level, _) in zip(factors, combination, strict=True)}
         cells.append(Cell.of(levels, scenario.replace(changes) if changes else scenario))
@@ -119,7 +121,7 @@ def combine(scenario: Scenario, factors: Sequence[Factor]) -> list[Cell]:
 
 
 def check(cells: Sequence[Cell]) -> tuple[str, ...]:
-    """Return the factors' names, the same in every cell, none of which comes twice."""
+    """Returns the factors' names; rejects cells that differ in them or are listed twice."""
     if not cells:
         raise StudyError("a study needs at least one cell")
     names = tuple(cells[0].factors)
@@ -129,9 +131,11 @@ def check(cells: Sequence[Cell]) -> tuple[str, ...]:
             raise StudyError(f"cells must have the same factors: {names} and {tuple(cell.factors)}")
         levels = tuple(cell.factors.items())
         if levels in seen:
-            raise StudyError(f"the cell {cell.label()} comes twice")
+            raise StudyError(f"the cell {cell.label()} is listed twice")
         seen.add(levels)
     for name in names:
         if name in RESERVED:
-            raise StudyError(f"a factor cannot be called `{name}`: every table has that column")
+            raise StudyError(
+                f"a factor cannot be named `{name}`, because every table has a column of that name"
+            )
     return names

@@ -1,8 +1,8 @@
-"""Claims: which runs this process is making, so that no other process makes them too.
+"""Claims: the runs that this process is making and no other process should make.
 
-A claim is a lock of one byte in the file `claims`, at an offset that follows from the run's key.
-The kernel releases the locks of a process that dies. Systems without such locks have no claims:
-two processes may then make the same run, and one of the two results is kept.
+A claim is a lock of one byte in the file `claims`, at an offset derived from the run's key. The
+kernel releases the locks of a process that ends. Systems without such locks have no claims: two
+processes may then make the same run, and one of the two results is kept.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ if sys.platform != "win32":
     import fcntl
 
 
-#: Offsets of a file are 63 bits; the first ones are left to others.
+#: File offsets have 63 bits; the lowest offsets stay free for other uses.
 _OFFSET_BITS = 62
 
 
@@ -29,7 +29,7 @@ class Claims:
         self._fd: int | None = None
 
     def take(self, key: str) -> bool:
-        """Claim a run; false if another session has it."""
+        """Claims a run; returns False if another session has claimed it."""
         while True:
             if self._fd is None:
                 self._fd = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
@@ -40,12 +40,12 @@ class Claims:
             self.close()  # another session has removed the file since it was opened
 
     def release(self, key: str) -> None:
-        """Give a claim up."""
+        """Releases a claim."""
         if self._fd is not None:
             _unlock(self._fd, _offset(key))
 
     def close(self) -> None:
-        """Give all claims up."""
+        """Releases all claims."""
         if self._fd is not None:
             os.close(self._fd)
             self._fd = None
@@ -70,7 +70,7 @@ if sys.platform == "win32":
         pass
 
 elif hasattr(fcntl, "F_OFD_SETLK"):
-    # Locks of the open file: sessions of one process exclude each other too.
+    # Locks belong to the open file, so sessions of one process also exclude each other.
 
     def _set(fd: int, kind: int, at: int) -> None:
         fcntl.fcntl(fd, fcntl.F_OFD_SETLK, struct.pack("hhqqi", kind, os.SEEK_SET, at, 1, 0))

@@ -1,8 +1,8 @@
-"""Runs made on a Dask cluster.
+"""Runs on a Dask cluster.
 
-To the study a cluster is an engine whose `simulate_many` takes place elsewhere: claims, writing,
-progress and stopping are the runner's, as for runs made here. Dask is imported by this module and
-`remote` alone, and only when a cluster is asked for.
+To the study a cluster is an engine whose `simulate_many` runs elsewhere: the runner handles claims,
+writing, progress and stopping, as for local runs. Only this module and `remote` import Dask, and
+only when a cluster is used.
 """
 
 from __future__ import annotations
@@ -29,26 +29,26 @@ if TYPE_CHECKING:
     from distributed.deploy.cluster import Cluster as DaskCluster
 
 Place: TypeAlias = "str | Client | DaskCluster"
-"""A scheduler's address, or Dask's own client or cluster."""
+"""A scheduler's address, or a Dask client or cluster."""
 
 CANCELLED = (CancelledError, AsyncCancelledError)
 LEAST_IN_FLIGHT = 8
-"""Calls asked of a cluster without workers yet, for it may wait for work before it gets some."""
+"""Calls in flight while a cluster has no workers: it may need work before it starts any."""
 AHEAD = 2
-"""Calls in flight for each of the cluster's threads: one is made, another is ready to be."""
+"""Calls in flight for each of the cluster's threads: one runs, one waits."""
 LISTEN = 0.5
-"""Seconds between looks at how far a run is, and at whether it is still wanted."""
+"""Seconds between checks of a run's progress and of a stop request."""
 LOOK = 2.0
-"""Seconds between looks at who the workers are."""
+"""Seconds between checks of the list of workers."""
 MESSAGES_PER_SECOND = 100
-"""Progress messages that all workers together may send."""
+"""Progress messages that all workers together may send each second."""
 NAMED = 3
 """Workers listed in a message; the others are counted."""
 
 
 @dataclass(frozen=True)
 class Tls:
-    """Files that make a connection to the scheduler trusted and secret."""
+    """Certificate and key files for a TLS connection to the scheduler."""
 
     ca: Path | None = None
     cert: Path | None = None
@@ -71,19 +71,21 @@ def _dask() -> Any:
 
 @contextlib.contextmanager
 def connected(on: Place, tls: Tls | None = None) -> Iterator[Client]:
-    """Give a client of the scheduler at `on`; one given as such stays open, ours is closed."""
+    """Yields a client of the scheduler at `on`; closes it unless the caller passed it."""
     dask = _dask()
     if isinstance(on, dask.Client):
         if on.asynchronous:
-            raise ClusterError("an asynchronous Dask client cannot be waited for; give another one")
+            raise ClusterError(
+                "an asynchronous Dask client is not supported: pass a synchronous one"
+            )
         yield on
         return
     if not isinstance(on, str | dask.deploy.Cluster):
-        raise ClusterError(f"a cluster is a scheduler's address or a Dask client, not {on!r}")
+        raise ClusterError(f"a cluster must be a scheduler's address or a Dask client, not {on!r}")
     security = None
     if tls:
         for file in filter(None, (tls.ca, tls.cert, tls.key)):
-            file.open("rb").close()  # says which one is missing: what uses them does not
+            file.open("rb").close()  # reports which file is missing, which later steps do not
         security = dask.Security(
             require_encryption=True,
             tls_ca_file=tls.ca and str(tls.ca),
@@ -105,12 +107,12 @@ class Cluster:
     """The workers of a Dask cluster as one engine; a context that ends with the study."""
 
     call_seconds = 1.0
-    """Many times what it costs scheduler and network to have a call made."""
+    """Duration of a call, many times the overhead of scheduler and network."""
 
     def __init__(
         self, client: Client, engine: Engine | None = None, most: int | None = None
     ) -> None:
-        self._client: Any = client  # Dask's methods carry no types
+        self._client: Any = client  # Dask's methods have no types
         self._engine = engine
         self._most = most
         self._own = remote.identity(engine)
@@ -121,7 +123,7 @@ class Cluster:
         self._trouble: ClusterError | None = None
         self._careful = False
         self.tables: tuple[str, ...] = (*TABLES, *ASKED)
-        """Those to send back."""
+        """Tables that workers send back."""
         self._over = threading.Event()
         self._watcher = threading.Thread(target=self._watch, name="sojourn-cluster", daemon=True)
 
@@ -133,7 +135,7 @@ class Cluster:
 
     def __exit__(self, *_: object) -> None:
         self._over.set()
-        with contextlib.suppress(Exception):  # the connection may be what has failed
+        with contextlib.suppress(Exception):  # the connection itself may have failed
             self._client.unsubscribe_topic(self._topic)
         self._watcher.join(LOOK)
 
@@ -141,32 +143,32 @@ class Cluster:
 
     @property
     def threads(self) -> int:
-        """Runs that the cluster makes at a time."""
+        """Returns the number of concurrent runs on the cluster."""
         return sum(self._threads.values())
 
     def slots(self) -> int:
-        """Return how many calls to have in flight; raises what is wrong with the cluster."""
+        """Returns the number of calls to keep in flight; raises an error of the cluster."""
         if self._trouble is not None:
             raise self._trouble
         ahead = max(AHEAD * self.threads, LEAST_IN_FLIGHT)
         return min(ahead, self._most or ahead)
 
     def note(self) -> str:
-        """Return whether there are none."""
+        """Returns a note if the cluster has no workers."""
         return "" if self._threads else "the cluster has no workers yet"
 
     # As an engine
 
     def version(self) -> str:
-        """Return the version on all machines."""
+        """Returns the version, which is the same on all machines."""
         return self._own.version
 
     def fingerprint(self) -> str:
-        """Return the engine's fingerprint on all machines."""
+        """Returns the engine's fingerprint, which is the same on all machines."""
         return self._own.engine
 
     def simulate(self, plan_json: str, seed: int, progress: RunProgress | None = None) -> Record:
-        """Have a run made by some worker, and again by another one if that is lost."""
+        """Has a worker make a run, and another worker if the first is lost."""
         made = self.simulate_many([(plan_json, seed)], progress)
         if made.fault is not None:
             raise made.fault
@@ -175,16 +177,17 @@ class Cluster:
         return made[0]
 
     def simulate_many(self, runs: Wanted, progress: RunProgress | None = None) -> Shipped:
-        """Have runs made by some worker, one after the other.
+        """Has a worker make runs one after the other.
 
-        After a call has killed its workers, each makes one run, so that the one at fault is known.
+        After a call has killed its workers, each call has one run, so that the faulty run is
+        identified.
         """
         from distributed.scheduler import KilledWorker
 
         asked = runs[:1] if self._careful else runs
         try:
             return self._shipped(asked, progress)
-        except (Exception, AsyncCancelledError) as error:  # noqa: BLE001 - told as the first run's
+        except (Exception, AsyncCancelledError) as error:  # noqa: BLE001 - the first run's error
             if isinstance(error, KilledWorker) and len(asked) > 1:
                 self._careful = True
                 return Shipped()
@@ -206,35 +209,37 @@ class Cluster:
                         return Shipped()
                 made = future.result()
             finally:
-                future.release()  # the traceback of an error would keep it
+                future.release()  # the traceback of an error would keep a reference to it
         finally:
             del self._at[key]
         if isinstance(made, Shipped):
             return made
         raise self._misfit() or self._unfit({"one of them": made}, len(self._threads))
 
-    # What can go wrong
+    # Failures
 
     def _explained(self, error: BaseException) -> BaseException:
-        """Return what a failure means, in words."""
+        """Returns an error that explains a failure."""
         from distributed.scheduler import KilledWorker
 
         if isinstance(error, KilledWorker):
             return StudyError(
-                f"the workers that had it died, {error.allowed_failures + 1} of them, the last "
-                f"{error.last_worker.address}: their logs may say why (out of memory?)"
+                f"{error.allowed_failures + 1} workers ended during this call, the last at "
+                f"{error.last_worker.address}: see their logs (out of memory?)"
             )
         if self._client.status != "running" or isinstance(error, CANCELLED):
             reason = getattr(error, "reason", None) or "the connection is closed"
             what = (
-                "the scheduler is lost" if "lost" in reason else f"the cluster gave up ({reason})"
+                "the connection to the scheduler is lost"
+                if "lost" in reason
+                else f"the cluster cancelled the run ({reason})"
             )
             return ClusterError(
-                f"{what}; what is done is kept, and the same command goes on from there"
+                f"{what}; finished runs are kept, and the same command continues from there"
             )
         return self._misfit() or error
 
-    # Who the workers are
+    # The workers
 
     def _watch(self) -> None:
         while not self._over.wait(LOOK if self._threads else LISTEN):
@@ -243,11 +248,11 @@ class Cluster:
             except ClusterError as trouble:
                 self._trouble = trouble
                 return
-            except Exception:  # noqa: BLE001, S112 - a connection lost is told by the runs
+            except Exception:  # noqa: BLE001, S112 - the runs report a lost connection
                 continue
 
     def _look(self) -> None:
-        """Ask who the workers are, and those not seen before what they are."""
+        """Updates the list of workers, and checks the identity of new ones."""
         self._threads = self._client.nthreads()
         new = sorted(set(self._threads) - self._known)
         if not new:
@@ -256,7 +261,7 @@ class Cluster:
         answers = self._client.run(*task, workers=new, on_error="return")
         unfit = {}
         for address, found in answers.items():
-            # A worker that does not answer has left, or will be asked again.
+            # A worker that does not answer has left or will be asked again.
             if isinstance(found, OSError | TimeoutError):
                 continue
             if found == self._own:
@@ -272,12 +277,13 @@ class Cluster:
             listed = [*listed[:NAMED], f"and {len(listed) - NAMED} more"]
         many = f"{len(found)} of {workers} workers" if workers > 1 else "The cluster"
         return ClusterError(
-            f"{many} cannot make these runs: {'; '.join(listed)}. Here it is version "
-            f"{self._own.version}, engine {self._own.engine[:12]}; install the same everywhere"
+            f"{many} cannot make these runs: {'; '.join(listed)}. This machine has version "
+            f"{self._own.version}, engine {self._own.engine[:12]}; install the same version "
+            "everywhere"
         )
 
     def _misfit(self) -> ClusterError | None:
-        """Look at all workers again: one that has joined since may be unfit."""
+        """Checks all workers again, because one that joined later may be unsuitable."""
         self._known.clear()
         try:
             self._look()
@@ -294,17 +300,17 @@ class Cluster:
 
 
 def _task(name: str, *arguments: object) -> tuple[Any, str, dict[str, object]]:
-    """Return what to submit for one of `remote`'s functions to be called."""
+    """Returns a task for Dask that calls one of `remote`'s functions."""
     pickled: bytes = _dask().protocol.pickle.dumps(arguments)
     return eval, remote.CALL, {"name": name, "arguments": pickled}
 
 
 def _description(found: object) -> str:
-    """Return what an unfit machine has, to stand after its name."""
+    """Returns what an unsuitable machine has, as the end of a sentence."""
     if isinstance(found, tuple):
         version, engine = found
         return f"has version {version}, engine {engine[:12]}"
-    # What kind of error it was may have been lost on the way; its text is not.
+    # The type of the error may be lost in transit, but its text is not.
     missing = re.search(r"No module named '(sojourn[\w.]*)'", str(found))
     if missing is None:
         return f"cannot load Sojourn ({found})"

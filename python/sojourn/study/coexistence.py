@@ -1,7 +1,7 @@
-"""What two flows do to each other: shares, harm, delays, marks and losses of a matrix of pairs.
+"""Mutual effects of two flows: shares, harm, delays, marks and losses in a matrix of pairs.
 
-Harm is that of Ware, Mukerjee, Seshan and Sherry (HotNets 2019): the part of its goodput alone that
-an incumbent loses beside a rival. A rival is acceptable by their threshold if it does no more harm
+Harm is that of Ware, Mukerjee, Seshan and Sherry (HotNets 2019): the share of its solo goodput that
+an incumbent loses to a rival. By their threshold, a rival is acceptable if it does no more harm
 than the incumbent does to itself.
 """
 
@@ -23,11 +23,11 @@ from sojourn.study.results import Results
 from sojourn.study.table import Table
 
 KIND = "coexistence"
-"""Of the study, in its manifest."""
+"""Kind of the study in its manifest."""
 ALONE = "none"
-"""The rival of an incumbent that has the link alone."""
+"""The rival of an incumbent that uses the link alone."""
 SMALLEST = 0.1
-"""The smallest difference of harm that is of interest: a tenth of what the incumbent has alone."""
+"""The smallest difference of harm of interest: a tenth of the solo goodput."""
 METRICS = (
     "utilisation",
     "mark_share",
@@ -38,19 +38,19 @@ METRICS = (
     "incumbent.packet_loss",
     "rival.packet_loss",
 )
-"""What is kept of each run."""
+"""Metrics recorded of each run."""
 FACTORS = ("incumbent", "rival", "queue", "rtt")
 QUANTITIES = {
-    "share": "share of the goodput that the rival has",
-    "harm": "part of its goodput alone that the incumbent loses",
-    "incumbent_delay": "mean one-way delay of the incumbent beyond propagation, s",
-    "rival_delay": "the same of the rival, s",
+    "share": "share of the goodput that the rival gets",
+    "harm": "share of its solo goodput that the incumbent loses",
+    "incumbent_delay": "mean one-way delay of the incumbent in addition to propagation, s",
+    "rival_delay": "mean one-way delay of the rival in addition to propagation, s",
     "marks": "share of packets that the queue marked",
     "incumbent_loss": "share of the incumbent's packets that were lost",
-    "rival_loss": "the same of the rival",
+    "rival_loss": "share of the rival's packets that were lost",
     "utilisation": "of the bottleneck",
 }
-"""What is known of every pair, with simultaneous intervals."""
+"""Quantities of every pair, with simultaneous intervals."""
 Verdict = Literal["harms more", "harms less", "as itself", "not decided"]
 _VERDICTS: dict[str, Verdict] = {
     "above": "harms more",
@@ -64,33 +64,33 @@ Key = tuple[str, str, str, str]
 
 @dataclass(frozen=True)
 class Encounter:
-    """An incumbent beside a rival, behind one queue."""
+    """An incumbent and a rival at one queue."""
 
     incumbent: str
     rival: str
     queue: str
     rtt: str
     values: dict[str, Interval]
-    """By the names of `QUANTITIES`."""
+    """Intervals by the names of `QUANTITIES`."""
     excess: Gap
-    """Harm less that of the incumbent to itself, paired by seed."""
+    """Harm minus the incumbent's harm to itself, paired by seed."""
 
     @property
     def verdict(self) -> Verdict:
-        """Whether the rival does more harm than the incumbent does to itself."""
+        """Returns whether the rival does more harm than the incumbent does to itself."""
         return _VERDICTS.get(self.excess.where, "not decided")
 
 
 def round_trips(rtt: str) -> tuple[float, float]:
-    """Return the rival's and the incumbent's round-trip time in seconds: `20/80 ms`, `20 ms`."""
+    """Returns the rival's and the incumbent's round-trip time in seconds: `20/80 ms`, `20 ms`."""
     first, _, second = rtt.removesuffix(" ms").partition("/")
     return float(first) / 1e3, float(second or first) / 1e3
 
 
 class Coexistence:
-    """The matrix of a table whose factors are `FACTORS`.
+    """The matrix of a table with the factors `FACTORS`.
 
-    The intervals of one quantity hold together over all encounters (Bonferroni).
+    The intervals of one quantity are simultaneous over all encounters (Bonferroni).
     """
 
     def __init__(self, table: Table, alpha: float = 0.05) -> None:
@@ -117,7 +117,7 @@ class Coexistence:
 
     @classmethod
     def open(cls, folder: str | Path) -> Coexistence:
-        """Return the matrix whose results are in a folder."""
+        """Returns the matrix whose results are in a folder."""
         results = Results.open(folder)
         if results.kind != KIND:
             raise ResultsError(results.folder, f"holds a {results.kind}, not a {KIND} matrix")
@@ -148,49 +148,49 @@ class Coexistence:
         return {name: _interval(found[name], self.level) for name in QUANTITIES}
 
     def of(self, incumbent: str, rival: str, queue: str, rtt: str) -> Encounter | None:
-        """Return an encounter, if it is in the matrix; a pair stands in either order."""
+        """Returns an encounter if the matrix has it; either order of a pair may exist."""
         return self.encounters.get((incumbent, rival, queue, rtt))
 
     def levels(self, factor: int) -> list[str]:
-        """Return the levels of a factor, by its place in `FACTORS`, in the order of the runs."""
+        """Returns the levels of a factor, by its index in `FACTORS`, in the order of the runs."""
         return list(dict.fromkeys(key[factor] for key in self.encounters))
 
     @property
     def incumbents(self) -> list[str]:
-        """What rivals are compared with: CUBIC, or every control."""
+        """Returns the incumbents: CUBIC, or every control."""
         return self.levels(0)
 
     def rivals(self, incumbent: str) -> list[str]:
-        """Return who meets an incumbent."""
+        """Returns the rivals of an incumbent."""
         return list(dict.fromkeys(b for a, b, _, _ in self.encounters if a == incumbent))
 
     @property
     def queues(self) -> list[str]:
-        """The queues."""
+        """Returns the queues."""
         return self.levels(2)
 
     @property
     def rtts(self) -> list[str]:
-        """The round-trip times."""
+        """Returns the round-trip times."""
         return self.levels(3)
 
     @property
     def seeds(self) -> int:
-        """Runs of an encounter."""
+        """Returns the number of runs of an encounter."""
         return len(self.table.seeds)
 
     @property
     def results(self) -> Results | None:
-        """The folder."""
+        """Returns the results folder."""
         return self.table.results
 
     @cached_property
     def frame(self) -> pd.DataFrame:
-        """A row an encounter: each quantity with its simultaneous interval, and the verdict."""
+        """Returns a data frame: quantities with intervals and verdict of each encounter."""
         return pd.DataFrame(self.rows())
 
     def rows(self) -> list[dict[str, Any]]:
-        """Return a row for each encounter, as JSON can hold it."""
+        """Returns a row for each encounter, as JSON-compatible data."""
         found = []
         for e in self.encounters.values():
             row: dict[str, Any] = dict(
@@ -202,7 +202,7 @@ class Coexistence:
         return found
 
     def answer(self) -> str:
-        """Return a sentence for each rival: where it harms more than the incumbent itself."""
+        """Returns a sentence for each rival: where it does more harm than the incumbent itself."""
         lines = []
         for incumbent in self.incumbents:
             for rival in self.rivals(incumbent):
@@ -216,14 +216,14 @@ class Coexistence:
                 worse = [e for e in met if e.verdict == "harms more"]
                 where = ", ".join(dict.fromkeys(e.queue for e in worse))
                 lines.append(
-                    f"{rival} does more harm to {incumbent} than {incumbent} to itself in "
+                    f"{rival} does more harm to {incumbent} than {incumbent} does to itself in "
                     f"{len(worse)} of {len(met)} cells{f': {where}' if worse else ''}."
                 )
         return "\n".join(lines)
 
 
 def _aligned(a: pd.Series[float], b: pd.Series[float]) -> tuple[Values, Values]:
-    """The values of the seeds that both have."""
+    """Returns the values of the seeds that both have."""
     both = a.index.intersection(b.index)
     x, y = (np.asarray(one.loc[both], dtype=np.float64) for one in (a, b))
     return x, y

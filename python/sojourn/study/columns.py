@@ -1,4 +1,4 @@
-"""A record's tables as Arrow tables and Parquet files; units in each column's metadata."""
+"""A record's tables as Arrow tables and Parquet files, with units in the columns' metadata."""
 
 from __future__ import annotations
 
@@ -25,27 +25,27 @@ if TYPE_CHECKING:
     from sojourn.study.rows import PlainRows
 
 THREADS = False
-"""Whether Arrow may read and convert in threads of its own.
+"""Whether Arrow may use threads of its own.
 
-One that still lets go of Python's memory when the interpreter ends brings the whole process down
-("terminate called without an active exception"); a run's tables are too small to gain by threads.
+A thread that releases Python memory while the interpreter ends aborts the process ("terminate
+called without an active exception"). A run's tables are too small to gain from threads.
 """
 
-# All 64 bits of a seed may be set; a table without rows has types too.
+# A seed may use all 64 bits; and a table without rows needs types too.
 _FRONT = {"seed": pa.uint64(), "key": pa.string(), "about": pa.string(), "plan": pa.string()}
 
 GROUP = 1 << 17
-"""Rows of a Parquet file that are written, and read, together."""
+"""Rows of a Parquet file that are written and read together."""
 
 GROUP_BYTES = 32 << 20
-"""Bytes of rows in memory from which fewer rows are written together."""
+"""Bytes of rows in memory above which fewer rows are written together."""
 
 _TYPES = {"f8": "<f8", "i8": "<i8", "?": "?"}
 _ARROW = {"f8": pa.float64(), "i8": pa.int64(), "?": pa.bool_(), "text": pa.string()}
 
 
 def to_arrow(columns: Sequence[Column]) -> pa.Table:
-    """Return a record's table as an Arrow table."""
+    """Returns a record's table as an Arrow table."""
     fields, arrays = [], []
     for name, unit, dtype, data in columns:
         if dtype == "text":
@@ -60,7 +60,7 @@ def to_arrow(columns: Sequence[Column]) -> pa.Table:
 
 
 def of_rows(rows: PlainRows) -> pa.Table:
-    """Return plain rows as an Arrow table."""
+    """Returns plain rows as an Arrow table."""
     fields, arrays = [], []
     for name, values in rows.columns.items():
         array = pa.array(values, _FRONT.get(name) or _ARROW.get(rows.types[name]))
@@ -71,20 +71,20 @@ def of_rows(rows: PlainRows) -> pa.Table:
 
 
 def parquet(table: pa.Table) -> bytes:
-    """Return the table as the bytes of a Parquet file."""
+    """Returns the table as the bytes of a Parquet file."""
     out = io.BytesIO()
     pq.write_table(table, out, compression="zstd", write_page_checksum=True)
     return out.getvalue()
 
 
 def frame(table: pa.Table) -> pd.DataFrame:
-    """Return a table as a data frame."""
+    """Returns a table as a data frame."""
     found: pd.DataFrame = table.to_pandas(use_threads=THREADS)
     return found
 
 
 def read(path: Path, wanted: Callable[[str], bool] = lambda _: True) -> pa.Table:
-    """Read a Parquet file, or the columns wanted of it, or say what is wrong with it."""
+    """Reads a Parquet file or some of its columns; raises `ResultsError` if it is unreadable."""
     with _opened(path) as file:
         names = list(filter(wanted, file.schema_arrow.names))
         return file.read(columns=names, use_threads=THREADS)
@@ -93,7 +93,7 @@ def read(path: Path, wanted: Callable[[str], bool] = lambda _: True) -> pa.Table
 @contextlib.contextmanager
 def _opened(path: Path) -> Iterator[pq.ParquetFile]:
     try:
-        # Arrow opens no file by a name that is not UTF-8.
+        # Arrow opens no file whose name is not UTF-8.
         with path.open("rb") as opened:
             yield pq.ParquetFile(opened, page_checksum_verification=True)
     except FileNotFoundError:
@@ -101,12 +101,12 @@ def _opened(path: Path) -> Iterator[pq.ParquetFile]:
     except (pa.ArrowException, OSError, ValueError) as error:
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
         raise ResultsError(
-            path, f"no readable Parquet file ({reason}): restore it, or run the study anew"
+            path, f"not a readable Parquet file ({reason}): restore it, or run the study again"
         ) from error
 
 
 def groups(path: Path) -> Iterator[pa.Table]:
-    """Yield the row groups of a Parquet file."""
+    """Yields the row groups of a Parquet file."""
     with _opened(path) as file:
         for group in range(file.num_row_groups):
             yield file.read_row_group(group, use_threads=THREADS)
@@ -114,9 +114,9 @@ def groups(path: Path) -> Iterator[pa.Table]:
 
 @contextlib.contextmanager
 def rewriting(path: Path, schema: pa.Schema) -> Iterator[Callable[[pa.Table], None]]:
-    """A context that gives a function to add rows to a file that replaces `path` at the end.
+    """Yields a function that adds rows to a new version of the file, which replaces it at the end.
 
-    Its columns are those of the file that is there and of `schema`; what rows lack is empty there.
+    The columns are those of the existing file and of `schema`; missing values are empty.
     """
     if path.exists():
         with _opened(path) as file:
@@ -151,7 +151,7 @@ def _fitted(table: pa.Table, schema: pa.Schema) -> pa.Table:
 
 
 def unified(one: pa.Schema | None, other: pa.Schema) -> pa.Schema:
-    """Return a schema with the columns of both."""
+    """Returns a schema with the columns of both."""
     other = other.remove_metadata()
     if one is None:
         return other
@@ -169,7 +169,7 @@ class Rows:
         self._group: tuple[int, Sequence[str] | None, pa.Table] | None = None
 
     def refresh(self) -> bool:
-        """Look at the file; returns whether it has changed since the last time."""
+        """Reads the file's state; returns whether it has changed since the last call."""
         try:
             stat = self.path.stat()
             state = (stat.st_ino, stat.st_mtime_ns, stat.st_size)
@@ -188,7 +188,7 @@ class Rows:
             for group in range(file.num_row_groups):
                 self._starts.append(row)
                 keys = file.read_row_group(group, columns=["key"], use_threads=THREADS)
-                # A run's rows stand together: its key is looked at once, not once a row.
+                # A run's rows are adjacent: its key is compared once, not once a row.
                 runs = pc.run_end_encode(keys.column("key").combine_chunks())
                 start = row
                 ends = zip(runs.values.to_pylist(), runs.run_ends.to_pylist(), strict=True)
@@ -204,9 +204,9 @@ class Rows:
         return iter(self._places)
 
     def rows(self, key: str, names: Sequence[str] | None = None) -> pa.Table | None:
-        """Return the rows of a run with the columns that it has, or those of these names.
+        """Returns the rows of a run, with all of its columns or with these.
 
-        None if there is no file.
+        None without a file.
         """
         if self._state is None:
             return None
@@ -231,12 +231,12 @@ class Rows:
 
 
 def rows_of(table: pa.Table, key: str) -> pa.Table:
-    """Return the rows of a run."""
+    """Returns the rows of a run."""
     return table.filter(pc.equal(table.column("key"), key))
 
 
 def units(table: pa.Table) -> dict[str, str]:
-    """Return the unit of each column that has one."""
+    """Returns the unit of each column that has one."""
     found = {}
     for field in table.schema:
         unit = (field.metadata or {}).get(b"unit")
@@ -246,7 +246,7 @@ def units(table: pa.Table) -> dict[str, str]:
 
 
 def with_front(table: pa.Table, front: Mapping[str, Sequence[Any]]) -> pa.Table:
-    """Put columns in front; a column of the table with such a name gets another one."""
+    """Returns the table with columns in front; renames a column of the table with such a name."""
     arrays = {name: pa.array(values, _FRONT.get(name)) for name, values in front.items()}
     fields = [field.with_name(f"metric.{field.name}") if field.name in front else field
               for field in table.schema]  # fmt: skip
@@ -255,7 +255,7 @@ def with_front(table: pa.Table, front: Mapping[str, Sequence[Any]]) -> pa.Table:
 
 
 def without_front(table: pa.Table, front: Sequence[str]) -> pa.Table:
-    """Undo `with_front`."""
+    """Reverses `with_front`."""
     table = table.drop_columns([name for name in front if name in table.column_names])
     return table.rename_columns(
         [
@@ -266,7 +266,7 @@ def without_front(table: pa.Table, front: Sequence[str]) -> pa.Table:
 
 
 def without_empty(table: pa.Table) -> pa.Table:
-    """Leave out columns without a value: the runs do not have them."""
+    """Returns the table without columns that have no value in any row."""
     if table.num_rows == 0:
         return table
     empty = [n for n in table.column_names if table.column(n).null_count == table.num_rows]
@@ -274,5 +274,5 @@ def without_empty(table: pa.Table) -> pa.Table:
 
 
 def stack(tables: Iterable[pa.Table]) -> pa.Table:
-    """Put tables below each other; columns that some lack are empty there."""
+    """Returns tables stacked vertically; missing columns are empty."""
     return pa.concat_tables(list(tables), promote_options="permissive")

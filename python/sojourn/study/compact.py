@@ -15,14 +15,14 @@ from sojourn.study.kept import Kept
 from sojourn.study.manifest import Manifest
 
 SUMMARY_FILE = "summary.parquet"
-"""A row for each run that the manifest lists: factors, seed and key in front, then the metrics."""
+"""A file with a row for each run of the manifest: factors, seed and key, then the metrics."""
 
 HIDDEN = ("about", "plan")
-"""Columns of runs that are no metrics; beside them is the key."""
+"""Columns of runs that are not metrics, apart from the key."""
 
 
 def compact(folder: Path, logged: Sequence[Batch]) -> None:
-    """Add batches to the Parquet files of a folder. `runs.parquet` is replaced last."""
+    """Adds batches to the Parquet files of a folder; replaces `runs.parquet` last."""
     if not logged:
         return
     schemas: dict[str, pa.Schema] = {}
@@ -33,7 +33,7 @@ def compact(folder: Path, logged: Sequence[Batch]) -> None:
     keys = pa.array(sorted({key for batch in logged for key in batch.keys}))
     add: dict[str, Callable[[pa.Table], None]] = {}
     with contextlib.ExitStack() as stack:
-        # What is opened first is replaced last.
+        # The file that is opened first is replaced last.
         for name in sorted(schemas, key=lambda name: name != batches.RUNS):
             path = folder / f"{name}.parquet"
             add[name] = stack.enter_context(columns.rewriting(path, schemas[name]))
@@ -44,20 +44,20 @@ def compact(folder: Path, logged: Sequence[Batch]) -> None:
 
 
 def _older(path: Path, new: pa.Array) -> Iterator[pa.Table]:
-    """Yield the rows of the file except those of the new runs."""
+    """Yields the rows of the file except those of the new runs."""
     if path.exists():
-        # A compaction that was interrupted may have written some of them.
+        # An interrupted compaction may have written some of them.
         for part in columns.groups(path):
             yield _without(part, new)
 
 
 def _without(rows: pa.Table, keys: pa.Array) -> pa.Table:
-    """Return the rows of all other runs."""
+    """Returns the rows of all other runs."""
     return rows.filter(pc.invert(pc.is_in(rows.column("key"), keys)))
 
 
 def _newer(logged: Sequence[Batch]) -> Iterator[tuple[str, pa.Table]]:
-    """Yield the rows of batches with their table's name, of each run once."""
+    """Yields the rows of batches with their table's name, each run once."""
     written: set[str] = set()
     for batch in logged:
         again = pa.array([key for key in batch.keys if key in written], pa.string())
@@ -73,7 +73,7 @@ def summary_of(
     logged: Sequence[tuple[Batch, Sequence[pa.Table]]],
     metrics: Sequence[str] | None,
 ) -> pa.Table | None:
-    """Return the summaries of the manifest's runs in its order; None if there are none."""
+    """Returns the summaries of the manifest's runs in its order; None without any runs."""
 
     def wanted(name: str) -> bool:
         return name == "key" or (name in metrics if metrics else name not in HIDDEN)
@@ -91,7 +91,7 @@ def summary_of(
     table = columns.without_empty(table.take(pa.array([row for *_, row in rows])))
     table = columns.without_front(table, ["key", *HIDDEN])
     kept = Kept.from_dict(of.kept)
-    if not kept.everything:  # runs from before it was asked for may have more
+    if not kept.everything:  # runs made before this selection may have more
         table = table.select(kept.columns(table.column_names))
     factors = {name: [r[0][name] for r in rows] for name in rows[0][0]}
     seeds, keys = [r[1] for r in rows], [r[2] for r in rows]

@@ -1,4 +1,4 @@
-"""`compare`: which queue, or which levels of other factors, are best, and how sure that is."""
+"""`compare`: the best queue, or the best levels of other factors, with its certainty."""
 
 from __future__ import annotations
 
@@ -47,57 +47,57 @@ if TYPE_CHECKING:
     from sojourn.study.cluster import Place
 
 QUEUES = ("pfifo", "codel", "fq_codel", "pie", "cobalt", "cake")
-"""What is compared if nothing is said; the scenario's own queue comes first."""
+"""Queues compared by default, after the scenario's own."""
 
 
 @dataclass(frozen=True)
 class Entry:
-    """One of those compared."""
+    """One of the compared choices."""
 
     choice: str
-    """The queue; where something else is varied, its levels in words."""
+    """The queue, or the levels of the varied factors in words."""
     levels: Mapping[str, Level]
     """The level of each factor."""
     verdict: Verdict | Literal["best"] | None
-    """How it does against the best; None if a condition is not met."""
+    """Result against the best; None if a condition is not met."""
     letters: str
-    """Of two that share a letter neither is better."""
+    """Choices that share a letter do not differ significantly."""
     value: stats.Interval
-    """The metric compared by: mean over seeds with its 95 % interval."""
+    """The deciding metric: mean over seeds with its 95 % interval."""
     difference: stats.Interval | None
-    """Paired difference to the best, the interval from which the verdict is.
+    """Paired difference to the best, with the interval that determines the verdict.
 
     None for the best itself, and where a condition is not met.
     """
     feasible: bool
     checks: tuple[Check, ...]
-    """Each condition, with what was found."""
+    """Each condition with its result."""
     metrics: dict[str, stats.Interval]
     """Further metrics."""
     missing: str = ""
-    """In which runs the metric had no value: the mean is of the others."""
+    """Runs in which the metric has no value, in words; the mean excludes them."""
 
     @property
     def reason(self) -> str:
-        """Why it is out or borderline, and which runs its mean leaves out."""
+        """Returns why the choice is excluded or borderline, and which runs its mean omits."""
         wrong = (c.reason for c in self.checks if not c.met or c.borderline)
         return "; ".join(text for text in (self.missing, *wrong) if text)
 
 
 @dataclass(frozen=True)
 class Otherwise:
-    """A group of flows that another queue than the best serves better."""
+    """A group of flows that another queue serves better than the best queue does."""
 
     metric: str
     choice: str
     """The queue that is best by this metric."""
     value: stats.Interval
     behind: stats.Interval
-    """What the best queue of the comparison has."""
+    """The value of the comparison's best queue."""
 
 
 class Comparison:
-    """Queues, or levels of any factors, compared by one metric, subject to conditions."""
+    """Queues, or levels of any factors, compared by one metric under conditions."""
 
     def __init__(
         self,
@@ -113,29 +113,29 @@ class Comparison:
             raise StudyError("a comparison needs a factor, such as queue")
         self.table = table
         self.fault = fault
-        """Policies of the user's own that failed: they are not in the comparison."""
+        """Failures of the user's policies, which the comparison excludes."""
         self.noun = "queue" if table.factors == ("queue",) else "choice"
-        """What is compared, in a word."""
+        """Noun for the compared choices."""
         self._placed = Placed(table)
         self.levels: Mapping[str, Mapping[str, Level]] = self._placed.levels
-        """Those compared, in the order given: the level of each factor."""
+        """The compared choices in the given order: the level of each factor."""
         self.alpha = alpha
         self.rule = rule
-        """The precision that ended it, if one did; intervals allow for its looks."""
+        """The precision that ended the runs, if any; intervals allow for its interim looks."""
         self.by = table.metric(spelled(by))
         self.subject_to = subject_to
         self.conditions = conditions(subject_to)
         better = direction(self.by)
         if better is None:
-            raise StudyError(f"{by}: whether less or more of it is better cannot be said")
+            raise StudyError(f"{by}: this metric has no better direction, so it cannot decide")
         self.better: Direction = better
         self.smallest = smallest
         self.interest: Interest = interest(self.by, smallest)
-        """The smallest difference of interest of the metric compared by."""
+        """The deciding metric's smallest difference of interest."""
 
     @classmethod
     def open(cls, folder: str | Path) -> Comparison:
-        """Return the comparison whose results are in a folder."""
+        """Returns the comparison whose results are in a folder."""
         results = Results.open(folder)
         if results.kind != "comparison":
             raise ResultsError(results.folder, f"holds a {results.kind}, not a comparison")
@@ -149,33 +149,33 @@ class Comparison:
 
     @property
     def results(self) -> Results | None:
-        """The folder."""
+        """Returns the results folder."""
         return self.table.results
 
     @property
     def choices(self) -> list[str]:
-        """Those compared, in the order given."""
+        """Returns the compared choices in the given order."""
         return list(self.levels)
 
     @property
     def policy_of(self) -> str | None:
-        """The balancer whose policies are compared, if a policy is a factor."""
+        """Returns the balancer whose policies are compared, if a policy is a factor."""
         keys = [factor.split(".") for factor in self.table.factors]
         found = [k[1] for k in keys if len(k) == 3 and (k[0], k[2]) == ("balancers", "policy")]
         return found[0] if found else None
 
     @property
     def short(self) -> dict[str, str]:
-        """A name for each that is short enough for a sentence or a figure."""
+        """Returns a short name of each choice, for sentences and figures."""
         return short_names(self.choices) if self.noun == "queue" else {c: c for c in self.choices}
 
     @property
     def seeds(self) -> tuple[int, ...]:
-        """The seeds."""
+        """Returns the seeds."""
         return self.table.seeds
 
     def values(self, metric: str) -> dict[str, npt.NDArray[np.float64]]:
-        """Return a metric's values by choice, in the order of the seeds; NaN where missing."""
+        """Returns a metric's values by choice, in the order of the seeds; NaN where missing."""
         return self._placed.of(self.table.metric(metric))
 
     @cached_property
@@ -194,19 +194,19 @@ class Comparison:
 
     @cached_property
     def ranking(self) -> Ranking:
-        """The queues that meet the conditions, pair by pair."""
+        """Returns all pairs of the queues that meet the conditions."""
         values = self.values(self.by)
         fit = {q: x for q, x in values.items() if self._fit(q, x)}
         return rank(fit, self.better, self.interest, self.alpha, looked=self.rule is not None)
 
     @cached_property
     def stopping(self) -> Stopping | None:
-        """The looks at the precision, if one was to be reached."""
+        """Returns the looks at the precision, if the runs had one to reach."""
         return None if self.rule is None else stopping(self.table, self.rule, paired=True)
 
     @cached_property
     def entries(self) -> tuple[Entry, ...]:
-        """All queues, best first; those that do not meet the conditions last."""
+        """Returns all queues, best first; those that do not meet the conditions last."""
         values, ranking = self.values(self.by), self.ranking
         sign = 1.0 if self.better == "lower" else -1.0
 
@@ -243,7 +243,7 @@ class Comparison:
 
     @cached_property
     def shown_metrics(self) -> tuple[str, ...]:
-        """The metric compared by, those of the conditions, and what readers expect."""
+        """Returns the deciding metric, those of the conditions, and the usual ones."""
         columns = self.table.metrics
         wanted = [self.by, *(self.table.metric(c.metric) for c in self.conditions)]
         store = store_of(self.by, columns)
@@ -269,13 +269,13 @@ class Comparison:
 
     @cached_property
     def _all(self) -> dict[str, npt.NDArray[np.float64]]:
-        """All that was measured, by choice: a row a metric, a column a seed."""
+        """Returns all measurements by choice: a row for each metric, a column for each seed."""
         columns = [self._placed.of(metric) for metric in self.table.metrics]
         return {q: np.array([column[q] for column in columns]) for q in self.choices}
 
     @cached_property
     def alike(self) -> tuple[str, ...]:
-        """Queues for which every seed gave the same: nothing random reached them."""
+        """Returns the queues for which all seeds gave the same result, for lack of randomness."""
         if len(self.seeds) < 2:
             return ()
         return tuple(
@@ -286,7 +286,7 @@ class Comparison:
 
     @cached_property
     def same(self) -> tuple[tuple[str, ...], ...]:
-        """Groups of queues that did the same in every run, by all that was measured."""
+        """Returns groups of queues with identical results in every run."""
         found: dict[bytes, list[str]] = {}
         for q, values in self._all.items():
             found.setdefault(values.tobytes(), []).append(q)
@@ -294,10 +294,10 @@ class Comparison:
 
     @cached_property
     def otherwise(self) -> tuple[Otherwise, ...]:
-        """Groups of flows of which the best queue is not the best, a trade to know of.
+        """Returns the groups of flows for which another queue is better.
 
-        By what those feel whom the group serves; told where another queue that meets the conditions
-        is better, by the metric's own smallest difference of interest.
+        The other queue meets the conditions, and the difference exceeds the smallest difference of
+        interest of the group's own metric.
         """
         if not self.winners:
             return ()
@@ -335,14 +335,14 @@ class Comparison:
 
     @property
     def winners(self) -> tuple[Entry, ...]:
-        """The best queue and those that none is better than."""
+        """Returns the best queue and those that are not significantly worse."""
         return tuple(e for e in self.entries if e.choice in self.ranking.unbeaten)
 
     @property
     def decided(self) -> bool:
-        """Whether the seeds say of any choice that it is worse than the best, or as good.
+        """Returns whether any choice is significantly worse than the best, or equally good.
 
-        A choice that meets the conditions alone is decided.
+        A single choice that meets the conditions is decided.
         """
         others = self.ranking.order[1:]
         verdicts = {self.ranking.verdict(q, self.ranking.order[0]) for q in others}
@@ -350,34 +350,34 @@ class Comparison:
 
     @property
     def seeds_to_decide(self) -> dict[str, int]:
-        """About how many seeds would decide between the best and each queue that is not decided.
+        """Returns the approximate number of seeds that would decide each undecided queue.
 
-        Without those of which no number can be named (`stats.Gap.seeds`).
+        Queues for which no number can be estimated (`stats.Gap.seeds`) are omitted.
         """
         first, *others = self.ranking.order or ("",)
         wanted = {q: self.ranking.gaps[first, q].seeds for q in others}
         return {q: n for q, n in wanted.items() if n is not None}
 
     def entry(self, queue: str) -> Entry:
-        """Return one queue's row."""
+        """Returns the entry of a queue."""
         for e in self.entries:
             if e.choice == queue:
                 return e
         close = nearest(queue, self.choices)
         raise StudyError(
-            f"`{queue}` was not compared" + (f": did you mean `{close}`?" if close else "")
+            f"`{queue}` is not among the compared" + (f": did you mean `{close}`?" if close else "")
         )
 
     def answer(self) -> str:
-        """Return the answer in words."""
+        """Returns the answer in words."""
         return answer.answer(self)
 
     def summary(self) -> str:
-        """Return the answer and the ranked table as plain text."""
+        """Returns the answer and the ranked table as plain text."""
         return f"{self.answer()}\n\n{answer.plain_table(self)}"
 
     def to_dict(self) -> dict[str, Any]:
-        """Return everything as plain data."""
+        """Returns the comparison as plain data."""
         u = self.table.units
         return {
             "by": self.by,
@@ -438,7 +438,7 @@ class Comparison:
         }
 
     def to_frame(self, library: Library = "pandas") -> Any:
-        """Return a row for each choice, best first, as a data frame of pandas, polars or Arrow.
+        """Returns a row for each choice, best first, as a data frame of pandas, polars or Arrow.
 
         A metric's mean has its name; its interval is in `<metric>.low` and `<metric>.high`.
         """
@@ -459,7 +459,7 @@ class Comparison:
         return frame({name: [row[name] for row in rows] for name in rows[0]}, library)
 
     def to_json(self) -> str:
-        """Return everything as JSON."""
+        """Returns the comparison as JSON."""
         return json.dumps(self.to_dict(), indent=1, ensure_ascii=False, allow_nan=False)
 
     def __repr__(self) -> str:
@@ -470,18 +470,18 @@ class Comparison:
 
 
 def _missing(metric: str, values: npt.NDArray[np.float64]) -> str:
-    """Say in how many runs a metric had no value, if it had one in any."""
+    """Returns a note on runs without a value of a metric, if others have one."""
     without = int((~np.isfinite(values)).sum())
     if without in (0, values.size):
         return ""
     return (
-        f"{without} of {values.size} runs have no {metric}, as where no transfer finished: "
-        "the mean is of the others"
+        f"{without} of {values.size} runs have no value of {metric} (for example because no "
+        "transfer finished): the mean is over the others"
     )
 
 
 def _turned(i: stats.Interval) -> stats.Interval:
-    """The interval of the difference the other way round."""
+    """Returns the interval of the negated difference."""
     return stats.Interval(-i.estimate, -i.high, -i.low, i.level, i.n)
 
 
@@ -508,19 +508,19 @@ def compare(
     until: Until | str | Sequence[str] | None = None,
     max_seeds: int | None = None,
 ) -> Comparison:
-    """Run the scenario with each queue at its bottleneck, or what `vary` says, and rank them.
+    """Runs the scenario with each queue at its bottleneck, or with the levels of `vary`, and ranks.
 
-    `vary` has factors as `Study.vary` has them, of which all combinations are compared, with each
-    of `queues` if those are given too. `by` names a metric (of a link or group of flows:
-    `call.mos`); `subject_to` is a condition such as `goodput >= 95% of best and loss <= 1%`, or
-    empty; `smallest` is the smallest difference of interest, such as `5%` or `2ms`. What is not
-    given is the scenario's `[question]`, else the usual. All run with the same seeds.
-    `out`, `workers`, `progress` and `on` are those of `Study.run`. A policy of the user's own that
-    fails is left out, and told in the comparison's `fault`; if none is left, it is raised.
+    `vary` has factors as in `Study.vary`. All combinations are compared, with each of `queues` if
+    given. `by` is a metric, also of a link or group of flows (`call.mos`). `subject_to` is a
+    condition such as `goodput >= 95% of best and loss <= 1%`, or empty. `smallest` is the smallest
+    difference of interest, such as `5%` or `2ms`. Arguments that are None come from the scenario's
+    `[question]`, then from the defaults. All choices use the same seeds. `out`, `workers`,
+    `progress` and `on` are those of `Study.run`. A policy of the user that fails is excluded, and
+    the comparison's `fault` reports it; if all fail, the error is raised.
 
-    With `until`, precisions such as `sojourn_p95 ± 2%`, seeds follow from these instead of `seeds`:
-    runs end when the differences of all pairs are known so well, or at `max_seeds` (1000 by
-    default). The comparison's `stopping` says which.
+    With `until`, precisions such as `sojourn_p95 ± 2%` determine the seeds instead of `seeds`: runs
+    end when the differences of all pairs have this precision, or at `max_seeds` (1000 by default).
+    The comparison's `stopping` reports which.
     """
     rule = until if until is None or isinstance(until, Until) else parse(until, max_seeds)
     table, question, fault = compared(
@@ -531,7 +531,7 @@ def compare(
 
 
 def judged(found: Comparison) -> Comparison:
-    """Return a comparison, unless a condition is about a choice that failed: that is raised."""
+    """Returns a comparison; raises its fault if a condition refers to a choice that failed."""
     fault = found.fault
     if fault and any(c.of not in (None, "best", *found.choices) for c in found.conditions):
         raise fault
@@ -553,17 +553,17 @@ def compared(
     vary: Mapping[str, object] | None,
     rule: Until | None = None,
 ) -> tuple[Table, dict[str, Any], PolicyFault | None]:
-    """Make the runs of a comparison; return their table, the question, and what failed.
+    """Makes the runs of a comparison; returns their table, the question, and any fault.
 
-    With a rule, seeds are as many as it needs.
+    With a rule, the rule determines the number of seeds.
     """
     named: tuple[str, ...] = tuple(queues or ())
     if queues is None and not vary:
         named = tuple(dict.fromkeys(scenario.asked_queues or (scenario.queue_name, *QUEUES)))
     if not named and not vary:
-        raise StudyError("nothing to compare: give two queues or more")
+        raise StudyError("nothing to compare: name two or more queues")
     if len(set(named)) < len(named):
-        raise StudyError("the list names a queue twice")
+        raise StudyError("the list names a queue twice: remove one")
     engines = {} if engine is None else named_engines(engine)
     question = asked_of(scenario, engines, by, subject_to, smallest)
     study = Study(scenario).seeds(seeds)

@@ -1,4 +1,4 @@
-"""Whether queues meet a condition, judged by their means over the seeds."""
+"""Checks of conditions on queues, by the means over the seeds."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ from sojourn.study.errors import StudyError
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """One condition on one queue."""
+    """The result of one condition for one queue."""
 
     condition: str
     met: bool
     borderline: bool
-    """Whether the interval reaches over the bound: other seeds might decide otherwise."""
+    """Whether the interval contains the bound: other seeds might decide differently."""
     reason: str
-    """Why it is not met, or only just; empty if it is met clearly."""
+    """Reason why the condition is not met, or narrowly met; empty if clearly met."""
     found: str = ""
-    """What was measured."""
+    """The measurement in words."""
     value: float = math.nan
     """The mean measured."""
     bound: float = math.nan
-    """What it was compared with, in the metric's unit."""
+    """The bound in the metric's unit."""
 
 
 def check(
@@ -40,7 +40,7 @@ def check(
     unit: str,
     values: Mapping[str, npt.NDArray[np.float64]],
 ) -> dict[str, Check]:
-    """Return the outcome for each queue."""
+    """Returns the result for each queue."""
     if condition.of is None or condition.share is None:
         bound = condition.absolute(unit)
         return {q: _absolute(condition, column, unit, x, bound) for q, x in values.items()}
@@ -49,7 +49,9 @@ def check(
     if condition.of == "best":
         better = direction(column)
         if better is None:
-            raise StudyError(f"`{condition}`: of {column} there is no best")
+            raise StudyError(
+                f"`{condition}`: {column} has no better direction, so `best` is undefined"
+            )
         measured = {q: float(np.nanmean(x)) for q, x in values.items() if np.isfinite(x).any()}
         if not measured:
             return {q: _unknown(condition, column) for q in values}
@@ -57,7 +59,7 @@ def check(
         name = pick(measured, key=lambda q: measured[q])
         reference = values[name]
     if reference is None:
-        raise StudyError(f"`{condition}`: `{condition.of}` is not compared")
+        raise StudyError(f"`{condition}`: `{condition.of}` is not among the compared")
     return {
         q: _relative(condition, column, unit, x, reference, name, condition.share)
         for q, x in values.items()
@@ -101,7 +103,7 @@ def _relative(
     x, y = values[both], reference[both]
     bound = share * float(y.mean())
     met = condition.met(float(x.mean()), bound)
-    # Paired: what both owe to the seed cancels.
+    # Pairing by seed cancels common variation.
     z = x - share * y
     limits = stats.one_sample(z).interval if z.size > 1 else None
     borderline = limits is not None and limits.low <= 0 <= limits.high and bool(np.ptp(z) > 0)

@@ -1,7 +1,7 @@
-"""Contrasts with a baseline: in which cells of a study a level is better than another.
+"""Contrasts with a baseline: the cells of a study in which a level is better than another.
 
 Runs of two levels are compared in each cell of the other factors, paired by seed. The intervals of
-all these differences hold together, and each gives its verdict.
+all these differences are simultaneous, and each gives a verdict.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from sojourn.study.table import Table
 Verdict = Literal[
     "better", "worse", "as good as", "more", "less", "as much as", "not decided", "not measured"
 ]
-"""*More*, *less* and *as much as* are of metrics of which neither direction is better."""
+"""*More*, *less* and *as much as* apply to metrics without a better direction."""
 
 
 @dataclass(frozen=True)
@@ -36,30 +36,30 @@ class Contrast:
     cell: dict[str, Level]
     """Levels of the other factors."""
     level: Level
-    """What is compared with the baseline."""
+    """The level that is compared with the baseline."""
     baseline: float
-    """Mean of the baseline, over the seeds that both have."""
+    """Mean of the baseline over the seeds that both have."""
     mean: float
-    """Mean of the level, over the same seeds."""
+    """Mean of the level over the same seeds."""
     difference: Interval
-    """Level minus baseline, paired by seed; the intervals of all rows hold together."""
+    """Level minus baseline, paired by seed; the intervals of all rows are simultaneous."""
     smallest: float
     """The smallest difference of interest, in the metric's unit."""
     verdict: Verdict
     exact: bool
-    """Whether every seed gave the same difference: nothing in the cell is random."""
+    """Whether all seeds gave the same difference, because nothing in the cell is random."""
     seeds: int | None
-    """About how many seeds would decide; None where it is decided, or no number can be named."""
+    """Approximate number of seeds that would decide; None if decided or unknown."""
 
     @property
     def change(self) -> float:
-        """The difference as a part of the baseline; NaN where that is zero."""
+        """Returns the difference as a share of the baseline; NaN where that is zero."""
         return self.difference.estimate / self.baseline if self.baseline else math.nan
 
 
 @dataclass(frozen=True)
 class Contrasts:
-    """All of a study's contrasts with one baseline, by one metric."""
+    """All contrasts of a study with one baseline, by one metric."""
 
     metric: str
     unit: str
@@ -71,21 +71,21 @@ class Contrasts:
     alpha: float
 
     def of(self, level: Level) -> list[Contrast]:
-        """Return the contrasts of one level."""
+        """Returns the contrasts of one level."""
         return [row for row in self.rows if row.level == level]
 
     @property
     def levels(self) -> list[Level]:
-        """What is compared with the baseline."""
+        """Returns the levels that are compared with the baseline."""
         return list(dict.fromkeys(row.level for row in self.rows))
 
     @property
     def smallest(self) -> str:
-        """The smallest difference of interest in words, with its source."""
+        """Returns the smallest difference of interest in words, with its source."""
         return interest_told(self.metric, self.interest)
 
     def answer(self) -> str:
-        """Return a sentence for each level: in how many cells it differs."""
+        """Returns a sentence for each level: the number of cells by verdict."""
         lines = []
         for level in self.levels:
             rows = self.of(level)
@@ -93,14 +93,14 @@ class Contrasts:
             if len(rows) == 1:
                 lines.append(f"{level}: {_PHRASES[rows[0].verdict].format(self.baseline)}.")
                 continue
-            told = [f"{v} in {n}" for v, n in count.items() if n]
-            lines.append(f"{level}: of {len(rows)} cells {', '.join(told)}.")
+            told = [f"{v.removesuffix(' as')} in {n}" for v, n in count.items() if n]
+            lines.append(f"{level}: {', '.join(told)} of {len(rows)} cells.")
         head = f"{words(self.metric)}, against {self.factor} {self.baseline}"
         return "\n".join([head[0].upper() + head[1:] + ":", *(f"  {line}" for line in lines)])
 
     @property
     def frame(self) -> pd.DataFrame:
-        """A row a contrast, in the metric's own unit."""
+        """Returns a data frame with a row for each contrast, in the metric's unit."""
         return pd.DataFrame(
             {
                 **row.cell,
@@ -120,7 +120,7 @@ class Contrasts:
         )
 
     def summary(self) -> str:
-        """Return the answer and a line for each contrast, in the metric's own unit."""
+        """Returns the answer and a line for each contrast, in the metric's unit."""
         lines = [self.answer()]
         for row in self.rows:
             where = ", ".join(f"{k} {v}" for k, v in row.cell.items())
@@ -152,11 +152,11 @@ def contrasts(
     alpha: float = 0.05,
     smallest: str | None = None,
 ) -> Contrasts:
-    """Return the contrasts of a factor's other levels with `baseline`.
+    """Returns the contrasts of a factor's other levels with `baseline`.
 
-    `factor` is by default the one that has such a level. A cell that has runs of one of the two
-    only is left out. `smallest` is the smallest difference of interest, such as `5%`; by default
-    the metric's own.
+    `factor` is by default the one that has this level. Cells with runs of only one of the two are
+    omitted. `smallest` is the smallest difference of interest, such as `5%`; by default the
+    metric's own.
     """
     column = table.metric(metric)
     factor = _factor(table, baseline) if factor is None else table.factor(factor)
@@ -178,7 +178,7 @@ def contrasts(
             pairs.append((x, y))
     if not pairs:
         raise StudyError(f"nothing to compare with {factor} {base}: no cell has another level")
-    # A policy's internal state has no entry in the registry: any difference is of interest.
+    # A policy's internal state is not in the registry, so any difference is of interest.
     least = Interest(0.0, 0.0, "none") if find(column) is None else interest(column, smallest)
     return Contrasts(
         column,
@@ -217,15 +217,15 @@ def _verdict(gap: Gap, column: str) -> Verdict:
 
 
 def _factor(table: Table, baseline: Level) -> str:
-    """Return the factor that has such a level."""
+    """Returns the factor that has this level."""
     having = [f for f in table.factors if any(str(x) == str(baseline) for x in table.levels(f))]
     if len(having) == 1:
         return having[0]
     if having:
-        raise StudyError(f"{' and '.join(having)} have a level {baseline}: say which factor")
+        raise StudyError(f"{' and '.join(having)} have a level {baseline}: name the factor")
     known = [str(x) for f in table.factors for x in table.levels(f)]
     close = nearest(str(baseline), known)
-    hint = f": did you mean `{close}`?" if close else f"; there are {', '.join(known)}"
+    hint = f": did you mean `{close}`?" if close else f"; existing levels: {', '.join(known)}"
     raise StudyError(f"no factor has the level `{baseline}`{hint}")
 
 
@@ -234,4 +234,4 @@ def _level(table: Table, factor: str, baseline: Level) -> Level:
     for level in levels:
         if str(level) == str(baseline):
             return level
-    raise StudyError(f"{factor} has no level `{baseline}`; there are {', '.join(map(str, levels))}")
+    raise StudyError(f"{factor} has no level `{baseline}`; existing: {', '.join(map(str, levels))}")

@@ -1,8 +1,7 @@
-"""Files and folders that are whole or absent, whatever happens to the process.
+"""Files and folders that are complete or absent, even if the process is killed.
 
-A file or folder is written under another name, flushed to the device, and renamed: a step that
-either has happened or has not. Locks are the kernel's own (`flock`), held on the folders
-themselves, so that a killed process leaves none.
+A file or folder is written under another name, flushed to the device, and renamed atomically. Locks
+are the kernel's (`flock`) on the folders themselves, so a killed process leaves none.
 """
 
 from __future__ import annotations
@@ -16,13 +15,13 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import IO
 
-# Windows has no flock; there, renames alone keep folders whole.
+# Windows has no flock; there, only renames keep folders complete.
 if sys.platform != "win32":
     import fcntl
 
 
 def sync_folder(folder: Path) -> None:
-    """Flush a folder's entries (new names, renames) to the device."""
+    """Flushes a folder's entries (new names, renames) to the device."""
     if sys.platform == "win32":  # folders cannot be opened there
         return
     fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
@@ -33,7 +32,7 @@ def sync_folder(folder: Path) -> None:
 
 
 def write_file(path: Path, data: bytes) -> None:
-    """Write a new file and flush it."""
+    """Writes a new file and flushes it."""
     with path.open("wb") as file:
         file.write(data)
         file.flush()
@@ -41,14 +40,14 @@ def write_file(path: Path, data: bytes) -> None:
 
 
 def replace_file(path: Path, data: bytes) -> None:
-    """Write a file so that readers see the old or the new one, never a part."""
+    """Writes a file so that readers see either the old or the new version."""
     with replacing(path) as file:
         file.write(data)
 
 
 @contextlib.contextmanager
 def replacing(path: Path) -> Iterator[IO[bytes]]:
-    """A context that gives a new file to write, which replaces `path` at the end."""
+    """Yields a new file to write, which replaces `path` at the end."""
     temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex}.tmp")
     try:
         with temporary.open("wb") as file:
@@ -59,14 +58,14 @@ def replacing(path: Path) -> Iterator[IO[bytes]]:
     except BaseException as error:
         with contextlib.suppress(FileNotFoundError):
             temporary.unlink()
-        if isinstance(error, OSError) and error.filename is None:  # as a full disk says it
+        if isinstance(error, OSError) and error.filename is None:  # as for a full disk
             error.filename = str(path)
         raise
     sync_folder(path.parent)
 
 
 def replace_folder(path: Path, files: Mapping[str, bytes]) -> None:
-    """Write a folder of files; an older one of that name is removed first."""
+    """Writes a folder of files; removes an older one of that name first."""
     temporary = path.with_name(f"{path.name}.tmp")
     shutil.rmtree(temporary, ignore_errors=True)
     temporary.mkdir(parents=True)
@@ -79,7 +78,7 @@ def replace_folder(path: Path, files: Mapping[str, bytes]) -> None:
 
 
 def write_all(fd: int, data: bytes) -> None:
-    """Write all bytes to a descriptor and flush them to the device."""
+    """Writes all bytes to a descriptor and flush them to the device."""
     rest = memoryview(data)
     while rest:
         rest = rest[os.write(fd, rest) :]
@@ -87,7 +86,7 @@ def write_all(fd: int, data: bytes) -> None:
 
 
 def remove_leftover_files(folder: Path) -> None:
-    """Remove what killed processes left of `replace_file`; call it under the folder's lock."""
+    """Removes temporary files of killed processes; call it under the folder's lock."""
     for path in folder.glob(".*.tmp"):
         with contextlib.suppress(FileNotFoundError):
             path.unlink()
@@ -95,7 +94,7 @@ def remove_leftover_files(folder: Path) -> None:
 
 @contextlib.contextmanager
 def locked(folder: Path) -> Iterator[None]:
-    """Hold a folder for one process (and thread) at a time; waits for others."""
+    """Holds a folder for one process (and thread) at a time; waits for others."""
     if sys.platform == "win32":
         yield
         return

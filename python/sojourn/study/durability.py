@@ -1,4 +1,4 @@
-"""Whether a consistency level that is fast is also one to take."""
+"""Checks whether a fast consistency level is also a safe one."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ if TYPE_CHECKING:
     from sojourn.study.comparison import Comparison
 
 SURVIVE = 1
-"""Nodes whose loss an acknowledged write is to survive, as `sojourn advise store` has it."""
+"""Lost nodes that an acknowledged write should survive, as in `sojourn advise store`."""
 DOWN = 1
-"""Replicas that may be down while requests succeed, likewise."""
+"""Down replicas despite which requests should succeed, as in `sojourn advise store`."""
 
 
 def promise_of(store: Mapping[str, Any]) -> Promise:
-    """Return what a plan's store promises where it promises least: of one data centre or of all."""
+    """Returns the weakest guarantee of a plan's store: for one data centre or for all."""
     placement = store["placement"]
     factors = [n for n in placement.get("factors", [placement.get("factor")]) if n]
     levels = (store["write_level"], store["read_level"])
@@ -35,13 +35,13 @@ def promise_of(store: Mapping[str, Any]) -> Promise:
 
 
 def lacks(scenario: Scenario) -> dict[Lack, str]:
-    """Return what a scenario's store does not keep of what is usually asked, in words."""
+    """Returns the guarantees that a scenario's store lacks, in words."""
     store = store_in(scenario.plan())
     return {} if store is None else promise_of(store).lacks(SURVIVE, DOWN)
 
 
 def caution(found: Comparison, made: Callable[[Mapping[str, Level]], Scenario]) -> str:
-    """Return what the fastest consistency level lacks and which one to take; nothing otherwise.
+    """Returns what the fastest consistency level lacks, and which one to take; empty if nothing.
 
     `made` makes the scenario of a choice's levels.
     """
@@ -54,23 +54,25 @@ def caution(found: Comparison, made: Callable[[Mapping[str, Level]], Scenario]) 
     wrong = lacks(made(best.levels))
     if not wrong:
         return ""
-    text = f"{best.choice} is fast, but do not take it for that alone: {'; '.join(wrong.values())}."
+    text = (
+        f"{best.choice} is fast, but do not choose it only for that: {'; '.join(wrong.values())}."
+    )
     sound = next((entry for entry in found.entries if not lacks(made(entry.levels))), None)
     if sound is not None and not sound.feasible:
         return (
-            f"{text} {sound.choice} survives the loss of a node, works with one down, and has "
-            f"reads that see what was written, but is out of the ranking: {sound.reason}. That is "
-            "what it costs while nodes are away."
+            f"{text} {sound.choice} survives the loss of a node, works with one node down, and "
+            f"its reads see earlier writes, but it is excluded from the ranking: {sound.reason}. "
+            "This is its cost while nodes are down."
         )
     one_place = len((store_in(made(best.levels).plan()) or {})["data_centres"]) < 2
     if sound is None:
-        others = ": `sojourn advise store` searches others" if one_place else ""
+        others = ": `sojourn advise store` also searches others" if one_place else ""
         return (
-            f"{text} None of the levels compared survives the loss of a node, works with one down, "
-            f"and has reads that see what was written{others}."
+            f"{text} None of the compared levels survives the loss of a node, works with one "
+            f"node down, and has reads that see earlier writes{others}."
         )
-    others = " `sojourn advise store` compares replication factors, too." if one_place else ""
+    others = " `sojourn advise store` also compares replication factors." if one_place else ""
     return (
-        f"{text} Take {sound.choice}, the fastest that survives the loss of a node, works with one "
-        f"down, and has reads that see what was written.{others}"
+        f"{text} Take {sound.choice}, the fastest level that survives the loss of a node, works "
+        f"with one node down, and has reads that see earlier writes.{others}"
     )

@@ -1,4 +1,4 @@
-"""What can go wrong in a study."""
+"""Errors of studies."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ class StudyError(ValueError):
 
 
 class ResultsError(StudyError):
-    """A folder that does not hold what it should."""
+    """A folder with unexpected content."""
 
     def __init__(self, path: str | Path, message: str) -> None:
         self.path = Path(path)
@@ -18,26 +18,26 @@ class ResultsError(StudyError):
 
 
 class NotKept(StudyError):
-    """A table that a study chose not to keep of its runs."""
+    """A table that the study did not record."""
 
 
 class PolicyFault(StudyError):
-    """Runs whose policy of the user's own failed; all others were made."""
+    """Failed runs of a user's policy; all other runs were made."""
 
     def __init__(self, message: str, keys: frozenset[str]) -> None:
         super().__init__(message)
         self.keys = keys
-        """Of the runs that failed."""
+        """Keys of the runs that failed."""
 
 
 class ClusterError(StudyError):
-    """A cluster that cannot make runs, or does so no longer."""
+    """A cluster that cannot make runs."""
 
 
 class StudyInterrupted(KeyboardInterrupt):
-    """A study stopped by the user; what was done is kept on disk."""
+    """A study that the user stopped; finished runs are on disk."""
 
     def __init__(self, done: int, total: int, folder: Path | None) -> None:
         self.done, self.total, self.folder = done, total, folder
-        kept = f"; kept in {folder}, the same command goes on from there" if folder else ""
+        kept = f"; saved in {folder}, the same command continues from there" if folder else ""
         super().__init__(f"stopped after {done} of {total} runs{kept}")

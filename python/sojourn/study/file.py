@@ -1,6 +1,6 @@
 """A study described in a TOML file.
 
-Either a scenario file with a table `[study]`, or one that names its scenario::
+The file is either a scenario with a table `[study]`, or it names its scenario::
 
     scenario = "home.toml"
 
@@ -14,7 +14,7 @@ Either a scenario file with a table `[study]`, or one that names its scenario::
     [study.keep]
     metrics = ["sojourn_*", "goodput"]
 
-A study that varies nothing varies the queues of the scenario's `[question]`.
+A study without factors varies the queues of the scenario's `[question]`.
 """
 
 from __future__ import annotations
@@ -36,43 +36,43 @@ _KEEP = ("metrics", "tables")
 
 
 def load(path: str | Path) -> Study:
-    """Return the study that a file describes."""
+    """Returns the study that a file describes."""
     file = Path(path)
     name, text = source.read_file(file)
     data, _ = source.parse(text, name)
     study = data.pop("study", None)
     if not isinstance(study, dict):
         raise StudyError(
-            f"{file}: no table [study], which says what varies: add one, or run the scenario once "
-            f"with `sojourn run {file}`"
+            f"{file}: there is no table [study] with factors to vary: add one, or run the "
+            f"scenario once with `sojourn run {file}`"
         )
     named = data.pop("scenario", None)
     if named is None:
         rest = _without_study(text)
-        # With its text, the scenario's errors can name the line.
+        # With the original text, errors can report the line.
         whole = _data(rest) == data
         scenario = Scenario.from_toml(rest, file=str(file)) if whole else Scenario.from_dict(data)
     elif not isinstance(named, str):
-        raise StudyError(f"{file}: scenario is the name of a file, not {named!r}")
+        raise StudyError(f"{file}: scenario must be the name of a file, not {named!r}")
     else:
         if data:
             raise StudyError(
-                f"{file}: with a scenario file of its own, {', '.join(data)} must stand there"
+                f"{file}: the file names a scenario file: move {', '.join(data)} there"
             )
         scenario = Scenario.load(file.parent / named)
     return from_data(scenario, study, str(file))
 
 
 def _data(text: str) -> dict[str, Any] | None:
-    """The text's data; none if it cannot be read."""
+    """Returns the text's data; None if it is not valid TOML."""
     try:
         return tomllib.loads(text)
-    except ValueError:  # what looked like the head of a table stood in a text of several lines
+    except ValueError:  # a text of several lines contained something like a table's head
         return None
 
 
 def _without_study(text: str) -> str:
-    """Return the text with the tables of `[study]` blanked, every other line in its place."""
+    """Returns the text with the tables of `[study]` blanked and all other lines in place."""
     lines, inside = [], False
     for line in text.splitlines():
         head = line.strip()
@@ -83,22 +83,26 @@ def _without_study(text: str) -> str:
 
 
 def from_data(scenario: Scenario, data: Mapping[str, Any], where: str = "study") -> Study:
-    """Return the study that a table `[study]` describes."""
+    """Returns the study of a table `[study]`."""
     for key in data:
         if key not in _KEYS:
             close = nearest(key, _KEYS)
-            hint = f": did you mean `{close}`?" if close else f"; there are {', '.join(_KEYS)}"
+            hint = f": did you mean `{close}`?" if close else f"; allowed: {', '.join(_KEYS)}"
             raise StudyError(f"{where}: [study] has no key `{key}`{hint}")
     name, seeds, vary = data.get("name"), data.get("seeds", 10), data.get("vary", {})
     if name is not None and not isinstance(name, str):
-        raise StudyError(f"{where}: study.name is a text, not `{name}`")
+        raise StudyError(f"{where}: study.name must be a text, not `{name}`")
     if not isinstance(seeds, (int, list)):
-        raise StudyError(f"{where}: study.seeds is a number or a list of numbers, not {seeds!r}")
+        raise StudyError(
+            f"{where}: study.seeds must be a number or a list of numbers, not {seeds!r}"
+        )
     if not isinstance(vary, dict):
-        raise StudyError(f"{where}: [study.vary] is a table of factors")
+        raise StudyError(f"{where}: [study.vary] must be a table of factors")
     keep = data.get("keep", {})
     if not isinstance(keep, dict) or not set(keep) <= set(_KEEP):
-        raise StudyError(f"{where}: [study.keep] is a table with the lists {' and '.join(_KEEP)}")
+        raise StudyError(
+            f"{where}: [study.keep] must be a table with the lists {' and '.join(_KEEP)}"
+        )
     try:
         if not vary and (queues := scenario.asked_queues):
             vary = {"queue": queues}

@@ -1,7 +1,7 @@
-"""Which metrics and tables of its runs a study keeps on disk, by default all.
+"""Selection of the metrics and tables that a study records of its runs; all by default.
 
-A run of a network with many links has a column for each metric of each of them. A study of a
-thousand such runs that asks about a dozen need not carry the rest.
+A run of a large network has a column for each metric of each link. A study of a thousand such runs
+with a question about a dozen columns can omit the rest.
 """
 
 from __future__ import annotations
@@ -17,25 +17,25 @@ from sojourn.scenario.engine import ASKED, SUMMARY, TABLES, Column
 from sojourn.study.errors import StudyError
 
 _PATTERN = re.compile(r"[*?\[\]]")
-#: Every run has one: it is what makes the study's table.
+#: Every run has it, because it makes the study's table.
 _ALWAYS = SUMMARY
 
 WITHOUT_SERIES = tuple(name for name in (*TABLES, *ASKED) if name not in (SUMMARY, "series"))
-"""The tables besides the summary, but the time series: half of a run's bytes."""
+"""All tables except the summary and the time series, which are half of a run's bytes."""
 
 
 @dataclass(frozen=True)
 class Kept:
-    """What is kept of a run; `None` stands for everything there is."""
+    """The selection; `None` means everything."""
 
     metrics: tuple[str, ...] | None = None
     """Columns of the summary, by name or by pattern (`lb.*`, `sojourn_*`, `port?.loss`)."""
     tables: tuple[str, ...] | None = None
-    """Tables besides the summary."""
+    """Tables in addition to the summary."""
 
     @classmethod
     def of(cls, metrics: Iterable[str] | None, tables: Iterable[str] | None) -> Self:
-        """Return it checked: an unknown metric or table is an error that names the nearest."""
+        """Returns a checked selection; the error for an unknown name suggests the nearest."""
         return cls(
             None if metrics is None else tuple(_metric(m) for m in _listed(metrics, "metrics")),
             None if tables is None else tuple(_table(t) for t in _listed(tables, "tables")),
@@ -43,46 +43,46 @@ class Kept:
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Self:
-        """Return what a manifest says, as `as_dict` wrote it; nothing said means everything."""
+        """Returns the selection in a manifest, as `as_dict` wrote it; everything if absent."""
         return cls.of(data.get("metrics"), data.get("tables"))
 
     def as_dict(self) -> dict[str, list[str]]:
-        """Return what a manifest says."""
+        """Returns the selection for a manifest."""
         both = {"metrics": self.metrics, "tables": self.tables}
         return {name: list(words) for name, words in both.items() if words is not None}
 
     @property
     def everything(self) -> bool:
-        """Whether nothing is left out."""
+        """Returns whether nothing is omitted."""
         return self.metrics is None and self.tables is None
 
     def has_table(self, name: str) -> bool:
-        """Whether the table is kept."""
+        """Returns whether the table is recorded."""
         return self.tables is None or name == _ALWAYS or name in self.tables
 
     def columns(self, names: Iterable[str]) -> list[str]:
-        """Return those of a summary's columns that are kept, in their order."""
+        """Returns the columns of a summary that are recorded, in their order."""
         if self.metrics is None:
             return list(names)
         return [n for n in names if any(fnmatchcase(n, m) for m in self.metrics)]
 
     def of_table(self, name: str, table: Sequence[Column]) -> Sequence[Column]:
-        """Return the part of a record's table that is kept."""
+        """Returns the recorded part of a record's table."""
         if name != _ALWAYS or self.metrics is None:
             return table
         wanted = set(self.columns(column for column, *_ in table))
         if not wanted:
-            raise StudyError(f"no column is any of those to be kept: {', '.join(self.metrics)}")
+            raise StudyError(f"no column matches the metrics to keep: {', '.join(self.metrics)}")
         return [column for column in table if column[0] in wanted]
 
 
 def _listed(words: Iterable[str], what: str) -> list[str]:
     if isinstance(words, str):
-        raise StudyError(f"{what} to keep are a list of names, not the text {words!r}")
+        raise StudyError(f"{what} to keep must be a list of names, not the text {words!r}")
     listed = list(words)
     for word in listed:
         if not isinstance(word, str) or not word:
-            raise StudyError(f"{what} to keep are names, not {word!r}")
+            raise StudyError(f"{what} to keep must be names, not {word!r}")
     return listed
 
 
@@ -101,4 +101,4 @@ def _table(word: str) -> str:
         return word
     close = nearest(word, known)
     hint = f": did you mean {close!r}?" if close else ""
-    raise StudyError(f"no table {word!r} to keep; there are {', '.join(known)}{hint}")
+    raise StudyError(f"no table {word!r} to keep; allowed: {', '.join(known)}{hint}")

@@ -1,4 +1,4 @@
-"""The name of a run: what it is made from, hashed."""
+"""The key of a run: a hash of its inputs."""
 
 from __future__ import annotations
 
@@ -9,27 +9,27 @@ from typing import Any
 
 
 def canonical(plan: str | Mapping[str, Any]) -> str:
-    """Return a plan as JSON in one fixed form, so that equal plans are equal texts."""
+    """Returns a plan as canonical JSON, so that equal plans give equal texts."""
     data = json.loads(plan) if isinstance(plan, str) else plan
     return json.dumps(data, sort_keys=True, separators=(",", ":"))
 
 
 def plan_hash(plan_json: str) -> str:
-    """Return the hash of a plan."""
+    """Returns the hash of a plan."""
     return canonical_hash(canonical(plan_json))
 
 
 def canonical_hash(plan: str) -> str:
-    """Return the hash of a plan that is in its fixed form."""
+    """Returns the hash of a plan in canonical form."""
     return hashlib.sha256(plan.encode()).hexdigest()
 
 
 def run_key(plan: str, seed: int, fingerprint: str) -> str:
-    """Return the key of a run from its plan's hash: equal plan, seed and engine, equal key."""
+    """Returns the key of a run: equal plan, seed and engine give an equal key."""
     return hashlib.sha256(f"{plan}\0{seed}\0{fingerprint}".encode()).hexdigest()[:32]
 
 
 def short(data: Any) -> str:
-    """Return a hash of any JSON data."""
+    """Returns a hash of any JSON data."""
     text = json.dumps(data, sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()[:32]

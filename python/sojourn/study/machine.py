@@ -1,4 +1,4 @@
-"""Where and with what a study ran, for its manifest."""
+"""Machine and versions of a study, for its manifest."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 
 
 def cores() -> int:
-    """Return how many processors this process may use."""
+    """Returns the number of processors that this process may use."""
     try:
         return len(os.sched_getaffinity(0))
     except AttributeError:  # not on every system
@@ -19,7 +19,7 @@ def cores() -> int:
 
 
 def free_memory() -> int:
-    """Return how many mebibytes programs may still take; much where the system does not say."""
+    """Returns the available memory in MiB; a large number if the system does not report it."""
     try:
         text = Path("/proc/meminfo").read_text(encoding="ascii")
     except OSError:
@@ -48,7 +48,7 @@ def _package(name: str) -> str:
 
 
 def machine() -> dict[str, Any]:
-    """Return a description of this machine."""
+    """Returns a description of this machine."""
     return {
         "system": platform.system(),
         "release": platform.release(),
@@ -59,6 +59,6 @@ def machine() -> dict[str, Any]:
 
 
 def versions() -> dict[str, str]:
-    """Return the versions of Python and of the packages that take part."""
+    """Returns the versions of Python and of the packages used."""
     names = ("numpy", "pandas", "pyarrow", "scipy", "statsmodels")
     return {"python": platform.python_version(), **{n: _package(n) for n in names}}

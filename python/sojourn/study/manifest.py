@@ -1,4 +1,4 @@
-"""The manifest: what a study is, so that its folder explains itself."""
+"""The manifest: the description of a study in its folder."""
 
 from __future__ import annotations
 
@@ -22,30 +22,30 @@ NAME = "manifest.json"
 
 
 def now() -> str:
-    """Return the time, to the second."""
+    """Returns the current time, to the second."""
     return datetime.now(UTC).replace(microsecond=0).isoformat()
 
 
 @dataclass
 class Manifest:
-    """What stands in `manifest.json`."""
+    """The content of `manifest.json`."""
 
     kind: str
     """`study`, `comparison`, `run` or `paper`."""
     name: str
     scenario: Mapping[str, Any]
-    """The scenario as written, before any factor."""
+    """The scenario as described, without any factor."""
     factors: Sequence[str]
     cells: list[dict[str, Any]]
-    """`factors`, `plan` (its hash) and `scenario` of each."""
+    """`factors`, `plan` (its hash) and `scenario` of each cell."""
     seeds: list[int]
     engine: str
     """The first engine's fingerprint."""
     version: str
     question: Mapping[str, Any] = field(default_factory=dict)
-    """What was asked, for a comparison or a paper."""
+    """The question of a comparison or a paper."""
     kept: Mapping[str, Any] = field(default_factory=dict)
-    """What is kept of each run: `metrics`, `tables`; all where it says nothing."""
+    """Selection of recorded `metrics` and `tables`; everything if empty."""
     engines: list[dict[str, str]] = field(default_factory=list)
     """`name`, `fingerprint`, `version` and `limits` of each engine."""
     machine: Mapping[str, Any] = field(default_factory=machine)
@@ -55,31 +55,31 @@ class Manifest:
 
     @property
     def identity(self) -> str:
-        """Hash of what makes it the same study: scenario and factors, not levels or seeds.
+        """Returns the hash that identifies the study: scenario and factors, not levels or seeds.
 
-        A paper's study is known by its name: its scenarios follow from what it has computed.
+        A paper's study is identified by its name, because its scenarios depend on its own results.
         """
         what = self.name if self.kind == "paper" else self.scenario
         return short([self.kind, what, sorted(self.factors)])
 
     def __post_init__(self) -> None:
-        if not self.engines:  # as in manifests from before engines had names
+        if not self.engines:  # as in manifests written before engines had names
             self.engines = [
                 {"name": SIM, "fingerprint": self.engine, "version": self.version, "limits": ""}
             ]
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """The factors, and the engine if there are several."""
+        """Returns the factors, and the engine if there are several."""
         return (*self.factors, *([ENGINE] if len(self.engines) > 1 else []))
 
     @property
     def limits(self) -> dict[str, str]:
-        """What results cannot say, by the engines of which there is something to say."""
+        """Returns the limits of the results, by engine, for engines that state any."""
         return {e["name"]: e["limits"] for e in self.engines if e["limits"]}
 
     def runs(self) -> Iterator[tuple[dict[str, Any], int, str]]:
-        """Yield factors, seed and key of every run of the study, in the table's order.
+        """Yields factors, seed and key of every run of the study, in the table's order.
 
         With several engines, the engine's name is the last of the factors.
         """
@@ -91,14 +91,14 @@ class Manifest:
                     yield cell["factors"] | name, seed, key
 
     def to_bytes(self) -> bytes:
-        """Return the file's content."""
+        """Returns the file's content."""
         data = {"sojourn": {"format": FORMAT}, "identity": self.identity, **self.__dict__}
         return json.dumps(data, indent=1, ensure_ascii=False, default=str).encode()
 
     def extended(self, old: Manifest) -> Manifest:
-        """Return this manifest with the cells and seeds that are in the folder already.
+        """Returns this manifest with the cells and seeds that the folder already has.
 
-        Only if one of the engines is the same, and then with all engines of both.
+        This requires a common engine, and adds all engines of both.
         """
         self.created = old.created
         same = {e["fingerprint"] for e in old.engines} & {e["fingerprint"] for e in self.engines}
@@ -116,12 +116,12 @@ class Manifest:
             self.engine, self.version = both[0]["fingerprint"], both[0]["version"]
         if old.kept and old.kept != self.kept:
             raise StudyError(
-                f"the runs there keep only {_told(old.kept)}; ask for the same or choose another "
-                "folder"
+                f"the runs in this folder have only {_told(old.kept)}; request the same or "
+                "choose another folder"
             )
         mine = {json.dumps(c["factors"], sort_keys=True) for c in self.cells}
         rest = [c for c in old.cells if json.dumps(c["factors"], sort_keys=True) not in mine]
-        # The older cells first, in their old order, then what is new.
+        # The older cells come first, in their order, then the new ones.
         order = {json.dumps(c["factors"], sort_keys=True): i for i, c in enumerate(old.cells)}
         self.cells = sorted(
             self.cells + rest,
@@ -138,7 +138,7 @@ def _told(kept: Mapping[str, Any]) -> str:
 
 
 def engine_entry(name: str, engine: Engine) -> dict[str, str]:
-    """Return what the manifest says about an engine."""
+    """Returns the manifest's entry for an engine."""
     return {
         "name": name,
         "fingerprint": engine.fingerprint(),
@@ -148,12 +148,12 @@ def engine_entry(name: str, engine: Engine) -> dict[str, str]:
 
 
 def cell_entry(cell: Cell) -> dict[str, Any]:
-    """Return what the manifest says about a cell."""
+    """Returns the manifest's entry for a cell."""
     return {"factors": dict(cell.factors), "plan": cell.plan_hash, "scenario": cell.scenario}
 
 
 def load(folder: Path) -> Manifest | None:
-    """Read a folder's manifest; None if there is none; an error if it is not ours or broken."""
+    """Reads a folder's manifest; None without one; raises an error if it is foreign or broken."""
     path = folder / NAME
     try:
         raw = path.read_bytes()
@@ -164,10 +164,12 @@ def load(folder: Path) -> Manifest | None:
     try:
         data = json.loads(raw)
     except ValueError as error:
-        raise ResultsError(path, f"no valid JSON ({error}); was it edited or cut?") from error
+        raise ResultsError(
+            path, f"not valid JSON ({error}): restore the file, or choose another folder"
+        ) from error
     mark = data.get("sojourn") if isinstance(data, dict) else None
     if not isinstance(mark, dict) or "format" not in mark:
-        raise ResultsError(path, "this is not a manifest of Sojourn's")
+        raise ResultsError(path, "not a manifest of Sojourn: choose another folder")
     if mark["format"] != FORMAT:
         raise ResultsError(
             path,

@@ -1,4 +1,4 @@
-"""Names of what is compared, short enough for a sentence or a figure."""
+"""Short names of compared choices, for sentences and figures."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from sojourn.study.cells import Level
 
 
 def in_words(levels: Mapping[str, Level]) -> str:
-    """Return levels in words: the level alone where one factor is varied and it is a word.
+    """Returns levels in words: only the level if a single factor varies and its level is a word.
 
-    A factor is called by the last part of its key where that says which it is.
+    A factor is named by the last part of its key if that is unambiguous.
     """
     texts = {
         factor: str(level).lower() if isinstance(level, bool) else str(level)
@@ -26,9 +26,9 @@ def in_words(levels: Mapping[str, Level]) -> str:
 
 
 def short_names(queues: Sequence[str]) -> dict[str, str]:
-    """Return a short name for each queue: its kind, and what sets it apart within its kind.
+    """Returns a short name for each queue: its kind, and its difference from others of the kind.
 
-    Names stay different from each other.
+    Names are distinct.
     """
     kinds: dict[str, list[str]] = defaultdict(list)
     for queue in queues:
@@ -48,9 +48,9 @@ def short_names(queues: Sequence[str]) -> dict[str, str]:
 
 
 def elided(queue: str, kept: str, longest: int) -> str:
-    """Return a queue's words within `longest` characters: words in the middle become an ellipsis.
+    """Returns a queue's words within `longest` characters, with an ellipsis in the middle.
 
-    The words of `kept`, its short name, stay in any case. Of several statements the first stays.
+    The words of `kept`, its short name, always stay. Of several statements the first stays.
     """
     first, statements, _ = queue.partition(";")
     if statements and kept == first.split(maxsplit=1)[0]:
@@ -68,7 +68,7 @@ def elided(queue: str, kept: str, longest: int) -> str:
         return text.strip()
 
     last = len(pairs) - 1
-    for i in range(1, len(pairs)):  # from both ends, in turns
+    for i in range(1, len(pairs)):  # from both ends alternately
         more = {*stay, (i + 1) // 2 if i % 2 else last + 1 - i // 2}
         if len(written(more)) > longest:
             break
@@ -77,7 +77,7 @@ def elided(queue: str, kept: str, longest: int) -> str:
 
 
 def _pairs(queue: str) -> list[tuple[str, ...]]:
-    """Return the words after the kind, a number together with the word before it."""
+    """Returns the words after the kind, each number joined to the word before it."""
     pairs: list[tuple[str, ...]] = []
     for word in queue.split()[1:]:
         if pairs and len(pairs[-1]) == 1 and word[:1].isdigit():

@@ -17,7 +17,7 @@ Values = npt.NDArray[np.float64]
 
 
 class Placed:
-    """Where each cell and seed stands in a table."""
+    """Index of a table by cell and seed."""
 
     def __init__(self, table: Table) -> None:
         self._table = table
@@ -28,7 +28,7 @@ class Placed:
             rows = [dict(zip(table.factors, row, strict=True)) for row in levels]
         named = [(in_words(levels) if levels else "", levels) for levels in rows]
         self.levels: dict[str, Mapping[str, Level]] = dict(named)
-        """The cells in the order given: the level of each factor."""
+        """The cells in the given order: the level of each factor."""
         seeds = table.column("seed")
         self._places = {
             (name, seed): i for i, ((name, _), seed) in enumerate(zip(named, seeds, strict=True))
@@ -36,7 +36,7 @@ class Placed:
         self.seeds = table.seeds
 
     def of(self, column: str) -> dict[str, Values]:
-        """Return a column's values by cell; NaN where there is none."""
+        """Returns a column's values by cell; NaN where missing."""
         values = self._table.column(column)
         return {
             cell: np.array(

@@ -1,4 +1,4 @@
-"""How far a study is."""
+"""Progress of a study."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 Report = Callable[["Progress"], bool | None]
-"""Called now and then with the progress; `False` stops the study cleanly."""
+"""Called regularly with the progress; `False` stops the study cleanly."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -14,33 +14,33 @@ class Progress:
     """The state of a study at one moment."""
 
     done: int
-    """Runs that are there, those of earlier times included."""
+    """Finished runs, including those of earlier sessions."""
     total: int
     reused: int
-    """Runs that were there before, or that another process made."""
+    """Finished runs of earlier sessions or of other processes."""
     running: float
-    """Runs' worth of work in progress."""
+    """Number of runs in progress, by their completed fractions."""
     seconds: float
     """Time since the start."""
     events: int
     """Events simulated since the start."""
     note: str = ""
-    """What there is to say of those who make the runs, such as that there are none yet."""
+    """Note on the workers, such as that none has joined yet."""
 
     @property
     def fraction(self) -> float:
-        """Share of all runs that is done."""
+        """Returns the finished share of all runs."""
         return min((self.done + self.running) / self.total, 1.0) if self.total else 1.0
 
     @property
     def rate(self) -> float:
-        """Runs a second, since the start."""
+        """Returns the runs per second since the start."""
         made = self.done - self.reused + self.running
         return made / self.seconds if self.seconds > 0 else 0.0
 
     @property
     def remaining(self) -> float | None:
-        """Seconds still to go, as far as one can tell."""
+        """Returns the estimated remaining time in seconds; None if unknown."""
         if self.done >= self.total:
             return 0.0
         return (self.total - self.done - self.running) / self.rate if self.rate > 0 else None
@@ -53,7 +53,7 @@ class Progress:
 
 
 def together(parts: Sequence[Progress]) -> Progress:
-    """Return the progress of several lists of runs, one worked off after the other."""
+    """Returns the progress of several lists of runs that are made one after the other."""
     if len(parts) == 1:
         return parts[0]
     return Progress(
@@ -68,7 +68,7 @@ def together(parts: Sequence[Progress]) -> Progress:
 
 
 def duration(seconds: float) -> str:
-    """Return a time as people say it."""
+    """Returns a duration in readable units."""
     whole = round(seconds)
     if whole < 60:
         return f"{whole} s"

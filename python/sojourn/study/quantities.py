@@ -1,4 +1,4 @@
-"""Numbers as people read them: one prefix and as many digits as the interval deserves."""
+"""Numbers for readers: one prefix, and as many digits as the interval supports."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from sojourn import stats
 from sojourn.metrics import is_percent
 
 NOTHING = "–"
-"""Stands where nothing was measured."""
+"""Text for a value that was not measured."""
 
 _PREFIXES = {
     "s": ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs")),
@@ -21,29 +21,29 @@ _PREFIXES = {
 
 @dataclass(frozen=True, slots=True)
 class Scale:
-    """What a number is divided by, and the unit it then has."""
+    """The divisor of a number, and the resulting unit."""
 
     factor: float
     unit: str
 
     def apply(self, value: float) -> float:
-        """Return the value in this unit."""
+        """Returns the value in this unit."""
         return value / self.factor
 
 
 def scale(unit: str, values: Iterable[float], metric: str = "") -> Scale:
-    """Return the prefix that leaves one to three digits before the point of the largest value.
+    """Returns the prefix that leaves one to three digits before the point of the largest value.
 
-    Where most values are much smaller than the largest it is the next prefix, with four digits.
+    If most values are much smaller than the largest, it is the next prefix, with four digits.
     """
     sizes = sorted(abs(v) for v in values if math.isfinite(v) and v != 0.0)
     largest = sizes[-1] if sizes else 0.0
     if unit in _PREFIXES:
         steps = _PREFIXES[unit]
         if largest == 0.0:
-            # Nothing to go by: the prefix most used.
+            # Without values, the most common prefix.
             return Scale(*steps[1]) if unit != "B" else Scale(*steps[-1])
-        # 0.9995 would be rounded to 1.00, hence the margin.
+        # 0.9995 would be rounded to 1.00, so allow a margin.
         fits = (k for k, (factor, _) in enumerate(steps) if largest >= factor * 0.9995)
         chosen = next(fits, len(steps) - 1)
         if chosen + 1 < len(steps):
@@ -57,19 +57,19 @@ def scale(unit: str, values: Iterable[float], metric: str = "") -> Scale:
 
 
 def decimals(values: Iterable[float], doubts: Iterable[float] = (), most: int = 6) -> int:
-    """Return how many digits after the point to show.
+    """Returns the number of digits to show after the point.
 
-    Two digits of the middle uncertainty; without one, three digits of the largest value.
+    They are two digits of the median uncertainty; without one, three digits of the largest value.
     """
     uncertain = sorted(d for d in doubts if math.isfinite(d) and d > 0)
     doubt = uncertain[len(uncertain) // 2] if uncertain else 0.0
     largest = max((abs(v) for v in values if math.isfinite(v)), default=0.0)
-    largest = float(f"{largest:.3g}")  # 0.9999 will be shown as 1
+    largest = float(f"{largest:.3g}")  # 0.9999 is shown as 1
     if largest == 0.0 and doubt == 0.0:
         return 0
     if doubt > 0:
         places = 1 - math.floor(math.log10(doubt))
-        # More than five digits in all say nothing to a reader, however sure they are.
+        # More than five digits do not help a reader, however precise they are.
         if largest > 0:
             places = min(places, 4 - math.floor(math.log10(largest)))
     else:
@@ -78,9 +78,9 @@ def decimals(values: Iterable[float], doubts: Iterable[float] = (), most: int = 
 
 
 def decimals_of_each(values: Sequence[float], doubts: Sequence[float]) -> list[int]:
-    """Return how many digits after the point to show of each value.
+    """Returns the number of digits to show after the point of each value.
 
-    All have those of `decimals`, but for small values, which would lose their second digit.
+    It is that of `decimals`, except for small values, which would lose their second digit.
     """
     common = decimals(values, doubts)
     return [
@@ -90,7 +90,7 @@ def decimals_of_each(values: Sequence[float], doubts: Sequence[float]) -> list[i
 
 
 def number(value: float, places: int) -> str:
-    """Return a number with so many digits after the point."""
+    """Returns a number with this many digits after the point."""
     if not math.isfinite(value):
         return NOTHING if math.isnan(value) else ("∞" if value > 0 else "-∞")
     text = f"{value:.{places}f}"
@@ -98,7 +98,7 @@ def number(value: float, places: int) -> str:
 
 
 def value(x: float, unit: str, metric: str = "") -> str:
-    """Return one value with its unit."""
+    """Returns one value with its unit."""
     s = scale(unit, [x], metric)
     y = s.apply(x)
     places = 0 if s.unit in ("", "B") and float(y).is_integer() else decimals([y])
@@ -106,7 +106,7 @@ def value(x: float, unit: str, metric: str = "") -> str:
 
 
 def mean(i: stats.Interval, unit: str, metric: str = "") -> str:
-    """Return a mean and half of its interval, as tables show it."""
+    """Returns a mean with half of its interval, as tables show it."""
     s = scale(unit, [i.estimate], metric)
     middle, half = s.apply(i.estimate), s.apply(i.half_width)
     places = decimals([middle], [half])
@@ -117,7 +117,7 @@ def mean(i: stats.Interval, unit: str, metric: str = "") -> str:
 
 
 def interval(i: stats.Interval, unit: str, metric: str = "") -> str:
-    """Return a difference, a ratio or what is judged, with the limits of its interval."""
+    """Returns a value with the limits of its interval."""
     s = scale(unit, [i.estimate], metric)
     mean, low, high = (s.apply(x) for x in (i.estimate, i.low, i.high))
     places = decimals([mean], [abs(high - low) / 2])

@@ -1,4 +1,4 @@
-"""The question of a comparison: options before the scenario's own question, then the default."""
+"""The question of a comparison: options, then the scenario's question, then defaults."""
 
 from __future__ import annotations
 
@@ -19,33 +19,33 @@ from sojourn.study.table import BACKLOG
 
 BY, SUBJECT_TO = rules.BY, rules.SUBJECT_TO
 BY_OTHERWISE = BACKLOG
-"""The metric by default where an engine does not measure the usual one."""
+"""The default metric if an engine does not measure the usual one."""
 
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A question that can be answered."""
+    """A question that has been checked."""
 
     by: str
     subject_to: str = ""
     smallest: str | None = None
     """The smallest difference of interest of `by`; None for the registry's."""
     chosen: bool = False
-    """Whether nobody stated `by`."""
+    """Whether `by` is a default."""
 
     @property
     def interest(self) -> Interest:
-        """The smallest difference of interest."""
+        """Returns the smallest difference of interest."""
         return interest(self.by, self.smallest)
 
     def as_dict(self) -> dict[str, Any]:
-        """As a manifest keeps it."""
+        """Returns the question for a manifest."""
         own = {} if self.smallest is None else {"smallest": self.smallest}
         return {"by": self.by, "subject_to": self.subject_to, **own}
 
 
 def interest(by: str, text: str | None) -> Interest:
-    """Return the smallest difference of interest of a metric: as stated, or the registry's."""
+    """Returns a metric's smallest difference of interest: the stated one, or the registry's."""
     try:
         return rules.interest(by, text)
     except QuestionError as error:
@@ -53,7 +53,7 @@ def interest(by: str, text: str | None) -> Interest:
 
 
 def conditions(text: str) -> tuple[Condition, ...]:
-    """Return the conditions that a text states."""
+    """Returns the conditions of a text."""
     try:
         return parse(text)
     except QuestionError as error:
@@ -61,17 +61,17 @@ def conditions(text: str) -> tuple[Condition, ...]:
 
 
 def asked(question: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what a manifest keeps of a question, as a comparison takes it."""
+    """Returns a manifest's question as arguments of a comparison."""
     return {key: question[key] for key in ("by", "subject_to", "smallest") if key in question}
 
 
 def usual(scenario: Scenario) -> str:
-    """Return the metric that decides where nobody states one.
+    """Returns the metric that decides by default.
 
-    Of a store it is the tail of the latency. Else it is what the interactive group notices whose
-    packets cross the bottleneck (`scenario.question.candidates`); of several such groups, the one
-    that is worst off in a simulated run of the scenario as it is, with seed 1. Without such a group
-    it is the queueing delay of all packets.
+    For a store it is the tail of the latency. Otherwise it is the metric that matters to the
+    interactive group whose packets cross the bottleneck (`scenario.question.candidates`). Of
+    several such groups it is the one with the worst value in a simulated run of the scenario with
+    seed 1. Without such a group it is the queueing delay of all packets.
     """
     found = rules.candidates(scenario.plan())
     return found[0] if len(found) == 1 else _worst_off(scenario, found)
@@ -80,7 +80,7 @@ def usual(scenario: Scenario) -> str:
 def _worst_off(scenario: Scenario, metrics: Sequence[str]) -> str:
     try:
         values = scenario.run(1).metrics
-    except (PlanError, ScenarioError):  # such as programs of the user's own: nothing to go by
+    except (PlanError, ScenarioError):  # such as programs of the user, for which no estimate exists
         return metrics[0]
     measured = [m for m in metrics if values.get(m, float("nan")) == values.get(m)]
     if not measured:
@@ -96,10 +96,10 @@ def asked_of(
     subject_to: str | None = None,
     smallest: str | None = None,
 ) -> Asked:
-    """Return the question asked of a scenario, of what all engines measure.
+    """Returns the question of a scenario, restricted to metrics that all engines measure.
 
-    What is given comes before the scenario's own question, and that before the default. Raises
-    what no engine measures.
+    Arguments take precedence over the scenario's question, and that over the defaults. Raises an
+    error for a metric that no engine measures.
     """
     own, engines = scenario.question, engines or {}
     if subject_to is None:
@@ -116,14 +116,14 @@ def asked_of(
     by = spelled(by)
     if not chosen and engines and all(untold_by(engine, by) for engine in engines.values()):
         raise StudyError(
-            f"{by}: not measured by {' and '.join(engines)}; compare by {BY_OTHERWISE}, or let "
-            "the engine `sim` make the runs too"
+            f"{by}: not measured by {' and '.join(engines)}; compare by {BY_OTHERWISE}, or add "
+            "the engine `sim`"
         )
     return Asked(by, subject_to, smallest, chosen)
 
 
 def sensible(scenario: Scenario, asked: Asked, compared: Sequence[str]) -> None:
-    """Refuse what can be known to be wrong with a question before any run is made."""
+    """Rejects mistakes in a question that are visible before any run."""
     plan = json.loads(scenario.plan_json)
     try:
         rules.decides(plan, asked.by)

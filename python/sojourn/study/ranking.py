@@ -1,4 +1,4 @@
-"""Which of several choices are better than which, by one simultaneous interval a pair."""
+"""Ranking of choices, with one simultaneous interval for each pair."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ interest. *As good as*: the whole interval is within it. *Not decided*: neither.
 
 
 def verdict(gap: Gap, better: Direction) -> Verdict:
-    """Return how the first of a pair does against the second."""
+    """Returns the result of the first of a pair against the second."""
     match gap.where:
         case "within":
             return "as good as"
@@ -36,13 +36,13 @@ class Ranking:
     """All pairs of choices."""
 
     order: tuple[str, ...]
-    """Names, best mean first."""
+    """Names, the best mean first."""
     gaps: Mapping[tuple[str, str], Gap]
     """The difference a - b of each pair, in the order of the names."""
     better: Direction
 
     def verdict(self, a: str, b: str) -> Verdict:
-        """Return how `a` does against `b`."""
+        """Returns the result of `a` against `b`."""
         if (a, b) in self.gaps:
             return verdict(self.gaps[a, b], self.better)
         other = verdict(self.gaps[b, a], self.better)
@@ -50,13 +50,13 @@ class Ranking:
 
     @cached_property
     def unbeaten(self) -> tuple[str, ...]:
-        """The choices that none is better than."""
+        """Returns the choices that are not significantly worse than any other."""
         beaten = {a if self.verdict(a, b) == "worse" else b for a, b in self._apart}
         return tuple(name for name in self.order if name not in beaten)
 
     @cached_property
     def letters(self) -> Mapping[str, str]:
-        """The compact letter display: of two that share a letter neither is better."""
+        """Returns the compact letter display: choices with a common letter do not differ."""
         return letters(self.order, {frozenset(pair) for pair in self._apart})
 
     @property
@@ -72,7 +72,7 @@ def rank(
     *,
     looked: bool = False,
 ) -> Ranking:
-    """Compare samples paired by position; pairs of seeds with a missing value are left out.
+    """Compares samples paired by position; omits pairs with a missing value.
 
     `looked`: the runs ended at a precision, which the intervals allow for.
     """

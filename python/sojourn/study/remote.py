@@ -1,9 +1,9 @@
-"""What a cluster's workers do: make runs and send them back as plain data.
+"""Functions for a cluster's workers: they make runs and return plain data.
 
-The driver sends a text, `CALL`, that names these functions, and their arguments as bytes. So
-reading a task asks nothing of a machine: one without Sojourn, or with another version, fails in
-carrying it out, with an error that says so. A function sent as such would cost that machine its
-connection.
+The driver sends a text, `CALL`, that names these functions, and their arguments as bytes. A worker
+can therefore decode every task. A worker without Sojourn, or with another version, fails when it
+executes the task, with a clear error. A pickled function would fail during decoding and cost the
+worker its connection.
 """
 
 from __future__ import annotations
@@ -18,33 +18,33 @@ from sojourn.scenario.engine import Column, Engine, Stack, core, of_runs
 from sojourn.study.together import Wanted, simulate_many
 
 CALL = "__import__('sojourn.study.remote', fromlist=['call']).call(name, arguments)"
-"""To be evaluated where the work is done, with `name` and `arguments`."""
+"""Expression that a worker evaluates, with `name` and `arguments`."""
 
 
 def call(name: str, arguments: bytes) -> Any:
-    """Call one of this module's functions with pickled arguments."""
+    """Calls one of this module's functions with pickled arguments."""
     functions: dict[str, Callable[..., Any]] = {"identity": identity, "simulate": simulate}
     return functions[name](*pickle.loads(arguments))  # noqa: S301 - Dask's own trust
 
 
 class Identity(NamedTuple):
-    """What must be the same on all machines for results to be the same."""
+    """Properties that all machines must share for equal results."""
 
     version: str
-    """Of the package."""
+    """Version of the package."""
     engine: str
     """The engine's fingerprint."""
 
 
 def identity(engine: Engine | None = None) -> Identity:
-    """Return what this machine would make runs with."""
+    """Returns this machine's version and engine."""
     own = engine or core()
     return Identity(own.version(), own.fingerprint())
 
 
 @dataclass(frozen=True)
 class End:
-    """What there is to say of a run beside its tables."""
+    """Attributes of a run in addition to its tables."""
 
     trace_hash: str
     events: int
@@ -53,14 +53,14 @@ class End:
 
 @dataclass(frozen=True)
 class Shipped:
-    """What several runs left behind as plain data, fit to travel."""
+    """Results of several runs as plain data, for transport."""
 
     ends: Sequence[End] = ()
     stacks: Mapping[str, Sequence[Stack]] = field(default_factory=dict)
     seconds: Sequence[float] = ()
-    """How long each took where it was made."""
+    """Wall-clock time of each run on its worker, in seconds."""
     fault: BaseException | None = None
-    """The error of the run after them; on the way it is raised, not carried."""
+    """The error of the first run that failed; on a worker it is raised, not sent."""
 
     def __len__(self) -> int:
         return len(self.ends)
@@ -69,12 +69,12 @@ class Shipped:
         return One(self, number)
 
     def tables(self, name: str) -> Sequence[Stack]:
-        """Return one of the tables."""
+        """Returns one of the tables."""
         return self.stacks[name]
 
 
 class One:
-    """One of the runs that were shipped."""
+    """One of the received runs."""
 
     complete = True
 
@@ -85,7 +85,7 @@ class One:
         self.trace_hash, self.events, self.captures = end.trace_hash, end.events, end.captures
 
     def table(self, name: str) -> Sequence[Column]:
-        """Return one of its tables."""
+        """Returns one of its tables."""
         return of_runs(self._shipped.tables(name)).get(self._number, [])
 
 
@@ -98,11 +98,11 @@ def simulate(
     key: str,
     every: float,
 ) -> Shipped | Identity:
-    """Make runs on a worker that is as `wanted`; another one only says what it is.
+    """Makes runs on a worker that matches `wanted`; any other worker returns its identity.
 
-    These of their tables are sent back. Every so many seconds the progress is told under `topic`.
-    Runs that nobody waits for any more (stopped, or their driver is gone) are given up. After one
-    that fails none is made; its error is raised if there is none before it.
+    The given tables are sent back. Progress is published under `topic` every few seconds. Runs that
+    are no longer needed (stopped, or their driver has ended) are aborted. After a failed run no
+    further ones are made; its error is raised if no run precedes it.
     """
     here = identity(engine)
     if here != wanted:
@@ -130,7 +130,7 @@ def simulate(
 
 
 def _interned(stacks: Sequence[Stack]) -> list[Stack]:
-    """Return the same with one object for equal texts: each is then carried once."""
+    """Returns the same tables with one object for equal texts, so that each is sent once."""
     texts: dict[str, str] = {}
     return [
         (

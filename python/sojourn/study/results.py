@@ -1,4 +1,4 @@
-"""Reading a results folder back."""
+"""Reading of a results folder."""
 
 from __future__ import annotations
 
@@ -36,46 +36,46 @@ class StoredRun:
 
     @cached_property
     def about(self) -> dict[str, Any]:
-        """Its plan, seed, factors, trace hash, engine."""
+        """Returns its plan, seed, factors, trace hash and engine."""
         return self._store.about(self.key)
 
     @property
     def place(self) -> str:
-        """The folder and the key, for messages."""
+        """Returns the folder and the key, for messages."""
         return f"{self._store.folder}: run {self.key}"
 
     @property
     def files(self) -> dict[str, Path]:
-        """Its captures and other files, by name."""
+        """Returns its captures and other files, by name."""
         return {name: self._store.files(self.key) / name for name in self.about.get("files", {})}
 
     @property
     def seed(self) -> int:
-        """Its seed."""
+        """Returns its seed."""
         return int(self.about["seed"])
 
     @property
     def factors(self) -> dict[str, Any]:
-        """Its factors' levels."""
+        """Returns the levels of its factors."""
         return dict(self.about["factors"])
 
     @property
     def plan_json(self) -> str:
-        """Its plan."""
+        """Returns its plan."""
         return canonical(self.about["plan"])
 
     def table(self, name: str) -> pd.DataFrame:
-        """Return one of its tables as a data frame; units are in its `attrs`."""
+        """Returns one of its tables as a data frame; units are in its `attrs`."""
         if name not in (*TABLES, *ASKED):
-            raise StudyError(f"no table `{name}`; there are {', '.join((*TABLES, *ASKED))}")
+            raise StudyError(f"no table `{name}`; existing: {', '.join((*TABLES, *ASKED))}")
         if not Kept.from_dict(self.about.get("kept", {})).has_table(name):
             raise NotKept(
-                f"{self.place}: its study does not keep the table `{name}`; name it in "
+                f"{self.place}: its study does not record the table `{name}`: add it to "
                 "[study.keep] (tables), or replay the run"
             )
         table = self._store.table(self.key, name)
         if table is None and name in ASKED:
-            raise StudyError(f"{self.place}: its scenario did not ask for the table `{name}`")
+            raise StudyError(f"{self.place}: its scenario does not request the table `{name}`")
         if table is None:
             raise ResultsError(self._store.folder / f"{name}.parquet", "the file is missing")
         from sojourn.study import columns
@@ -85,26 +85,28 @@ class StoredRun:
         return frame
 
     def replay(self, engine: Engine | None = None, *, any_engine: bool = False) -> Record:
-        """Run it again and compare the trace hash with the one recorded.
+        """Runs it again and compares the trace hash with the recorded one.
 
-        Another engine than the one that made it may decide otherwise, so it is refused unless
-        `any_engine`; then a difference is not an error.
+        Another engine may give another result, so it is rejected unless `any_engine` is set; then a
+        difference is not an error.
         """
         if self.key != run_key(plan_hash(self.plan_json), self.seed, self.about["engine"]):
-            raise StudyError(f"{self.place}: plan, seed and key do not belong together")
+            raise StudyError(
+                f"{self.place}: plan, seed and key do not match: the folder was changed"
+            )
         engine = engine or core()
         same = engine.fingerprint() == self.about["engine"]
         if not same and not any_engine:
             raise StudyError(
-                f"{self.place}: made by engine {self.about['engine'][:12]} "
-                f"(version {self.about.get('version', '?')}), this is {engine.fingerprint()[:12]}: "
+                f"{self.place}: made by engine {self.about['engine'][:12]} (version "
+                f"{self.about.get('version', '?')}), but this is {engine.fingerprint()[:12]}: "
                 "install that version, or replay with any_engine=True",
             )
         record = engine.simulate(self.plan_json, self.seed, None)
         if same and record.trace_hash != self.about["trace_hash"]:
             raise StudyError(
-                f"{self.place}: replay gives trace {record.trace_hash}, recorded was "
-                f"{self.about['trace_hash']}"
+                f"{self.place}: the replay gives trace {record.trace_hash}, but "
+                f"{self.about['trace_hash']} was recorded"
             )
         return record
 
@@ -118,12 +120,12 @@ class Results:
 
     @classmethod
     def open(cls, folder: str | Path) -> Results:
-        """Open a folder, or say what is wrong with it."""
+        """Opens a folder; raises `ResultsError` if it is not a results folder."""
         path = Path(folder)
         if not path.exists():
-            raise ResultsError(path, "there is no such folder")
+            raise ResultsError(path, "no such folder")
         if not path.is_dir():
-            raise ResultsError(path, "is a file, not a folder of results")
+            raise ResultsError(path, "is a file, not a results folder")
         about = manifest.load(path)
         if about is None:
             inner = sorted(p.parent.name for p in path.glob(f"*/{manifest.NAME}"))
@@ -135,52 +137,52 @@ class Results:
 
     @property
     def folder(self) -> Path:
-        """Where it is."""
+        """Returns the path of the folder."""
         return self.store.folder
 
     @property
     def name(self) -> str:
-        """The study's name."""
+        """Returns the study's name."""
         return self.manifest.name
 
     @property
     def kind(self) -> str:
-        """What it is: `study`, `comparison`, `run` or `paper`."""
+        """Returns the kind: `study`, `comparison`, `run` or `paper`."""
         return self.manifest.kind
 
     @property
     def factors(self) -> tuple[str, ...]:
-        """The factors' names, and `engine` if several engines made the runs."""
+        """Returns the factors' names, and `engine` if several engines made the runs."""
         return self.manifest.columns
 
     @property
     def seeds(self) -> tuple[int, ...]:
-        """The seeds."""
+        """Returns the seeds."""
         return tuple(self.manifest.seeds)
 
     @property
     def keys(self) -> list[str]:
-        """Keys of all runs the study should have, without repetition."""
+        """Returns the keys of all runs of the study, each once."""
         return list(dict.fromkeys(key for _, _, key in self.manifest.runs()))
 
     @property
     def missing(self) -> list[str]:
-        """Keys of runs that are not there yet."""
+        """Returns the keys of runs that have not been made yet."""
         self.store.refresh()
         return [key for key in self.keys if not self.store.has(key)]
 
     @property
     def foreign(self) -> int:
-        """Runs in the folder that are not this study's (as of another engine)."""
+        """Returns the number of runs in the folder that do not belong to this study."""
         return len(self.store.keys - set(self.keys))
 
     @cached_property
     def scenario(self) -> Scenario:
-        """The scenario before any factor."""
+        """Returns the scenario without any factor."""
         return Scenario.from_dict(self.manifest.scenario)
 
     def scenario_of(self, **levels: Any) -> Scenario:
-        """Return the scenario of a cell, whichever engine runs it."""
+        """Returns the scenario of a cell, for any engine."""
         levels.pop(ENGINE, None)
         for cell in self.manifest.cells:
             if all(cell["factors"].get(k) == v for k, v in levels.items()):
@@ -189,7 +191,7 @@ class Results:
 
     @cached_property
     def bottleneck(self) -> str | None:
-        """What the run's subject is called, a link or several, from the first run's plan."""
+        """Returns the name of the studied link or links, from the first run's plan."""
         for *_, key in self.manifest.runs():
             if self.store.has(key):
                 subject = self.store.about(key)["plan"].get("observe", {}).get("bottleneck")
@@ -197,7 +199,7 @@ class Results:
         return None
 
     def runs(self, **levels: Any) -> list[StoredRun]:
-        """Return the runs that are there, of cells with these levels."""
+        """Returns the finished runs of cells with these levels."""
         wanted = [
             key
             for factors, _, key in self.manifest.runs()
@@ -206,30 +208,31 @@ class Results:
         return [StoredRun(self.store, key) for key in dict.fromkeys(wanted)]
 
     def run(self, seed: int | None = None, **levels: Any) -> StoredRun:
-        """Return one run: of these levels and this seed (the first, if not said)."""
+        """Returns one run with these levels and this seed; by default the first seed."""
         for run in self.runs(**levels):
             if seed is None or run.seed == seed:
                 return run
         raise StudyError(f"no run with {levels or 'any levels'} and seed {seed}")
 
     def table(self, part: Manifest | None = None, metrics: Sequence[str] | None = None) -> Table:
-        """Return the table of all runs that are there, or of those that `part` lists.
+        """Returns the table of all finished runs, or of those that `part` lists.
 
         `metrics` are the columns wanted, by default all.
         """
         table = self.store.summary(part or self.manifest, metrics)
         if table is None:
             raise ResultsError(
-                self.folder, "no run of this study is there yet; the command that began it goes on"
+                self.folder,
+                "no run of this study is finished yet: repeat the command that started it",
             )
         made = Table.from_rows if isinstance(table, PlainRows) else Table.from_arrow
         return made(table, (part or self.manifest).columns, self.bottleneck, self)
 
     def warm_up(self, metric: str = "backlog", place: str | None = None) -> dict[str, float]:
-        """Return how much of the start to cut, in seconds, by run (MSER-5 on a time series).
+        """Returns the initial time to cut, in seconds, by run (MSER-5 on a time series).
 
-        NaN where the best cut lies in the second half: that run is too short to say. Compare the
-        largest with the scenario's `warmup`.
+        NaN if the best cut is in the second half: that run is too short. Compare the largest with
+        the scenario's `warmup`.
         """
         where = place or self.bottleneck
         column = f"{where}.{metric}"
@@ -244,7 +247,7 @@ class Results:
         return found
 
     def check(self) -> list[str]:
-        """Return everything that is wrong with the files, by their checksums."""
+        """Returns all damage to the files, by their checksums."""
         return self.store.damage()
 
 
@@ -255,9 +258,9 @@ def replay(
     *,
     any_engine: bool = False,
 ) -> Record:
-    """Run a run of a results folder again; it must give the same trace.
+    """Repeats a run of a results folder; it must give the same trace.
 
-    `key` may be left out if the folder has one run only.
+    `key` may be omitted if the folder has only one run.
     """
     results = Results.open(folder)
     runs = [run for run in results.runs() if key in (None, run.key)]

@@ -1,7 +1,7 @@
 """Makes the runs of a study, several at a time.
 
-The threads only wait: the engine lets go of Python's lock while it simulates, and a cluster's runs
-are made elsewhere. The main thread watches, reports progress and hears Ctrl-C.
+The threads only wait: the engine releases Python's lock while it simulates, and a cluster's runs
+are made elsewhere. The main thread monitors, reports progress and handles Ctrl-C.
 """
 
 from __future__ import annotations
@@ -29,23 +29,23 @@ if TYPE_CHECKING:
     from sojourn.study.store import Store
 
 FLUSH = (0.2, 5.0)
-"""Seconds after which finished runs are written, at least and at most."""
+"""Minimum and maximum seconds before finished runs are written."""
 
 LOST = 0.01
-"""Share of the time worked that one process's death may cost: within these bounds, that long."""
+"""Share of the elapsed time that the end of the process may lose, within `FLUSH`."""
 
 BUSY_WAIT = 0.2
-"""Seconds before looking again at a run that another process is making."""
+"""Seconds before checking again a run that another process is making."""
 
 
 class Workers(Protocol):
-    """Those who make a study's runs."""
+    """Workers that make a study's runs."""
 
     def slots(self) -> int:
-        """Return how many runs to have under way now, one or more; raises if none can be made."""
+        """Returns the number of runs to have in progress, at least one; raises if impossible."""
 
     def note(self) -> str:
-        """Return what there is to say of them, such as that there are none yet; mostly nothing."""
+        """Returns a note on the workers, such as that none has joined yet; usually empty."""
 
 
 @dataclass(frozen=True)
@@ -55,17 +55,17 @@ class Threads:
     count: int
 
     def slots(self) -> int:
-        """Return their number."""
+        """Returns the number of threads."""
         return self.count
 
     def note(self) -> str:
-        """Return nothing: they are always there."""
+        """Returns an empty note: threads are always available."""
         return ""
 
 
 @dataclass(frozen=True)
 class Task:
-    """One run to be made."""
+    """One run to make."""
 
     key: str
     plan_json: str
@@ -76,7 +76,7 @@ class Task:
 
 
 class Runner:
-    """Works off a list of runs."""
+    """Makes a list of runs."""
 
     def __init__(
         self,
@@ -91,14 +91,15 @@ class Runner:
         self.engine = engine
         self.workers = workers
         self.fingerprint = engine.fingerprint()
-        # Two cells may come to the same plan (other words for the same queue): one run serves both.
+        # Two cells may have the same plan (other words for the same queue): one run serves both.
         unique = {t.key: t for t in tasks}
         self.total = len(unique)
         missing = [t for t in unique.values() if not store.has(t.key)]
         self.reused = self.total - len(missing)
         self.done = self.reused
         self.events = 0
-        # Seed by seed: cells take different times, and so the share that is done tells the time.
+        # In the order of seeds: cells take different times, so this makes the progress proportional
+        # to time.
         self._waiting = deque(sorted(missing, key=lambda task: task.seed))
         self._threads: list[threading.Thread] = []
         self._surplus = 0
@@ -114,11 +115,11 @@ class Runner:
 
     @property
     def stopped(self) -> bool:
-        """Whether somebody asked to stop."""
+        """Returns whether a stop was requested."""
         return self._stop.is_set()
 
     def progress(self) -> Progress:
-        """Return how far it is."""
+        """Returns the progress."""
         with self._changed:
             return Progress(
                 self.done,
@@ -131,7 +132,7 @@ class Runner:
             )
 
     def run(self, report: Report | None = None, every: float = 0.25) -> None:
-        """Make all runs; returns when all are there, or when stopped. Failures are raised."""
+        """Makes all runs; returns when all are finished, or when stopped; raises failures."""
         try:
             self._watch(report, every)
         except BaseException:
@@ -167,7 +168,7 @@ class Runner:
                     self._stop.set()
 
     def _flush(self) -> None:
-        """Write the last runs; an earlier failure is the one to report."""
+        """Writes the last runs; reports an earlier failure in preference."""
         try:
             self.store.flush()
         except OSError as error:
@@ -177,7 +178,7 @@ class Runner:
                 self._failure.__cause__ = error
 
     def _staff(self, slots: int) -> None:
-        """Have as many threads as there are slots, and no more than there is work for."""
+        """Starts as many threads as there are slots, but not more than there is work for."""
         self._threads = [t for t in self._threads if t.is_alive()]
         with self._changed:
             self._surplus = max(len(self._threads) - slots, 0)
@@ -208,7 +209,7 @@ class Runner:
                     self._changed.notify_all()
 
     def _failed(self, task: Task, error: BaseException) -> None:
-        """Note a failure; that of one policy leaves the other runs to be made."""
+        """Records a failure; a failed policy does not stop the other runs."""
         if isinstance(error, PolicyError):
             self._faults[task.key] = _explained(task, error, self.store.folder)
             return
@@ -217,7 +218,7 @@ class Runner:
         self._stop.set()
 
     def _make(self, tasks: Sequence[Task]) -> None:
-        """Make those of the runs that nobody else makes, in one call, and keep them."""
+        """Makes the runs that no other process makes, in one call, and stores them."""
         # Another process may have made some in the meantime.
         left = [task for task in tasks if not self.store.has(task.key)]
         claimed = self.store.claim(task.key for task in left)
@@ -246,7 +247,7 @@ class Runner:
             self._waiting.extendleft(reversed(rest))
 
     def _keep(self, tasks: Sequence[Task], records: Records) -> int:
-        """Take the runs that were made, the first of these; returns their number."""
+        """Stores the runs that were made, the first of these; returns their number."""
         count, seconds = len(records), records.seconds
         if not count:
             return 0
@@ -271,7 +272,7 @@ class Runner:
             "made": now(),
         }
         real = getattr(record, "real", None)
-        if real is not None:  # how it was run, and whether it is to be believed
+        if real is not None:  # how it was run, and whether it is valid
             about["real"] = real
         return Made(task.key, about, task.plan_json)
 
@@ -285,13 +286,13 @@ class Runner:
 
 
 def flush_after(elapsed: float) -> float:
-    """Return how long finished runs may wait to be written, after so many seconds of work."""
+    """Returns how long finished runs may wait before they are written, by elapsed seconds."""
     least, most = FLUSH
     return min(max(least, LOST * elapsed), most)
 
 
 def _explained(task: Task, error: BaseException, folder: Path) -> BaseException:
-    """Return the failure with the run it happened in."""
+    """Returns the failure, with the run in which it happened."""
     if not isinstance(error, Exception) or isinstance(error, ClusterError):
         return error
     where = ", ".join(f"{k} = {v}" for k, v in task.factors.items())
@@ -306,6 +307,6 @@ def _explained(task: Task, error: BaseException, folder: Path) -> BaseException:
 
 def _unwritten(folder: Path, what: str, error: OSError) -> str:
     return (
-        f"{folder}: {what} could not be kept: {error.strerror or error}; runs that are there are "
-        "whole, and the same command goes on from them"
+        f"{folder}: {what} could not be saved: {error.strerror or error}; existing runs are "
+        "complete, and the same command continues from them"
     )

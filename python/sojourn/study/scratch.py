@@ -1,7 +1,7 @@
-"""The runs of a study that nobody asked to keep: they live as long as the results that read them.
+"""Runs of a study without a folder: they exist as long as the results that read them.
 
-What is asked of every run, its summary, is in memory; its other tables and its captures are in a
-temporary folder. Neither Arrow nor pandas is needed until a table is asked for.
+The summary of each run is in memory; its other tables and its captures are in a temporary folder.
+Arrow and pandas are not needed until a table is requested.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ TABLE_FILES = "tables"
 
 
 class Scratch:
-    """The runs of one session without a folder of its own."""
+    """The runs of one session without its own folder."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -41,7 +41,7 @@ class Scratch:
         self._summaries: dict[str, Sequence[Column]] = {}
 
     def open(self, wanted: Manifest) -> Manifest:
-        """Begin a study, or continue the one that is there; returns the manifest."""
+        """Begins a study, or continues the existing one; returns the manifest."""
         there = self._manifest
         if there is not None:
             if there.identity != wanted.identity:
@@ -51,32 +51,32 @@ class Scratch:
         return wanted
 
     def close(self, mine: Manifest, *, summarise: bool = True) -> None:
-        """Do nothing: what there is stays until the folder goes."""
+        """Does nothing: the runs remain until the folder is removed."""
 
     def flush(self) -> None:
-        """Do nothing: what was added is there."""
+        """Does nothing: added runs are already stored."""
 
     def refresh(self) -> None:
-        """Do nothing: nobody else writes here."""
+        """Does nothing: no other process writes here."""
 
     def has(self, key: str) -> bool:
-        """Return whether the run is there."""
+        """Returns whether the run exists."""
         return key in self._summaries
 
     @property
     def keys(self) -> set[str]:
-        """The keys of all runs."""
+        """Returns the keys of all runs."""
         return set(self._summaries)
 
     def claim(self, keys: Iterable[str]) -> set[str]:
-        """Reserve runs: they are always free."""
+        """Reserves runs: they are always free."""
         return {key for key in keys if not self.has(key)}
 
     def release(self, keys: Iterable[str]) -> None:
-        """Give up claims."""
+        """Releases claims."""
 
     def add(self, runs: Sequence[Made], records: Records, kept: Kept) -> None:
-        """Take what is kept of runs."""
+        """Stores the recorded part of runs."""
         stacks = {
             name: [(n, rows, kept.of_table(name, table)) for n, rows, table in records.tables(name)]
             for name in (*TABLES, *ASKED)
@@ -96,17 +96,17 @@ class Scratch:
                 self._summaries[run.key] = summaries[number]
 
     def files(self, key: str) -> Path:
-        """Return the folder of a run's captures, which exists if it has some."""
+        """Returns the folder of a run's captures, which exists if the run has any."""
         return self.folder / attached.FILES / key
 
     def about(self, key: str) -> dict[str, Any]:
-        """Return what is recorded of a run beside its tables: plan, seed, trace hash, ..."""
+        """Returns the record of a run without its tables: plan, seed, trace hash, ..."""
         if key not in self._about:
-            raise ResultsError(self.folder, f"there is no run {key}")
+            raise ResultsError(self.folder, f"no run {key}")
         return {"key": key, **json.loads(self._about[key]), "plan": json.loads(self._plans[key])}
 
     def table(self, key: str, name: str) -> pa.Table | None:
-        """Return one table of a run; None if the run has no such table."""
+        """Returns one table of a run; None if the run has no such table."""
         from sojourn.study import columns
 
         if name == SUMMARY:
@@ -117,7 +117,7 @@ class Scratch:
         return None if not found and name in ASKED else columns.to_arrow(found)
 
     def summary(self, of: Manifest, metrics: Sequence[str] | None = None) -> PlainRows | None:
-        """Return a row for each run of a manifest that is there, factors and seed in front."""
+        """Returns a row for each finished run of a manifest, with factors and seed in front."""
         runs = [run for run in of.runs() if self.has(run[2])]
         if not runs:
             return None
@@ -132,7 +132,7 @@ class Scratch:
         return rows.with_front({**factors, "seed": seeds, "key": keys})
 
     def damage(self) -> list[str]:
-        """Return everything that is wrong with the files."""
+        """Returns all damage to the files."""
         found: list[str] = []
         for key in sorted(self.keys):
             found += attached.damage(self.files(key), self.about(key)["files"])

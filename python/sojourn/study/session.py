@@ -1,4 +1,4 @@
-"""A folder of results and those who make its runs, open for one study or for several in a row."""
+"""A folder of results and its workers, open for one study or for several in a row."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 class Session:
     """A context in which runs are made; its end compacts them and writes the summary of all runs.
 
-    Without a folder, the results live as long as the `Results` that read them. Without `summarise`
+    Without a folder, the results exist as long as the `Results` that read them. Without `summarise`
     no summary is written.
     """
 
@@ -41,7 +41,7 @@ class Session:
         summarise: bool = True,
     ) -> None:
         if workers is not None and workers < 1:
-            raise StudyError(f"at least one worker is needed, not {workers}")
+            raise StudyError(f"workers must be at least 1, not {workers}")
         self._out = None if out is None else Path(out)
         self._engine = engine
         self._count = workers
@@ -54,16 +54,16 @@ class Session:
 
     def __enter__(self) -> Self:
         self.engines: Mapping[str, Engine] = named(self._engine)
-        """By name."""
+        """Engines by name."""
         self.workers: Mapping[str, Workers]
-        """Of each engine, by its name."""
+        """Workers by engine name."""
         if not self.engines:
             raise StudyError("at least one engine is needed")
         if self._on is None:
             self.workers = {name: self._threads(one) for name, one in self.engines.items()}
         else:
             if len(self.engines) > 1:
-                raise StudyError("a cluster makes the runs of one engine")
+                raise StudyError("a cluster makes the runs of one engine only")
             from sojourn.study.cluster import Cluster, connected
 
             [(name, engine)] = self.engines.items()
@@ -85,14 +85,14 @@ class Session:
         return Store(self._out)
 
     def _threads(self, engine: Engine) -> Threads:
-        # An engine of real parts, or of guests, says how many runs this machine bears.
+        # An engine of real programs or guests states how many runs this machine supports.
         slots = getattr(engine, "slots", None)
         asked = self._count or slots or cores()
         return Threads(min(asked, slots or asked))
 
     @property
     def engine(self) -> Engine:
-        """The first of the engines."""
+        """Returns the first of the engines."""
         return next(iter(self.engines.values()))
 
     def __exit__(self, _type: object, error: BaseException | None, _trace: object) -> None:
@@ -101,16 +101,16 @@ class Session:
                 if self._manifest is not None:
                     self.store.close(self._manifest, summarise=self._summarise)
                 return
-            with contextlib.suppress(OSError, ResultsError):  # what stopped it is the news
+            with contextlib.suppress(OSError, ResultsError):  # the original error matters more
                 if self._manifest is not None:
                     self.store.close(self._manifest, summarise=self._summarise)
             if self._temporary is not None and self._results is None:
                 self._temporary.close()
 
     def make(self, wanted: Manifest, tasks: Sequence[Task], progress: Report | None = None) -> None:
-        """Make those of the runs that are not there yet, and list them in the folder's manifest.
+        """Makes the runs that are not finished yet, and lists them in the folder's manifest.
 
-        One engine's runs follow another's: real runs would be disturbed by others beside them.
+        Engines run one after the other, because concurrent runs would disturb real ones.
         """
         for name, engine in self.engines.items():
             mine = [task for task in tasks if task.engine == name]
@@ -151,9 +151,9 @@ class Session:
 
     @property
     def results(self) -> Results:
-        """All results in the folder, after the first runs."""
+        """Returns all results in the folder, after the first runs."""
         if self._manifest is None:
-            raise StudyError("no run of this session is there yet")
+            raise StudyError("this session has no runs yet")
         if self._results is None:
             self._results = Results(self.store, self._manifest)
             if self._temporary is not None:

@@ -1,11 +1,10 @@
-"""A study's folder: a log of runs, and the Parquet files that it is compacted to.
+"""A study's folder: a log of runs, and the Parquet files made from it.
 
-Each session appends whole batches of runs to a log of its own, so that sessions never wait for
-each other and a process that is killed loses no run that was written. When a session ends, the
-logs that no session writes any more become Parquet files: `runs.parquet` (a row a run) and one
-file for each table of the records, with the run's key in front. A file is replaced whole;
-`runs.parquet` comes last and the logs go after it, so at every moment each run is in the log or
-in `runs.parquet`.
+Each session appends complete batches of runs to its own log, so that sessions never wait for each
+other and a killed process loses no written run. When a session ends, the logs without a writer
+become Parquet files: `runs.parquet` (a row for each run) and one file for each table of the
+records, with the run's key in front. A file is replaced as a whole; `runs.parquet` comes last and
+the logs are removed after it, so at every moment each run is in the log or in `runs.parquet`.
 """
 
 from __future__ import annotations
@@ -50,25 +49,25 @@ _OURS = {
 }
 
 MOST_PENDING = 8 << 20
-"""Bytes of results in memory at which they are written without waiting for the next `flush`."""
+"""Bytes of results in memory at which they are written before the next `flush`."""
 
 
 class Store:
-    """Where the runs of one study are kept."""
+    """The folder of one study's runs."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self._log = folder / LOG
         self._claims = Claims(self._log / _CLAIMS)
         self._lock = threading.RLock()
-        # What the folder has
+        # Content of the folder
         self._compacted = columns.Rows(folder / f"{batches.RUNS}.parquet")
         self._tables: dict[str, columns.Rows] = {}
         self._ends: dict[Path, int] = {}
         self._batches: dict[str, Batch] = {}
         self._read: tuple[Batch, batches.Tables] | None = None
         self._damage: dict[Path, list[str]] = {}
-        # What this session writes
+        # Runs that this session writes
         self._own: Path | None = None
         self._fd: int | None = None
         self._keys: list[str] = []
@@ -78,9 +77,9 @@ class Store:
     # The folder as a whole
 
     def open(self, wanted: Manifest) -> Manifest:
-        """Make the folder this study's, or continue the study in it; returns the manifest.
+        """Creates the folder for this study, or continues the study in it; returns the manifest.
 
-        A folder that holds other files is left alone.
+        A folder with other files is not changed.
         """
         self._check_free()
         self.folder.mkdir(parents=True, exist_ok=True)
@@ -106,7 +105,7 @@ class Store:
 
     def _check_free(self) -> None:
         if self.folder.exists() and not self.folder.is_dir():
-            raise ResultsError(self.folder, "is a file; results need a folder")
+            raise ResultsError(self.folder, "is a file: choose a folder for the results")
         if not self.folder.exists() or (self.folder / manifest.NAME).exists():
             return
         foreign = [
@@ -117,12 +116,12 @@ class Store:
         if foreign:
             raise ResultsError(
                 self.folder,
-                f"holds other files ({', '.join(sorted(foreign)[:3])}) and no results; "
-                "choose another folder",
+                f"has other files ({', '.join(sorted(foreign)[:3])}) and no results; choose "
+                "another folder",
             )
 
     def _begin_log(self) -> None:
-        """Open this session's log and lock it: an unlocked log has no writer."""
+        """Creates this session's log and locks it: an unlocked log has no writer."""
         if self._fd is not None:
             return
         self._log.mkdir(exist_ok=True)
@@ -132,7 +131,7 @@ class Store:
             fcntl.flock(self._fd, fcntl.LOCK_EX)
 
     def close(self, mine: Manifest, *, summarise: bool = True) -> None:
-        """Write what is pending, and compact the logs that no session writes.
+        """Writes pending runs, and compacts the logs without a writer.
 
         Without `summarise` no table of all runs is written.
         """
@@ -160,7 +159,7 @@ class Store:
             self._fd = None
 
     def _finished_logs(self) -> list[Path]:
-        """Return the logs that no session has locked."""
+        """Returns the logs that no session has locked."""
         found = []
         for path in self._logs():
             if path == self._own or sys.platform == "win32":
@@ -178,7 +177,7 @@ class Store:
         return found
 
     def _remove_leftovers(self) -> None:
-        """Remove what killed sessions left; no session is at work."""
+        """Removes remains of killed sessions; requires that no session is active."""
         shutil.rmtree(self._log, ignore_errors=True)
         files = self.folder / FILES
         for path in files.glob("*.tmp"):
@@ -194,7 +193,7 @@ class Store:
             disk.replace_file(self.folder / SUMMARY_FILE, columns.parquet(table))
 
     def _has_summary(self, of: Manifest) -> bool:
-        """Return whether the file of all runs is there and has those of this manifest."""
+        """Returns whether the summary file exists and has the runs of this manifest."""
         here = self.keys
         runs = [run for run in of.runs() if run[2] in here]
         if not runs:
@@ -206,10 +205,10 @@ class Store:
             return bool(there.to_pydict() == front)
         return False
 
-    # Which runs there are
+    # Existing runs
 
     def refresh(self) -> None:
-        """Look for runs that other sessions have written."""
+        """Finds runs that other sessions have written."""
         with self._lock:
             paths = self._logs()
             changed = self._compacted.refresh()
@@ -224,7 +223,7 @@ class Store:
                     self._scan(path)
 
     def refreshed(self) -> Self:
-        """Return this store after `refresh`."""
+        """Returns this store after `refresh`."""
         self.refresh()
         return self
 
@@ -249,18 +248,18 @@ class Store:
         return list(dict.fromkeys(self._batches.values()))
 
     def has(self, key: str) -> bool:
-        """Return whether the run is in the folder."""
+        """Returns whether the run is in the folder."""
         with self._lock:
             return key in self._batches or key in self._compacted or key in self._keys
 
     @property
     def keys(self) -> set[str]:
-        """The keys of all runs in the folder."""
+        """Returns the keys of all runs in the folder."""
         with self._lock:
             return {*self._batches, *self._compacted, *self._keys}
 
     def claim(self, keys: Iterable[str]) -> set[str]:
-        """Reserve runs for this session; returns those that nobody else makes or has made."""
+        """Reserves runs for this session; returns those that no other session makes or has made."""
         with self._lock:
             mine = {key for key in keys if self._claims.take(key)}
             self.refresh()
@@ -269,7 +268,7 @@ class Store:
             return mine - there
 
     def release(self, keys: Iterable[str]) -> None:
-        """Give up claims."""
+        """Releases claims."""
         with self._lock:
             for key in keys:
                 self._claims.release(key)
@@ -277,7 +276,7 @@ class Store:
     # Writing
 
     def add(self, runs: Sequence[Made], records: Records, kept: Kept) -> None:
-        """Take what is kept of claimed runs; `flush` writes it and releases the claims."""
+        """Adds the recorded part of claimed runs; `flush` writes it and releases the claims."""
         abouts = [self._about(run, records[number], kept) for number, run in enumerate(runs)]
         front = {
             "key": pa.array([run.key for run in runs], pa.string()),
@@ -293,7 +292,7 @@ class Store:
                 if not table and name in ASKED:
                     continue
                 if name == SUMMARY and set(rows) != {1}:
-                    raise StudyError(f"the summary has {max(rows)} rows; a summary has one")
+                    raise StudyError(f"the summary has {max(rows)} rows; it must have one")
                 of = pa.array(np.repeat(numbers, rows))
                 part = columns.to_arrow(kept.of_table(name, table))
                 part = columns.with_front(part, {n: front[n].take(of) for n in before})
@@ -312,7 +311,7 @@ class Store:
         return json.dumps(about)
 
     def flush(self) -> None:
-        """Append the pending runs to the log and release their claims."""
+        """Appends the pending runs to the log and releases their claims."""
         with self._lock:
             if not self._keys:
                 return
@@ -334,19 +333,19 @@ class Store:
     # Reading
 
     def files(self, key: str) -> Path:
-        """Return the folder of a run's captures, which exists if it has some."""
+        """Returns the folder of a run's captures, which exists if the run has any."""
         return self.folder / FILES / key
 
     def about(self, key: str) -> dict[str, Any]:
-        """Return what is recorded of a run beside its tables: plan, seed, trace hash, ..."""
+        """Returns the record of a run without its tables: plan, seed, trace hash, ..."""
         table = self._part(key, batches.RUNS, HIDDEN)
         if table is None or not table.num_rows:
-            raise ResultsError(self.folder, f"there is no run {key}")
+            raise ResultsError(self.folder, f"no run {key}")
         about, plan = (json.loads(table.column(name)[0].as_py()) for name in HIDDEN)
         return {"key": key, **about, "plan": plan}
 
     def _part(self, key: str, name: str, wanted: Sequence[str] | None = None) -> pa.Table | None:
-        """Return the rows of a run in a table, or these columns; None if it has none there."""
+        """Returns the rows of a run in a table, or some of their columns; None without any."""
         with self._lock:
             if key in self._keys:
                 self.flush()
@@ -369,7 +368,7 @@ class Store:
         return self._read[1]
 
     def table(self, key: str, name: str) -> pa.Table | None:
-        """Return one table of a run; None if the run has no such table."""
+        """Returns one table of a run; None if the run has no such table."""
         if name == SUMMARY:
             rows = self._part(key, batches.RUNS)
             return None if rows is None else columns.without_front(rows, ["key", *HIDDEN])
@@ -377,9 +376,9 @@ class Store:
         return None if rows is None else columns.without_front(rows, ["key"])
 
     def summary(self, of: Manifest, metrics: Sequence[str] | None = None) -> pa.Table | None:
-        """Return a row for each run of a manifest that is in the folder, factors and seed in front.
+        """Returns a row for each run of a manifest in the folder, with factors and seed in front.
 
-        None if there is none. Naming a few metrics saves time where runs have many hundreds.
+        None without any runs. Selecting a few metrics saves time if runs have many hundreds.
         """
         with self._lock:
             self.flush()
@@ -392,7 +391,7 @@ class Store:
             return summary_of(of, self._compacted, logged, metrics)
 
     def damage(self) -> list[str]:
-        """Return everything that is wrong with the folder's files."""
+        """Returns all damage to the folder's files."""
         self.refresh()
         found = [line for lines in self._damage.values() for line in lines]
         for name in (batches.RUNS, *TABLES, *ASKED):

@@ -25,15 +25,15 @@ if TYPE_CHECKING:
     from sojourn.study.until import Stopping, Until
 
 KIND = "study"
-"""What a manifest calls it."""
+"""Kind of a study in its manifest."""
 
 MOST_SEEDS = 1_000_000
 
 
 def seed_list(seeds: int | Iterable[int]) -> tuple[int, ...]:
-    """Return the seeds meant: a number n means 1 to n."""
+    """Returns the seeds: a number n means 1 to n."""
     if isinstance(seeds, bool):
-        raise StudyError("seeds are a number or a list of numbers")
+        raise StudyError("seeds must be a number or a list of numbers")
     if isinstance(seeds, int):
         if seeds < 1:
             raise StudyError(f"a study needs at least one seed, not {seeds}")
@@ -45,14 +45,14 @@ def seed_list(seeds: int | Iterable[int]) -> tuple[int, ...]:
         raise StudyError("a study needs at least one seed")
     for seed in listed:
         if isinstance(seed, bool) or not isinstance(seed, int) or not 0 <= seed < SEEDS:
-            raise StudyError(f"a seed is a whole number below 2^64, not {seed!r}")
+            raise StudyError(f"a seed must be a whole number from 0 to 2^64 - 1, not {seed!r}")
     if len(set(listed)) < len(listed):
-        raise StudyError("a seed stands twice in the list")
+        raise StudyError("a seed is listed twice: remove one")
     return listed
 
 
 class Study:
-    """A scenario, factors and seeds. Never changes: each method returns another one.
+    """A scenario, factors and seeds. Immutable: each method returns a new study.
 
     ::
 
@@ -85,7 +85,7 @@ class Study:
         kind: str = KIND,
         question: Mapping[str, Any] | None = None,
     ) -> Study:
-        """Return a study of given cells, where levels are not combined freely."""
+        """Returns a study of the given cells, instead of combinations of levels."""
         listed = [(factors, scenario) for factors, scenario in cells]
         if not listed:
             raise StudyError("a study needs at least one cell")
@@ -103,14 +103,14 @@ class Study:
         return other
 
     def vary(self, factors: Mapping[str, object] | None = None, /, **more: object) -> Study:
-        """Return the study with further factors, each a list of levels or a table of named ones.
+        """Returns the study with further factors, each a list of levels or a table of named levels.
 
         A factor's name is a key of the scenario (`links.uplink.rate`), or `queue` for the
-        bottleneck's queue. Named levels may change several keys at once:
-        `vary(load={"light": {"flows.bulk.count": 4}, "heavy": {"flows.bulk.count": 64}})`.
+        bottleneck's queue. Named levels may change several keys at once: `vary(load={"light":
+        {"flows.bulk.count": 4}, "heavy": {"flows.bulk.count": 64}})`.
         """
         if self._cells:
-            raise StudyError("the cells of this study were given one by one")
+            raise StudyError("this study has explicit cells: it takes no further factors")
         known = {f.name for f in self._factors}
         made = []
         for name, values in {**(factors or {}), **more}.items():
@@ -120,34 +120,34 @@ class Study:
         return self._copy(factors=(*self._factors, *made))
 
     def seeds(self, seeds: int | Iterable[int]) -> Study:
-        """Return the study with these seeds: a number (1 to n) or a list."""
+        """Returns the study with these seeds: a number (1 to n) or a list."""
         return self._copy(seeds=seed_list(seeds))
 
     def keep(
         self, metrics: Iterable[str] | None = None, tables: Iterable[str] | None = None
     ) -> Study:
-        """Return the study with only these metrics and tables of its runs kept on disk.
+        """Returns the study with a selection of recorded metrics and tables.
 
-        `metrics` are columns of the summary, by name or by pattern (`lb.*`, `*.sojourn_p95`);
-        `tables` are those besides the summary (`flows`, `queues`, `series`, `distributions`,
-        `flow_series`). Not said, all are kept; but a study that varies something keeps time series
-        only if its scenario sets `observe.series`. What was left out of a run is had by its replay.
+        `metrics` are columns of the summary, by name or by pattern (`lb.*`, `*.sojourn_p95`).
+        `tables` are those in addition to the summary (`flows`, `queues`, `series`, `distributions`,
+        `flow_series`). By default all are recorded, but a study with factors records time series
+        only if its scenario sets `observe.series`. A replay of the run restores omitted parts.
         """
         return self._copy(kept=Kept.of(metrics, tables))
 
     def asking(self, kind: str, question: Mapping[str, Any]) -> Study:
-        """Return the study with a note on what it is for, kept in its manifest."""
+        """Returns the study with a note on its purpose, stored in its manifest."""
         return self._copy(kind=kind, question=dict(question))
 
     @cached_property
     def cells(self) -> tuple[Cell, ...]:
-        """All combinations of levels, resolved once."""
+        """Returns all combinations of levels, resolved once."""
         cells = self._cells or tuple(combine(self.scenario, self._factors))
         check(cells)
         return cells
 
     def __len__(self) -> int:
-        """Return the number of runs."""
+        """Returns the number of runs."""
         return len(self.cells) * len(self._seeds)
 
     def run(
@@ -158,15 +158,15 @@ class Study:
         engine: Engine | Mapping[str, Engine] | None = None,
         on: Place | None = None,
     ) -> Table:
-        """Make all runs that are not there yet, and return the table of this study's runs.
+        """Makes all runs that are not finished yet, and returns the table of this study's runs.
 
-        `out` is the folder; without it results live only as long as the table. `workers` are the
-        runs made at a time, by default as many as there are processors; an engine may allow fewer.
+        `out` is the folder; without it results exist only as long as the table. `workers` is the
+        number of concurrent runs, by default the number of processors; an engine may allow fewer.
         `engine` is the simulator by default. Several engines, by name, make the same runs one after
         the other, and `engine` is a column of the table. `on` is the address of a Dask scheduler
         (`tcp://host:8786`), or a Dask client: its workers then make the runs, with the same
-        results. Stopped by Ctrl-C or by `progress` returning `False`, it raises `StudyInterrupted`;
-        what was done is kept, and the same call goes on from there.
+        results. If Ctrl-C or a `progress` that returns `False` stops it, it raises
+        `StudyInterrupted`; finished runs are kept, and the same call continues from there.
         """
         with Session(out, workers, engine, on) as session:
             wanted = self._make(session, progress)
@@ -184,13 +184,15 @@ class Study:
         engine: Engine | Mapping[str, Engine] | None = None,
         on: Place | None = None,
     ) -> tuple[Table, Stopping]:
-        """Make runs of every cell with seeds 1, 2, 3, ... until their means are precise enough.
+        """Makes runs of every cell with seeds 1, 2, 3, ... until their means are precise enough.
 
-        Return the table and what ended it. The rest is as for `run`.
+        Returns the table and the reason for stopping. The other arguments are those of `run`.
         """
         from sojourn.study.until import known, take_looks
 
-        if isinstance(self.scenario, Scenario):  # of given cells, another engine may know more
+        if isinstance(
+            self.scenario, Scenario
+        ):  # with explicit cells, another engine may know more metrics
             known(rule, self.scenario)
         asking = self.asking(self._kind, {**self._question, **rule.as_dict()})
         with Session(out, workers, engine, on) as session:
@@ -201,9 +203,9 @@ class Study:
     def run_others(
         self, session: Session, progress: Report | None = None
     ) -> tuple[Table, PolicyFault | None]:
-        """As `run_in`, but of the cells none of whose runs failed by the user's own policy.
+        """Runs as `run_in` does, but drops the cells in which a policy of the user failed.
 
-        Also returns what failed. Raises it if it is all.
+        Also returns the failures. Raises them if no cell is left.
         """
         try:
             return self.run_in(session, progress), None
@@ -229,7 +231,7 @@ class Study:
         progress: Report | None = None,
         metrics: Sequence[str] | None = None,
     ) -> Table:
-        """Make the runs in a session, where further studies may follow; return their table.
+        """Makes the runs in a session, where further studies may follow; returns their table.
 
         `metrics` are the columns wanted, by default all.
         """
@@ -268,7 +270,7 @@ class Study:
         return wanted
 
     def _to_keep(self, cells: Sequence[Cell]) -> Kept:
-        """Return what is kept: of a study that varies something, time series if asked for."""
+        """Returns the selection; a study with factors omits time series unless requested."""
         if self._kept.tables is not None or self._kind != KIND or not self._factors:
             return self._kept
         if any("series" in cell.scenario.get("observe", {}) for cell in cells):
@@ -276,7 +278,7 @@ class Study:
         return replace(self._kept, tables=WITHOUT_SERIES)
 
     def _mine(self, table: Table) -> Table:
-        """Return the rows asked for: the folder may hold more cells and seeds."""
+        """Returns the requested rows: the folder may have more cells and seeds."""
         frame = table.frame
         frame = frame[frame["seed"].isin(self._seeds)]
         names = list(table.factors)

@@ -1,4 +1,4 @@
-"""The table of a study: a row a run, with factors, seed and metrics."""
+"""The table of a study: a row for each run, with factors, seed and metrics."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ if TYPE_CHECKING:
     from sojourn.study.results import Results
 
 BACKLOG = "backlog_mean"
-"""What every engine measures of a queue."""
+"""A queue metric that every engine measures."""
 Group = Any
 """A level, or a tuple of levels where groups are by several factors."""
 
 
 class Table:
-    """A study's results, a row a run and a column a metric, and the statistics on them."""
+    """A study's results, with a row for each run and a column for each metric, and statistics."""
 
     def __init__(
         self,
@@ -54,7 +54,7 @@ class Table:
         bottleneck: str | None = None,
         results: Results | None = None,
     ) -> Table:
-        """Return the table of a compacted summary."""
+        """Returns the table of a compacted summary."""
         from sojourn.study import columns
 
         return cls(columns.frame(table), factors, columns.units(table), bottleneck, results)
@@ -67,12 +67,12 @@ class Table:
         bottleneck: str | None = None,
         results: Results | None = None,
     ) -> Table:
-        """Return the table of runs that are in memory; a data frame is made when asked for."""
+        """Returns the table of runs in memory; makes a data frame only when requested."""
         return cls(rows, factors, rows.units, bottleneck, results)
 
     @property
     def frame(self) -> pd.DataFrame:
-        """A row a run: factors, seed, key, metrics."""
+        """Returns a data frame with a row for each run: factors, seed, key, metrics."""
         if isinstance(self._data, PlainRows):
             from sojourn.study import columns
 
@@ -84,7 +84,7 @@ class Table:
         self._data = frame
 
     def to_frame(self, library: Library = "pandas") -> Any:
-        """Return the rows as a data frame of pandas or polars, or as an Arrow table."""
+        """Returns the rows as a data frame of pandas or polars, or as an Arrow table."""
         if library == "pandas":
             return self.frame.copy()
         return frame(
@@ -93,20 +93,20 @@ class Table:
 
     @property
     def columns(self) -> list[str]:
-        """The names of all columns: factors, seed, key, metrics."""
+        """Returns the names of all columns: factors, seed, key, metrics."""
         return list(self._data.columns)
 
     def column(self, name: str) -> list[Any]:
-        """Return a column's values as a list, in the order of the rows."""
+        """Returns a column's values as a list, in the order of the rows."""
         data = self._data
         return data.columns[name] if isinstance(data, PlainRows) else data[name].tolist()
 
     def measured(self, column: str) -> bool:
-        """Return whether there is such a column, with a value in any run."""
+        """Returns whether the column exists and has a value in any run."""
         return column in self._data.columns and not all(map(missing, self.column(column)))
 
     def having(self, frame: pd.DataFrame) -> Table:
-        """Return the table with other values of the same runs."""
+        """Returns the table with other values of the same runs."""
         return self._with(frame)
 
     def __len__(self) -> int:
@@ -120,17 +120,17 @@ class Table:
 
     @property
     def seeds(self) -> tuple[int, ...]:
-        """The seeds, ascending."""
+        """Returns the seeds, ascending."""
         return tuple(sorted({int(s) for s in self.column("seed")}))
 
     @property
     def looked(self) -> bool:
-        """Whether the runs ended at a precision (`until`), which intervals have to allow for."""
+        """Returns whether the runs ended at a precision (`until`), which intervals allow for."""
         return self.results is not None and "until" in self.results.manifest.question
 
     @property
     def metrics(self) -> tuple[str, ...]:
-        """The columns that are numbers measured."""
+        """Returns the columns with measured numbers."""
         skip, data = {*self.factors, "seed", "key"}, self._data
         if isinstance(data, PlainRows):
             return tuple(c for c in data.columns if c not in skip and data.is_number(c))
@@ -141,24 +141,24 @@ class Table:
         )
 
     def metric(self, name: str) -> str:
-        """Return the column that a metric's name means; an error names the nearest one."""
+        """Returns the column of a metric's name; the error for unknown names suggests another."""
         return resolve(name, self.metrics, self.bottleneck, self.measured)
 
     def unit(self, name: str) -> str:
-        """Return the unit of a metric."""
+        """Returns the unit of a metric."""
         return self.units.get(self.metric(name), "")
 
     def levels(self, factor: str) -> list[Level]:
-        """Return a factor's levels in the study's order."""
+        """Returns a factor's levels in the study's order."""
         self.factor(factor)
         return list(dict.fromkeys(self.column(factor)))
 
     def where(self, **levels: Level | Sequence[Level]) -> Table:
-        """Return the runs with these levels."""
+        """Returns the runs with these levels."""
         return self.select(levels)
 
     def select(self, levels: Mapping[str, Level | Sequence[Level]]) -> Table:
-        """Return the runs with these levels (for factors with points in their names)."""
+        """Returns the runs with these levels, also for factors with points in their names."""
         places = list(range(len(self)))
         for factor, wanted in levels.items():
             many = [wanted] if isinstance(wanted, (str, int, float, bool)) else list(wanted)
@@ -166,7 +166,7 @@ class Table:
             for level in many:
                 if level not in there:
                     raise StudyError(
-                        f"no runs with {factor} = {level!r}; there are "
+                        f"no runs with {factor} = {level!r}; existing levels: "
                         + ", ".join(map(str, there))
                     )
             values = self.column(factor)
@@ -181,10 +181,10 @@ class Table:
         return Table(data, self.factors, self.units, self.bottleneck, self.results)
 
     def headline(self) -> list[str]:
-        """Return the metrics that most likely answer what is asked, as far as they were measured.
+        """Returns the measured metrics that most likely answer the question.
 
-        First the one that the study's question is decided by. With the backlog, where an engine
-        does not measure them all.
+        The first is the study's deciding metric. The backlog is added if an engine does not measure
+        all of them.
         """
         asked = None if self.results is None else self.results.manifest.question.get("by")
         usual = list(dict.fromkeys([*filter(None, [asked]), *headline(self.metrics)]))
@@ -196,7 +196,7 @@ class Table:
         return there
 
     def interesting(self) -> list[str]:
-        """Return the metrics to show: the one asked about, then the usual ones measured."""
+        """Returns the metrics to show: the deciding one, then the usual ones that were measured."""
         there = [m for m in self.metrics if self.measured(m)]
         asked = None if self.results is None else self.results.manifest.question.get("by")
         first = [] if asked is None else [self.metric(asked)]
@@ -212,19 +212,19 @@ class Table:
             return False
 
     def of_engine(self, engine: Level) -> Table:
-        """Return the runs of one of several engines, the engine no longer a factor."""
+        """Returns the runs of one of several engines; the engine is no longer a factor."""
         chosen = self.select({ENGINE: engine})
         data, factors = chosen._data, [factor for factor in self.factors if factor != ENGINE]
         rest = data.without(ENGINE) if isinstance(data, PlainRows) else data.drop(columns=ENGINE)
         return Table(rest, factors, self.units, self.bottleneck, self.results)
 
     def factor(self, name: str) -> str:
-        """Return the name of a factor; an error names the nearest one."""
+        """Returns the name of a factor; the error for an unknown name suggests the nearest."""
         if name not in self.factors:
             close = nearest(name, self.factors)
             hint = f": did you mean `{close}`?" if close else ""
             known = ", ".join(self.factors) or "none"
-            raise StudyError(f"no factor `{name}`; there are {known}{hint}")
+            raise StudyError(f"no factor `{name}`; existing: {known}{hint}")
         return name
 
     def _by(self, by: str | Sequence[str] | None) -> list[str]:
@@ -233,10 +233,10 @@ class Table:
         return [self.factor(f) for f in ([by] if isinstance(by, str) else by)]
 
     def groups(self, metric: str, by: str | Sequence[str] | None = None) -> dict[Group, Any]:
-        """Return the metric's values in each group, missing ones left out.
+        """Returns the metric's values in each group without missing ones.
 
-        Where runs of several cells fall into one group, a seed's values are averaged: the unit is
-        the seed, and a group's values are as many as its seeds.
+        If runs of several cells are in one group, a seed's values are averaged: the unit is the
+        seed, and a group has as many values as seeds.
         """
         column, keys = self.metric(metric), self._by(by)
         if not keys:
@@ -250,7 +250,7 @@ class Table:
     def ci(
         self, metric: str, by: str | Sequence[str] | None = None, level: float = 0.95
     ) -> pd.DataFrame:
-        """Return mean and interval of a metric for each level of `by` (default: all factors)."""
+        """Returns mean and interval of a metric for each level of `by` (default: all factors)."""
         import pandas as pd
 
         column, keys = self.metric(metric), self._by(by)
@@ -280,37 +280,37 @@ class Table:
         }
 
     def anova(self, metric: str, by: str | Sequence[str] | None = None) -> stats.Anova:
-        """Return the one-way analysis of variance."""
+        """Returns the one-way analysis of variance."""
         return stats.one_way(self._named(metric, by))
 
     def welch(self, metric: str, by: str | Sequence[str] | None = None) -> stats.Anova:
-        """Return Welch's analysis of variance, for unequal variances."""
+        """Returns Welch's analysis of variance, for unequal variances."""
         return stats.welch(self._named(metric, by))
 
     def lsd(
         self, metric: str, by: str | Sequence[str] | None = None, alpha: float = 0.05
     ) -> stats.PostHoc:
-        """Return Fisher's least significant differences."""
+        """Returns Fisher's least significant differences."""
         return stats.lsd(self._named(metric, by), alpha)
 
     def tukey(
         self, metric: str, by: str | Sequence[str] | None = None, alpha: float = 0.05
     ) -> stats.PostHoc:
-        """Return Tukey's honestly significant differences."""
+        """Returns Tukey's honestly significant differences."""
         return stats.tukey(self._named(metric, by), alpha)
 
     def kruskal(self, metric: str, by: str | Sequence[str] | None = None) -> stats.KruskalWallis:
-        """Return the rank test of Kruskal and Wallis."""
+        """Returns the rank test of Kruskal and Wallis."""
         return stats.kruskal_wallis(self._named(metric, by))
 
     def dunn(
         self, metric: str, by: str | Sequence[str] | None = None, alpha: float = 0.05
     ) -> stats.PostHoc:
-        """Return Dunn's test of all pairs, Holm-corrected."""
+        """Returns Dunn's test of all pairs, Holm-corrected."""
         return stats.dunn(self._named(metric, by), alpha)
 
     def _pairs(self, metric: str, a: Mapping[str, Level], b: Mapping[str, Level]) -> Any:
-        """The values of two cells, of those seeds that both have."""
+        """Returns the values of two cells for the seeds that both have."""
         column = self.metric(metric)
         one, other = (stats.by_seed(self.frame, column, cell) for cell in (a, b))
         return stats.aligned(one, other)[0]
@@ -318,7 +318,7 @@ class Table:
     def paired(
         self, metric: str, a: Mapping[str, Level], b: Mapping[str, Level], level: float = 0.95
     ) -> stats.TTest:
-        """Return the difference a - b of two cells, paired by seed."""
+        """Returns the difference a - b of two cells, paired by seed."""
         x, y = self._pairs(metric, a, b)
         return stats.paired_difference(x, y, level)
 
@@ -330,7 +330,7 @@ class Table:
         alpha: float = 0.05,
         smallest: str | None = None,
     ) -> study.Contrasts:
-        """Return how other levels do against `baseline` in each cell, paired by seed.
+        """Returns the contrasts of other levels with `baseline` in each cell, paired by seed.
 
         `factor` is by default the one that has this level; `smallest` is the smallest difference of
         interest, such as `5%` or `2ms`, by default the metric's own.
@@ -344,25 +344,27 @@ class Table:
         b: Mapping[str, Level],
         difference: float | None = None,
     ) -> int | None:
-        """Return the seeds that would show a difference of two cells with probability 0.8.
+        """Returns the number of seeds that detects a difference of two cells with probability 0.8.
 
-        The difference is the one measured, or the least that matters to you; None means more
-        than a million. The spread is that of the paired differences measured, of five at least.
+        The difference is the measured one, or the smallest of interest; None means more than a
+        million. The spread is that of the measured paired differences, of which at least five are
+        required.
         """
         x, y = self._pairs(metric, a, b)
         gaps = x - y
         if gaps.size < stats.LEAST:
             raise StudyError(
-                f"{gaps.size} seeds do not tell how much seeds differ: make {stats.LEAST} or more"
+                f"{gaps.size} seeds are too few to estimate their spread: make {stats.LEAST} or "
+                "more"
             )
         wanted = float(gaps.mean()) if difference is None else difference
         return stats.seeds_for_power(wanted, float(gaps.std(ddof=1)))
 
     def outliers(self, metric: str, limit: float = 3.5) -> pd.DataFrame:
-        """Return runs far from the others of their cell: factors, seed, key, value, score.
+        """Returns runs far from the others of their cell: factors, seed, key, value, score.
 
         The score is the distance to the cell's median over the median distance, scaled to be a
-        standard score for normal data (Iglewicz and Hoaglin). Look at such runs; do not drop them.
+        standard score for normal data (Iglewicz and Hoaglin). Inspect such runs; do not drop them.
         """
         import pandas as pd
 
@@ -380,18 +382,18 @@ class Table:
         return pd.concat(parts).reset_index(drop=True)
 
     def judge(self, claims: Sequence[stats.Claim], alpha: float = 0.05) -> list[stats.Judgement]:
-        """Return the verdicts on claims about this study."""
+        """Returns the verdicts on claims about this study."""
         return stats.judge(claims, self.frame, alpha)
 
     @property
     def plot(self) -> TablePlots:
-        """Figures of this table: `.plot.over(...)`, `.plot.box(...)`, ..."""
-        # A convenience for people at a prompt; nothing here depends on it.
+        """Returns figures of this table: `.plot.over(...)`, `.plot.box(...)`, ..."""
+        # A convenience for interactive use; nothing here depends on it.
         plots: TablePlots = import_module("sojourn.show.plots").TablePlots(self)
         return plots
 
     def summary(self) -> str:
-        """Return what the study consists of."""
+        """Returns a description of the study."""
         lines = [repr(self)[1:-1]]
         for factor in self.factors:
             levels = self.levels(factor)

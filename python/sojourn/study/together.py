@@ -10,13 +10,13 @@ from typing import Any
 from sojourn.scenario.engine import Engine, Record, Records, RunProgress, Stack, Stopped, rows_of
 
 SECONDS = 0.2
-"""How long a call is to take, unless the engine says otherwise (`call_seconds`)."""
+"""Intended duration of a call, unless the engine states another (`call_seconds`)."""
 
 LEAST = 0.2
-"""Share of that time that a call takes at least, if there are enough runs."""
+"""Smallest share of that time for a call, if there are enough runs."""
 
 MOST = 1024
-"""Runs in one call."""
+"""Largest number of runs in one call."""
 
 Wanted = Sequence[tuple[str, int]]
 """Plans, as JSON, each with a seed."""
@@ -24,18 +24,18 @@ Wanted = Sequence[tuple[str, int]]
 
 @dataclass(frozen=True)
 class Made:
-    """A run that is to be kept, beside its tables."""
+    """A run to store, in addition to its tables."""
 
     key: str
     about: dict[str, Any]
-    """What is recorded of it: seed, factors, trace hash, ..."""
+    """Attributes of the run: seed, factors, trace hash, ..."""
     plan_json: str
-    """Its plan in the fixed form."""
+    """Its plan in canonical form."""
 
 
 @dataclass
 class Listed:
-    """What runs made one by one left behind."""
+    """Results of runs made one by one."""
 
     records: list[Record] = field(default_factory=list)
     seconds: list[float] = field(default_factory=list)
@@ -48,13 +48,13 @@ class Listed:
         return self.records[number]
 
     def tables(self, name: str) -> list[Stack]:
-        """Return a table of each run."""
+        """Returns a table of each run."""
         found = [(number, record.table(name)) for number, record in enumerate(self.records)]
         return [([number], [rows_of(table)], table) for number, table in found]
 
 
 def simulate_many(engine: Engine, runs: Wanted, progress: RunProgress | None = None) -> Records:
-    """Make runs one after the other; an engine that can do so is asked once for all of them.
+    """Makes runs one after the other, in one call if the engine supports it.
 
     The records are those of the runs before one that failed or was stopped.
     """
@@ -66,7 +66,7 @@ def simulate_many(engine: Engine, runs: Wanted, progress: RunProgress | None = N
 
 
 def one_by_one(engine: Engine, runs: Wanted, progress: RunProgress | None = None) -> Listed:
-    """Make runs as `simulate_many` does, each by a call of its own."""
+    """Makes runs as `simulate_many` does, with one call for each."""
     made = Listed()
     events = 0
 
@@ -80,7 +80,7 @@ def one_by_one(engine: Engine, runs: Wanted, progress: RunProgress | None = None
             record = engine.simulate(plan_json, seed, listen)
         except Stopped:
             break
-        except BaseException as error:  # noqa: BLE001 - told with the runs that were made
+        except BaseException as error:  # noqa: BLE001 - reported with the runs that were made
             made.fault = error
             break
         if not record.complete:
@@ -92,7 +92,7 @@ def one_by_one(engine: Engine, runs: Wanted, progress: RunProgress | None = None
 
 
 class Pace:
-    """How many runs to ask an engine for in one call: by the time that runs have taken."""
+    """The number of runs to request in one call, from the durations of earlier runs."""
 
     def __init__(self, engine: Engine) -> None:
         self._call: float = getattr(engine, "call_seconds", SECONDS)
@@ -100,7 +100,10 @@ class Pace:
         self._run: float | None = None
 
     def size(self, waiting: int, callers: int) -> int:
-        """Return how many of the runs that wait; the last calls are small, to end together."""
+        """Returns the number of runs for the next call.
+
+        The last calls are small, so that they end together.
+        """
         if self._run is None:
             return 1
         most = min(self._of(self._call), self._most)
@@ -108,11 +111,11 @@ class Pace:
         return max(1, min(most, share, waiting))
 
     def _of(self, seconds: float) -> int:
-        """Return the number of runs of so many seconds."""
+        """Returns the number of runs that take this many seconds."""
         return int(seconds / max(self._run or 0.0, 1e-6))
 
     def learn(self, seconds: Sequence[float]) -> None:
-        """Take note of how long each run of a call has taken."""
+        """Records the duration of each run of a call."""
         if seconds:
             mean = sum(seconds) / len(seconds)
             self._run = mean if self._run is None else (self._run + mean) / 2

@@ -2,10 +2,10 @@
 
     precision = METRIC ( "±" | "+-" ) ( SHARE | QUANTITY )
 
-What is estimated is the mean over runs of each run's metric: of each cell, or of the difference of
-each pair of cells, paired by seed. Seeds are 1, 2, 3, ...; looks are at fixed numbers of them
-(`stats.sequential`). All intervals together hold with 95 % (Bonferroni). Nothing but their widths
-decides when to stop. The looks follow from the runs: whoever has these sees the same looks again.
+The estimate is the mean over runs of each run's metric: of each cell, or of the difference of each
+pair of cells, paired by seed. Seeds are 1, 2, 3, ...; looks are at fixed numbers of seeds
+(`stats.sequential`). All intervals are simultaneous at 95 % (Bonferroni). Only their widths decide
+when to stop. The looks are determined by the runs, so the same runs give the same looks.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from sojourn.study.placed import Placed, Values
 from sojourn.study.table import Table
 
 MOST = 1000
-"""Seeds at most, if nothing is said."""
+"""Default maximum number of seeds."""
 ALPHA = 0.05
 _PRECISION = re.compile(
     rf"\s*(?P<metric>(?:(?:{STATISTIC})\s+)?[^\s±+]+)\s*(?:±|\+/?-)\s*(?P<width>\S.*?)\s*",
@@ -44,7 +44,7 @@ _EXAMPLE = '"sojourn_p95 ± 2%" or "call.delay_p99 +- 1ms"'
 
 @dataclass(frozen=True, slots=True)
 class Precision:
-    """A metric and the half width that its interval is to have."""
+    """A metric and the required half width of its interval."""
 
     metric: str
     width: Interest
@@ -57,7 +57,7 @@ class Precision:
 
 @dataclass(frozen=True, slots=True)
 class Until:
-    """The rule, settled before the first run."""
+    """The rule, which is fixed before the first run."""
 
     precisions: tuple[Precision, ...]
     most: int = MOST
@@ -66,30 +66,30 @@ class Until:
         return f"{' and '.join(map(str, self.precisions))}, at most {self.most} seeds"
 
     def as_dict(self) -> dict[str, Any]:
-        """As a manifest keeps it."""
+        """Returns the rule for a manifest."""
         return {"until": [str(one) for one in self.precisions], "max_seeds": self.most}
 
 
 def of_question(question: Mapping[str, Any]) -> Until | None:
-    """Return the rule that a manifest keeps, if it keeps one."""
+    """Returns the rule in a manifest, if any."""
     texts = question.get("until")
     return None if texts is None else parse(texts, question["max_seeds"])
 
 
 def parse(texts: str | Iterable[str], most: int | None = None) -> Until:
-    """Return the rule that one text or several and a maximum state."""
+    """Returns the rule of one or several texts and a maximum."""
     listed = [texts] if isinstance(texts, str) else texts
     found = tuple(_precision(text) for text in listed)
     if not found:
         raise StudyError(f"--until: write METRIC ± WIDTH, such as {_EXAMPLE}")
     names = [one.metric for one in found]
     if len(set(names)) < len(names):
-        raise StudyError(f"--until: {', '.join(names)} names a metric twice")
+        raise StudyError(f"--until: {', '.join(names)} names a metric twice: remove one")
     most = MOST if most is None else most
     if most < sequential.FIRST:
         raise StudyError(
-            f"--max-seeds {most}: the first look at a precision is at {sequential.FIRST} seeds; "
-            "fewer cannot tell it"
+            f"--max-seeds {most}: must be at least {sequential.FIRST}, where the first look at a "
+            "precision is"
         )
     return Until(found, most)
 
@@ -100,7 +100,7 @@ def _precision(text: str) -> Precision:
         raise StudyError(f"--until `{text}`: write METRIC ± WIDTH, such as {_EXAMPLE}")
     metric = spelled(found["metric"])
     if _STATISTIC.fullmatch(metric):
-        metric = f"sojourn_{metric}"  # of the queueing delay, as tables show it
+        metric = f"sojourn_{metric}"  # queueing delay, named as in tables
     entry = find(metric)
     if entry is None:
         close = nearest(base(metric), registry())
@@ -117,53 +117,53 @@ def _precision(text: str) -> Precision:
 
 @dataclass(frozen=True, slots=True)
 class Width:
-    """What the last look found of one mean or one difference."""
+    """Result of the last look for one mean or one difference."""
 
     metric: str
     of: tuple[str, ...]
-    """The cell, or both of a pair."""
+    """The cell, or both cells of a pair."""
     n: int
     """Seeds with a value."""
     half_width: float
-    """NaN where too few seeds have a value."""
+    """Half width; NaN if too few seeds have a value."""
     wanted: float
     reached: bool
 
     @property
     def lacking(self) -> float:
-        """Half width over the one wanted."""
+        """Returns the half width divided by the required one."""
         return self.half_width / self.wanted if self.wanted > 0 else math.inf
 
 
 @dataclass(frozen=True)
 class Stopping:
-    """The looks that were taken, and what the last one found."""
+    """The looks, and the results of the last one."""
 
     rule: Until
     paired: bool
     looks: tuple[int, ...]
-    """Seeds at each look."""
+    """Number of seeds at each look."""
     widths: tuple[Width, ...]
     units: Mapping[str, str]
 
     @property
     def seeds(self) -> int:
-        """Seeds at the last look."""
+        """Returns the number of seeds at the last look."""
         return self.looks[-1]
 
     @property
     def reached(self) -> bool:
-        """Whether every precision is reached."""
+        """Returns whether every precision is reached."""
         return all(one.reached for one in self.widths)
 
     @property
     def over(self) -> bool:
-        """Whether no further look is due."""
+        """Returns whether no further look is due."""
         return self.reached or self.seeds >= self.rule.most
 
     @property
     def estimand(self) -> str:
-        """What the intervals are of, in words."""
+        """Returns what the intervals estimate, in words."""
         names = ", ".join(dict.fromkeys(one.metric for one in self.widths))
         mean = f"mean over runs of each run's {names}"
         if not self.paired:
@@ -171,7 +171,7 @@ class Stopping:
         return f"the difference, paired by seed, of the {mean}"
 
     def widest(self) -> list[Width]:
-        """Return of each metric the width that lacks most: none reached hides one that is not."""
+        """Returns for each metric the width that is farthest from its goal."""
 
         def rank(one: Width) -> tuple[bool, float]:
             return not one.reached, math.inf if math.isnan(one.lacking) else one.lacking
@@ -180,36 +180,35 @@ class Stopping:
         return [max((w for w in self.widths if w.metric == m), key=rank) for m in names]
 
     def told(self, names: Mapping[str, str] | None = None) -> str:
-        """Return in words where it stopped and why; `names` are shorter ones of the cells."""
+        """Returns in words where the runs stopped and why; `names` are short names of the cells."""
         wanted = " and ".join(str(one) for one in self.rule.precisions)
         if self.reached:
             first = f"{wanted}: reached with {self.seeds} seeds"
         else:
-            end = "the maximum came first" if self.over else "runs are missing"
+            end = "the maximum was reached first" if self.over else "runs are missing"
             first = f"{wanted}: not decided with {self.seeds} seeds, {end}"
         widest = "; ".join(self._told(one, names or {}) for one in self.widest())
         looks = ", ".join(map(str, self.looks))
         many = len(self.widths)
-        together = "the interval holds" if many == 1 else f"{many} intervals hold together"
+        together = "the interval holds" if many == 1 else f"{many} intervals are simultaneous"
         return (
-            f"{first}. At the widest: {widest}. Precision of {self.estimand}; "
-            f"{together} with 95 %; looks at {looks} seeds "
-            f"of at most {self.rule.most}."
+            f"{first}. The widest interval: {widest}. Precision of {self.estimand}; {together} "
+            f"at 95 %; looks at {looks} seeds of at most {self.rule.most}."
         )
 
     def _told(self, one: Width, names: Mapping[str, str]) -> str:
         of = " against ".join(names.get(name, name) for name in one.of if name)
         if not math.isfinite(one.half_width):
-            return f"{one.metric}{f' of {of}' if of else ''} has {one.n} values, too few"
+            return f"{one.metric}{f' of {of}' if of else ''} has too few values ({one.n})"
         half, wanted = (
             quantities.value(x, self.units.get(one.metric, ""), one.metric)
             for x in (one.half_width, one.wanted)
         )
-        skewed = "" if one.reached or one.half_width > one.wanted else ", too skewed for so few"
+        skewed = "" if one.reached or one.half_width > one.wanted else ", too skewed for this few"
         return f"± {half} of ± {wanted}{f' ({of})' if of else ''}{skewed}"
 
     def as_dict(self) -> dict[str, Any]:
-        """As JSON can hold it."""
+        """Returns the result as JSON-compatible data."""
         from sojourn.scenario.run import plain
 
         return {
@@ -224,7 +223,7 @@ class Stopping:
 
 
 def stopping(table: Table, rule: Until, *, paired: bool) -> Stopping:
-    """Take the looks that a table's runs allow, up to the first that is enough.
+    """Takes the looks that a table's runs allow, up to the first that suffices.
 
     With `paired` the differences of all pairs of cells count, otherwise each cell's mean.
     """
@@ -233,7 +232,7 @@ def stopping(table: Table, rule: Until, *, paired: bool) -> Stopping:
     values = {one: placed.of(column) for one, column in columns.items()}
     for one, cells in values.items():
         if not any(np.isfinite(x).any() for x in cells.values()):
-            raise StudyError(f"--until `{one}`: no run has a {one.metric}")
+            raise StudyError(f"--until `{one}`: no run has a value of {one.metric}")
     units = {column: table.units.get(column, "") for column in columns.values()}
     taken: list[int] = []
     found: tuple[Width, ...] = ()
@@ -279,7 +278,7 @@ def _widths(
 def take_looks(
     rule: Until, runs: Callable[[int], Table], *, paired: bool
 ) -> tuple[Table, Stopping]:
-    """Let `runs` make the first n seeds, look by look; return the last table and what it says."""
+    """Lets `runs` make the first n seeds, look by look; returns the last table and its result."""
     for n in sequential.looks(rule.most):
         table = runs(n)
         found = stopping(table, rule, paired=paired)
@@ -289,7 +288,7 @@ def take_looks(
 
 
 def known(rule: Until, scenario: Scenario) -> None:
-    """Refuse a metric that no run of a scenario has."""
+    """Rejects a metric that no run of a scenario has."""
     plan = json.loads(scenario.plan_json)
     for one in rule.precisions:
         try:

@@ -1,7 +1,7 @@
-"""Ready-made scenarios, to begin with: `sojourn new --template NAME`.
+"""Ready-made scenarios to start from: `sojourn new --template NAME`.
 
-Each is a TOML file beside this one, commented, and complete as it stands. The comment at its top
-has the commands to begin with.
+Each is a commented, complete TOML file next to this module. The comment at its top has the first
+commands.
 """
 
 from __future__ import annotations
@@ -23,25 +23,25 @@ class Template:
     name: str
     what: str
     options: Mapping[Option, tuple[str, ...]] = field(default_factory=dict)
-    """What may be said of its link, and the dotted keys that it sets."""
+    """Options of its link, each with the dotted keys that it sets."""
     follow: Proportion | None = None
     """Values of its queues that follow the rate of `--rate` or `--up`."""
     beside: tuple[str, ...] = ()
-    """Further files that it needs beside it."""
+    """Further files that it needs."""
 
     @property
     def file(self) -> str:
-        """Its file's name."""
+        """Returns the name of its file."""
         return f"{self.name}.toml"
 
     def read(self, name: str) -> bytes:
-        """One of its files."""
+        """Returns the content of one of its files."""
         return (resources.files(__package__) / name).read_bytes()
 
     def text(self, values: Mapping[Option, str] | None = None) -> str:
-        """Its text, with what is said of its link in the places of what it says itself.
+        """Returns its text, with these values in place of its own.
 
-        `values` are quantities that have been read before, such as `20mbit`.
+        `values` are checked quantities, such as `20mbit`.
         """
         text = self.read(self.file).decode("utf-8")
         for option, value in (values or {}).items():
@@ -52,11 +52,11 @@ class Template:
 
     @property
     def commands(self) -> list[str]:
-        """What to begin with, as its top says."""
+        """Returns the first commands, from the comment at its top."""
         return commands(self.text())
 
     def scenario(self) -> Scenario:
-        """The scenario itself."""
+        """Returns the scenario."""
         with resources.as_file(resources.files(__package__) / self.file) as path:
             return Scenario.load(path)
 
@@ -64,7 +64,7 @@ class Template:
 def _link(
     table: str, up: str, down: str, netem: tuple[str, ...] = ("netem",)
 ) -> dict[Option, tuple[str, ...]]:
-    """The options of a link that is written in `table`."""
+    """Returns the options of a link described in `table`."""
     return {
         "rate": tuple(dict.fromkeys((f"{table}.{up}", f"{table}.{down}", f"{table}.rate"))),
         "up": (f"{table}.{up}",),
@@ -78,7 +78,7 @@ TEMPLATES = {
     for template in (
         Template(
             "home",
-            "a home's uplink: a call beside uploads",
+            "a home's uplink: a call during uploads",
             _link("links.uplink", "forward.rate", "reverse.rate"),
         ),
         Template(
@@ -88,18 +88,18 @@ TEMPLATES = {
         ),
         Template(
             "mobile",
-            "a phone: a radio that varies, and a mast with a long queue",
+            "a phone: a varying radio, and a mast with a long queue",
             {"up": ("links.radio.rate",), "rtt": ("links.radio.netem",)},
             beside=("mobile.trace",),
         ),
         Template(
             "satellite",
-            "a satellite's downlink: far, jittery, lossy",
+            "a satellite's downlink: long delay, jitter, loss",
             _link("links.satellite", "reverse.rate", "rate", ("forward.netem", "reverse.netem")),
         ),
         Template(
             "rack",
-            "a rack in a data centre: seven servers answer one at once",
+            "a rack in a data centre: seven servers answer one host at once",
             {"rate": ("topology.rate",), "rtt": ("topology.netem",)},
         ),
         Template(
@@ -121,13 +121,13 @@ TEMPLATES = {
         ),
         Template(
             "isp-shaper-htb",
-            "an ISP's shaper of HTB: a class for each customer, and which burst",
+            "an ISP's HTB shaper: a class for each customer, and the choice of bursts",
             {"rate": ("links.port.rate",), "rtt": ("links.port.netem",)},
             Proportion("links.port.rate", ("queues.*",)),
         ),
         Template(
             "libreqos-circuit",
-            "an ISP's shaper as LibreQoS configures it: plans that exceed their site",
+            "an ISP's shaper as configured by LibreQoS: plans that exceed their site",
             {"rate": ("links.sector.rate",), "rtt": ("links.uplink.netem",)},
             # The shaper's own interface stays: the root, and the class of other packets.
             Proportion(
@@ -159,5 +159,5 @@ TEMPLATES = {
 
 
 def template(name: str) -> Template:
-    """The template of this name; raises `KeyError`."""
+    """Returns the template of this name; raises `KeyError`."""
     return TEMPLATES[name]

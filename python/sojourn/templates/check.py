@@ -1,4 +1,4 @@
-"""Whether a text is a scenario that runs, before anything is written."""
+"""Check that a text is a valid scenario before any file is written."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from sojourn.scenario import Scenario
 
 
 def check(text: str, others: Mapping[str, bytes]) -> Scenario:
-    """The scenario of a text; raises `ScenarioError` with all that is wrong with it.
+    """Returns the scenario of a text; raises `ScenarioError` with every mistake.
 
-    `others` are the files that it names, which are not where they will be yet.
+    `others` are the files that it names, which are not in their place yet.
     """
     if not others:
         return Scenario.from_toml(text)

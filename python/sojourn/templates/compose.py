@@ -1,4 +1,4 @@
-"""A scenario from a few answers: a link, what people do on it, and what hurts."""
+"""A scenario from a few answers: a link, the users' activities, and the problem."""
 
 from __future__ import annotations
 
@@ -26,22 +26,22 @@ class Flows:
 
 @dataclass(frozen=True)
 class Activity:
-    """Something that people do on a link."""
+    """An activity of users on a link."""
 
     what: str
     flows: tuple[Flows, ...]
     felt: str = ""
-    """The metric of its flows that people notice; empty where nobody waits for it."""
+    """The metric of its flows that users notice; empty for background activities."""
     smallest: str = ""
-    """The smallest difference of it that they notice, with a comment; else the metric's own."""
+    """The smallest noticeable difference of it, with a comment; empty for the metric's own."""
 
 
 ACTIVITIES = {
     "calls": Activity(
         "phone calls",
         (
-            Flows("calls", "voip", "two calls: what is said here", up=True, count=2),
-            Flows("heard", "voip", "... and what is heard", count=2),
+            Flows("calls", "voip", "two calls: the outgoing direction", up=True, count=2),
+            Flows("heard", "voip", "... and the incoming direction", count=2),
         ),
         "delay_p99",
         'smallest = "10ms"                    # costs a call at most 0.05 of MOS (ITU-T G.107)',
@@ -49,16 +49,16 @@ ACTIVITIES = {
     "video": Activity(
         "video calls",
         (
-            Flows("video", "cbr rate 1.5mbit size 1200", "a video call: our picture", up=True),
-            Flows("seen", "cbr rate 1.5mbit size 1200", "... and theirs"),
+            Flows("video", "cbr rate 1.5mbit size 1200", "a video call: the sent picture", up=True),
+            Flows("seen", "cbr rate 1.5mbit size 1200", "... and the received picture"),
         ),
         "delay_p99",
     ),
     "games": Activity(
         "games",
         (
-            Flows("games", "client preset gaming", "a game: what the player does", up=True),
-            Flows("world", "client preset gaming", "... and what becomes of it"),
+            Flows("games", "client preset gaming", "a game: packets of the player", up=True),
+            Flows("world", "client preset gaming", "... and packets of the server"),
         ),
         "delay_p99",
     ),
@@ -76,8 +76,8 @@ ACTIVITIES = {
         "films and music",
         (
             Flows(
-                "films", "transfer size 2mb forever think 2s", "two screens, a piece at a time",
-                count=2, start="uniform 0s 3s",
+                "films", "transfer size 2mb forever think 2s",
+                "two screens, a piece of film at a time", count=2, start="uniform 0s 3s",
             ),
         ),
         "fct_p95",
@@ -91,38 +91,38 @@ ACTIVITIES = {
         (Flows("uploads", "bulk", "two uploads", up=True, count=2, tcp="cubic"),),
     ),
 }  # fmt: skip
-"""What people may do, by its word; the most sensitive comes first."""
+"""Activities of users by word; the most sensitive comes first."""
 
 
 @dataclass(frozen=True)
 class Complaint:
-    """What hurts: which queue is asked about then, and which number decides."""
+    """A problem: the queue that it concerns, and the deciding metric."""
 
     what: str
     up: bool
-    """Whether it is the queue of the direction up."""
+    """Whether it concerns the queue of the uplink."""
     needs: str = ""
-    """The activity that it is about."""
+    """The activity that it concerns."""
 
 
 COMPLAINTS = {
-    "uploading": Complaint("everything is slow while somebody uploads", True, "uploads"),
-    "downloading": Complaint("everything is slow while somebody downloads", False, "downloads"),
+    "uploading": Complaint("everything is slow during uploads", True, "uploads"),
+    "downloading": Complaint("everything is slow during downloads", False, "downloads"),
     "calls": Complaint("calls stutter", True, "calls"),
     "video": Complaint("video calls freeze", True, "video"),
     "games": Complaint("games lag", True, "games"),
-    "web": Complaint("pages take long", False, "web"),
-    "films": Complaint("films wait", False, "films"),
+    "web": Complaint("pages load slowly", False, "web"),
+    "films": Complaint("films pause to load", False, "films"),
     "nothing": Complaint("nothing yet; which queue would be good?", True),
 }
-"""What may hurt, by its word."""
+"""Problems by word."""
 
 
 @dataclass(frozen=True)
 class Line:
-    """What a kind of line adds to each packet, as `tc-cake(8)` has it for these kinds.
+    """Overhead of a kind of line on each packet, as in `tc-cake(8)`.
 
-    A scenario's lengths count the Ethernet header of 14 bytes, and CAKE's overheads do not.
+    A scenario's lengths include the Ethernet header of 14 bytes, but CAKE's overheads do not.
     """
 
     what: str
@@ -131,8 +131,8 @@ class Line:
 
 
 LINES = {
-    "other": Line("something else, or nobody knows"),
-    "adsl": Line("ADSL: PPPoE in cells of ATM; give its sync rates", 40 - 14, "atm"),
+    "other": Line("another kind, or unknown"),
+    "adsl": Line("ADSL: PPPoE in ATM cells; give its sync rates", 40 - 14, "atm"),
     "vdsl": Line("VDSL2: PPPoE in PTM; give its sync rates", 30 - 14, "ptm"),
     "cable": Line("cable (DOCSIS)", 18 - 14),
     "fibre": Line("fibre or Ethernet", 38 - 14),
@@ -142,7 +142,7 @@ LINES = {
 
 @dataclass(frozen=True)
 class Answers:
-    """What somebody says of his link."""
+    """A user's answers about a link."""
 
     down: str
     up: str
@@ -156,20 +156,20 @@ class Answers:
 
 
 DEPLOY = """\
-[deploy]                             # where the best queue is put to work
-machine = "here"                     # yours: it shapes what goes out, or what comes in
+[deploy]                             # deployment of the best queue
+machine = "here"                     # your machine, which shapes outgoing or incoming traffic
 # interface = "eth0"                 # its interface to the line; `ip link` lists them
 # format = "sqm"                     # settings of OpenWrt; also tc, networkd"""
-"""The machine that commands are for."""
+"""The machine that commands configure."""
 
 
 def about(does: Sequence[str]) -> list[str]:
-    """What may hurt those who do this."""
+    """Returns the problems that users with these activities may have."""
     return [word for word, it in COMPLAINTS.items() if not it.needs or it.needs in does]
 
 
 def compose(answers: Answers, file: str) -> str:
-    """The text of a scenario; `file` is the name by which its commands call it."""
+    """Returns the text of a scenario; `file` is its name in commands."""
     hurts = COMPLAINTS[answers.hurts]
     file = shlex.quote(file)
     by = decides(answers)
@@ -183,9 +183,9 @@ def compose(answers: Answers, file: str) -> str:
         f"  sojourn run {file}",
         "",
         *textwrap.wrap(
-            f"`compare` exchanges the queue of the direction {way}, where `bottleneck` points, and "
-            f"answers the question below: `sojourn explain {by.rpartition('.')[2]}`. Edit any "
-            "value that does not match your connection; every key is in the reference.",
+            f"`compare` replaces the queue of the direction {way}, to which `bottleneck` refers, "
+            f"and answers the question below: `sojourn explain {by.rpartition('.')[2]}`. Edit "
+            "any value that does not match your connection; every key is in the reference.",
             98,
         ),
     ]
@@ -197,7 +197,7 @@ def compose(answers: Answers, file: str) -> str:
 
 
 def decides(answers: Answers) -> str:
-    """The metric that decides: of the activity that hurts, else of the most sensitive one."""
+    """Returns the deciding metric: of the affected activity, or of the most sensitive one."""
     hurts = COMPLAINTS[answers.hurts]
     for word in (hurts.needs, *(word for word in ACTIVITIES if word in answers.does)):
         activity = ACTIVITIES.get(word)
@@ -213,8 +213,8 @@ def _network(answers: Answers, subject: str) -> str:
     lines = [
         (f'name = "{COMPLAINTS[answers.hurts].what}"', ""),
         ('duration = "60s"', ""),
-        ('warmup = "10s"', "what happens before is not measured"),
-        (f'bottleneck = "{subject}"', "the queue that is asked about"),
+        ('warmup = "10s"', "this initial part is not measured"),
+        (f'bottleneck = "{subject}"', "the queue of the question"),
         ("", ""),
         ("[links.line]", ""),
         ('from = "here"', ""),
@@ -223,24 +223,24 @@ def _network(answers: Answers, subject: str) -> str:
         (f'reverse.rate = "{answers.down}"', "down"),
         (f'netem = "delay {half}"', f"each way: a round trip of {answers.rtt}"),
         *_framing(LINES[answers.line]),
-        ('queue = "pfifo limit 1000p"', "up; what most interfaces have"),
+        ('queue = "pfifo limit 1000p"', "up; the queue of most interfaces"),
         ('reverse.queue = "pfifo limit 1000p"', "down"),
     ]
     return "\n".join(f"{line:<36} # {said}" if said else line for line, said in lines)
 
 
 def _is_of(by: str, activity: Activity) -> bool:
-    """Whether a metric is of an activity's flows."""
+    """Returns whether a metric belongs to an activity's flows."""
     return by.rpartition(".")[0] in [flows.name for flows in activity.flows]
 
 
 def _framing(line: Line) -> list[tuple[str, str]]:
-    """The keys that say what the line adds, with their comments."""
+    """Returns the keys for the line's overhead, with their comments."""
     lines = []
     if line.overhead:
         lines.append((f"overhead = {line.overhead}", "bytes that the line adds to a frame"))
     if line.cells:
-        lines.append((f'cells = "{line.cells}"', "into which it cuts the whole"))
+        lines.append((f'cells = "{line.cells}"', "cells into which the line divides packets"))
     return lines
 
 

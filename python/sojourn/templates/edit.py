@@ -1,4 +1,4 @@
-"""Texts of scenarios changed in place, so that their comments stay."""
+"""Changes to texts of scenarios in place, which keep comments."""
 
 from __future__ import annotations
 
@@ -44,10 +44,10 @@ class Proportion:
 
 
 def apply(text: str, keys: tuple[str, ...], option: Option, value: str) -> str:
-    """`text` with an option's value at its keys.
+    """Returns `text` with an option's value at its keys.
 
-    A rate takes the place of what is there; one that is not written for its direction is written
-    below the link's. Of `netem` only the delay changes, to half the round trip.
+    A rate replaces the existing one; a rate for one direction without its own key is added below
+    the link's. In `netem` only the delay changes, to half the round trip.
     """
     if option == "rtt":
         half = _core.format_quantity("time", _core.parse_quantity("time", value) // 2)
@@ -109,7 +109,7 @@ def _bytes(size: int, ratio: Fraction) -> int:
 
 
 def commands(text: str) -> list[str]:
-    """The `sojourn` commands in the comment at a text's top, each a line."""
+    """Returns the `sojourn` commands in the comment at a text's top, one a line."""
     found: list[str] = []
     open_ = False
     for line in text.splitlines():
@@ -126,7 +126,7 @@ def commands(text: str) -> list[str]:
 
 
 def renamed(text: str, before: str, after: str) -> str:
-    """`text` whose comment at the top speaks of another file."""
+    """Returns `text` with another file name in the comment at the top."""
     quoted = shlex.quote(after)
     lines = text.split("\n")
     for number, line in enumerate(lines):
@@ -142,7 +142,7 @@ def _path(key: str) -> Path:
 
 
 def _span(text: str, path: Path) -> tuple[int, int]:
-    """Where the text of the value at `path` stands."""
+    """Returns the range of the value at `path`."""
     place = locate(text)[path]
     assert place.text_line is not None
     assert place.text_column is not None
@@ -161,7 +161,7 @@ def _value(text: str, path: Path) -> str:
 def _replaced(text: str, path: Path, value: str) -> str:
     start, end = _span(text, path)
     rest = text[end:]
-    # What follows on the line stays where it is, if it can.
+    # The rest of the line keeps its position if possible.
     gap = re.match(r'"( +)#', rest)
     if gap:
         width = max(1, len(gap[1]) - (len(value) - (end - start)))
@@ -170,7 +170,7 @@ def _replaced(text: str, path: Path, value: str) -> str:
 
 
 def _inserted(text: str, path: Path, value: str) -> str:
-    """A line for `path`, such as `links.uplink.reverse.rate`, below that of its link's `rate`."""
+    """Returns the text with a line for `path`, such as `links.l.reverse.rate`, below `rate`."""
     link = (*path[:-2], "rate")
     line = locate(text)[link].line
     lines = text.split("\n")

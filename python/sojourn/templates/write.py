@@ -1,4 +1,4 @@
-"""Files that are new: written whole, in the place of no other."""
+"""New files, written atomically and without overwriting others."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from pathlib import Path
 def write_new(files: Mapping[Path, bytes]) -> None:
     """Writes all files or none of them.
 
-    Raises `FileExistsError`, with its name, if anything of a file's name is there, a link that
-    leads nowhere among it; also if somebody else makes it meanwhile.
+    Raises `FileExistsError` with its name if a file or a link of that name exists, or is created
+    concurrently.
     """
     for path in files:
         if os.path.lexists(path):
-            raise FileExistsError(17, "is there already", str(path))
+            raise FileExistsError(17, "already exists and was not overwritten", str(path))
     made: list[Path] = []
     try:
         for path, data in files.items():
@@ -29,7 +29,7 @@ def write_new(files: Mapping[Path, bytes]) -> None:
 
 
 def _write(path: Path, data: bytes) -> None:
-    """A file that gets its name when it is whole, unless somebody else has that name by then."""
+    """Writes a file that gets its name when it is complete, unless the name is taken by then."""
     temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex}.tmp")
     try:
         with temporary.open("xb") as file:
@@ -39,8 +39,8 @@ def _write(path: Path, data: bytes) -> None:
         try:
             os.link(temporary, path)
         except FileExistsError:
-            raise FileExistsError(17, "is there already", str(path)) from None
-        except OSError:  # a file system without hard links: here a killed process may leave a part
+            raise FileExistsError(17, "already exists and was not overwritten", str(path)) from None
+        except OSError:  # without hard links, a killed process may leave a partial file
             with path.open("xb") as last:
                 last.write(data)
     except OSError as error:

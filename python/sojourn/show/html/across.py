@@ -20,7 +20,7 @@ def page(a: AcrossEngines) -> Page:
     """Returns the whole report."""
     results = a.results
     if results is None:
-        raise StudyError("a report is made from a results folder, which this comparison has not")
+        raise StudyError("a report requires a results folder: make the comparison with out=")
     m, first = results.manifest, a.first
     lead: list[Block] = [
         Text(f"Which {first.noun} has {a.question()}, by each engine?", "question"),
@@ -86,13 +86,13 @@ def _ranking(a: AcrossEngines) -> list[Block]:
         columns.append(cells)
     out = [at for at, r in enumerate(rows) if not r.entry.feasible]
     told = (
-        "Each engine's runs are compared with each other, pair by pair over the same seeds. Of two "
-        f"{first.noun}s that share a letter neither is better by more than "
-        f"{interest_told(a.by, first.interest)}, by intervals that hold together (Bonferroni). "
+        "Each engine's runs are compared with each other, pair by pair over the same seeds. Two "
+        f"{first.noun}s that share a letter do not differ by more than "
+        f"{interest_told(a.by, first.interest)}, by simultaneous intervals (Bonferroni). "
         f"{quantities.NOTHING}: not measured by that engine."
     )
     return [
-        Table(heads, list(map(list, zip(*columns, strict=True))), "Each engine by itself", out),
+        Table(heads, list(map(list, zip(*columns, strict=True))), "Each engine separately", out),
         common.statistics_text(len(first.seeds), told),
     ]
 

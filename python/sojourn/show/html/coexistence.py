@@ -17,7 +17,7 @@ def page(matrix: Coexistence) -> Page:
     """Returns the whole report."""
     results = matrix.results
     if results is None:
-        raise StudyError("a report is made from a results folder, which this matrix has not")
+        raise StudyError("a report requires a results folder: make the matrix with out=")
     m = results.manifest
     lead: list[Block] = [
         Text(f"Who shares a link with {' and '.join(matrix.incumbents)}?", "question"),
@@ -50,14 +50,14 @@ def page(matrix: Coexistence) -> Page:
 
 
 def _drawing(matrix: Coexistence, incumbent: str) -> Drawing:
-    title = f"Beside {incumbent}"
-    told = f"Shares beside {incumbent} by rival, queue and round-trip time; the numbers are below."
+    title = f"Against {incumbent}"
+    told = f"Shares against {incumbent} by rival, queue and round-trip time; the numbers are below."
     return Drawing(style.svg(coexistence.drawing(matrix, incumbent)), title, alt=told)
 
 
 def _tables(matrix: Coexistence) -> list[Block]:
     heads = [
-        ("queue", ""), ("rtt", ""), ("share", "%"), ("harm", "%"), ("harm beyond its own", "%"),
+        ("queue", ""), ("rtt", ""), ("share", "%"), ("harm", "%"), ("excess harm", "%"),
         ("verdict", ""), ("delay of rival", "ms"), ("delay of incumbent", "ms"), ("marks", "%"),
         ("losses of rival", "%"), ("losses of incumbent", "%"), ("utilisation", "%"),
     ]  # fmt: skip
@@ -69,7 +69,7 @@ def _tables(matrix: Coexistence) -> list[Block]:
                 for e in matrix.encounters.values()
                 if (e.incumbent, e.rival) == (incumbent, rival)
             ]
-            blocks.append(Table(heads, rows, f"{rival} beside {incumbent}"))
+            blocks.append(Table(heads, rows, f"{rival} against {incumbent}"))
     return blocks
 
 
@@ -103,9 +103,10 @@ def _told(value: Interval, factor: float, digits: int) -> str:
 def _explained(matrix: Coexistence) -> Text:
     listed = "; ".join(f"{name.replace('_', ' ')}: {what}" for name, what in QUANTITIES.items())
     return Text(
-        f"{listed}. Half widths of intervals that hold together over {len(matrix.encounters)} "
+        f"{listed}. Half widths of simultaneous intervals over {len(matrix.encounters)} "
         f"encounters (Bonferroni, {100 * matrix.level:.4g} % each). Harm is that of Ware and "
-        "others (HotNets 2019); beyond its own: less that of the incumbent to itself, "
-        "paired by seed. A rival harms more if that is above a tenth, as a whole interval.",
+        "others (HotNets 2019); excess harm is harm minus the incumbent's harm to itself, "
+        "paired by seed. A rival harms more if the whole interval of this excess is above a "
+        "tenth.",
         "note",
     )

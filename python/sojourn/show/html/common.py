@@ -63,7 +63,7 @@ def scenario_section(results: Results, extra: Sequence[Block] = ()) -> Section:
     runs = results.runs()
     if runs:
         plan = json.dumps(runs[0].about["plan"], indent=1, ensure_ascii=False)
-        title = "everything resolved, in nanoseconds, bytes and bits per second"
+        title = "the resolved plan, in nanoseconds, bytes and bits per second"
         blocks.append(Code(plan, f"The first run's plan: {title}", folded=True))
     return Section("scenario", "The scenario", blocks)
 
@@ -89,7 +89,7 @@ def resolved_queues(results: Results) -> list[Block]:
         return []
     cells = [[Cell(a), Cell(b)] for a, b in rows]
     heads = (("cell", ""), ("queue", ""))
-    return [Table(heads, cells, "The bottleneck's queue in each cell, defaults included")]
+    return [Table(heads, cells, "The bottleneck's queue in each cell, with defaults")]
 
 
 def _described(params: Mapping[str, Any]) -> str:
@@ -124,12 +124,12 @@ def metrics_section(metrics: Iterable[str]) -> Section:
     heads = (("metric", ""), ("unit", ""), ("definition", ""))
     return Section(
         "metrics",
-        "What each metric means",
+        "Meaning of each metric",
         [
             Text(
-                "Everything is counted after the warm-up, at the queue's own books. A name before "
-                "the point is a link's or a group of flows'; without one it is the bottleneck's, "
-                "or the sum over all flows."
+                "All counts begin after the warm-up and come from the queue's own counters. A "
+                "name before the point is a link or a group of flows; without it, the metric "
+                "belongs to the bottleneck, or is the sum over all flows."
             ),
             Table(heads, rows),
         ],
@@ -142,7 +142,7 @@ def repeat_section(results: Results, commands: Sequence[str]) -> Section:
     machine = m.machine
     runs = results.runs()
     seconds = sum(float(r.about.get("seconds", 0)) for r in runs)
-    hashed = "hash of the sources that decide results"
+    hashed = "hash of the sources that determine results"
     engines = [("engine", f"{m.engine} ({hashed})")]
     if len(m.engines) > 1:
         engines = [
@@ -151,7 +151,7 @@ def repeat_section(results: Results, commands: Sequence[str]) -> Section:
         ]
     facts = [
         ("seeds", seeds_text(m.seeds)),
-        ("runs", f"{len(runs)} of {len(results.keys)}, {seconds:.1f} s of computing in all"),
+        ("runs", f"{len(runs)} of {len(results.keys)}, {seconds:.1f} s of computing in total"),
         ("Sojourn", m.version),
         *engines,
         *((name, text) for name, text in m.versions.items()),
@@ -172,11 +172,11 @@ def repeat_section(results: Results, commands: Sequence[str]) -> Section:
     listing = "\n".join("  ".join(c.text for c in row) for row in rows)
     return Section(
         "repeat",
-        "How to repeat it",
+        "Repetition",
         [
             Text(
-                "Equal scenario, seed and engine give the same packets at the same times: a run "
-                "repeated must show the same trace hash."
+                "Equal scenario, seed and engine give the same packets at the same times: a "
+                "repeated run must have the same trace hash."
             ),
             Code("\n".join(commands)),
             Facts(facts),
@@ -189,12 +189,12 @@ def statistics_text(seeds: int, what: str) -> Text:
     """Returns how the numbers were calculated."""
     if seeds < 2:
         return Text(
-            "Every number here is from a single run, hence without an interval: another seed might "
+            "Every number here comes from a single run and has no interval: another seed might "
             "change it.",
             "warning",
         )
     return Text(
-        f"Each number is the mean over {seeds} runs with seeds of their own, ± half of the 95 % "
+        f"Each number is the mean over {seeds} runs with different seeds, ± half of the 95 % "
         f"interval (Student's t). {what}",
         "note",
     )

@@ -25,7 +25,7 @@ def page(c: Comparison) -> Page:
     """Returns the whole report."""
     results = c.results
     if results is None:
-        raise StudyError("a report is made from a results folder, which this comparison has not")
+        raise StudyError("a report requires a results folder: make the comparison with out=")
     m = results.manifest
     factors = " and ".join(f"`{factor}`" for factor in c.table.factors)
     subject = f"queue at `{results.bottleneck}`" if c.noun == "queue" else f"choice of {factors}"
@@ -47,7 +47,7 @@ def page(c: Comparison) -> Page:
     ]
     deploy = _deploy(c, results)
     if deploy:
-        sections.append(Section("deploy", "Put it to work", deploy))
+        sections.append(Section("deploy", "Deployment", deploy))
     sections += [
         common.scenario_section(results, common.resolved_queues(results)),
         common.metrics_section(c.shown_metrics),
@@ -99,11 +99,12 @@ def _ranking(c: Comparison) -> list[Block]:
     out = [at for at, e in enumerate(entries) if not e.feasible]
     noun = c.noun
     told = (
-        f"{noun.capitalize()}s met the same seeds, hence the same arrivals, and are compared pair "
-        f"by pair; the intervals of all differences hold together (Bonferroni). One {noun} is "
-        "better than another if the whole interval is beyond the smallest difference of interest, "
-        f"{interest_told(c.by, c.interest)}; as good as it if the whole interval is within it; not "
-        f"decided otherwise. Of two {noun}s that share a letter neither is better."
+        f"{noun.capitalize()}s were run with the same seeds, so with the same arrivals, and are "
+        "compared pair by pair. The intervals of all differences are simultaneous (Bonferroni). "
+        f"One {noun} is better than another if the whole interval is beyond the smallest "
+        f"difference of interest, {interest_told(c.by, c.interest)}. It is as good if the whole "
+        f"interval is within it. Otherwise the pair is not decided. {noun.capitalize()}s that "
+        "share a letter do not differ significantly."
     )
     return [
         Table(heads, rows, f"By {words(c.by)}, best first", out),
@@ -120,7 +121,7 @@ def _conditions(c: Comparison, short: Mapping[str, str]) -> list[Block]:
         for k in e.checks:
             if k.reason:
                 kind = "open" if k.borderline else "good" if k.met else "bad"
-                verdict = ("met" if k.met else "not met") + (", a close call" * k.borderline)
+                verdict = ("met" if k.met else "not met") + (", narrowly" * k.borderline)
                 rows.append(
                     [
                         Cell(short[e.choice], colour=looks[e.choice]),
@@ -130,7 +131,7 @@ def _conditions(c: Comparison, short: Mapping[str, str]) -> list[Block]:
                     ]
                 )
     heads = ((c.noun, ""), ("condition", ""), ("found", ""), ("verdict", ""))
-    text = "Conditions that are not met, or only just"
+    text = "Conditions that are not met, or narrowly met"
     return [Table(heads, rows, text)] if rows else []
 
 
@@ -226,7 +227,7 @@ def _deploy(c: Comparison, results: Results) -> list[Block]:
     undo = "\n".join(deployment.undo)
     return [
         *([Text(told, "note")] if told else []),
-        Text(f"These commands give a real interface the queue {best}, {deployment.where}."),
+        Text(f"These commands set the queue {best} on a real interface, {deployment.where}."),
         Code("\n".join(deployment.script)),
         Code(undo, "To undo"),
         *(Text(n, "note") for n in deployment.notes),
@@ -246,7 +247,8 @@ def _serve(c: Comparison, results: Results, balancer: str) -> list[Block]:
     best, note = c.winners[0], blind(c)
     return [
         Text(
-            f"This gives an OpenFlow 1.3 switch {best.choice}; what is in capitals is yours to say."
+            f"This command makes an OpenFlow 1.3 switch use {best.choice}. Replace the words in "
+            "capitals with your values."
         ),
         Code(serve_command(results.scenario_of(**best.levels), balancer)),
         *([Text(note, "note")] if note else []),

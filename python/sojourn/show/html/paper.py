@@ -46,9 +46,8 @@ def page(
         Text(reference, "note"),
         Text(
             f"Of {len(judgements)} finding{'' if len(judgements) == 1 else 's'}, "
-            f"{counts['holds']} hold here, "
-            f"{counts['does not hold']} do not, and for {counts['cannot be told']} it cannot be "
-            "told from these runs.",
+            f"{counts['holds']} hold here, {counts['does not hold']} do not, and these runs "
+            f"cannot decide {counts['cannot be told']}.",
             "answer",
         ),
         *(Text(r) for r in remarks),
@@ -67,7 +66,9 @@ def page(
     for name, r in results.items():
         part = common.scenario_section(r)
         sections.append(Section(f"scenario-{name}", f"Scenario: {name}", part.blocks))
-        again = common.repeat_section(r, commands if first else [f"# part of the same: {name}"])
+        again = common.repeat_section(
+            r, commands if first else [f"# part of the same study: {name}"]
+        )
         sections.append(Section(f"repeat-{name}", f"{again.title}: {name}", again.blocks))
         first = False
     names = [j.claim.metric for j in judgements if j.claim.metric]
@@ -112,13 +113,13 @@ def _findings(
     return [
         Table(heads, rows),
         Text(
-            "A finding holds if the confidence interval of its quantity lies wholly inside the "
-            "predicted region, does not hold if wholly outside, and cannot be told otherwise. Runs "
-            "are paired by seed; alpha is 0.05 over all findings together (Holm). Where a finding "
-            "is about several quantities, the decisive one is shown; all are below. Parts of a "
-            "conjunction stand below it, not counted, with simultaneous intervals: one alone may "
-            "reach across the region's edge where all together are inside. "
-            + confidence(judgements),
+            "A finding holds if the confidence interval of its quantity is wholly inside the "
+            "predicted region, and does not hold if it is wholly outside. Otherwise it cannot "
+            "be decided. Runs are paired by seed; alpha is 0.05 over all findings together "
+            "(Holm). For a finding about several quantities, the table shows the decisive one; "
+            "all are below. Parts of a conjunction are listed below it without counting, with "
+            "simultaneous intervals: a single interval may cross the region's edge although all "
+            "together are inside. " + confidence(judgements),
             "note",
         ),
     ]
@@ -153,7 +154,7 @@ def _details(judgements: Sequence[Judgement], units: Mapping[str, str]) -> Table
         ("effect size", "d_z"),
         ("seeds", ""),
     )
-    return Table(heads, rows, "Intervals with the correction that the verdict was reached by")
+    return Table(heads, rows, "Intervals with the correction that is used for the verdict")
 
 
 def _region(region: object, unit: str, metric: str) -> str:

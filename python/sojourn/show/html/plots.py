@@ -219,7 +219,7 @@ def tradeoff(
             "yaxis": {"title": {"text": labels.axis(gm, sy)}},
             **_legend(list(names.values())),
         },
-        alt=f"{labels.title(gm)} over {words(dm)}, a point for each queue, as in the table.",
+        alt=f"{labels.title(gm)} over {words(dm)}, with a point for each queue, as in the table.",
         caption="Better is up and to the left. The bars are 95 % intervals over the seeds.",
         height=420,
     )
@@ -394,9 +394,8 @@ def courses(
             "showlegend": False,
             "margin": {"l": 60, "r": 16, "t": 24, "b": 48},
         },
-        alt=f"{title}, a plot for each of {', '.join(lines)}.",
-        caption=note
-        + " All have the same axes: a zoom into one is a zoom into all." * (len(lines) > 1),
+        alt=f"{title}, with a plot for each of {', '.join(lines)}.",
+        caption=note + " All plots share their axes and zoom together." * (len(lines) > 1),
         height=72 + PANEL * max(len(lines), 2),
     )
 
@@ -455,7 +454,8 @@ def over(
         labels.title(metric),
         traces,
         {**layout, **_legend([*lines, "x" * 30] if half else list(lines))},
-        alt=f"{labels.title(metric)} over {across.title}, a line for each of {', '.join(lines)}.",
+        alt=f"{labels.title(metric)} over {across.title}, with a line for each of "
+        f"{', '.join(lines)}.",
         height=360,
         half=half,
     )

@@ -27,7 +27,7 @@ def page(results: Results) -> Page:
         lead.append(
             Text(
                 f"{len(results.missing)} of {len(results.keys)} runs are still missing; the same "
-                "command goes on from here.",
+                "command continues from here.",
                 "warning",
             )
         )
@@ -91,7 +91,7 @@ def _results(table: StudyTable, metrics: list[str]) -> list[Block]:
     columns = [
         [Cell(str(level[at]), numeric=numeric[at]) for level in levels] for at in range(len(keys))
     ]
-    told = "All cells met the same seeds, so their differences are compared seed by seed."
+    told = "All cells were run with the same seeds, so their differences are compared seed by seed."
     blocks: list[Block] = [common.statistics_text(len(table.seeds), told)]
     for start in range(0, len(metrics), _COLUMNS):
         heads, measured = [(labels.factor(k), "") for k in keys], []
