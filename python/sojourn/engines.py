@@ -1,6 +1,6 @@
-"""The engines by name: what each is, how to make it, and what it cannot do.
+"""The engines by name: description, constructor and restrictions.
 
-An engine is made when it is chosen: its modules are imported then.
+An engine is made when it is selected, and its modules are imported then.
 """
 
 from __future__ import annotations
@@ -17,25 +17,25 @@ SIM, WIRE, KERNEL, LINUX, LINUX_WIRE = "sim", "wire", "kernel", "linux", "linux-
 
 
 class EngineError(ValueError):
-    """An engine that does not exist, or that cannot be asked for like this."""
+    """An unknown engine, or an invalid selection."""
 
 
 @dataclass(frozen=True)
 class Kind:
-    """An engine that can be chosen."""
+    """An engine that can be selected."""
 
     name: str
-    """Also as asked for: `linux:NAME` is the engine `linux` with a kernel by its name."""
+    """Name as selected: `linux:NAME` is the engine `linux` with a kernel by its name."""
     help: str
-    """What it is, in a few words."""
+    """Short description."""
     cannot: str
-    """What it cannot do, in a few words; empty if there is nothing to know."""
+    """Restrictions, in a few words; empty without any."""
     make: Callable[..., Any]
-    """Makes it, a `sojourn.scenario.engine.Engine`, with the keywords that are its own."""
+    """Constructor of a `sojourn.scenario.engine.Engine`, with the engine's own keywords."""
     real_time: bool = False
-    """Whether a run takes as long as its scenario says."""
+    """Whether a run takes its scenario's duration."""
     virtual: bool = False
-    """Whether it runs Linux in virtual time: a kernel can be chosen."""
+    """Whether it runs Linux in virtual time, with a selectable kernel."""
 
 
 def _late(module: str, name: str) -> Callable[..., Any]:
@@ -51,21 +51,21 @@ KINDS: Mapping[str, Kind] = {
         Kind(
             SIM,
             "the simulator",
-            "no programs of one's own",
+            "no programs of the user",
             _late("sojourn.scenario.engine", "core"),
         ),
         Kind(
             LINUX,
             "Linux's own network code in virtual time",
-            "no stores, balancers or policies of one's own; links are ours where the kernel's "
-            "cannot be as asked",
+            "no stores, balancers or policies of the user; our links where the kernel's lack a "
+            "feature",
             _late("sojourn.linux.engine", "LinuxEngine"),
             virtual=True,
         ),
         Kind(
             LINUX_WIRE,
             "Linux's own TCP over our links, in virtual time",
-            "no stores, balancers or policies of one's own",
+            "no stores, balancers or policies of the user",
             partial(_late("sojourn.linux.engine", "LinuxEngine"), wire=True),
             virtual=True,
         ),
@@ -86,7 +86,7 @@ KINDS: Mapping[str, Kind] = {
         ),
     )
 }
-"""All engines; the simulator, which can run every plan but programs of one's own, comes first."""
+"""All engines. The simulator comes first; it runs every plan except those with programs."""
 VIRTUAL = tuple(kind.name for kind in KINDS.values() if kind.virtual)
 """Engines that run Linux in virtual time."""
 LABORATORY = (WIRE, KERNEL, *VIRTUAL)
@@ -94,7 +94,7 @@ LABORATORY = (WIRE, KERNEL, *VIRTUAL)
 
 
 def find(name: str, among: Sequence[str] = tuple(KINDS)) -> Kind:
-    """Return the engine of this name, one of `among`; an error lists them.
+    """Returns the engine of this name, one of `among`; an error lists them.
 
     `linux:NAME` is the engine `linux` with the kernel of that name.
     """
@@ -105,7 +105,7 @@ def find(name: str, among: Sequence[str] = tuple(KINDS)) -> Kind:
             return kind
         if not kind.virtual:
             raise EngineError(
-                f"`{name}`: {engine} has no kernels to choose from; {' and '.join(VIRTUAL)} have"
+                f"`{name}`: {engine} has no kernels to select; only {' and '.join(VIRTUAL)} have"
             )
         return replace(kind, name=name, make=partial(kind.make, kernel=kernel))
     near = _core.nearest(engine, list(among))
@@ -114,16 +114,16 @@ def find(name: str, among: Sequence[str] = tuple(KINDS)) -> Kind:
 
 
 def chosen(text: str, among: Sequence[str] = tuple(KINDS)) -> list[Kind]:
-    """Return the engines of a list such as `sim,linux`, each once."""
+    """Returns the engines of a list such as `sim,linux`, each once."""
     names = [name.strip() for name in text.split(",")]
     kinds = [find(name, among) for name in names]
     if len(set(names)) < len(names):
-        raise EngineError(f"an engine stands twice in `{text}`")
+        raise EngineError(f"`{text}` names an engine twice: remove one")
     return kinds
 
 
 def told(among: Sequence[str] = tuple(KINDS)) -> str:
-    """Return the engines and what they are, for a help text."""
+    """Returns the engines with their descriptions, for a help text."""
     listed = "; ".join(f"`{name}`: {KINDS[name].help}" for name in among)
     if not set(among) & set(VIRTUAL):
         return listed
@@ -131,7 +131,7 @@ def told(among: Sequence[str] = tuple(KINDS)) -> str:
 
 
 def able(plans: Iterable[str]) -> list[str]:
-    """Return the engines that can run all of these plans here."""
+    """Returns the engines that can run all of these plans here."""
     listed = list(dict.fromkeys(plans))
     found = []
     for kind in KINDS.values():

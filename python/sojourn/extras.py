@@ -1,4 +1,4 @@
-"""Packages that not every installation has, and the extra that brings each."""
+"""Optional packages, and the extra that installs each."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ BROUGHT = {
     "analysis": ("pandas", "pyarrow", "scipy", "statsmodels"),
     "report": ("jinja2", "matplotlib"),
 }
-"""By extra, the packages that commands import when they need them."""
+"""Packages by extra, which commands import when needed."""
 
 
 def require(*packages: str) -> None:
-    """Import packages that will be needed, so that one that is missing is told before the work."""
+    """Imports packages early, so that a missing one is reported before any work."""
     for package in packages:
         import_module(package)
 
 
 def advice(module: str | None) -> str | None:
-    """Return what to install for a module that is missing; None if it belongs to no extra."""
+    """Returns how to install a missing module; None if it belongs to no extra."""
     package = (module or "").partition(".")[0]
     for extra, packages in BROUGHT.items():
         if package in packages:

@@ -1,4 +1,4 @@
-"""Columns as a data frame of the library that is asked for, which is imported then."""
+"""Columns as a data frame of a library, which is imported on demand."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Literal, TypeAlias
 
 Library: TypeAlias = Literal["pandas", "polars", "arrow"]
-"""What a data frame is made by."""
+"""Libraries of data frames."""
 
 
 def frame(columns: Mapping[str, Sequence[Any]], library: Library) -> Any:
-    """Return the columns as a data frame; `None` stands for a value that is missing.
+    """Returns the columns as a data frame; `None` means a missing value.
 
     It is a `pandas.DataFrame`, a `polars.DataFrame` or a `pyarrow.Table`.
     """
@@ -30,9 +30,9 @@ def frame(columns: Mapping[str, Sequence[Any]], library: Library) -> Any:
                 {n: pa.array(v, pa.uint64() if _large(v) else None) for n, v in columns.items()}
             )
         case _:
-            raise ValueError(f"no library {library!r}; there are pandas, polars and arrow")
+            raise ValueError(f"no library {library!r}; allowed: pandas, polars and arrow")
 
 
 def _large(values: Sequence[Any]) -> bool:
-    """Whether a whole number needs its 64th bit, as seeds may."""
+    """Returns whether an integer needs its 64th bit, as seeds may."""
     return any(isinstance(value, int) and value >= 2**63 for value in values)

@@ -25,7 +25,7 @@ def exports(package: str) -> tuple[Callable[[str], Any], Callable[[], list[str]]
         if name not in home:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
         value = getattr(import_module(home[name]), name)
-        setattr(sys.modules[package], name, value)  # found at once from now on
+        setattr(sys.modules[package], name, value)  # later accesses find it directly
         return value
 
     return get, lambda: sorted(home), sorted(home)

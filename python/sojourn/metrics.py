@@ -30,13 +30,13 @@ class Interest:
     """The smallest difference of interest."""
 
     share: float
-    """As a share of the value compared with."""
+    """Difference as a share of the reference value."""
     absolute: float
-    """Its least amount, in the metric's unit."""
+    """Smallest amount, in the metric's unit."""
     source: str
 
     def at(self, value: float) -> float:
-        """Return the smallest difference of interest from a value."""
+        """Returns the smallest difference of interest from a value."""
         return max(self.share * abs(value), self.absolute)
 
 
@@ -50,14 +50,14 @@ class Metric:
     unit: str
     better: Better
     felt: Felt
-    """Those who notice its change."""
+    """Users who notice a change of it."""
     interest: Interest
     label: str
     """Its name in sentences and on axes."""
     definition: str
     form: Form
     percent: bool
-    """Whether it is a part of a whole, shown in percent."""
+    """Whether it is a share, shown in percent."""
     rare: bool
     """Whether tables omit it where it is zero."""
     sum: bool
@@ -69,11 +69,11 @@ class Metric:
 
     @property
     def smallest(self) -> str:
-        """The smallest difference of interest in words; empty for a neutral metric."""
+        """Returns the smallest difference of interest in words; empty for a neutral metric."""
         return "" if self.better == "neutral" else self.told(self.interest)
 
     def told(self, interest: Interest) -> str:
-        """Return a smallest difference of interest of this metric in words."""
+        """Returns a smallest difference of interest of this metric in words."""
         share, absolute = interest.share, interest.absolute
         if self.unit == "s":
             least = f"{1000 * absolute:g} ms"
@@ -96,7 +96,7 @@ def _described() -> Mapping[str, Any]:
 
 @cache
 def registry() -> Mapping[str, Metric]:
-    """Return all metrics by name."""
+    """Returns all metrics by name."""
     return {
         m["name"]: Metric(
             **m
@@ -108,12 +108,12 @@ def registry() -> Mapping[str, Metric]:
 
 
 def base(column: str) -> str:
-    """Return the name of the metric that a column shows: the part after the last point."""
+    """Returns the name of the metric that a column shows: the part after the last point."""
     return column.rpartition(".")[2]
 
 
 def spelled(text: str) -> str:
-    """Return a metric's name from the way people say it: `p95 sojourn` is `sojourn_p95`."""
+    """Returns the name of a metric in words: `p95 sojourn` is `sojourn_p95`."""
     words = text.split()
     if len(words) == 2 and words[0] in STATISTICS:
         return f"{words[1]}_{words[0]}"
@@ -121,8 +121,8 @@ def spelled(text: str) -> str:
 
 
 def nearest(word: str, candidates: Iterable[str]) -> str | None:
-    """Return the candidate most like the word, if any is like it at all."""
-    # A metric of a link may be meant by its last part alone.
+    """Returns the candidate most similar to the word; None if none is similar."""
+    # The last part alone may mean a metric of a link.
     by_word = {base(c): c for c in candidates}
     by_word |= {c: c for c in by_word.values()}
     close = _core.nearest(word, list(by_word))
@@ -130,37 +130,37 @@ def nearest(word: str, candidates: Iterable[str]) -> str | None:
 
 
 def find(column: str) -> Metric | None:
-    """Return the metric that a column shows; None for the internal state of a policy."""
+    """Returns the metric that a column shows; None for the internal state of a policy."""
     return None if ".state." in column else registry().get(base(column))
 
 
 def direction(column: str) -> Direction | None:
-    """Return whether less or more of a metric is better; None where neither is."""
+    """Returns the better direction of a metric; None if it has none."""
     metric = find(column)
     return None if metric is None or metric.better == "neutral" else metric.better
 
 
 def unit(column: str) -> str:
-    """Return the unit of the metric that a column shows."""
+    """Returns the unit of the metric that a column shows."""
     metric = find(column)
     return metric.unit if metric else ""
 
 
 def label(column: str) -> str:
-    """Return the words for the metric that a column shows, without its owner."""
+    """Returns the words for the metric that a column shows, without its owner."""
     metric = find(column)
     return metric.label if metric else base(column).replace("_", " ")
 
 
 def is_percent(column: str) -> bool:
-    """Return whether a column is a part of a whole, shown in percent."""
+    """Returns whether a column is a share, shown in percent."""
     metric = find(column)
     return metric is not None and metric.percent
 
 
 @cache
 def views(name: str) -> Mapping[str, tuple[str, ...]]:
-    """Return a view's metrics for each kind of group, by the metric that marks the kind."""
+    """Returns a view's metrics for each kind of group, by the metric that identifies the kind."""
     found = {
         view["sign"]: tuple(metric for metric, _ in view["metrics"])
         for view in _described()["views"]
@@ -172,13 +172,13 @@ def views(name: str) -> Mapping[str, tuple[str, ...]]:
 
 
 def view(name: str) -> tuple[str, ...]:
-    """Return the metrics of a view, in the order of display."""
+    """Returns the metrics of a view, in the order of display."""
     return views(name)[""]
 
 
 @cache
 def labelled(name: str) -> tuple[tuple[str, str], ...]:
-    """Return the metrics of a view, each with its label there."""
+    """Returns the metrics of a view, each with its label there."""
     return tuple(
         (metric, short or registry()[metric].label)
         for view in _described()["views"]

@@ -1,4 +1,4 @@
-"""What plans say, found by kind: applications of a plan's own, beside the flows of its groups."""
+"""Contents of plans by kind: applications of the plan itself, and programs of flows."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from typing import Any
 
 @dataclass(frozen=True)
 class OwnProgram:
-    """A program of the user's own that a group of flows runs."""
+    """A user's program that a group of flows runs."""
 
     group: str
     role: str
     """`client` or `server`."""
     host: str
-    """Whose it is; the first of several."""
+    """Its host; the first of several."""
     words: tuple[str, ...]
-    """With placeholders."""
+    """Command line, with placeholders."""
     folder: str
 
     def __str__(self) -> str:
@@ -27,7 +27,7 @@ class OwnProgram:
 
 
 def own_programs(plan: Mapping[str, Any]) -> list[OwnProgram]:
-    """Return the programs of the user's own that a plan runs, in its order."""
+    """Returns the users' programs that a plan runs, in its order."""
     found = []
     for group in plan["groups"]:
         app = group["app"]
@@ -42,12 +42,12 @@ def own_programs(plan: Mapping[str, Any]) -> list[OwnProgram]:
 
 
 def store_in(plan: Mapping[str, Any]) -> dict[str, Any] | None:
-    """Return a plan's store, if it has one."""
+    """Returns a plan's store, if it has one."""
     return next((app for app in plan.get("apps", ()) if app["kind"] == "store"), None)
 
 
 def the_store(plan: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the store of a plan that has one."""
+    """Returns the store of a plan that has one."""
     found = store_in(plan)
     if found is None:
         raise ValueError("the plan has no store")
@@ -55,10 +55,10 @@ def the_store(plan: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def crosses(plan: Mapping[str, Any], group: Mapping[str, Any]) -> bool:
-    """Return whether packets of a group of flows cross the bottleneck.
+    """Returns whether packets of a group of flows cross the bottleneck.
 
-    The first pair of hosts stands for all. A TCP flow's packets go both ways. A balancer's flows
-    have several ways: they count as crossing.
+    The first pair of hosts represents all. A TCP flow's packets go both ways. A balancer's flows
+    have several ways and count as crossing.
     """
     pair = group["pairs"][0]
     if len(pair) < 2:
@@ -71,7 +71,7 @@ def crosses(plan: Mapping[str, Any], group: Mapping[str, Any]) -> bool:
 
 
 def _crosses(plan: Mapping[str, Any], way: tuple[int, ...], link: Mapping[str, Any]) -> bool:
-    """Whether a link lies on a shortest path between two nodes."""
+    """Returns whether a link is on a shortest path between two nodes."""
     start, end = way
     to = _medium(plan, link["medium"]) if link["to"] is None else link["to"]
     whole, before = _distances(plan, start), link["from"]
@@ -82,12 +82,12 @@ def _crosses(plan: Mapping[str, Any], way: tuple[int, ...], link: Mapping[str, A
 
 
 def _medium(plan: Mapping[str, Any], number: int) -> int:
-    """A shared medium as a place beside the nodes."""
+    """Returns a shared medium's number as a place, after the nodes."""
     return len(plan["nodes"]) + number
 
 
 def _distances(plan: Mapping[str, Any], start: int) -> dict[int, int]:
-    """Numbers of links from a place to all others; a medium leads to its stations."""
+    """Returns the number of links from a place to all others; a medium leads to its stations."""
     near: dict[int, set[int]] = defaultdict(set)
     for link in plan["links"]:
         if link["to"] is None:

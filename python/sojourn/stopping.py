@@ -1,4 +1,4 @@
-"""How what runs until it is stopped learns that it is to end."""
+"""Stop requests for code that runs until it is stopped."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from contextlib import contextmanager
 
 
 def requests() -> list[signal.Signals]:
-    """Signals by which a process is asked to end; a hang-up is none under `nohup`."""
+    """Returns the signals that request an end; a hang-up does not under `nohup`."""
     asking = [signal.SIGINT, signal.SIGTERM]
     if hasattr(signal, "SIGHUP") and signal.getsignal(signal.SIGHUP) != signal.SIG_IGN:
         asking.append(signal.SIGHUP)
@@ -18,9 +18,9 @@ def requests() -> list[signal.Signals]:
 
 @contextmanager
 def stopped() -> Iterator[threading.Event]:
-    """Set by Ctrl-C, or by who asks to end: the usual end of what runs until it is stopped.
+    """Yields an event that Ctrl-C or another stop request sets.
 
-    A second Ctrl-C insists.
+    A second Ctrl-C raises `KeyboardInterrupt`.
     """
     event = threading.Event()
 
@@ -31,7 +31,7 @@ def stopped() -> Iterator[threading.Event]:
 
     try:
         before = {number: signal.signal(number, ask) for number in requests()}
-    except ValueError:  # not the main thread: whoever runs us handles signals
+    except ValueError:  # not the main thread: the caller handles signals
         yield event
         return
     try:

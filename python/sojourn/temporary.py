@@ -1,8 +1,8 @@
-"""Files and folders that go with the process that made them.
+"""Files and folders that are removed with the process that made them.
 
-A folder has a name, and whoever is killed leaves it behind. So all folders of a user stand in one
-place, each locked (`flock`) by the process that uses it, and whoever makes one first removes those
-that nobody holds any more.
+A folder has a name, so a killed process leaves it. Therefore all folders of a user are in one
+place, each locked (`flock`) by the process that uses it, and the next process removes those without
+a lock.
 """
 
 from __future__ import annotations
@@ -22,22 +22,22 @@ if sys.platform != "win32":
 
 
 TRIES = 100
-"""Others may tidy up under our hands, though not always."""
+"""Other processes may remove the parent concurrently."""
 
 
 def nameless() -> IO[bytes]:
-    """A new file without a name, which goes when it is closed."""
+    """Returns a new file without a name, which disappears when it is closed."""
     return cast("IO[bytes]", tempfile.TemporaryFile())
 
 
 def place() -> Path:
-    """Where the folders of this user stand while there are any."""
+    """Returns the parent of this user's folders; it exists while it has any."""
     who = "" if sys.platform == "win32" else f"-{os.geteuid()}"
     return Path(tempfile.gettempdir()) / f"sojourn{who}"
 
 
 class Folder:
-    """A new folder of this process's own, until it is closed or the process has ended."""
+    """A new folder of this process, until it is closed or the process has ended."""
 
     def __init__(self) -> None:
         self._lock: int | None = None
@@ -45,24 +45,24 @@ class Folder:
         self.path = self._made()
 
     def _made(self) -> Path:
-        if sys.platform == "win32":  # no flock there: what a killed process leaves stays
+        if sys.platform == "win32":  # no flock there: remains of a killed process stay
             return Path(tempfile.mkdtemp(prefix="sojourn-"))
         base = place()
         for _ in range(TRIES):
             with contextlib.suppress(FileExistsError):
                 base.mkdir(mode=0o700)
             if base.is_symlink() or (base.exists() and not _ours(base)):
-                break  # somebody else was there first: what stands there is not for us to touch
+                break  # another process was first: do not touch its folder
             try:
                 sweep()
                 path = Path(tempfile.mkdtemp(dir=base))
                 self._lock = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
             except FileNotFoundError:
-                continue  # another process has tidied up between two steps
+                continue  # another process has removed it between two steps
             fcntl.flock(self._lock, fcntl.LOCK_EX)
             if _is(self._lock, path):
                 self._around = path
-                # Not the locked one itself: who uses it may lock it for reasons of his own.
+                # Not the locked folder itself, which the user may lock for other purposes.
                 inner = path / "kept"
                 inner.mkdir()
                 return inner
@@ -70,10 +70,10 @@ class Folder:
         return Path(tempfile.mkdtemp(prefix="sojourn-"))
 
     def close(self) -> None:
-        """Remove it with all that is in it; harmless if that has been done."""
+        """Removes it with its content; harmless when repeated."""
         shutil.rmtree(self._around or self.path, ignore_errors=True)
         self._release()
-        with contextlib.suppress(OSError):  # others may have theirs in it
+        with contextlib.suppress(OSError):  # other processes may have folders in it
             place().rmdir()
 
     def _release(self) -> None:
@@ -84,7 +84,7 @@ class Folder:
 
 @contextlib.contextmanager
 def folder() -> Iterator[Path]:
-    """A folder that goes at the end of the block, or, after a killed process, with the next one."""
+    """Yields a folder that is removed at the end, or by the next process after a kill."""
     made = Folder()
     try:
         yield made.path
@@ -93,7 +93,7 @@ def folder() -> Iterator[Path]:
 
 
 def sweep() -> int:
-    """Remove folders whose process is gone; returns how many."""
+    """Removes folders whose process has ended; returns their number."""
     base, count = place(), 0
     if sys.platform == "win32" or not _ours(base):
         return 0
@@ -104,7 +104,7 @@ def sweep() -> int:
 
 
 def _removed(path: Path) -> bool:
-    """Remove a folder that nobody holds."""
+    """Removes a folder that no process holds."""
     try:
         lock = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
     except OSError:
@@ -120,7 +120,7 @@ def _removed(path: Path) -> bool:
 
 
 def _ours(path: Path) -> bool:
-    """Whether it is a folder that nobody but this user can write to, and no link to one."""
+    """Returns whether the path is a folder, not a link, that only this user can write to."""
     try:
         found = path.lstat()
     except FileNotFoundError:
@@ -130,7 +130,7 @@ def _ours(path: Path) -> bool:
 
 
 def _is(lock: int, path: Path) -> bool:
-    """Whether what is locked is what stands there."""
+    """Returns whether the locked file is the one at the path."""
     try:
         return os.path.samestat(os.fstat(lock), path.lstat())
     except FileNotFoundError:

@@ -179,21 +179,21 @@ def test_run_with_settings_and_a_folder(home: Path, tmp_path: Path) -> None:
         (["compare", "FILE", "--queues"], "queues"),
         (["compare", "FILE", "--policies", "iqlb", "jsq"], "this scenario has no balancer"),
         (["compare", "FILE", "--vary", "links.uplink.rate"], "key=value,value"),
-        (["compare", "FILE", "--vary", "links.uplink.rate=1mbit,1mbit"], "stands there twice"),
+        (["compare", "FILE", "--vary", "links.uplink.rate=1mbit,1mbit"], "is listed twice"),
         (["compare", "FILE", "--vary", "links.uplink.rat=1mbit,2mbit"], "did you mean `rate`"),
         (["compare", "FILE", "--vary", "queue=codel,pie"], "`--queues`"),
         (["compare", "--queues", "codel", "FILE"], "FILE"),
         (["tc", "nowhere.toml"], "cannot be read"),
-        (["tc", "FILE", "--interface", "a b"], "no name of an interface"),
-        (["tc", "FILE", "--interface", ""], "no name of an interface"),
-        (["verify", "nowhere"], "there is no such folder"),
+        (["tc", "FILE", "--interface", "a b"], "not a name of an interface"),
+        (["tc", "FILE", "--interface", ""], "not a name of an interface"),
+        (["verify", "nowhere"], "no such folder"),
         (["verify", "."], "no decision vectors"),
         (["list", "quee"], "did you mean `queue`?"),
         (["explain", "codle"], "did you mean `codel`?"),
         (["explain", "xyzzy"], "`sojourn list` shows all"),
         (["study", "run", "nowhere.toml"], "cannot be read"),
         (["study", "run", "FILE"], "[study]"),
-        (["report", "nowhere"], "there is no such folder"),
+        (["report", "nowhere"], "no such folder"),
         (["report", "."], ""),
         (["paper", "taildorp"], "did you mean `taildrop`?"),
         (["tune", "redopt", "--rate", "10", "--rtt", "1ms", "--flows", "3"], "needs its unit"),
@@ -285,7 +285,7 @@ def test_compare_policies() -> None:
     assert result.status == 0, result.err
     assert "sojourn lb serve --policy" in result.out
     assert "--backlog netlink:INTERFACE1,INTERFACE2,INTERFACE3,INTERFACE4" in result.out
-    assert "looks at queues, of which OpenFlow tells nothing" in result.out
+    assert "needs queue lengths, which OpenFlow does not report" in result.out
     assert "server4=ADDRESS4@PORT4" in result.out
     wrong = sojourn(*common, "jqs", cwd=ROOT)
     assert wrong.status == 2
@@ -323,7 +323,7 @@ def test_compare_policies_of_unequal_servers(tmp_path: Path) -> None:
     weights = ["--set", "balancers.api.weights=[3,3,1]"]
     told = sojourn(*common, "weighted-round-robin", *weights, cwd=tmp_path)
     assert told.status == 0, told.err
-    assert "no weights say so" not in told.err
+    assert "they have no weights" not in told.err
     assert "--server server1=ADDRESS1@PORT1,weight=3" in told.out
     assert "until it has been silent" not in told.out
 

@@ -88,12 +88,12 @@ def test_where_nothing_is_decided_no_commands_are_printed(tmp_path: Path) -> Non
     compared = ["compare", "pages.toml", "--queues", "pfifo limit 100p", "fq_codel", "--seeds", "2"]
     result = sojourn(*compared, "--out", "kept", cwd=tmp_path)
     assert result.status == 0, result.err
-    assert "Nothing is decided." in result.out
+    assert "No decision." in result.out
     assert "To use" not in result.out
     assert "tc qdisc replace" not in result.out
     text = " ".join(result.out.split())
-    assert "Try more, such as --seeds 8" in text
-    assert "keep what is there, pfifo," in text
+    assert "Use more seeds, such as --seeds 8" in text
+    assert "keep the current queue, pfifo," in text
     assert not sojourn(*compared, "--json", cwd=tmp_path).json()["decided"]
     assert sojourn("report", "kept", cwd=tmp_path).status == 0
     page = (tmp_path / "kept" / "report.html").read_text()
@@ -107,7 +107,9 @@ def test_a_queue_that_is_as_good_may_stay(files: Path) -> None:
     for own in ("codel", "codel limit 999p"):
         result = sojourn(*compared, "--set", f"links.uplink.queue={own}", cwd=files)
         assert result.status == 0, result.err
-        told.add(f"{own}, which is there now, is as good: no change is needed" in result.out)
+        told.add(
+            f"{own}, the current queue, performs equally well: no change is needed" in result.out
+        )
     assert told == {True, False}  # one of the two is the best
     better = sojourn("compare", "up.toml", "--queues", "codel", "--seeds", "2", cwd=files)
-    assert "which is there now" not in better.out
+    assert "the current queue" not in better.out

@@ -56,7 +56,7 @@ def test_a_template_with_a_file_beside_it(tmp_path: Path) -> None:
     (tmp_path / "mobile.trace").write_text("1\n")
     again = sojourn("new", "--template", "mobile", cwd=tmp_path)
     assert again.status == 2
-    assert again.err.startswith("mobile.trace: is there already")
+    assert again.err.startswith("mobile.trace: already exists")
     assert (tmp_path / "mobile.trace").read_text() == "1\n"
     assert [path.name for path in tmp_path.iterdir()] == ["mobile.trace"]
 
@@ -84,22 +84,22 @@ def test_words_with_commas_between_and_a_rate_in_bytes(tmp_path: Path) -> None:
     ("arguments", "words"),
     [
         (["--template", "hme"], "did you mean `home`?"),
-        (["--template", "xyzzy"], "there are home, office"),
+        (["--template", "xyzzy"], "existing: home, office"),
         (["--template", "home", "--rate", "20"], "--rate: a rate above zero needs its unit"),
         (["--template", "home", "--rate", "0mbit"], "--rate: "),
         (["--template", "home", "--rtt", "20"], "--rtt: a time needs its unit"),
         (["--template", "home", "--rtt", "2000000s"], "--rtt: "),
         (["--template", "home", "--rate", '1mbit"'], "--rate: "),
-        (["--template", "home", "--rate", "1mbit", "--up", "1mbit"], "--rate is both rates"),
+        (["--template", "home", "--rate", "1mbit", "--up", "1mbit"], "--rate sets both rates"),
         (["--template", "rack", "--down", "1mbit"], "`rack` takes --rate, --rtt"),
         (["--template", "syslog", "--rtt", "1ms"], "`syslog` takes none of these options"),
-        (["--template", "home", "--does", "calls"], "do not go together"),
-        (["--template", "home", "--hurts", "calls"], "do not go together"),
-        (["--template", "home", "--line", "adsl"], "do not go together"),
+        (["--template", "home", "--does", "calls"], "exclude each other"),
+        (["--template", "home", "--hurts", "calls"], "exclude each other"),
+        (["--template", "home", "--line", "adsl"], "exclude each other"),
         ([*LINK, "--line", "adls"], "--line: unknown word `adls`: did you mean `adsl`?"),
         (["--template", "home", "--out", "nowhere/a.toml"], "nowhere/a.toml: No such file"),
-        ([], "say --down, --up, --rtt, --does, --hurts"),
-        (LINK, "say --does, --hurts"),
+        ([], "give --down, --up, --rtt, --does, --hurts"),
+        (LINK, "give --does, --hurts"),
         ([*LINK, "--does", "cals"], "--does: unknown word `cals`: did you mean `calls`?"),
         ([*LINK, "--does", "calls", "--hurts", "speling"], "--hurts: unknown word"),
         ([*LINK, "--does", "calls", "--hurts", "games"], "--hurts games needs --does games"),
@@ -185,7 +185,7 @@ def test_questions(tmp_path: Path) -> None:
     it.type("60mbit\n")
     it.until("[30ms]:")
     it.type("\n")
-    assert "cells of ATM" in it.until("[other]:")
+    assert "ATM cells" in it.until("[other]:")
     it.type("vdsl\n")
     said = it.until("[calls web uploads]:")
     assert "phone calls" in said
@@ -193,10 +193,10 @@ def test_questions(tmp_path: Path) -> None:
     assert "did you mean `uploads`?" in it.until("[calls web uploads]:")
     it.type("uploads, web\n")
     said = it.until("[uploading]:")
-    assert "pages take long" in said
+    assert "pages load slowly" in said
     assert "games lag" not in said
     it.type("web\n")
-    it.until("asked.toml is written")
+    it.until("asked.toml was written")
     assert it.end() == 0
     assert "sojourn compare asked.toml" in it.seen
     scenario = Scenario.load(tmp_path / "asked.toml")

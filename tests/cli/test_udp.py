@@ -115,7 +115,7 @@ def test_a_transfer_goes_on_where_it_stopped(tmp_path: Path) -> None:
         sent = json.loads(done.stdout)
         assert 1_000_000 <= sent["offset"] < sent["bytes"] == len(data)
         assert sent["sha256"] == hashlib.sha256(data).hexdigest()
-        assert b"going on after" in done.stderr
+        assert b"continuing after" in done.stderr
     finally:
         server.stop()
     assert [path.name for path in (tmp_path / "in").iterdir()] == ["big"]

@@ -42,7 +42,7 @@ def test_study_says_that_the_maximum_came_first(scenario: Path) -> None:
     done = sojourn("study", "run", file, *rule, cwd=scenario.parent)
     assert done.status == 0, done.err
     text = " ".join(done.out.split())
-    assert "sojourn_p95 ± 0.001ms: not decided with 41 seeds, the maximum came first" in text
+    assert "sojourn_p95 ± 0.001ms: not decided with 41 seeds, the maximum was reached first" in text
     assert "looks at 40, 41 seeds of at most 41" in text
     assert "82 runs" in text
 
@@ -50,9 +50,9 @@ def test_study_says_that_the_maximum_came_first(scenario: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "says"),
     [
-        (("--until", "p95 ± 2%", "--seeds", "20"), "leave out --seeds"),
-        (("--max-seeds", "50"), "--max-seeds belongs to --until"),
-        (("--until", "p95 ± 2%", "--max-seeds", "20"), "the first look at a precision is at 40"),
+        (("--until", "p95 ± 2%", "--seeds", "20"), "omit --seeds"),
+        (("--max-seeds", "50"), "--max-seeds requires --until"),
+        (("--until", "p95 ± 2%", "--max-seeds", "20"), "must be at least 40"),
         (("--until", "p95 2%"), "write METRIC ± WIDTH"),
         (("--until", "p95 ± 2%", "--engine", "sim,linux"), "takes one engine"),
     ],

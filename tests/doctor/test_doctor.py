@@ -106,13 +106,13 @@ def test_a_container_does_not_see_the_kernels_modules(tmp_path: Path) -> None:
     root = kernel_tree(tmp_path, "sch_htb 32768 1 - Live 0x0\n")
     assert modules.where("sch_htb", root) == "here"
     assert modules.where("sch_pie", root) == "unknown"
-    assert "cannot be seen" in parts.datapaths(root)
+    assert "cannot be detected" in parts.datapaths(root)
 
 
 def test_a_kernel_without_modules(tmp_path: Path) -> None:
     assert not modules.modular(tmp_path)
     assert modules.where("sch_pie", tmp_path) == "here"
-    assert "none is needed" in parts.datapaths(tmp_path)
+    assert "it is not required" in parts.datapaths(tmp_path)
 
 
 def test_nothing_is_tried_that_would_load_a_module(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -133,10 +133,10 @@ def test_nothing_is_tried_that_would_load_a_module(monkeypatch: pytest.MonkeyPat
     assert not {"netem", "htb"} & set(tried[0])
     assert "netem" in found[0].found.split()
     texts = {f.state: [g.found for g in found if g.state == f.state] for f in found}
-    assert texts["unknown"] == ["not tried, since that may load a module: htb"]
+    assert texts["unknown"] == ["not tried, because that may load a module: htb"]
     assert texts["no"] == [
-        "this `tc` does not know: dualpi2",
-        "this kernel does not have: cake",
+        "this `tc` lacks: dualpi2",
+        "this kernel lacks: cake",
     ]
 
 
@@ -151,7 +151,7 @@ def test_programs_that_are_missing(monkeypatch: pytest.MonkeyPatch, tmp_path: Pa
     old.chmod(0o755)
     found = programs.program("iperf3", "flows")
     assert found.state == "no"
-    assert "3.1.7; 3.7 or later is needed" in found.found
+    assert "3.1.7; 3.7 or later is required" in found.found
     old.write_text("#!/bin/sh\necho iperf 3.16\n")
     assert programs.program("iperf3", "flows").found == "3.16: flows"
 
@@ -168,7 +168,7 @@ def test_libraries(monkeypatch: pytest.MonkeyPatch) -> None:
     )
     found = library("optuna", "optuna", "tune")
     assert found.state == "no"
-    assert found.found == f"0.1; {wanted} is needed"
+    assert found.found == f"0.1; {wanted} is required"
 
 
 def test_rights_to_receive_buffers(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -178,7 +178,7 @@ def test_rights_to_receive_buffers(monkeypatch: pytest.MonkeyPatch, tmp_path: Pa
     (tmp_path / "proc/sys/net/core").mkdir(parents=True)
     (tmp_path / "proc/sys/net/core/rmem_max").write_text("212992\n")
     found = {f.name: f for f in sockets.sockets(tmp_path)}
-    assert "ptrace_scope is 1" in found["others' servers"].found
+    assert "ptrace_scope is 1" in found["servers of other users"].found
     assert "425,984 bytes" in found["sizes"].found
     assert all(f.remedy for f in found.values() if f.state == "no")
     assert sockets.systemd(tmp_path).state == "no"

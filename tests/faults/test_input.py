@@ -72,7 +72,7 @@ def test_numbers_and_words_that_cannot_be(key: str, value: Any) -> None:
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["run", "FILE", "--seed", HUGE], "below 2^64"),
+        (["run", "FILE", "--seed", HUGE], "from 0 to 2^64 - 1"),
         (["run", "FILE", "--seed", "-1"], "--seed"),
         (["run", "FILE", "--seed", "1.5"], "--seed"),
         (["compare", "FILE", "--seeds", "1"], "--seeds"),
@@ -95,7 +95,7 @@ def test_numbers_and_words_that_cannot_be(key: str, value: Any) -> None:
         (["rcvbuf", "--port", "99999"], "--port"),
         (["udp", "serve", "--dir", ".", "--quota", "-1mb"], "-1mb"),
         (["udp", "send", "nowhere"], "nowhere"),
-        (["paper", "rrda", "--on", "tcp://127.0.0.1:1"], "leave out --on"),
+        (["paper", "rrda", "--on", "tcp://127.0.0.1:1"], "omit --on"),
         (["paper", "taildrop", "--quick", "--full"], "exclude each other"),
         (["study", "suite", "rfc7982"], "did you mean"),
     ],

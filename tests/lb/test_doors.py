@@ -119,7 +119,7 @@ def test_beyond_this_machine(fresh: Bench, certificates: Path) -> None:
         fresh.stop()
         # One with the right certificate, but not on the list.
         controller = fresh.start(*tls, "--datapath", "00000000000000ff", ready=False)
-        controller.wait_output("is not among those let in", 20, stream=1)
+        controller.wait_output("is not allowed to connect", 20, stream=1)
         look = fresh.until(lambda look: not look["ready"])
         assert look["switch"] is None
     finally:

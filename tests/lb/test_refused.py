@@ -34,14 +34,14 @@ def test_policies_that_need_backlogs(policy: str) -> None:
     assert "--backlog" in said
     for other in ("random", "round-robin", "least-bandwidth", "least-packets", "least-connections"):
         assert other in said
-    assert "queue-delay" not in said.split("from what OpenFlow tells work")[1]
+    assert "queue-delay" not in said.split("without backlogs these policies work")[1]
 
 
 @pytest.mark.parametrize(
     ("words", "expected"),
     [
         (["--policy", "lest-packets"], "least-packets"),
-        (["--policy", "random", "--listen", "0.0.0.0:6653"], "needs TLS"),
+        (["--policy", "random", "--listen", "0.0.0.0:6653"], "requires TLS"),
         (["--policy", "random", "--listen", "6653"], "ADDRESS:PORT"),
         (["--policy", "random", "--server", "c=10.0.0.12@3"], "must all differ"),
         (["--policy", "random", "--server", "b=10.0.0.13@3"], "two servers have the name b"),
@@ -50,13 +50,13 @@ def test_policies_that_need_backlogs(policy: str) -> None:
         (["--policy", "random", "--server", "10.0.0.13"], "NAME=ADDRESS@PORT"),
         (["--policy", "random", "--health", "http"], "health"),
         (["--policy", "random", "--datapath", "xyz"], "hexadecimal"),
-        (["--policy", "random", "--mac", "01:00:00:00:00:01"], "group's address"),
+        (["--policy", "random", "--mac", "01:00:00:00:00:01"], "multicast address"),
         (["--policy", "jsq", "--backlog", "wire:nobody-there:x,y"], "no wire listens"),
         (["--policy", "jsq", "--backlog", "wire:nobody-there:x"], "1 queues for 2 servers"),
         (["--policy", "jsq", "--backlog", "netlink:eth7,eth7"], "the same queue"),
         (["--policy", "jsq", *["--backlog", "wire:w1:a"] * 2], "the same queue"),
         (["--policy", "jsq", *["--backlog", "wire:w1:a,b"] * 2], "4 queues for 2 servers"),
-        (["--policy", "jsq", "--backlog", "snmp:1,2"], "is meant"),
+        (["--policy", "jsq", "--backlog", "snmp:1,2"], "must be netlink"),
         (["--policy", "jsq", "--backlog", "netlink:nonesuch0,nonesuch1"], "nonesuch0"),
     ],
 )
@@ -109,7 +109,7 @@ def test_limits_and_rates_are_asked_for(host: Host) -> None:
 
 
 def test_stale_wire_is_refused(host: Host, tmp_path: Path) -> None:
-    """A wire whose counters stand still."""
+    """A wire whose counters do not advance."""
     path = tmp_path / "wire.sock"
     link = {"rate": 1_000_000, "backlog_packets": 1, "backlog_bytes": 1514}
     answer = {
@@ -128,5 +128,5 @@ def test_stale_wire_is_refused(host: Host, tmp_path: Path) -> None:
     wire.wait_output("ready", 10)
     said = serve(host, "--backlog", f"wire:{path}:x,y")
     wire.stop()
-    assert "stand still" in said
+    assert "do not advance" in said
     assert "least-connections" in said

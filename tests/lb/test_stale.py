@@ -44,7 +44,7 @@ def test_choices_go_by_turns_while_a_wire_says_nothing(fresh: Bench) -> None:
         # It hangs: connected, and without an answer.
         first.signal(signal.SIGSTOP)
         look = fresh.until(lambda look: bool(look["blind"]))
-        assert notes(look)[0].startswith("CHOOSING BY TURNS: ")
+        assert notes(look)[0].startswith("ROUND ROBIN INSTEAD OF THE POLICY: ")
         answers = fresh.once(count=4)
         assert sorted(answers) == ["s1", "s1", "s2", "s2"], "one after the other"
         look = fresh.until(lambda look: look["decisions"]["by_turns"] >= 4)

@@ -72,14 +72,14 @@ def test_the_laboratory_has_it_too() -> None:
     assert (real["engine"], real["valid"]) == ("linux", True)
     refused = sojourn("lab", "run", HOME, "--engine", "linux", "--journal")
     assert refused.status == 2
-    assert "`--journal` is the wire's" in refused.err
+    assert "`--journal` requires the wire" in refused.err
 
 
 @pytest.mark.usefixtures("kernel")
 def test_a_run_says_which_links_it_had() -> None:
     lossy = ("--set", "links.uplink.netem=delay 15ms loss 1% duplicate 1%")
     result = ok("lab", "run", HOME, *SHORT, *lossy, "--engine", "linux")
-    assert "our links, as the kernel's have not: uplink: loss, uplink: duplicate" in result.out
+    assert "our links, because the kernel's lack: uplink: loss, uplink: duplicate" in result.out
     assert "the kernel's links" in ok("lab", "run", HOME, *SHORT, "--engine", "linux").out
     both = ok("compare", HOME, *SHORT, "--engine", "linux,linux-wire", "--queues", "pie", "--json")
     named = [engine["engine"] for engine in both.json()["engines"]]
@@ -111,7 +111,7 @@ def test_what_it_cannot_run_is_told_before_anything_starts(tmp_path: Path) -> No
     result = sojourn("compare", HOME, *other, "--engine", "sim,linux", "--out", out)
     assert result.status == 2
     assert "`tcp prague`: this kernel has" in result.err
-    assert "the engine `linux` cannot run this; nothing was started" in result.err
+    assert "the engine `linux` cannot run this scenario; no run was started" in result.err
     assert "`--engine sim`" in result.err.splitlines()[-1]
     assert not out.exists()
 
@@ -150,8 +150,8 @@ def test_a_kernel_is_chosen_by_its_name(kernel: Kernel) -> None:
     usual, chosen = (run["metrics"] for run in both["runs"])
     assert usual == chosen
     for engine, message in (
-        ("linux:none", f"no kernel 'none': there are {kernel.name}"),
-        ("sim:none", "`sim:none`: sim has no kernels to choose from; linux and linux-wire have"),
+        ("linux:none", f"no kernel 'none': existing ones are {kernel.name}"),
+        ("sim:none", "`sim:none`: sim has no kernels to select; linux and linux-wire have"),
         ("linus:none", "no engine `linus:none`: did you mean `linux`?"),
     ):
         result = sojourn("run", HOME, "--engine", engine)
@@ -172,6 +172,6 @@ def test_a_wrong_engine_is_answered_with_those_there_are() -> None:
 def test_options_that_exclude_each_other() -> None:
     result = sojourn("compare", HOME, "--engine", "linux", "--real")
     assert result.status == 2
-    assert "`--real` is `--engine wire`" in result.err
+    assert "`--real` means `--engine wire`" in result.err
     result = sojourn("compare", HOME, "--real", "--on", "tcp://nowhere:1")
     assert "`--real` and `--on` exclude each other" in result.err

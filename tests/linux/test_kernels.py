@@ -66,7 +66,7 @@ def test_the_newest_comes_first(place: Path) -> None:
     assert [one.name for one in kernels.kernels()] == ["new", "fast", "old"]
     assert kernels.find().abilities().version == (9, 10)
     assert kernels.find("old").hz == 100
-    with pytest.raises(Unavailable, match="there are new, fast, old"):
+    with pytest.raises(Unavailable, match="existing ones are new, fast, old"):
         kernels.find("other")
 
 
@@ -94,7 +94,7 @@ def test_there_is_none(place: Path) -> None:
 def test_a_damaged_description_says_what_to_do(place: Path, text: str) -> None:
     folder = kernel(place, "a")
     (folder / kernels.DESCRIPTION).write_text(text)
-    with pytest.raises(LabError, match=r"describes no kernel.*sojourn linux remove a"):
+    with pytest.raises(LabError, match=r"is not a description of a kernel.*sojourn linux remove a"):
         kernels.read(folder)
     status, out, err = cli("list")
     assert status == 0
@@ -134,7 +134,7 @@ def test_list_and_remove(place: Path) -> None:
     assert status == 2
     assert err == "no kernel `c`: did you mean `a`?\n"
     status, _, err = cli("remove", "quite-different")
-    assert err == "no kernel `quite-different`: there are a\n"
+    assert err == "no kernel `quite-different`: existing: a\n"
     assert cli("remove")[0] == 2
     assert cli("remove", "a", "--unfinished")[0] == 2
     assert [one.name for one in kernels.kernels()] == ["a"]

@@ -260,7 +260,7 @@ def test_a_program_that_does_not_end_is_ended(linux: LinuxEngine, tmp_path: Path
 @pytest.mark.parametrize("own", ["while True: pass\n", "import os\nos.fork()\nwhile True: pass\n"])
 def test_a_program_that_spins_is_named(linux: LinuxEngine, tmp_path: Path, own: str) -> None:
     made = scenario(tmp_path, 'client = "python3 spin.py {number}"', 'start = "1s"', spin=own)
-    named = r"at 0\.9 s: client of `own.0`: `python3 spin.py 0` spins"
+    named = r"from 0\.9 s: client of `own.0`: `python3 spin.py 0` is in an endless loop"
     with pytest.raises(LabError, match=named):
         linux.simulate(made.plan_json, 1)
 

@@ -292,7 +292,7 @@ def test_reports_show_it_and_pages_and_tc_refuse_it(
     assert "no kernel equivalent of this `mine.py:Fifo`: Linux cannot run a policy" in tc.stderr
     play = CliRunner().invoke(app, ["play", "home.toml", "--no-browser"])
     assert play.exit_code == 2
-    assert "mine.py: the engine in a browser runs no policy" in play.stderr
+    assert "mine.py: a browser cannot run policies" in play.stderr
     (tmp_path / "mine.py").unlink()  # the runs have their sources
     written = json.loads(invoke("report", "out", "--json"))["written"]
     page = next(Path(name) for name in written if name.endswith(".html")).read_text("utf-8")

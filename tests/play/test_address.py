@@ -66,7 +66,7 @@ def test_an_address_is_printed_in_plain_letters() -> None:
 def test_scenarios_that_are_not_here_are_refused() -> None:
     with pytest.raises(AddressError, match="sojourn play FILE"):
         state(HERE + "scenario=own&queue=codel")
-    with pytest.raises(AddressError, match="no scenario `house`: there are home, office"):
+    with pytest.raises(AddressError, match="no scenario `house`: existing ones are home, office"):
         state(HERE + "scenario=house")
 
 
@@ -183,7 +183,7 @@ GOOD = packed(WRITTEN)
         ("1.%%%%", "damaged"),
         (GOOD[:-4], "damaged"),
         (GOOD + "AAAA", "damaged"),
-        ("1." + "A" * (CHARACTERS + 1), "more than 64 KiB"),
+        ("1." + "A" * (CHARACTERS + 1), "longer than 64 KiB"),
         (packed("[1]"), "valid dictionary"),
         (packed('{"scenario": NaN}'), "damaged"),
         (packed('{"seed": ' + "1" * 5000 + "}"), "damaged"),

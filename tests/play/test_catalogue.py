@@ -205,6 +205,6 @@ def test_own_policies_and_programs_are_refused(root: Path) -> None:
     policy = f"{root}/examples/policies/codel.py:Codel"
     program = {"from": "a", "to": "b", "app": "command", "client": "true"}
     for scenario in (small(flows=[program]), small(links={"l": link(queue=policy)})):
-        with pytest.raises(CatalogueError, match="of your own"):
+        with pytest.raises(CatalogueError, match="of the user"):
             entry(scenario)
     assert entry(small(question={"queues": [policy, "pie"]}))["queues"] == ["pie"]

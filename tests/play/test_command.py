@@ -127,7 +127,7 @@ def test_an_address_of_the_earlier_form_opens_with_a_warning(tmp_path: Path) -> 
         plan = served(url)["scenarios"]["own"]["plan"]
         assert plan["duration"] == scenario.plan()["duration"]
         process.terminate()
-        assert "the next version will not open it" in process.communicate(timeout=PATIENCE)[1]
+        assert "which the next version will not open" in process.communicate(timeout=PATIENCE)[1]
 
 
 TRACED = packed(TEMPLATES["mobile"].scenario().as_dict())
@@ -138,10 +138,10 @@ TRACED = packed(TEMPLATES["mobile"].scenario().as_dict())
     [
         (["http://127.0.0.1:1/#1.damaged"], "damaged"),
         (["http://127.0.0.1:1/#scenario=own"], "sojourn play FILE"),
-        (["http://127.0.0.1:1/#scenario=home", "--set", "duration=9s"], "--set changes a FILE"),
+        (["http://127.0.0.1:1/#scenario=home", "--set", "duration=9s"], "--set requires a FILE"),
         (["missing.toml"], "missing.toml: cannot be read"),
         (["gone.toml"], "`up` cannot be read"),
-        (["programs.toml"], "no program of your own"),
+        (["programs.toml"], "programs of the user"),
         ([TRACED], "may name no files"),
         (["--set", "links.uplink.rate=fast"], "links.uplink.rate"),
     ],

@@ -103,7 +103,7 @@ def test_there_is_nothing_else(server: PlayServer, path: str) -> None:
     status, headers, body = ask(server, path)
     assert status == 404
     assert headers["Content-Type"] == "text/plain; charset=utf-8"
-    assert body == b"there is no such page"
+    assert body == b"no such page"
 
 
 def test_both_names_of_this_machine_do(server: PlayServer) -> None:

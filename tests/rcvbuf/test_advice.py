@@ -64,16 +64,16 @@ def test_a_burst_too_large_gets_a_size_and_what_allows_it() -> None:
     assert (one.verdict, one.so_rcvbuf) == ("larger", 2 * MB)
     assert one.needed[1] <= 2 * MB * 2
     text = said(seen(), allowed=212_992)
-    assert "1700 packets found a buffer of 213 kB full, in one burst" in text
+    assert "1700 packets met a full buffer of 213 kB, in one burst" in text
     assert "1.5 MB to 4.1 MB: set SO_RCVBUF to 2097152 (2m)" in text
     assert "sysctl -w net.core.rmem_max=2097152 (it is 212992" in text
     assert "sysctl" not in said(seen(), allowed=4 * MB)
     # With a tuner the size in force is told, and what it was.
     tuned = seen(size=16_000_000, before=212_992, peak_occupied=5_600_000)
     assert (advise(tuned).size, advise(tuned).before) == (16_000_000, 212_992)
-    assert "found a buffer of 16.0 MB (213 kB before) full" in said(tuned)
+    assert "met a full buffer of 16.0 MB (213 kB before)" in said(tuned)
     quiet = tuned | {"drops": {"buffer": 0, "memory": 0, "checksum": 0, "other": 0}}
-    assert "held 5.6 MB at most in a buffer of 16.0 MB (213 kB before)" in said(quiet)
+    assert "at most 5.6 MB in a buffer of 16.0 MB (213 kB before)" in said(quiet)
 
 
 def test_who_is_too_slow_is_not_told_to_take_more() -> None:
@@ -90,10 +90,10 @@ def test_what_no_buffer_helps_is_said() -> None:
     drops = {"buffer": 0, "memory": 7, "checksum": 2, "other": 1}
     text = said(seen(drops=drops))
     assert advise(seen(drops=drops)).verdict == "enough"
-    assert "7 packets lost for want of UDP memory" in text
+    assert "7 packets lost for lack of UDP memory" in text
     assert "3 packets lost for other reasons" in text
-    assert "looks came late" in said(seen(), late=20)
-    assert "looks came late" not in said(seen(), late=1)
+    assert "samples were late" in said(seen(), late=20)
+    assert "samples were late" not in said(seen(), late=1)
     assert advise(seen(size=None)).verdict == "unknown"
 
 
@@ -139,11 +139,11 @@ def test_the_command_ends_with_it(tmp_path: Path) -> None:
     port = free_port()
     nobody = command("--port", str(port), *words)
     assert nobody.returncode == 0
-    assert f"nobody had UDP port {port}" in nobody.stderr
+    assert f"no process had UDP port {port}" in nobody.stderr
     assert "--pid" in nobody.stderr
     with Server() as server:
         done = command("--pid", str(server.pid), *words)
-        assert "lost nothing for want of room" in done.stderr, done
+        assert "no packets lost to a full buffer" in done.stderr, done
         last = json.loads(
             command("--pid", str(server.pid), *words, "--json").stdout.splitlines()[-1]
         )

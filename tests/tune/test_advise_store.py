@@ -84,7 +84,7 @@ def test_no_level_is_advised_whose_reads_cannot_be_had() -> None:
     """The review's case: RF 5 at TWO needs reads of four replicas, and there is no level FOUR."""
     assert (5, "two") not in {(rf, level) for rf, level, _ in levels(5, Asked())}
     (why,) = unreadable(5, Asked())
-    assert why.startswith("RF 5, writes at TWO: a read must ask 4 replicas, ALL is the level")
+    assert why.startswith("RF 5, writes at TWO: a read must ask 4 replicas, so it needs ALL")
     assert "fails with 1 node down" in why
     # With nobody down ALL can be had.
     assert (5, "two", "all") in levels(5, Asked(down=0))
@@ -195,8 +195,8 @@ def test_a_sound_level_that_misses_the_condition_is_not_denied() -> None:
     assert "would lead" not in found.answer()
     said = caution(found, lambda levels: scenario.replace({key: levels[key]}))
     assert "quorum survives the loss of a node" in said
-    assert "out of the ranking: store.acknowledged >= 99% of best: not met" in said
-    assert "None of the levels" not in said
+    assert "excluded from the ranking: store.acknowledged >= 99% of best: not met" in said
+    assert "None of the compared levels" not in said
 
 
 def test_of_several_data_centres_advise_is_not_recommended() -> None:

@@ -1,9 +1,9 @@
 """The `sojourn` command.
 
-One file a family of commands. Commands import what they need when they run, so that `--help` and
-one-shot commands are quick. Exit status: 0 all is well; 1 the command ran and what it found is not
-well (decisions differ, no kernel equivalent); 2 it could not be done (bad input, or something is
-missing: a program, a permission, room on a disk); 70 a fault of ours; 130 interrupted.
+One file for each family of commands. Commands import what they need when they run, so that `--help`
+and short commands are quick. Exit status: 0 success; 1 completed with a negative result (decisions
+differ, no kernel equivalent); 2 error (bad input, or a missing program, permission or disk space);
+70 internal error; 130 interrupted.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ FAULT = 70
 
 
 NARROW = 52
-"""Columns below which the parser would not go with its help."""
+"""Smallest width of the parser's help, in columns."""
 
 
 def _narrow() -> int | None:
-    """What help may take of a narrow terminal; wider ones are the parser's to measure."""
+    """Returns the width of help in a narrow terminal; None leaves wider terminals to the parser."""
     columns = shutil.get_terminal_size().columns
     return max(columns - 2, 20) if columns < NARROW else None
 
@@ -43,7 +43,7 @@ def main(arguments: list[str] | None = None) -> None:
     except SystemExit as end:
         if end.code == exits.BAD_INPUT:
             raise
-        if output != streams.identity():  # who read it has gone, as in `--help | head`
+        if output != streams.identity():  # the reader has closed the pipe, as in `--help | head`
             sys.exit(0)
         if (failed := exits.written()) is not None:
             sys.exit(failed)

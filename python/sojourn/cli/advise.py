@@ -1,4 +1,4 @@
-"""`sojourn advise`: what to choose, by simulation, and how sure that is."""
+"""`sojourn advise`: recommendations by simulation, with their certainty."""
 
 from __future__ import annotations
 
@@ -94,13 +94,13 @@ def store(
 ) -> None:
     """Find a store's replication factor and its consistency levels of writes and reads.
 
-    All that keep what is asked are simulated with the scenario's links, loss and load, on the same
-    seeds. Of those that are as fast as the fastest the one with the fewest copies is advised.
+    All choices that meet the requirements are simulated with the scenario's links, loss and load,
+    on the same seeds. Among the fastest, the choice with the fewest copies is recommended.
     """
     from sojourn.tune.advise_store import AdviceError, Asked, advise
 
     if by not in MEASURES:
-        exits.fail(f"`--by` is {', '.join(MEASURES)}; found `{by}`", as_json=as_json)
+        exits.fail(f"`--by` must be one of {', '.join(MEASURES)}; found `{by}`", as_json=as_json)
     scenario = options.load(file, settings)
     asked = Asked(survive, down, stale, reads, node_up, unavailable, cast("By", by), seeds)
     try:
@@ -124,7 +124,7 @@ def store(
 
 
 def show(advice: Advice, asked: Asked, name: str) -> None:
-    """Prints the table, what to take and why, and what was left out."""
+    """Prints the table, the recommendation with its reason, and the excluded choices."""
     choices = advice.choices
     output.table([_row(c) for c in choices], list(_row(choices[0])), name)
     take = advice.take
@@ -141,12 +141,13 @@ def show(advice: Advice, asked: Asked, name: str) -> None:
         typer.echo(f"The others are slower in the {asked.by}: p is at most {sure:.2g} (Holm).")
     share = f"{100 * advice.reads:.3g} % of the requests are reads"
     typer.echo(
-        f"{share}, which is assumed: the scenario has none. `--reads` sets their share."
+        f"{share}; this is an assumption, because the scenario has no workload. `--reads` sets "
+        "the share."
         if advice.assumed
         else f"{share}."
     )
     for reason in advice.left_out:
-        typer.echo(f"Left out: {reason}.")
+        typer.echo(f"Excluded: {reason}.")
     if any(c.failed for c in choices):
         typer.echo("Some requests were not acknowledged and have no latency: see `not done`.")
 
@@ -169,5 +170,5 @@ def _row(choice: Choice) -> dict[str, str]:
 
 
 def percent(share: float) -> str:
-    """A probability in percent; a dash where there is none."""
+    """Returns a probability in percent; a dash for NaN."""
     return "–" if isnan(share) else f"{100 * share:.2g} %"

@@ -41,11 +41,11 @@ COMMANDS = {
     "store": ("store", "Install a real store for `lab run`, or test a running one."),
     "linux": ("linux", "Manage kernels that run Linux's network code in virtual time."),
 }
-"""By command, in the order in which help shows them: the module that has it, and its summary."""
+"""Modules and summaries by command, in the order of the help."""
 
 
 class _Commands(Mapping[str, Any]):
-    """The commands, each made when it is looked up, and its module imported."""
+    """The commands; each is created, and its module imported, on access."""
 
     def __init__(self) -> None:
         self._made: dict[str, Any] = {}
@@ -67,7 +67,7 @@ class _Commands(Mapping[str, Any]):
 
 
 class _Root(TyperGroup):
-    """The root of the tree: its help and its completion import no command."""
+    """The root command; its help and completion import no other command."""
 
     def __init__(self, *, commands: object = None, **attributes: Any) -> None:
         del commands
@@ -90,7 +90,7 @@ app = typer.Typer(
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
-    rich_markup_mode=None,  # plain help takes half the time, and can be searched and piped
+    rich_markup_mode=None,  # plain help takes half the time, and is searchable
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
     epilog="Exit status: 0 success; 1 completed with a negative result; 2 error (see the "
     "message); 70 internal error; 130 interrupted (finished results are kept).",
@@ -111,12 +111,12 @@ def root(
         False, "--version", callback=_version, is_eager=True, help="Show the version and stop."
     ),
 ) -> None:
-    """Nothing but its options: the help is `HELP`."""
+    """Has only options: the help is `HELP`."""
     del version
 
 
 def _summed_up(app: typer.Typer) -> None:
-    """Lists commands with their whole first sentence: the parser would cut it to one line."""
+    """Lists commands with their whole first sentence, which the parser would cut to one line."""
 
     def first(text: str | None) -> str:
         paragraph = " ".join((text or "").split("\n\n")[0].split())

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 SEVERAL = {"compare": ("--queues", "--policies")}
-"""By command: options whose values are all words up to the next option."""
+"""By command: options that take all words up to the next option."""
 
 
 def spread(arguments: list[str]) -> list[str]:
-    """The same arguments with each value of such an option given on its own.
+    """Returns the arguments with one option for each value.
 
-    The parser behind the commands knows options with one value that may be repeated; this turns
-    `--queues a b` into `--queues a --queues b`.
+    The parser supports options with one value that may be repeated; this turns `--queues a b` into
+    `--queues a --queues b`.
     """
     options = SEVERAL.get(next((a for a in arguments if not a.startswith("-")), ""), ())
     result: list[str] = []
@@ -23,7 +23,7 @@ def spread(arguments: list[str]) -> list[str]:
             current, given = argument, False
         elif argument.startswith("-") and len(argument) > 1:
             if current is not None and not given:
-                result.append(current)  # without a value: the parser says so
+                result.append(current)  # without a value: the parser reports it
             current = None
             result.append(argument)
         elif current is not None:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from sojourn.study.progress import Report
 
 LINE_FIRST, LINE_EVERY = 3.0, 10.0
-"""Seconds to the first line of progress, and between lines, where no terminal shows a bar."""
+"""Seconds until the first line of progress, and between lines, without a terminal."""
 
 
 class Interrupt:
@@ -34,9 +34,10 @@ class Interrupt:
 
 @contextmanager
 def interruptible() -> Iterator[Interrupt]:
-    """The first Ctrl-C asks to stop, so that what is done can be kept; the second one insists.
+    """Lets the first Ctrl-C request a stop, which keeps results; the second one stops at once.
 
-    So do the signals by which a system or a batch scheduler ends a process, and a closed terminal.
+    The signals by which a system or a batch scheduler ends a process, and a closed terminal, count
+    as Ctrl-C.
     """
     interrupt = Interrupt()
 
@@ -45,14 +46,14 @@ def interruptible() -> Iterator[Interrupt]:
             raise KeyboardInterrupt
         interrupt.asked = True
         again = "press Ctrl-C again to stop at once" if number == signal.SIGINT else "a moment"
-        with suppress(OSError):  # the terminal may be what has gone
+        with suppress(OSError):  # the terminal itself may be gone
             complain(f"stopping; {again}")
 
     before = {}
     try:
         for number in requests():
             before[number] = signal.signal(number, ask)
-    except ValueError:  # not the main thread: whoever runs us handles signals
+    except ValueError:  # not the main thread: the caller handles signals
         yield interrupt
         return
     try:
@@ -64,9 +65,9 @@ def interruptible() -> Iterator[Interrupt]:
 
 @contextmanager
 def progress_bar(*, quiet: bool = False) -> Iterator[Progress | None]:
-    """A progress bar on standard error with a text of its own (field `rate`).
+    """Yields a progress bar on standard error with its own text (field `rate`).
 
-    There is none if `quiet`, or without a terminal, or with one that cannot go back in a line.
+    Yields None if `quiet`, without a terminal, or with one that cannot rewrite a line.
     """
     if quiet or not sys.stderr.isatty():
         yield None
@@ -99,7 +100,7 @@ def progress_bar(*, quiet: bool = False) -> Iterator[Progress | None]:
 
 
 class Lines:
-    """Lines of progress, where there is no bar: now and then, also while nothing new is told."""
+    """Lines of progress without a bar, at intervals, even without news."""
 
     def __init__(self, description: str) -> None:
         self._description = description
@@ -109,11 +110,11 @@ class Lines:
         self._thread.start()
 
     def tell(self, words: str) -> None:
-        """What the next line says."""
+        """Sets the text of the next line."""
         self._told = words
 
     def close(self) -> None:
-        """The last line has been said."""
+        """Ends the lines."""
         self._over.set()
         self._thread.join()
 
@@ -121,13 +122,13 @@ class Lines:
         wait = LINE_FIRST
         while not self._over.wait(wait):
             wait = LINE_EVERY
-            with suppress(OSError, ValueError):  # whoever listened has gone
+            with suppress(OSError, ValueError):  # the reader may be gone
                 note(f"{self._description}: {self._told or 'begun'}")
 
 
 @contextmanager
 def working(description: str, *, quiet: bool = False) -> Iterator[Callable[[str, float], None]]:
-    """What to tell how far it is, in words and as a fraction: shown as a bar, or by lines."""
+    """Yields a function that shows progress, in words and as a fraction, by a bar or by lines."""
     quiet = quiet or is_quiet()
     with progress_bar(quiet=quiet) as bar:
         task = None if bar is None else bar.add_task(description, total=1.0, rate="")
@@ -154,7 +155,7 @@ def working(description: str, *, quiet: bool = False) -> Iterator[Callable[[str,
 
 @contextmanager
 def waiting(description: str, seconds: float | None = None) -> Iterator[None]:
-    """Shows that something goes on that does not tell how far it is; `seconds` is what it takes."""
+    """Shows that work of unknown progress goes on; `seconds` is its expected duration."""
     over = threading.Event()
     begin = time.monotonic()
     with working(description) as tell:
@@ -175,14 +176,14 @@ def waiting(description: str, seconds: float | None = None) -> Iterator[None]:
 
 @contextmanager
 def counting(description: str, what: str) -> Iterator[Callable[[int, int], None]]:
-    """What to tell how many of how many `what` are done: shown as a bar, or by lines."""
+    """Yields a function that shows how many of how many `what` are done, by a bar or by lines."""
     with working(description) as tell:
         yield lambda done, total: tell(f"{done}/{total} {what}", done / total if total else 1.0)
 
 
 @contextmanager
 def study_progress(description: str) -> Iterator[Report]:
-    """What to hand to a study as its progress: shows it, and stops it on Ctrl-C."""
+    """Yields a study's progress function, which shows progress and stops it on Ctrl-C."""
     with interruptible() as interrupt, working(description) as tell:
 
         def report(now: study.Progress) -> bool:
@@ -195,7 +196,7 @@ def study_progress(description: str) -> Iterator[Report]:
 
 @contextmanager
 def stages() -> Iterator[Callable[[str], Report]]:
-    """A progress bar a stage, for work that is several studies: told a name, gives its report."""
+    """Yields a function that begins a stage with its own bar and returns the stage's report."""
     with ExitStack() as stack:
 
         def stage(name: str) -> Report:
@@ -208,7 +209,7 @@ def stages() -> Iterator[Callable[[str], Report]]:
 
 @contextmanager
 def steps() -> Iterator[Callable[[str], Callable[[str, float], None]]]:
-    """A progress bar a stage, for stages of different kinds: told a name, gives what to tell."""
+    """Yields a function that begins a stage with its own bar and returns its progress function."""
     with ExitStack() as stack:
 
         def stage(name: str) -> Callable[[str, float], None]:

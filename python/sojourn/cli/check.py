@@ -1,4 +1,4 @@
-"""`sojourn check`: a policy of one's own, tried against its contract."""
+"""`sojourn check`: a test of a user's policy against its contract."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ def check(
 ) -> None:
     """Test your own policy with random schedules.
 
-    A schedule that breaks the family's contract is shortened and shown step by step; the status
-    is 1 then.
+    A schedule that breaks the family's contract is shortened and shown step by step; the status is
+    then 1.
     """
     from sojourn.own import check as trials
     from sojourn.own.text import family_of, own
@@ -61,7 +61,7 @@ def check(
 
 
 def show(policy: str, outcome: Outcome) -> None:
-    """Prints what was found."""
+    """Prints the result."""
     if outcome.failure is None:
         typer.echo(
             f"{policy} keeps its contract: {outcome.schedules} random schedules, "

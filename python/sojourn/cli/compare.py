@@ -1,4 +1,4 @@
-"""`sojourn compare`: which queue, or which of anything varied, serves a scenario best."""
+"""`sojourn compare`: the queue or other setting that serves a scenario best."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 SEEDS = 10
-"""Runs of each, if nothing is said."""
+"""Default number of runs of each choice."""
 
 
 def register(app: typer.Typer) -> None:
@@ -33,7 +33,7 @@ def register(app: typer.Typer) -> None:
 
 @dataclass(frozen=True)
 class Candidates:
-    """What is compared."""
+    """The compared choices."""
 
     queues: Annotated[
         list[str] | None,
@@ -42,8 +42,8 @@ class Candidates:
             autocompletion=completion.queues,
             metavar='"QUEUE" ...',
             help="Queues in tc's words, all words up to the next option. By default the "
-            "scenario's question.queues, else its own, pfifo, red, codel, fq_codel, pie, cobalt "
-            "and cake.",
+            "scenario's question.queues, otherwise its own, pfifo, red, codel, fq_codel, "
+            "pie, cobalt and cake.",
         ),
     ] = None
     vary: Annotated[
@@ -69,7 +69,7 @@ class Candidates:
 
 @dataclass(frozen=True)
 class Question:
-    """What decides."""
+    """The question: metric and conditions."""
 
     seeds: Annotated[
         int | None, typer.Option("--seeds", min=2, help="Runs of each; 10 by default.")
@@ -81,7 +81,8 @@ class Question:
             autocompletion=completion.metrics,
             metavar="METRIC",
             help="The metric that decides (`sojourn list metric`). By default the scenario's "
-            "question.by, else what the interactive group notices that is worst off.",
+            "question.by, otherwise the metric that matters to the interactive group with "
+            "the worst value.",
         ),
     ] = None
     subject_to: Annotated[
@@ -90,7 +91,7 @@ class Question:
             "--subject-to",
             metavar="EXPR",
             help='Conditions, such as "goodput >= 95% of best and loss <= 1%". By default the '
-            "scenario's question.subject_to, else goodput >= 95% of best, of a store "
+            "scenario's question.subject_to, otherwise goodput >= 95% of best; for a store "
             "acknowledged >= 99% of best.",
         ),
     ] = None
@@ -105,7 +106,9 @@ def compare(
     settings: options.Settings = None,
     out: Annotated[
         Path | None,
-        typer.Option("--out", metavar="DIR", help="Keep the runs here; what is there is used."),
+        typer.Option(
+            "--out", metavar="DIR", help="Save results in DIR and reuse existing results."
+        ),
     ] = None,
     *,
     precise: options.Precise,
@@ -115,9 +118,9 @@ def compare(
 ) -> None:
     """Find the best queue, or another setting, for a scenario.
 
-    All run with the same seeds, hence the same arrivals. Of two that share a letter neither is
-    better by more than the smallest difference of interest. Results are discarded without --out.
-    With --tc the queue that a file of `tc` says is compared with the others.
+    All choices are run with the same seeds and therefore the same arrivals. Choices that share a
+    letter do not differ by more than the smallest difference of interest. Results are discarded
+    without --out. With --tc, the queue in a file of `tc` is compared with the others.
     """
     from sojourn.study.question import BY_OTHERWISE
 
@@ -131,14 +134,14 @@ def compare(
     if not queues and not factors and scenario.model.store is not None:
         scenario, factors = consistency_levels(scenario)
     if scenario.model.balancers and not factors:
-        output.note("queues are compared; `--policies all` compares how servers are chosen")
+        output.note("queues are compared; `--policies all` compares balancing policies")
     listed = queues or ([] if factors else default_queues(scenario))
     listed = tc.beside(scenario, listed)
     many = prod(len(levels) for levels in (listed, *factors.values()) if levels)
     general = scenario.warnings()
     for warning in general:
         output.note(warning)
-    for queue in listed:  # what is wrong with one of them is told before anything runs
+    for queue in listed:  # mistakes in any of them are reported before any run
         for warning in scenario.with_queue(queue).warnings():
             if warning not in general:
                 output.note(f"{queue}: {warning}")
@@ -168,7 +171,7 @@ def compare(
     if question.by is None and scenario.question.by is None:
         why = (
             "not every engine measures the usual metric" if found.by == BY_OTHERWISE
-            else "the default; --by METRIC or [question] asks otherwise"
+            else "the default; change it with --by METRIC or [question]"
         )  # fmt: skip
         output.note(f"compared by {found.by}: {why}")
     told = advised(found, scenario, factors)
@@ -188,9 +191,9 @@ def compare(
 
 
 def chosen_queues(texts: list[str]) -> list[str]:
-    """The queues that `--queues` gives, each as its description alone.
+    """Returns the queues of `--queues`, each as its description alone.
 
-    Words without quotes, as in `--queues codel target 5ms`, are told from queues.
+    Words without quotes, as in `--queues codel target 5ms`, are distinguished from queues.
     """
     from sojourn.scenario.words import queue_description
 
@@ -201,14 +204,14 @@ def chosen_queues(texts: list[str]) -> list[str]:
             rest = range(number + 1, len(texts))
             end = next((n for n in rest if first[n] in words), len(texts))
             raise StudyError(
-                f"--queues: `{word}` is a word of {before} and no queue; a queue of several words "
-                f'needs quotes: --queues "{" ".join(texts[number:end])}"'
+                f"--queues: `{word}` is a word of {before} and not a queue; a queue of several "
+                f'words needs quotes: --queues "{" ".join(texts[number:end])}"'
             )
     return [queue_description(text) for text in texts]
 
 
 def spellings(table: dict[str, Any]) -> set[str]:
-    """The words that a discipline's description may have."""
+    """Returns the words that a discipline's description may contain."""
     found: set[str] = set()
     for word in table["words"]:
         found |= set(word["of"]) if word["kind"] == "one_of" else {word["name"]}
@@ -217,7 +220,7 @@ def spellings(table: dict[str, Any]) -> set[str]:
 
 
 def varied(texts: list[str]) -> dict[str, dict[Any, dict[str, Any]]]:
-    """What `--vary` says: the levels of each key, with what is to be changed for each."""
+    """Returns the levels of each key in `--vary`, with the changes for each level."""
     from sojourn.scenario import Problem, ScenarioError
     from sojourn.scenario.change import levels
 
@@ -231,11 +234,11 @@ def varied(texts: list[str]) -> dict[str, dict[Any, dict[str, Any]]]:
             continue
         named = {inline(value): {key: value} for value in values}
         if key in factors:
-            problems.append(Problem("is varied already: give all its values at once", key))
+            problems.append(Problem("is already varied: give all its values at once", key))
         if key == "queue":
-            problems.append(Problem("is what `--queues` varies", key))
+            problems.append(Problem("is varied by `--queues`", key))
         if len(named) < len(values):
-            problems.append(Problem("a value stands there twice", key))
+            problems.append(Problem("a value is listed twice", key))
         factors[key] = named
     if problems:
         raise ScenarioError(problems)
@@ -243,7 +246,7 @@ def varied(texts: list[str]) -> dict[str, dict[Any, dict[str, Any]]]:
 
 
 def inline(value: Any) -> str | int | float | bool:
-    """A value as it can be a level: what is no plain value, as TOML has it on one line."""
+    """Returns a value as a level: a plain value unchanged, any other as TOML on one line."""
     if isinstance(value, dict):
         parts = (f"{key} = {inline(inner)}" for key, inner in value.items())
         return f"{{ {', '.join(parts)} }}"
@@ -255,7 +258,7 @@ def inline(value: Any) -> str | int | float | bool:
 def consistency_levels(
     scenario: Scenario,
 ) -> tuple[Scenario, dict[str, dict[Any, dict[str, Any]]]]:
-    """The usual consistency levels of a store, its own first, and the scenario that they vary."""
+    """Returns the usual consistency levels of a store, its own first, and the varied scenario."""
     store = the_store(scenario.plan())
     usual = ["one", "quorum", "all"]
     if store["placement"]["strategy"] != "simple" and len(store["data_centres"]) > 1:
@@ -267,17 +270,17 @@ def consistency_levels(
 
 
 def of_policies(scenario: Scenario, policies: list[str]) -> dict[str, dict[Any, dict[str, Any]]]:
-    """The policies of the scenario's balancer, as levels of its key."""
+    """Returns the policies of the scenario's balancer, as levels of its key."""
     names = list(scenario.model.balancers)
     if not names:
         raise StudyError(
-            "policies choose servers, and this scenario has no balancer: add [balancers.NAME] with "
-            '`servers` and `policy`, and let flows go to it (`to = "NAME"`)'
+            "policies select servers, but this scenario has no balancer: add [balancers.NAME] "
+            'with `servers` and `policy`, and let flows go to it (`to = "NAME"`)'
         )
     if len(names) > 1:
         raise StudyError(
-            f"policies of which balancer? There are {', '.join(names)}; `--vary "
-            f"'balancers.{names[0]}.policy=iqlb,jsq'` says which"
+            f"policies of which balancer? The scenario has {', '.join(names)}; select one with "
+            f"`--vary 'balancers.{names[0]}.policy=iqlb,jsq'`"
         )
     from sojourn.scenario.serve import chosen_by, unweighted
 
@@ -287,7 +290,7 @@ def of_policies(scenario: Scenario, policies: list[str]) -> dict[str, dict[Any, 
         kinds = [table["name"] for table in json.loads(_core.describe())["balancer"]]
         policies = [own, *(kind for kind in kinds if kind != own.split()[0])]
     if len(set(policies)) < len(policies):
-        raise StudyError("the list names a policy twice")
+        raise StudyError("the list names a policy twice: remove one")
     changes = {policy: chosen_by(scenario, names[0], policy) for policy in policies}
     weighted = {str(one[k]): k for one in changes.values() for k in one if k != key}
     for weights in weighted:
@@ -298,14 +301,14 @@ def of_policies(scenario: Scenario, policies: list[str]) -> dict[str, dict[Any, 
         )
     if unweighted(scenario, names[0]):
         output.note(
-            "the servers' `service` differs, and no weights say so: faster ones get more with "
-            f"`--set 'balancers.{names[0]}.weights=[...]'`"
+            "the servers' `service` differs but they have no weights: give faster ones more "
+            f"with `--set 'balancers.{names[0]}.weights=[...]'`"
         )
     return {key: changes}
 
 
 def default_queues(scenario: Scenario) -> list[str]:
-    """The queues that the scenario asks about, else its own and the usual ones.
+    """Returns the queues that the scenario asks about, otherwise its own and the usual ones.
 
     RED has thresholds that suit the rate.
     """
@@ -335,7 +338,7 @@ def as_data(
 
 
 def show(found: Comparison | AcrossEngines, scenario: Scenario, chosen: Chosen) -> None:
-    """Prints the answer, the ranked table, and how to put the best queue to work."""
+    """Prints the answer, the ranked table, and how to deploy the best queue."""
     from sojourn.show import print_across, print_comparison
     from sojourn.study import AcrossEngines
     from sojourn.study.answer import kept, undecided
@@ -359,7 +362,7 @@ def show(found: Comparison | AcrossEngines, scenario: Scenario, chosen: Chosen) 
 
 
 def own_choice(found: Comparison, scenario: Scenario) -> str:
-    """The name of what the scenario has now, whether it is compared or not."""
+    """Returns the name of the scenario's own choice, which may not be among the compared."""
     if found.policy_of is None:
         return scenario.queue_name
     own = scenario.model.balancers[found.policy_of].policy
@@ -368,7 +371,7 @@ def own_choice(found: Comparison, scenario: Scenario) -> str:
 
 
 def calibrated(found: Comparison | AcrossEngines, scenario: Scenario, chosen: Chosen) -> str | None:
-    """What Linux says of differences that the simulator finds; None of other comparisons."""
+    """Returns Linux's result on simulated differences; None for other comparisons."""
     from sojourn.study import AcrossEngines
     from sojourn.study.calibration import told
 
@@ -382,7 +385,7 @@ def advised(
     scenario: Scenario,
     factors: dict[str, dict[Any, dict[str, Any]]],
 ) -> str:
-    """What the best of a store's consistency levels lacks; nothing of other comparisons."""
+    """Returns what the best of a store's consistency levels lacks; empty for other comparisons."""
     from sojourn.study import AcrossEngines
     from sojourn.study.durability import caution
 
@@ -393,13 +396,13 @@ def advised(
 
 
 def serving(found: Comparison, scenario: Scenario, balancer: str) -> None:
-    """Prints the command that has a switch choose servers by the best policy."""
+    """Prints the command that makes a switch select servers by the best policy."""
     from sojourn.scenario.serve import chosen_by, serve_command
     from sojourn.study.answer import blind
 
     best, key = found.winners[0], f"balancers.{balancer}.policy"
     typer.echo(
-        f"\nTo use {best.choice} on an OpenFlow 1.3 switch (what is in capitals is yours):\n"
+        f"\nTo use {best.choice} on an OpenFlow 1.3 switch (replace the words in capitals):\n"
     )
     chosen = scenario.replace(chosen_by(scenario, balancer, str(best.levels[key])))
     for line in serve_command(chosen, balancer).splitlines():

@@ -1,4 +1,4 @@
-"""`sojourn completion`: words that a shell completes, by the parser's own means."""
+"""`sojourn completion`: completion of words in a shell, by the parser."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from sojourn.cli import exits
 
 PROGRAM = "sojourn"
 VARIABLE = "_SOJOURN_COMPLETE"
-"""Set by a shell that asks for words."""
+"""Set by a shell that requests completions."""
 
 
 def register(app: typer.Typer) -> None:
@@ -40,7 +40,7 @@ def completion(
 
 
 def answer() -> None:
-    """Prepares the parser to answer a shell, if one asks."""
+    """Answers a shell's request for completions."""
     if VARIABLE in os.environ:
         from typer.completion import completion_init  # type: ignore[attr-defined]
 
@@ -55,27 +55,27 @@ def _named(kind: str) -> list[tuple[str, str]]:
 
 
 def starting(words: Iterable[tuple[str, str]], begin: str) -> list[tuple[str, str]]:
-    """The words that begin so, with what they mean."""
+    """Returns the words that begin with a prefix, with their meanings."""
     return [(word, told) for word, told in words if word.startswith(begin)]
 
 
 def queues(incomplete: str) -> list[tuple[str, str]]:
-    """Queue disciplines that begin so."""
+    """Returns the queue disciplines that begin with a prefix."""
     return starting(_named("queue"), incomplete)
 
 
 def policies(incomplete: str) -> list[tuple[str, str]]:
-    """Balancing policies that begin so."""
+    """Returns the balancing policies that begin with a prefix."""
     return starting(_named("balancer"), incomplete)
 
 
 def metrics(incomplete: str) -> list[tuple[str, str]]:
-    """Metrics that begin so."""
+    """Returns the metrics that begin with a prefix."""
     return starting(_named("metrics"), incomplete)
 
 
 def engines(incomplete: str) -> list[str]:
-    """Engines that begin so; the last one of a list is completed."""
+    """Returns the engines that begin with a prefix, for the last of a list."""
     from sojourn.engines import KINDS
 
     before, _, last = incomplete.rpartition(",")

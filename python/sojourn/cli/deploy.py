@@ -1,4 +1,4 @@
-"""`sojourn tc`, and how other commands print what puts a queue to work."""
+"""`sojourn tc`, and the deployment steps that other commands print."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ def tc(
             "--machine",
             "-m",
             metavar="NODE",
-            help="The node that is your machine. By default [deploy] machine, else the one that "
-            "sends into the bottleneck; a terminal asks.",
+            help="The node that is your machine. By default [deploy] machine, otherwise the "
+            "sender at the bottleneck; a terminal asks.",
         ),
     ] = None,
     interface: Annotated[
@@ -43,22 +43,22 @@ def tc(
         bool,
         typer.Option(
             "--ingress",
-            help="Refuse unless the queue is for traffic that comes in to your machine.",
+            help="Reject a queue that is not for your machine's incoming traffic.",
         ),
     ] = False,
     form: Annotated[
         Literal["tc", "sqm", "networkd"] | None,
         typer.Option(
             "--format",
-            help="Commands of tc, sqm (settings of OpenWrt's SQM), networkd (files of systemd). By "
-            "default [deploy] format, else tc.",
+            help="Format: commands of tc, sqm (settings of OpenWrt's SQM), networkd (files of "
+            "systemd). By default [deploy] format, otherwise tc.",
         ),
     ] = None,
     as_json: options.AsJson = False,
 ) -> None:
     """Print the commands that install a scenario's queue on an interface.
 
-    They are printed, not run. The status is 1 if the kernel has no such queue.
+    The commands are printed, not run. The status is 1 if the kernel has no such queue.
     """
     scenario = options.load(file, settings)
     if machine is None and not as_json:
@@ -77,9 +77,9 @@ def tc(
         raise typer.Exit(exits.FINDINGS) from None
     if ingress and deployment.direction != "ingress":
         exits.fail(
-            f"--ingress: `{deployment.machine}` sends on `{scenario.bottleneck}`, so this queue is "
-            "for traffic that goes out. Leave --ingress out, or ask about the other direction: "
-            f"--set bottleneck={other_way(scenario.bottleneck)}",
+            f"--ingress: `{deployment.machine}` sends on `{scenario.bottleneck}`, so this queue "
+            "is for outgoing traffic. Omit --ingress, or select the other direction: --set "
+            f"bottleneck={other_way(scenario.bottleneck)}",
             as_json=as_json,
         )
     for warning in scenario.warnings():
@@ -91,7 +91,7 @@ def tc(
 
 
 def show(scenario: Scenario) -> None:
-    """Prints the steps that put a scenario's queue to work, or why there are none."""
+    """Prints the steps that deploy a scenario's queue, or why that is impossible."""
     from sojourn.scenario import ScenarioError
 
     try:
@@ -103,7 +103,7 @@ def show(scenario: Scenario) -> None:
 
 
 def asked(scenario: Scenario) -> str | None:
-    """The machine that the user names at a terminal, where `[deploy]` does not say it."""
+    """Returns the machine that the user names at a terminal, if `[deploy]` names none."""
     from sojourn.scenario.placement import senders_receivers
 
     if scenario.model.deploy.machine or not (sys.stdin.isatty() and sys.stdout.isatty()):
@@ -127,7 +127,7 @@ def asked(scenario: Scenario) -> str | None:
 
 
 def ends(scenario: Scenario) -> str:
-    """Says which nodes send and receive on the bottleneck."""
+    """Returns which nodes send and receive at the bottleneck."""
     from sojourn.scenario.placement import senders_receivers
 
     senders, receivers = (
@@ -138,5 +138,5 @@ def ends(scenario: Scenario) -> str:
 
 
 def other_way(link: str) -> str:
-    """The name of a link's other direction."""
+    """Returns the name of a link's other direction."""
     return link.removesuffix(".reverse") if link.endswith(".reverse") else f"{link}.reverse"

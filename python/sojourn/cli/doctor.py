@@ -1,4 +1,4 @@
-"""`sojourn doctor`: what this machine can do, and what would add the rest."""
+"""`sojourn doctor`: the features that work on this machine, and how to enable the others."""
 
 from __future__ import annotations
 
@@ -32,24 +32,24 @@ def doctor(
         list[str] | None,
         typer.Argument(
             metavar="[WHAT]...",
-            help=f"What you want to do: {', '.join(GROUPS)}; all by default. Or `l4s INTERFACE`: "
-            "what spoils L4S experiments there, and what to do about it.",
+            help=f"Features to check: {', '.join(GROUPS)}; all by default. Or `l4s INTERFACE`: "
+            "obstacles to L4S experiments on an interface, with remedies.",
         ),
     ] = None,
     measure: Annotated[
         bool,
         typer.Option(
             "--measure",
-            help="Also measure up to which rate real runs are to be believed here: a minute of "
-            "real runs, as `sojourn wire selftest` makes them.",
+            help="Also measure the highest rate at which real runs are valid here: a minute of "
+            "real runs, as by `sojourn wire selftest`.",
         ),
     ] = False,
     as_json: options.AsJson = False,
 ) -> None:
     """Check which features work on this machine and how to enable the others.
 
-    Nothing on the machine is changed, and nothing is left running. Ends with status 1 if
-    something that was named (or, if nothing was, to simulate) cannot be done here.
+    The machine is not changed, and nothing is left running. Ends with status 1 if a named feature
+    (by default simulation) does not work here.
     """
     if what and what[0] == L4S:
         _interface(what[1:], measure=measure, as_json=as_json)
@@ -61,7 +61,7 @@ def doctor(
     for name in what or ():
         if name not in GROUPS:
             near = _core.nearest(name, [*GROUPS, L4S])
-            hint = f"did you mean `{near}`?" if near else f"there are {', '.join(GROUPS)}, {L4S}"
+            hint = f"did you mean `{near}`?" if near else f"allowed: {', '.join(GROUPS)}, {L4S}"
             exits.fail(f"unknown word `{name}`: {hint}", as_json=as_json)
     report = examine(measure=trials(SECONDS) if measure else None)
     wanted = what or list(GROUPS)
@@ -80,13 +80,15 @@ def _interface(names: list[str], *, measure: bool, as_json: bool) -> None:
     from sojourn.doctor import interface, l4s
 
     if measure:
-        exits.fail(f"--measure does not go with `{L4S}`: its findings are read", as_json=as_json)
+        exits.fail(
+            f"--measure cannot be combined with `{L4S}`, which only reads settings", as_json=as_json
+        )
     there = interface.names()
     if len(names) != 1:
-        exits.fail(f"`{L4S}` takes one interface: {', '.join(there)}", as_json=as_json)
+        exits.fail(f"`{L4S}` takes exactly one interface: {', '.join(there)}", as_json=as_json)
     if names[0] not in there:
         near = _core.nearest(names[0], there)
-        hint = f"did you mean `{near}`?" if near else f"there are {', '.join(there)}"
+        hint = f"did you mean `{near}`?" if near else f"existing: {', '.join(there)}"
         exits.fail(f"no interface `{names[0]}`: {hint}", as_json=as_json)
     report = l4s.examine(names[0])
     if as_json:
@@ -98,7 +100,7 @@ def _interface(names: list[str], *, measure: bool, as_json: bool) -> None:
 
 
 def show(report: Report, groups: list[Group]) -> None:
-    """Prints the groups in line with each other, with commands that can be copied."""
+    """Prints the groups in aligned columns, with commands that can be copied."""
     from rich.text import Text
 
     console = output.console()
@@ -120,7 +122,7 @@ def show(report: Report, groups: list[Group]) -> None:
 
 
 def headline(report: Report) -> str:
-    """The machine in a line."""
+    """Returns a description of the machine in one line."""
     it = report.machine
     parts = [it["distribution"], it["kernel"], it["architecture"]]
     if it["cores"]:
@@ -131,7 +133,7 @@ def headline(report: Report) -> str:
 
 
 def rows(finding: Finding, names: int, width: int) -> list[object]:
-    """A finding's lines: its name, state and what was found; below, what would add it."""
+    """Returns a finding's lines: its name, state and reason; below, the remedy."""
     from rich.text import Text
 
     indent = names + 12
@@ -147,6 +149,6 @@ def rows(finding: Finding, names: int, width: int) -> list[object]:
     why = textwrap.wrap(finding.why, room, break_on_hyphens=False)
     made += [Text(" " * indent + line, "dim") for line in why]
     if finding.remedy:
-        # Never broken: it is to be copied.
+        # Not wrapped, so that it can be copied.
         made.append(Text.assemble(" " * indent, (f"→ {finding.remedy}", "cyan")))
     return made

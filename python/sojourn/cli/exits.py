@@ -1,4 +1,4 @@
-"""Exit statuses, and errors turned into messages that say what helps."""
+"""Exit statuses, and errors as messages with a remedy."""
 
 from __future__ import annotations
 
@@ -37,25 +37,25 @@ REMEDIES = {
     errno.EADDRINUSE: "another process uses this port; choose another one",
     errno.EADDRNOTAVAIL: "no interface of this machine has this address",
 }
-"""What helps, by the system's reason."""
+"""Remedies by the system's error number."""
 
 
 def fail(message: str, *, as_json: bool = False, problems: Any = None) -> NoReturn:
-    """Ends the command: it cannot be done."""
+    """Ends the command with an error."""
     if as_json and output.form() == "json":
         error: dict[str, Any] = {"error": message}
         if problems is not None:
             error["problems"] = problems
-        with suppress(OSError):  # standard output itself may be what failed
+        with suppress(OSError):  # standard output itself may have failed
             output.print_data(error)
     output.complain(message)
     raise typer.Exit(BAD_INPUT)
 
 
 def written() -> int | None:
-    """Writes what still waits for standard output; the exit status if it cannot be written.
+    """Flushes standard output; returns the exit status if that fails.
 
-    That nobody reads it any more is no fault.
+    A closed pipe is not a failure.
     """
     try:
         sys.stdout.flush()
@@ -68,7 +68,7 @@ def written() -> int | None:
 
 
 def unwritten(error: OSError) -> int:
-    """Says that standard output took no more; the exit status."""
+    """Reports that standard output could not be written; returns the exit status."""
     streams.silence()
     error.filename = "standard output"
     output.complain(explained(error))
@@ -76,9 +76,9 @@ def unwritten(error: OSError) -> int:
 
 
 def command(function: Callable[P, R]) -> Callable[P, R]:
-    """Turns errors that a user can cause into exit statuses, and options into their groups.
+    """Wraps a command: errors of the user become exit statuses, options become groups.
 
-    Each command gets the options that all have: `--quiet`, and with `--json` also `--output`.
+    Each command gets the common options: `--quiet`, and with `--json` also `--output`.
     """
     given = groups.expanded(function)
     flat = output.with_shared(given)
@@ -94,18 +94,18 @@ def command(function: Callable[P, R]) -> Callable[P, R]:
             raise typer.Exit(INTERRUPTED) from None
         except OSError as error:
             if isinstance(error, BrokenPipeError) and streams.unread():
-                # The reader, `head` perhaps, has seen enough.
+                # The reader, such as `head`, has closed the pipe.
                 streams.silence()
                 raise typer.Exit(OK) from None
             if streams.printing(error):
-                streams.silence()  # else what waits would fail once more at the end
+                streams.silence()  # otherwise pending output would fail again at the end
             fail(explained(error), as_json=as_json)
         except ModuleNotFoundError as error:
             if (told := extras.advice(error.name)) is None:
                 raise
             fail(told, as_json=as_json)
         except MemoryError:
-            fail("out of memory: a shorter run, fewer flows or fewer --workers need less",
+            fail("out of memory: use shorter runs, fewer flows or fewer --workers",
                  as_json=as_json)  # fmt: skip
         except ValueError as error:
             from sojourn.scenario.errors import QuestionError, ScenarioError
@@ -133,14 +133,14 @@ def command(function: Callable[P, R]) -> Callable[P, R]:
                 fail("\n".join([str(error), *notes]), as_json=as_json)
             raise
 
-    # The parser asks for both.
+    # The parser reads both.
     guarded.__annotations__ = {one.name: one.annotation for one in flat.parameters.values()}
     vars(guarded)["__signature__"] = flat
     return guarded
 
 
 def explained(error: OSError) -> str:
-    """What the system refused, where, and what helps."""
+    """Returns the system's error with its place and a remedy."""
     names = [
         os.fsdecode(n) for n in (error.filename, error.filename2) if isinstance(n, str | bytes)
     ]

@@ -1,8 +1,8 @@
-"""Options that belong together, as dataclasses.
+"""Groups of options, as dataclasses.
 
-A command takes such a group as one parameter; the parser sees the group's fields in its place.
-Fields are written as parameters of commands are: an `Annotated` type and a default. A field may be
-a group itself.
+A command takes a group as one parameter; the parser sees the group's fields in its place. Fields
+are written as parameters of commands: an `Annotated` type and a default. A field may itself be a
+group.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any, cast, get_type_hints
 
 
 def expanded(function: Callable[..., Any]) -> Signature:
-    """Return the signature of `function` with the fields of its groups."""
+    """Returns the signature of `function` with the fields of its groups."""
     hints = get_type_hints(function, include_extras=True)
     given = signature(function).parameters.values()
     parameters = [one for p in given for one in _options(p.name, hints[p.name], p.default)]
@@ -34,7 +34,7 @@ def _options(name: str, hint: Any, default: Any) -> Iterator[Parameter]:
 
 
 def assembled(function: Callable[..., Any], values: dict[str, Any]) -> dict[str, Any]:
-    """Return the arguments of `function`, its groups made from their fields' values."""
+    """Returns the arguments of `function`, its groups made from their fields' values."""
     hints = get_type_hints(function)
     return {name: _value(name, hints[name], values) for name in signature(function).parameters}
 

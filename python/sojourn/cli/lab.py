@@ -1,4 +1,4 @@
-"""`sojourn lab`: real programs on real packets, in a network of this machine's own."""
+"""`sojourn lab`: real programs on real packets, in a network on this machine."""
 
 from __future__ import annotations
 
@@ -45,8 +45,8 @@ def run(
         typer.Option(
             "--engine",
             metavar="NAME",
-            help=f"What makes the run: {engines.told(engines.LABORATORY)}. The kernel's links are "
-            "htb, its queue disciplines and netem, as far as it has them.",
+            help=f"Engine of the run: {engines.told(engines.LABORATORY)}. The kernel's links are "
+            "htb, its queue disciplines and netem, as far as available.",
         ),
     ] = engines.WIRE,
     journal: Annotated[
@@ -80,10 +80,10 @@ def run(
         typer.Option("--out", metavar="DIR", help="Folder for the run's tables and outputs."),
     ] = None,
 ) -> None:
-    """See a scenario for real: programs, packets, links.
+    """Run a scenario with real programs, packets and links.
 
-    It takes as long as the scenario says. Nothing on this machine is changed. Ends with status 1 if
-    the run is not valid or a program of the scenario failed.
+    A run takes the scenario's duration. This machine is not changed. Ends with status 1 if the run
+    is not valid or a program of the scenario failed.
     """
     from rich.console import Console
 
@@ -105,7 +105,9 @@ def run(
             ("--datapath", datapath != "auto"),
         ):  # fmt: skip
             if asked:
-                exits.fail(f"`{option}` is the wire's: the kernel has none", as_json=as_json)
+                exits.fail(
+                    f"`{option}` requires the wire: the kernel's links have none", as_json=as_json
+                )
         maker = kind.make() if kind.virtual else kind.make(privilege=privilege)
     chosen = options.Chosen({kind.name: maker})
     with ExitStack() as stack:
@@ -162,17 +164,17 @@ def validate(
         typer.Option(
             "--engine",
             metavar="NAME",
-            help=f"What makes the real runs: {engines.told(engines.LABORATORY)}.",
+            help=f"Engine of the real runs: {engines.told(engines.LABORATORY)}.",
         ),
     ] = engines.WIRE,
     as_json: options.AsJson = False,
 ) -> None:
-    """See how well simulated and real runs agree here.
+    """Compare simulated and real runs on this machine.
 
-    Reference scenarios are made both ways: flows of reno and cubic, one and eight, share a
-    bottleneck under six queue disciplines. Goodput should agree to 3 %, mean and 95th percentile of
-    the queueing delay (of engines without it, the mean backlog) to 15 % or one packet. Ends with
-    status 1 if something differs or a real run is not valid.
+    Reference scenarios run on both: one or eight flows of reno and cubic share a bottleneck under
+    six queue disciplines. Goodput should agree to 3 %, and mean and 95th percentile of the queueing
+    delay (for engines without it, the mean backlog) to 15 % or one packet. Ends with status 1 if a
+    value differs or a real run is not valid.
     """
     from sojourn.lab.validate import EXTENTS
     from sojourn.lab.validate import validate as make
@@ -186,7 +188,7 @@ def validate(
     maker = kind.make(**own, **({"journals": True} if kind.name == engines.WIRE else {}))
     chosen = options.Chosen({kind.name: maker})
     slots: int = getattr(maker, "slots", 1)
-    with bars.counting("real beside simulated", "real runs") as done:
+    with bars.counting("real and simulated", "real runs") as done:
         results = list(make(extent, maker, at_once=at_once or slots, done=done))
     if as_json:
         output.print_data([result.as_dict() for result in results])
@@ -202,11 +204,11 @@ def validate(
 
 
 UNITS = {"bit/s": (1e-6, "Mbit/s"), "B": (1e-3, "kB"), "s": (1e3, "ms")}
-"""What values of a unit are multiplied by, and their unit then."""
+"""Factor and display unit of values, by unit."""
 
 
 def compared(result: Result) -> list[dict[str, str]]:
-    """Rows of a table that tell what came of a scenario."""
+    """Returns table rows with a scenario's results."""
     rows = []
     for m in result.measured:
         scale, unit = UNITS[metrics.unit(m.metric)]
@@ -229,7 +231,7 @@ def _percent(ratio: float) -> str:
 
 
 def _limits(m: Measured) -> str:
-    """The interval behind a value; a single run has none."""
+    """Returns the interval of a value; empty for a single run."""
     return "" if math.isnan(m.low) else f" [{_percent(m.low)}, {_percent(m.high)}]"
 
 
@@ -243,11 +245,11 @@ def clean(
     ] = False,
     as_json: options.AsJson = False,
 ) -> None:
-    """Put back settings that a killed laboratory changed.
+    """Restore settings that a killed laboratory changed.
 
-    Control groups that it left are taken away. There is nothing else to clean: namespaces,
-    interfaces, files and programs of a laboratory end with it.
-    What runs is left in peace, and what somebody else changed meanwhile is left and said.
+    Its control groups are removed. Namespaces, interfaces, files and programs of a laboratory end
+    with it and need no cleaning. Running laboratories are not affected. Settings that another
+    program has changed since are reported and not restored.
     """
     from sojourn.lab.machine import cpu
     from sojourn.lab.machine.journal import ROOT_FOLDER

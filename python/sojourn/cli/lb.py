@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from sojourn.lb.service import Service
 
 WORDS = ["mac", "weight", "rate", "limit"]
-"""What may be said of a server behind its address and port."""
+"""Words that may follow a server's address and port."""
 
 
 def register(app: typer.Typer) -> None:
@@ -24,14 +24,14 @@ def register(app: typer.Typer) -> None:
         help="Balance flows over servers on an OpenFlow 1.3 switch.", no_args_is_help=True
     )
     family.command("serve")(serve)
-    # A family, although there is one command yet.
+    # A family, although it has only one command yet.
     family.callback()(lambda: None)
     app.add_typer(family, name="lb")
 
 
 @dataclass(frozen=True)
 class Balanced:
-    """The virtual address, the servers behind it, and how they are chosen."""
+    """The virtual address, its servers, and their selection."""
 
     policy: Annotated[str, typer.Option("--policy", metavar="POLICY", help="Balancing policy.")]
     address: Annotated[
@@ -58,11 +58,11 @@ class Balanced:
     ] = None
 
     def known(self, as_json: bool, remove: bool) -> dict[str, Any]:
-        """The service's part of it."""
+        """Returns the service's settings of this group."""
         from sojourn.own.text import alone
 
         servers = [_server(text, as_json) for text in self.server]
-        if remove:  # the rules there do not depend on the policy, and the queues may be gone
+        if remove:  # the switch's rules do not depend on the policy, and the queues may be gone
             return {"address": self.address, "policy": "round-robin", "servers": servers}
         if self.backlog:
             from sojourn.lb.backlog import sources_of
@@ -75,7 +75,7 @@ class Balanced:
 
 @dataclass(frozen=True)
 class Affinity:
-    """Which flows stay together, and how long their rules live."""
+    """Flows that stay together, and the lifetime of their rules."""
 
     affinity: Annotated[
         Literal["none", "client", "client-port"],
@@ -103,7 +103,7 @@ class Affinity:
     ] = 30
 
     def known(self) -> dict[str, Any]:
-        """The service's part of it."""
+        """Returns the service's settings of this group."""
         return {
             "affinity": self.affinity,
             "affinity_seconds": _seconds(self.affinity_time),
@@ -114,7 +114,7 @@ class Affinity:
 
 @dataclass(frozen=True)
 class Probes:
-    """How servers are probed."""
+    """Health checks of servers."""
 
     health: Annotated[
         str,
@@ -136,14 +136,14 @@ class Probes:
     ] = 3
 
     def known(self) -> dict[str, Any]:
-        """The service's part of it."""
+        """Returns the service's settings of this group."""
         seconds = _seconds(self.health_every)
         return {"health": self.health, "health_seconds": seconds, "misses": self.misses}
 
 
 @dataclass(frozen=True)
 class Switch:
-    """The switch, and what it may be asked."""
+    """The switch, and limits of its use."""
 
     listen: Annotated[
         str,
@@ -157,7 +157,8 @@ class Switch:
         Path | None, typer.Option("--tls-key", metavar="FILE", help="Key of the controller, PEM.")
     ] = None
     tls_cert: Annotated[
-        Path | None, typer.Option("--tls-cert", metavar="FILE", help="Our certificate.")
+        Path | None,
+        typer.Option("--tls-cert", metavar="FILE", help="Certificate of the controller, PEM."),
     ] = None
     tls_ca: Annotated[
         Path | None,
@@ -203,7 +204,7 @@ class Switch:
     ] = None
 
     def known(self, as_json: bool) -> dict[str, Any]:
-        """The service's part of it."""
+        """Returns the service's settings of this group."""
         host, port = _where(self.listen, as_json)
         tls = {"key": self.tls_key, "certificate": self.tls_cert, "authority": self.tls_ca}
         return {
@@ -222,7 +223,7 @@ class Switch:
 
 @dataclass(frozen=True)
 class Session:
-    """What this process does and shows."""
+    """Settings of this process and its display."""
 
     stale: Annotated[
         str,
@@ -267,12 +268,12 @@ def serve(
     seed: options.Seed = 1,
     as_json: options.AsJson = False,
 ) -> None:
-    """Spread flows: be an OpenFlow 1.3 switch's controller.
+    """Balance flows: be the controller of an OpenFlow 1.3 switch.
 
-    The switch must be told to ask here (Open vSwitch: set-controller, connection-mode=out-of-band,
-    fail-mode=secure). Only rules with our own cookie, in one table, are ever written or removed;
-    they stay in the switch when this ends, and are taken over by the next, or removed by the same
-    command with `--remove`. With `--json` there is a line a second.
+    The switch must be configured to ask here (Open vSwitch: set-controller,
+    connection-mode=out-of-band, fail-mode=secure). Only rules with this program's cookie, in one
+    table, are written or removed. They stay in the switch after the end: the next controller adopts
+    them, or the same command with `--remove` removes them. `--json` prints one line per second.
     """
     from sojourn.lb.serve import Showing, require_os_ken
     from sojourn.lb.serve import serve as run
@@ -314,7 +315,7 @@ def _service(as_json: bool, **values: Any) -> Service:
 
 
 def _place(where: tuple[int | str, ...], values: dict[str, Any]) -> str:
-    """Which option a fault is in, as the user wrote it, and what was found there."""
+    """Returns the option with a mistake, as the user wrote it, and its value."""
     match where:
         case ("servers", int(number), *rest):
             server = values["servers"][number]
@@ -339,7 +340,7 @@ def _seconds(text: str) -> float:
 def _where(text: str, as_json: bool) -> tuple[str, int]:
     host, colon, port = text.rpartition(":")
     if not colon or not port.isdecimal() or int(port) > 65535:
-        exits.fail(f"--listen {text}: ADDRESS:PORT is meant", as_json=as_json)
+        exits.fail(f"--listen {text}: must be ADDRESS:PORT", as_json=as_json)
     return host.removeprefix("[").removesuffix("]"), int(port)
 
 
@@ -347,16 +348,16 @@ def _datapath(text: str, as_json: bool) -> int:
     try:
         return int(text.removeprefix("0x").replace(":", ""), 16)
     except ValueError:
-        exits.fail(f"--datapath {text}: 16 hexadecimal digits are meant", as_json=as_json)
+        exits.fail(f"--datapath {text}: must be 16 hexadecimal digits", as_json=as_json)
 
 
 def _server(text: str, as_json: bool) -> dict[str, Any]:
-    """A server as it is written: `s1=10.0.0.11@2,weight=3,rate=20mbit,limit=100p`."""
+    """Parses a server such as `s1=10.0.0.11@2,weight=3,rate=20mbit,limit=100p`."""
     head, *rest = text.split(",")
     name, equals, place = head.partition("=")
     address, at, port = place.partition("@")
     if not (equals and at and name and address and port):
-        exits.fail(f"--server {text}: NAME=ADDRESS@PORT is meant", as_json=as_json)
+        exits.fail(f"--server {text}: must begin with NAME=ADDRESS@PORT", as_json=as_json)
     found: dict[str, Any] = {"name": name, "address": address}
     found["port"] = int(port) if port.isdecimal() else port
     for part in rest:
@@ -366,7 +367,7 @@ def _server(text: str, as_json: bool) -> dict[str, Any]:
                 found["mac"] = value
             case "weight":
                 if not value.isdecimal():
-                    exits.fail(f"--server {text}: weight={value}: a whole number is meant")
+                    exits.fail(f"--server {text}: weight={value}: must be a whole number")
                 found["weight"] = int(value)
             case "rate":
                 found["rate"] = int(_core.parse_quantity("rate", value))

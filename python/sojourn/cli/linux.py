@@ -87,8 +87,8 @@ def build(
 ) -> None:
     """Build a kernel for virtual time.
 
-    It is compiled once from Linux's source, as an ordinary program (User-Mode Linux), and stays in
-    ~/.cache/sojourn/linux (or $XDG_CACHE_HOME). Nothing is installed. An interrupted build goes on
+    It is compiled from Linux's source as an ordinary program (User-Mode Linux), and stored in
+    ~/.cache/sojourn/linux (or $XDG_CACHE_HOME). It is not installed. An interrupted build continues
     where it stopped.
     """
     import re
@@ -98,7 +98,7 @@ def build(
     from sojourn.linux.build import build as make
 
     if name is not None and not re.fullmatch(r"\w[\w.+-]{0,79}", name):
-        exits.fail("--name is letters, digits and `._+-`, up to 80", as_json=as_json)
+        exits.fail("--name may have letters, digits and `._+-`, up to 80", as_json=as_json)
     wanted = Wanted(
         source, int(hz), patches.NAMES if no_patches else tuple(without or ()), name,
         mirror or sources.MIRROR, keep, jobs,
@@ -129,7 +129,7 @@ def list_(as_json: options.AsJson = False) -> None:
         output.print_data({"kernels": found, "unfinished": left})
         return
     if not found:
-        output.note(f"there is no kernel for virtual time yet; {kernels.REMEDY}")
+        output.note(f"no kernel for virtual time yet; {kernels.REMEDY}")
     else:
         columns = ["name", "release", "HZ", "patches", "repeats", "size", "path"]
         output.table([_row(one) for one in found], columns)
@@ -143,7 +143,7 @@ def list_(as_json: options.AsJson = False) -> None:
 
 
 def _told(folder: Path) -> dict[str, Any]:
-    """A kernel as plain data, also if it is damaged."""
+    """Returns a kernel as plain data, even if it is damaged."""
     from sojourn.lab.errors import LabError
     from sojourn.linux import kernels
 
@@ -178,7 +178,7 @@ def remove(
         bool,
         typer.Option(
             "--unfinished",
-            help="Remove downloads, sources and object files of builds, and no kernel.",
+            help="Remove downloads, sources and object files of builds, but no kernel.",
         ),
     ] = False,
     as_json: options.AsJson = False,
@@ -198,7 +198,7 @@ def remove(
         folders = {folder.name: folder for folder in reversed(kernels.folders())}
         if name not in folders:
             near = _core.nearest(name, list(folders))
-            there = f"there are {', '.join(sorted(folders))}" if folders else "there is none"
+            there = f"existing: {', '.join(sorted(folders))}" if folders else "no kernel exists"
             hint = f"did you mean `{near}`?" if near else there
             exits.fail(f"no kernel `{name}`: {hint}", as_json=as_json)
         kernels.remove(folders[name])
@@ -221,7 +221,9 @@ def shell(
     engine: Annotated[
         str,
         typer.Option(
-            "--engine", metavar="NAME", help=f"What its links are: {engines.told(engines.VIRTUAL)}."
+            "--engine",
+            metavar="NAME",
+            help=f"Engine of its links: {engines.told(engines.VIRTUAL)}.",
         ),
     ] = engines.LINUX,
     settings: options.Settings = None,
@@ -229,8 +231,8 @@ def shell(
 ) -> None:
     """Open a shell in a host of a scenario, in virtual time.
 
-    The links are up, and no flow runs. Programs are this machine's, read-only; what they wait for
-    comes at once. It ends with the shell.
+    The links are up, and no flow runs. Programs are those of this machine, read-only; waiting takes
+    no real time. It ends with the shell.
     """
     from sojourn.linux.shell import shell as opened
 

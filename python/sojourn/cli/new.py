@@ -1,4 +1,4 @@
-"""`sojourn new`: a scenario to begin with, from a few answers or ready-made."""
+"""`sojourn new`: a scenario to start from, made from answers or ready-made."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 OWN = "my-link.toml"
-"""The file of a scenario made from answers, unless `--out` says otherwise."""
+"""The file of a scenario made from answers, unless `--out` names another."""
 
 
 def register(app: typer.Typer) -> None:
@@ -88,7 +88,8 @@ def new(
         typer.Option(
             "--out",
             metavar="FILE",
-            help=f"Write it here; by default NAME.toml, or {OWN}. No file is overwritten.",
+            help=f"File to write; by default NAME.toml, or {OWN}. Existing files are not "
+            "overwritten.",
         ),
     ] = None,
     list_: Annotated[
@@ -98,8 +99,8 @@ def new(
 ) -> None:
     """Write a commented scenario as a starting point.
 
-    Asks what your link is like, what people do on it, and what hurts; options answer beforehand.
-    With --template it takes a ready-made scenario instead, with your rates and times in it.
+    The command asks about your link, its uses and the problem; options answer questions in advance.
+    With --template it uses a ready-made scenario instead, with your rates and times.
     """
     if list_:
         list_templates(as_json)
@@ -107,7 +108,7 @@ def new(
     if template is not None:
         for option, asked in (("--line", line), ("--does", does), ("--hurts", hurts)):
             if asked:
-                exits.fail(f"{option} and --template do not go together", as_json=as_json)
+                exits.fail(f"{option} and --template exclude each other", as_json=as_json)
     values = quantities({"rate": rate, "up": up, "down": down, "rtt": rtt}, as_json)
     try:
         if template is not None:
@@ -120,7 +121,7 @@ def new(
 
 
 def list_templates(as_json: bool) -> None:
-    """Tells what there is."""
+    """Prints the list of templates."""
     from sojourn.templates import TEMPLATES
 
     if as_json:
@@ -136,11 +137,13 @@ def list_templates(as_json: bool) -> None:
         for t in TEMPLATES.values()
     ]
     output.table(rows, ["name", "what", "options"])
-    typer.echo("\nsojourn new --template NAME writes one; sojourn new asks about your own link.")
+    typer.echo(
+        "\n`sojourn new --template NAME` writes a template; `sojourn new` asks about your link."
+    )
 
 
 def quantities(given: dict[Option, str | None], as_json: bool) -> dict[Option, str]:
-    """The rates and times of the command line, each read as a scenario reads it."""
+    """Returns the rates and times of the command line, parsed as in a scenario."""
     values: dict[Option, str] = {}
     for option, text in given.items():
         if text is None:
@@ -150,12 +153,14 @@ def quantities(given: dict[Option, str | None], as_json: bool) -> dict[Option, s
         except ValueError as error:
             exits.fail(f"--{option}: {error}", as_json=as_json)
     if "rate" in values and ("up" in values or "down" in values):
-        exits.fail("--rate is both rates: give it, or --up and --down", as_json=as_json)
+        exits.fail(
+            "--rate sets both rates: give either --rate, or --up and --down", as_json=as_json
+        )
     return values
 
 
 def quantity(option: Option, text: str) -> str:
-    """A rate or time that a scenario would take, above zero; raises `ValueError`."""
+    """Returns a valid rate or time above zero; raises `ValueError`."""
     text = text.strip()
     kind: Literal["time", "rate"] = "time" if option == "rtt" else "rate"
     try:
@@ -163,29 +168,29 @@ def quantity(option: Option, text: str) -> str:
     except _core.WordError as error:
         raise ValueError(error.message) from None
     if kind == "rate" and amount == 0:
-        raise ValueError("a link needs a rate above zero, such as 20mbit")
+        raise ValueError("a link's rate must be above zero, such as 20mbit")
     if kind == "time" and amount > 3600 * 10**9:
-        raise ValueError(f"a round trip of {text} is longer than an hour")
+        raise ValueError(f"a round trip of {text} exceeds the maximum of one hour")
     return text
 
 
 def ready_made(
     name: str, values: dict[Option, str], out: Path | None, as_json: bool
 ) -> tuple[str, dict[str, bytes], Path]:
-    """A template's text, the files beside it, and where it goes."""
+    """Returns a template's text, its further files, and the path to write."""
     from sojourn.templates import TEMPLATES
     from sojourn.templates.edit import renamed
 
     if name not in TEMPLATES:
         near = _core.nearest(name, list(TEMPLATES))
-        hint = f"did you mean `{near}`?" if near else f"there are {', '.join(TEMPLATES)}"
+        hint = f"did you mean `{near}`?" if near else f"existing: {', '.join(TEMPLATES)}"
         exits.fail(f"unknown template `{name}`: {hint}", as_json=as_json)
     chosen: Template = TEMPLATES[name]
     for option in values:
         if option not in chosen.options:
             takes = ", ".join(f"--{o}" for o in chosen.options) or "none of these options"
             exits.fail(
-                f"--{option}: `{name}` takes {takes}; change the file afterwards", as_json=as_json
+                f"--{option}: `{name}` takes {takes}; edit the file instead", as_json=as_json
             )
     file = out or Path(chosen.file)
     text = renamed(chosen.text(values), chosen.file, file.name)
@@ -200,7 +205,7 @@ def answered(
     out: Path | None,
     as_json: bool,
 ) -> tuple[str, dict[str, bytes], Path]:
-    """A text from what the command line says, and for the rest from answers."""
+    """Returns a text made from the command line and from answers to further questions."""
     from sojourn.templates.compose import ACTIVITIES, COMPLAINTS, LINES, Answers, about, compose
 
     try:
@@ -219,7 +224,7 @@ def answered(
     lacking = [option for option, there in known.items() if not there]
     if lacking and not sys.stdin.isatty():
         exits.fail(
-            f"without a terminal nothing can be asked: say {', '.join(lacking)}, or --template",
+            f"questions require a terminal: give {', '.join(lacking)}, or --template",
             as_json=as_json,
         )
     if lacking:
@@ -244,7 +249,7 @@ def answered(
         )
     fit = about(chosen)
     if hurts is None:
-        menu("What hurts?", {word: COMPLAINTS[word].what for word in fit})
+        menu("What is the problem?", {word: COMPLAINTS[word].what for word in fit})
         hurts = ask("A word", fit[0], lambda text: words_of("", [text.strip()], fit)[0])
     elif hurts not in fit:
         needs = COMPLAINTS[hurts].needs
@@ -255,7 +260,7 @@ def answered(
 
 
 def menu(question: str, words: dict[str, str]) -> None:
-    """Shows what there is to choose from."""
+    """Prints the choices of a question."""
     width = max(map(len, words))
     output.note(f"\n{question}\n")
     for word, what in words.items():
@@ -263,7 +268,7 @@ def menu(question: str, words: dict[str, str]) -> None:
 
 
 def ask(question: str, usual: str, read: Callable[[str], T]) -> T:
-    """Asks until the answer can be read."""
+    """Asks until the answer is valid."""
 
     def value(text: str) -> T:
         try:
@@ -276,12 +281,12 @@ def ask(question: str, usual: str, read: Callable[[str], T]) -> T:
 
 
 def words_of(option: str, given: Sequence[str], known: list[str]) -> list[str]:
-    """Words that are known, each once, in their order; raises `ValueError`."""
+    """Returns the known words, each once, in their order; raises `ValueError`."""
     place = f"{option}: " if option else ""
     for word in given:
         if word not in known:
             near = _core.nearest(word, known)
-            hint = f"did you mean `{near}`?" if near else f"there are {', '.join(known)}"
+            hint = f"did you mean `{near}`?" if near else f"allowed: {', '.join(known)}"
             raise ValueError(f"{place}unknown word `{word}`: {hint}")
     if not given and not option:
         raise ValueError(f"name at least one of {', '.join(known)}")
@@ -289,7 +294,7 @@ def words_of(option: str, given: Sequence[str], known: list[str]) -> list[str]:
 
 
 def write(text: str, others: dict[str, bytes], file: Path, as_json: bool) -> None:
-    """Checks the text as a scenario, writes the files, and says what to do next."""
+    """Checks the text as a scenario, writes the files, and prints the next commands."""
     from sojourn.templates.check import check
     from sojourn.templates.edit import commands
     from sojourn.templates.write import write_new
@@ -301,7 +306,8 @@ def write(text: str, others: dict[str, bytes], file: Path, as_json: bool) -> Non
         write_new(files | {file: text.encode("utf-8")})
     except FileExistsError as error:
         exits.fail(
-            f"{error.filename}: is there already, and stays; choose another place with --out",
+            f"{error.filename}: already exists and was not overwritten; choose another path with "
+            "--out",
             as_json=as_json,
         )
     found = [
@@ -311,7 +317,7 @@ def write(text: str, others: dict[str, bytes], file: Path, as_json: bool) -> Non
         written = [str(path) for path in [file, *files]]
         output.print_data({"file": str(file), "files": written, "try": found})
         return
-    beside = f" and {', '.join(others)} beside it" if others else ""
-    typer.echo(f"{file} is written{beside}. Try:\n")
+    beside = f" and {', '.join(others)} in the same folder" if others else ""
+    typer.echo(f"{file} was written{beside}. Try:\n")
     for line in found:
         typer.echo(f"  {line}")

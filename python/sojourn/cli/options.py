@@ -1,4 +1,4 @@
-"""Options that several commands share, alone and in groups."""
+"""Options of several commands, single and in groups."""
 
 from __future__ import annotations
 
@@ -28,15 +28,15 @@ if TYPE_CHECKING:
 
 ScenarioFile = Annotated[
     Path,
-    # Whether it can be read is told by who reads it, as for everything else that is wrong with it.
+    # The code that reads the file reports whether it is readable, as with other mistakes.
     typer.Argument(metavar="FILE", help="Scenario, a TOML file.", readable=False),
 ]
 Real = Annotated[
     bool,
     typer.Option(
         "--real",
-        help="Short for `--engine wire`: real programs and real packets, which take as long as the "
-        "scenario says, one run after the other.",
+        help="Short for `--engine wire`: real programs and real packets. Each run takes the "
+        "scenario's duration, one after the other.",
     ),
 ]
 Engines = Annotated[
@@ -45,16 +45,16 @@ Engines = Annotated[
         "--engine",
         autocompletion=completion.engines,
         metavar="NAME,...",
-        help=f"What makes the runs: {engines.told()}. Several, such as sim,linux, make the same "
-        "runs and stand side by side.",
+        help=f"Engine of the runs: {engines.told()}. Several, such as sim,linux, make the same "
+        "runs, shown side by side.",
     ),
 ]
 Privilege = Annotated[
     Literal["auto", "user", "root"],
     typer.Option(
         "--privilege",
-        help="Real runs: in a user namespace, as root, or as root only where a user namespace "
-        "does not suffice.",
+        help="Privileges of real runs: in a user namespace, as root, or as root only if a user "
+        "namespace does not suffice.",
     ),
 ]
 Seed = Annotated[int, typer.Option("--seed", min=0, help="Seed of the run.")]
@@ -71,26 +71,29 @@ Smallest = Annotated[
     typer.Option(
         "--smallest",
         metavar="AMOUNT",
-        help="The smallest difference of interest: a share of the value (5%) or an amount (2ms). "
-        "By default the scenario's question.smallest, else the metric's own (`sojourn explain`).",
+        help="The smallest difference of interest: a share of the value (5%) or an amount "
+        "(2ms). By default the scenario's question.smallest, otherwise the metric's own "
+        "(`sojourn explain`).",
     ),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON on standard output.")]
 Workers = Annotated[
     int | None,
-    typer.Option("--workers", min=1, help="Runs made at a time; by default as many as cores."),
+    typer.Option(
+        "--workers", min=1, help="Number of parallel runs; by default the number of cores."
+    ),
 ]
 
 
 def load(file: Path | str, settings: list[str] | None) -> Scenario:
-    """The scenario in `file` with the command line's changes."""
+    """Returns the scenario in `file` with the command line's changes."""
     from sojourn.scenario import Scenario
 
     return changed(Scenario.load(file), settings)
 
 
 def changed(scenario: Scenario, settings: list[str] | None) -> Scenario:
-    """The scenario with the command line's changes."""
+    """Returns the scenario with the command line's changes."""
     from sojourn.scenario import Problem, ScenarioError
     from sojourn.scenario.change import setting
 
@@ -112,19 +115,19 @@ def changed(scenario: Scenario, settings: list[str] | None) -> Scenario:
 
 @dataclass(frozen=True)
 class FromTc:
-    """Queues that are read from files of `tc`."""
+    """Queues from files of `tc`."""
 
     tc: Annotated[
         list[Path] | None,
         typer.Option(
             "--tc",
             metavar="FILE",
-            # Whether it can be read is told by who reads it.
+            # The code that reads the file reports whether it is readable.
             readable=False,
             allow_dash=True,
-            help="Put the queues of `tc` on the scenario's bottleneck: what `tc [-s|-d] [-j] "
-            "qdisc|class|filter show` printed, or a script, of which nothing is executed. Repeat "
-            "for more; - is standard input.",
+            help="Put the queues of `tc` on the scenario's bottleneck: output of `tc [-s|-d] "
+            "[-j] qdisc|class|filter show`, or a script, which is not executed. Repeat for "
+            "more; - is standard input.",
         ),
     ] = None
     device: Annotated[
@@ -132,8 +135,8 @@ class FromTc:
         typer.Option(
             "--device",
             metavar="NAME[,NAME]",
-            help="Of several devices in --tc the one for the bottleneck; a second one is for its "
-            "other direction. NAME:2 is the second transmit queue.",
+            help="The device in --tc for the bottleneck, if there are several; a second one is "
+            "for its other direction. NAME:2 is the second transmit queue.",
         ),
     ] = None
     var: Annotated[
@@ -142,7 +145,7 @@ class FromTc:
             "--var",
             metavar="NAME=VALUE",
             help="A variable of a script in --tc, such as UPLINK=20000; 1=start is its first "
-            "argument, and a command's text gives its output. It holds whatever the script sets. "
+            "argument, and a command's text sets its output. It overrides the script. "
             "Repeat for more.",
         ),
     ] = None
@@ -151,19 +154,19 @@ class FromTc:
         typer.Option(
             "--host",
             metavar="ADDRESS=NODE",
-            help="The node that has an address in the filters of --tc. Repeat for more.",
+            help="The node with an address in the filters of --tc. Repeat for more.",
         ),
     ] = None
     partial: Annotated[
         bool,
-        typer.Option("--partial", help="Go on without what cannot be read of --tc, and list it."),
+        typer.Option("--partial", help="Ignore unreadable parts of --tc, and list them."),
     ] = False
 
     def applied(self, scenario: Scenario) -> Scenario:
-        """The scenario with these queues; says where each is, and what is worth knowing."""
+        """Returns the scenario with these queues; prints their places and notes."""
         if not self.tc:
             if self.device or self.var or self.host or self.partial:
-                fail("--device, --var, --host and --partial belong to files of --tc")
+                fail("--device, --var, --host and --partial require --tc")
             return scenario
         from sojourn.tc import apply, read_files
 
@@ -181,49 +184,47 @@ class FromTc:
         return found.scenario
 
     def beside(self, scenario: Scenario, queues: list[str]) -> list[str]:
-        """Queues to be compared, with the one that was read before them."""
+        """Returns the compared queues, preceded by the queue that was read."""
         return list(dict.fromkeys([scenario.queue_name, *queues])) if self.tc and queues else queues
 
 
 def _pairs(option: str, texts: list[str] | None) -> dict[str, str]:
-    """Texts such as NAME=VALUE, by name."""
+    """Returns texts such as NAME=VALUE, by name."""
     found: dict[str, str] = {}
     for text in texts or []:
         name, equals, value = text.partition("=")
         if not equals or not name.strip():
-            fail(f"{option} is written as NAME=VALUE; found `{text}`")
+            fail(f"{option} must be NAME=VALUE; found `{text}`")
         found[" ".join(name.split())] = value
     return found
 
 
 LONGEST_FOLDER = 80
-"""Characters of a folder's name that we choose; systems allow 255 bytes."""
+"""Longest name of a folder that we choose, in characters; systems allow 255 bytes."""
 
 
 def folder_of(name: str, otherwise: str) -> Path:
-    """Where results of what is called so are kept, if nothing else is said."""
+    """Returns the default results folder of a name."""
     plain = re.sub(r"[^\w.-]+", "-", name)[:LONGEST_FOLDER].strip("-.")
     return Path("results") / (plain or otherwise)
 
 
 @dataclass(frozen=True)
 class Cluster:
-    """The Dask cluster that makes the runs, if one does."""
+    """The Dask cluster that makes the runs, if any."""
 
     on: Annotated[
         str | None,
         typer.Option(
             "--on",
             metavar="ADDRESS",
-            help="Let the workers of a Dask cluster make the runs: its scheduler's address, such "
-            "as tcp://host:8786.",
+            help="Run on the workers of a Dask cluster: its scheduler's address, such as "
+            "tcp://host:8786.",
         ),
     ] = None
     tls_ca: Annotated[
         Path | None,
-        typer.Option(
-            "--tls-ca", metavar="FILE", help="Authority the cluster's certificates are from."
-        ),
+        typer.Option("--tls-ca", metavar="FILE", help="Authority of the cluster's certificates."),
     ] = None
     tls_cert: Annotated[
         Path | None,
@@ -235,12 +236,10 @@ class Cluster:
 
     @contextmanager
     def connected(self) -> Iterator[Client | None]:
-        """The cluster as a study takes it; None is this machine."""
+        """Yields the cluster for a study; None means this machine."""
         if self.on is None:
             if self.tls_ca or self.tls_cert or self.tls_key:
-                raise ClusterError(
-                    "--tls-ca, --tls-cert and --tls-key belong to a cluster: see --on"
-                )
+                raise ClusterError("--tls-ca, --tls-cert and --tls-key require --on")
             yield None
             return
         from sojourn.study.cluster import Tls, connected
@@ -252,44 +251,46 @@ class Cluster:
 
 @dataclass(frozen=True)
 class Precise:
-    """Runs until a precision."""
+    """Runs until a precision is reached."""
 
     until: Annotated[
         list[str] | None,
         typer.Option(
             "--until",
             metavar='"METRIC ± WIDTH"',
-            help="Make the runs that it takes to know a metric so precisely, a share or an amount: "
-            '"sojourn_p95 ± 2%", "call.delay_p99 +- 1ms"; p95 is sojourn_p95. Looks are at 40, '
-            "60, 90, ... seeds, which the intervals allow for. Repeat for more.",
+            help='Run until a metric is this precise, a share or an amount: "sojourn_p95 ± 2%", '
+            '"call.delay_p99 +- 1ms"; p95 means sojourn_p95. Looks are at 40, 60, 90, ... '
+            "seeds, and intervals allow for them. Repeat for more.",
         ),
     ] = None
     max_seeds: Annotated[
         int | None,
-        typer.Option("--max-seeds", min=1, help="Seeds at most with --until; 1000 by default."),
+        typer.Option(
+            "--max-seeds", min=1, help="Largest number of seeds with --until; 1000 by default."
+        ),
     ] = None
 
     def rule(self, seeds: int | None = None) -> Until | None:
-        """The rule, if one is asked for; `seeds` is the number asked for instead."""
+        """Returns the rule, if one was given; `seeds` is a given number of seeds instead."""
         if self.until is not None and seeds is not None:
-            fail("--until says how many seeds: leave out --seeds")
+            fail("--until determines the number of seeds: omit --seeds")
         if self.until is None:
             if self.max_seeds is not None:
-                fail("--max-seeds belongs to --until")
+                fail("--max-seeds requires --until")
             return None
         from sojourn.study.until import parse
 
         return parse(self.until, self.max_seeds)
 
     def check_alone(self, chosen: Chosen) -> None:
-        """Refuses several engines in a comparison, each of which would need its own seeds."""
+        """Rejects several engines in a comparison, because each would need its own seeds."""
         if self.until is not None and chosen.several:
-            fail("--until takes one engine: its runs decide how many there are")
+            fail("--until takes one engine, whose runs determine the number of seeds")
 
 
 @dataclass(frozen=True)
 class Simulated:
-    """Where runs are simulated."""
+    """The place where runs are simulated."""
 
     workers: Workers = None
     cluster: Cluster = Cluster()
@@ -297,7 +298,7 @@ class Simulated:
 
 @dataclass(frozen=True)
 class Made:
-    """What makes runs, and where."""
+    """The engines of runs, and their place."""
 
     workers: Workers = None
     engine: Engines = engines.SIM
@@ -305,17 +306,17 @@ class Made:
     cluster: Cluster = Cluster()
 
     def engines(self, as_json: bool) -> Chosen:
-        """The engines of a study."""
+        """Returns the engines of a study."""
         name, option = self.engine, f"--engine {self.engine}"
         if self.real:
             if name not in (engines.SIM, engines.WIRE):
-                fail("`--real` is `--engine wire`: give one of them", as_json=as_json)
+                fail("`--real` means `--engine wire`: give one of them", as_json=as_json)
             name, option = engines.WIRE, "--real"
         kinds = engines.chosen(name)
         if self.cluster.on is not None and [kind.name for kind in kinds] != [engines.SIM]:
-            what = "real runs are" if self.real else "runs of other engines than sim are"
+            what = "real runs are" if self.real else "runs of engines other than sim are"
             fail(
-                f"`{option}` and `--on` exclude each other: {what} made on this machine alone",
+                f"`{option}` and `--on` exclude each other: {what} made only on this machine",
                 as_json=as_json,
             )
         return Chosen({kind.name: kind.make() for kind in kinds})
@@ -323,43 +324,43 @@ class Made:
 
 @dataclass(frozen=True)
 class Chosen:
-    """The engines that a command was given."""
+    """The engines of a command."""
 
     by_name: Mapping[str, Engine]
 
     @property
     def several(self) -> bool:
-        """Whether results stand side by side."""
+        """Returns whether results are shown side by side."""
         return len(self.by_name) > 1
 
     @property
     def one(self) -> Engine | None:
-        """The first engine; none is the simulator."""
+        """Returns the first engine; None means the simulator."""
         name, engine = next(iter(self.by_name.items()))
         return None if name == engines.SIM else engine
 
     @property
     def of_study(self) -> Engine | Mapping[str, Engine] | None:
-        """The engines as a study takes them."""
+        """Returns the engines in the form that a study takes."""
         return self.by_name if self.several else self.one
 
     @property
     def limits(self) -> dict[str, str]:
-        """What results cannot say, by the engines of which there is something to say."""
+        """Returns the limits of the results, by engine, for engines that state any."""
         from sojourn.scenario.engine import limits_of
 
         found = {name: limits_of(engine) for name, engine in self.by_name.items()}
         return {name: text for name, text in found.items() if text}
 
     def tell_limits(self) -> None:
-        """Says what results cannot say, each once."""
+        """Prints the limits of the results, each once."""
         from sojourn.scenario.engine import limits_told
 
         for line in limits_told(self.limits):
             typer.echo(line)
 
     def tell_doubts(self) -> None:
-        """Says which of the runs just made are not to be believed, and why."""
+        """Reports which of the new runs are not valid, and why."""
         for name, engine in self.by_name.items():
             doubtful: list[list[str]] = getattr(engine, "doubtful", [])
             if not doubtful:
@@ -371,15 +372,16 @@ class Chosen:
                 complain(f"  {doubt}")
 
     def exit_if_doubtful(self) -> None:
-        """Ends the command with status 1 if a run just made is not to be believed."""
+        """Ends the command with status 1 if a new run is not valid."""
         if any(getattr(engine, "doubtful", []) for engine in self.by_name.values()):
             raise typer.Exit(FINDINGS)
 
     @contextmanager
     def refusals(self, plans: Iterable[str]) -> Iterator[None]:
-        """Names the engines that can run the plans, where a chosen one refuses them.
+        """Adds to a refusal the engines that can run the plans.
 
-        Says first which programs of the scenario's own will run: they are its author's code.
+        Before that, it prints the programs that the scenario will run, because they are its
+        author's code.
         """
         from sojourn.lab.programs.errors import NotPossible
 
@@ -396,10 +398,10 @@ class Chosen:
 
 
 def tell_programs(plans: Iterable[str]) -> None:
-    """Says which programs of the scenario's own these plans run."""
+    """Prints the programs that these plans run."""
     of_command = [json.loads(plan) for plan in plans if '"command"' in plan]
     told = {str(program): None for plan in of_command for program in own_programs(plan)}
     if told:
-        note("the scenario runs programs of its own:")
+        note("the scenario runs its own programs:")
     for line in told:
         note(f"  {line}")

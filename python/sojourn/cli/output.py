@@ -1,4 +1,4 @@
-"""Standard output and messages for people."""
+"""Standard output and messages."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from rich.progress import Progress
 
 shown_bars: list[Progress] = []
-"""The progress bars on the terminal, the innermost last."""
+"""The progress bars on the terminal, innermost last."""
 
 
 Quiet = Annotated[
@@ -43,7 +43,7 @@ Format = Annotated[
 
 @dataclass
 class _Wanted:
-    """How the command that runs is to print."""
+    """Print settings of the current command."""
 
     quiet: bool = False
     form: str = "text"
@@ -53,7 +53,7 @@ _wanted = _Wanted()
 
 
 def with_shared(signature: Signature) -> Signature:
-    """Returns the signature of a command with the options that all commands have."""
+    """Returns the signature of a command with the common options."""
     parameters = list(signature.parameters.values())
     shared: dict[str, Any] = {"quiet": Quiet}
     if "as_json" in signature.parameters:
@@ -66,7 +66,7 @@ def with_shared(signature: Signature) -> Signature:
 
 
 def take_shared(values: dict[str, Any]) -> None:
-    """Takes the values of those options out of `values`."""
+    """Takes the values of the common options out of `values`."""
     _wanted.quiet = bool(values.pop("quiet", False))
     form = values.pop("output_format", None)
     if form not in (None, "json") and values.get("as_json"):
@@ -77,19 +77,19 @@ def take_shared(values: dict[str, Any]) -> None:
 
 
 def is_quiet() -> bool:
-    """Whether neither progress nor notes are wanted."""
+    """Returns whether progress and notes are suppressed."""
     return _wanted.quiet
 
 
 def form() -> str:
-    """What results are printed as: text, json, csv or md."""
+    """Returns the format of results: text, json, csv or md."""
     return _wanted.form
 
 
 def print_data(value: Any, rows: Any = None) -> None:
     """Prints `value` on standard output: as JSON, or its rows as CSV or as a Markdown table.
 
-    `rows` are the part of it that is the table, where it has several.
+    `rows` is its table, if it has several.
     """
     if _wanted.form == "csv":
         titles, *lines = _lines(rows or value)
@@ -108,14 +108,14 @@ def print_data(value: Any, rows: Any = None) -> None:
 
 
 def _lines(value: Any) -> list[list[str]]:
-    """The rows of `value` as texts, their titles first."""
+    """Returns the rows of `value` as texts, titles first."""
     rows = [_flat(row) for row in _rows(value)]
     titles = list(dict.fromkeys(title for row in rows for title in row))
     return [titles, *([_cell(row.get(title)) for title in titles] for row in rows)]
 
 
 def _rows(value: Any) -> list[Mapping[str, Any]]:
-    """The rows of a result: its list of tables; without one, a row for each of its values."""
+    """Returns the rows of a result: its list of tables, otherwise a row for each value."""
 
     def is_table(part: Any) -> bool:
         return isinstance(part, list) and bool(part) and all(isinstance(r, dict) for r in part)
@@ -137,7 +137,7 @@ def _rows(value: Any) -> list[Mapping[str, Any]]:
 
 
 def _flat(row: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
-    """A row without tables within it: their keys are dotted."""
+    """Returns a row without nested tables, whose keys become dotted."""
     found: dict[str, Any] = {}
     for key, value in row.items():
         if isinstance(value, dict):
@@ -158,13 +158,13 @@ def _cell(value: Any) -> str:
 
 
 def note(text: str) -> None:
-    """A message for people, on standard error; above the bar, if one is shown."""
+    """Prints a message on standard error, above any bar, unless quiet."""
     if not _wanted.quiet:
         complain(text)
 
 
 def complain(text: str) -> None:
-    """A message that is shown also where no notes are wanted."""
+    """Prints a message on standard error, even if quiet."""
     if shown_bars:
         shown = shown_bars[-1].console
         shown.print(text, markup=False, highlight=False, emoji=False, soft_wrap=True)
@@ -173,7 +173,7 @@ def complain(text: str) -> None:
 
 
 def echo_written(written: Sequence[Path]) -> None:
-    """Says where a page and its figures are."""
+    """Prints the paths of a page and its figures."""
     for path in written:
         if path.suffix == ".html":
             typer.echo(f"page: {path}")
@@ -185,7 +185,7 @@ def echo_written(written: Sequence[Path]) -> None:
 
 
 def console() -> Console:
-    """Where tables are printed: as wide as the terminal, and wide enough in a file."""
+    """Returns the console for tables: as wide as the terminal, or 160 columns in a file."""
     from rich.console import Console as _Console
 
     known = sys.stdout.isatty() or "COLUMNS" in os.environ

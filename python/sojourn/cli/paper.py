@@ -1,4 +1,4 @@
-"""`sojourn paper`: published studies, repeated."""
+"""`sojourn paper`: repeated published studies."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from sojourn.papers.outcome import Outcome
 
 LIST = "list"
-"""Instead of a study's name: what is recorded of all."""
+"""The word that lists the records of all studies."""
 
 
 def register(app: typer.Typer) -> None:
@@ -29,10 +29,10 @@ def paper(
         str, typer.Argument(metavar="NAME", help=f"One of: {', '.join(NAMES)}; or `{LIST}`.")
     ],
     quick: Annotated[
-        bool, typer.Option("--quick", help="Shorter and fewer runs, for minutes on two cores.")
+        bool, typer.Option("--quick", help="Shorter and fewer runs, in minutes on two cores.")
     ] = False,
     full: Annotated[
-        bool, typer.Option("--full", help="The paper's lengths, as without --quick.")
+        bool, typer.Option("--full", help="The paper's full lengths (default).")
     ] = False,
     out: Annotated[
         Path | None,
@@ -45,10 +45,10 @@ def paper(
 ) -> None:
     """Repeat a published study and check which of its findings hold.
 
-    Each finding holds, does not hold, or cannot be told. The status is 0 when the study ran,
-    whatever the verdicts, and 1 if a real run is not valid. What the folder holds already is not
-    run again. With `--real` real programs' runs are judged, and the same runs simulated stand
-    beside them. `list` shows the recorded verdicts of all studies.
+    Each finding holds, does not hold, or cannot be decided. The status is 0 when the study ran, for
+    any verdicts, and 1 if a real run is not valid. Existing runs in the folder are reused. With
+    `--real`, runs of real programs are judged, and shown with the simulated ones. `list` shows the
+    recorded verdicts of all studies.
     """
     if name == LIST:
         _list(as_json)
@@ -57,27 +57,31 @@ def paper(
         exits.fail("`--quick` and `--full` exclude each other", as_json=as_json)
     if name not in NAMES:
         near = _core.nearest(name, list(NAMES))
-        hint = f": did you mean `{near}`?" if near else f"; there are {', '.join(NAMES)}"
+        hint = f": did you mean `{near}`?" if near else f"; existing: {', '.join(NAMES)}"
         exits.fail(f"unknown paper `{name}`{hint}", as_json=as_json)
     study, rule = load(name), precise.rule()
     chosen = made.engines(as_json)
     engine, asked = chosen.one, next(iter(chosen.by_name))
     if chosen.several:
-        exits.fail("a real part has its simulated runs beside it: name one engine", as_json=as_json)
+        exits.fail(
+            "the real part is compared with simulated runs: name one engine", as_json=as_json
+        )
     if engine is not None and study.real is None:
         able = ", ".join(p for p in NAMES if load(p).real is not None)
         exits.fail(f"the paper `{name}` has no real part yet; with --real: {able}", as_json=as_json)
     if engine is not None and study.real is not None and asked not in study.real.engines:
         able = " or ".join(["sim", *study.real.engines])
         exits.fail(
-            f"the paper `{name}` runs with --engine {able}: its findings are about more than "
-            f"{asked} can run or measure",
+            f"the paper `{name}` runs only with --engine {able}: some of its findings cannot be "
+            f"run or measured by {asked}",
             as_json=as_json,
         )
     if engine is not None and rule is not None:
-        exits.fail("--until is for simulated runs: real ones have their number", as_json=as_json)
+        exits.fail(
+            "--until is for simulated runs: the number of real runs is fixed", as_json=as_json
+        )
     if made.cluster.on is not None and not study.cluster:
-        exits.fail(f"`paper {name}` takes minutes on one machine: leave out --on", as_json=as_json)
+        exits.fail(f"`paper {name}` takes minutes on one machine: omit --on", as_json=as_json)
     told = (("real", engine is not None), ("quick", quick), ("until", rule is not None))
     parts = [name, *(word for word, asked in told if asked)]
     folder = out or Path("results") / f"paper-{'-'.join(parts)}"
@@ -106,14 +110,14 @@ def paper(
 
 
 def _print(outcome: Outcome, written: list[Path]) -> None:
-    """Prints the verdicts and where everything is."""
+    """Prints the verdicts and the places of the results."""
     from sojourn.papers.beside import rows, verdicts
     from sojourn.show import print_claims
 
     print_claims(outcome.judgements, outcome.units, output.console(), outcome.asides)
     if outcome.real is not None:
         shown = (verdicts if outcome.real.verdicts_shown else rows)(outcome)
-        output.table(shown, list(shown[0]), "Both worlds")
+        output.table(shown, list(shown[0]), "Real and simulated")
     for note in outcome.notes:
         typer.echo(note)
     output.echo_written(written)
@@ -121,7 +125,7 @@ def _print(outcome: Outcome, written: list[Path]) -> None:
 
 
 def _list(as_json: bool) -> None:
-    """Prints what is recorded of all studies."""
+    """Prints the records of all studies."""
     from sojourn.papers import records
 
     if as_json:

@@ -1,4 +1,4 @@
-"""`sojourn play`: a scenario under controls, in the browser."""
+"""`sojourn play`: a scenario with controls, in the browser."""
 
 from __future__ import annotations
 
@@ -43,8 +43,8 @@ def play(
 ) -> None:
     """Open a page that simulates a scenario at every change.
 
-    The browser simulates; the page is served to this machine only, until Ctrl-C. Its address holds
-    all settings: `sojourn play 'URL'` opens it anywhere.
+    The browser simulates; the page is served only to this machine, until Ctrl-C. Its address has
+    all settings: `sojourn play 'URL'` opens it on any machine.
     """
     from sojourn.play import files
     from sojourn.play.address import AddressError
@@ -63,14 +63,14 @@ def play(
     with stopped() as over, server:
         typer.echo(url)
         sys.stdout.flush()
-        output.note("Ctrl-C ends it")
+        output.note("press Ctrl-C to end")
         if browser:
             _open(url)
         over.wait()
 
 
 def _start(what: str | None, settings: list[str]) -> tuple[Entry | None, str]:
-    """The scenario that is none of ours, if there is one, and what the page's address says."""
+    """Returns the user's scenario, if any, and the part of the page's address after `#`."""
     from sojourn.play import address
     from sojourn.play.catalogue import FIRST, entry
     from sojourn.templates import template
@@ -84,11 +84,11 @@ def _start(what: str | None, settings: list[str]) -> tuple[Entry | None, str]:
     if not what.startswith(("http://", "https://")):
         return entry(options.load(what, settings), settings, whole=whole), ""
     if settings:
-        exits.fail("--set changes a FILE; an address has the values of its page")
+        exits.fail("--set requires a FILE; an address has the values of its page")
     if address.is_packed(what):
         output.complain(
-            "warning: this address has the form of earlier versions; the next version will not "
-            "open it. Copy the page's new address"
+            "warning: this address has the form of earlier versions, which the next version "
+            "will not open. Copy the page's new address"
         )
         scenario, state = address.unpacked(what)
         return entry(scenario, whole=True), address.fragment(state)
@@ -96,7 +96,7 @@ def _start(what: str | None, settings: list[str]) -> tuple[Entry | None, str]:
 
 
 def _open(url: str) -> None:
-    """Opens the page where there is a screen; a browser in this terminal would not do."""
+    """Opens the page if there is a screen; a text browser in this terminal is unsuitable."""
     screens = ("DISPLAY", "WAYLAND_DISPLAY")
     if sys.platform == "linux" and not any(os.environ.get(name) for name in screens):
         return

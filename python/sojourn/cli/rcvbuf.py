@@ -1,4 +1,4 @@
-"""`sojourn rcvbuf`: receive buffers of running UDP servers, adapted from outside."""
+"""`sojourn rcvbuf`: adaptation of the receive buffers of running UDP servers."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ LOST = {
     "other": "filtered or unknown",
 }
 METRICS = "127.0.0.1:9441"
-"""Where the sockets of the whole machine are told of unless an address is given."""
+"""Default address of metrics with `--all`."""
 WORTH_SAYING = {
     "standing": "is not catching up, so its buffer is not enlarged",
     "pressure": "memory is short",
@@ -93,8 +93,9 @@ def rcvbuf(
         bool,
         typer.Option(
             "--all",
-            help="Every UDP socket of this machine, containers included: watch only, and export "
-            f"metrics (at {METRICS}, unless --metrics says otherwise).",
+            help="Watch every UDP socket of this machine, including containers, without "
+            f"changes, and export metrics (at {METRICS}, unless --metrics sets another "
+            "address).",
         ),
     ] = False,
     policy: Annotated[
@@ -181,11 +182,11 @@ def rcvbuf(
 ) -> None:
     """Adapt the receive buffers of a running, unmodified UDP server, until Ctrl-C.
 
-    With --all, watch every UDP socket of this machine and export metrics; nothing is changed.
-    A server's sockets are found by process, unit or port, and looked at every 10 ms; at the end
-    each has exactly the size that it had. Where something is not permitted it says what is missing,
-    and watches. Changing others' sockets takes CAP_SYS_PTRACE, going past net.core.rmem_max
-    CAP_NET_ADMIN.
+    With --all, watch every UDP socket of this machine and export metrics without changes. A
+    server's sockets are found by process, unit or port, and read every 10 ms. At the end each has
+    its original size. If a change is not permitted, the command reports the missing permission and
+    only watches. Changing other users' sockets requires CAP_SYS_PTRACE, and exceeding
+    net.core.rmem_max requires CAP_NET_ADMIN.
     """
     if context.invoked_subcommand is not None:
         return
@@ -228,10 +229,10 @@ def rcvbuf(
             state=state,
         )
         stack.callback(tuner.stop)
-        # Those that another tuner is at are its own.
+        # Sockets of another active tuner are left to it.
         recovered = [one for one in tuner.recovered if one["action"] != "in_use"]
         if recovered and not as_json:
-            output.note("restored settings that a killed tuner had left:")
+            output.note("restored settings that a killed tuner had changed:")
             _tell_outcomes(recovered)
         if where is not None:
             try:
@@ -250,7 +251,7 @@ def rcvbuf(
 
 
 def _end(tuner: Tuner, seen: Seen, port: int | None, as_json: bool) -> None:
-    """Puts everything back, and says so; then what to set."""
+    """Restores all sizes, reports them, and recommends settings."""
     from sojourn.rcvbuf.advice import rmem_max, tell
 
     last = tuner.snapshot()
@@ -264,7 +265,7 @@ def _end(tuner: Tuner, seen: Seen, port: int | None, as_json: bool) -> None:
         _tell_outcomes(outcomes)
         lines = tell(seen, rmem_max())
         if lines:
-            output.note(f"\nSeen in {last['seconds']:.0f} s:")
+            output.note(f"\nObserved in {last['seconds']:.0f} s:")
         for line in lines or [_nobody(port)]:
             output.note(line)
     if any(outcome["action"] == "failed" for outcome in outcomes):
@@ -272,22 +273,22 @@ def _end(tuner: Tuner, seen: Seen, port: int | None, as_json: bool) -> None:
 
 
 def _nobody(port: int | None) -> str:
-    """Why there may have been no sockets, and who knows more."""
+    """Returns why there may have been no sockets, and a remedy."""
     if port is None:
         return (
             "no UDP socket with a port was found; `ss -ulpn` lists sockets with their processes. "
             "--port PORT needs no privileges to watch."
         )
     return (
-        f"nobody had UDP port {port} in this network namespace; `ss -ulpn` lists who has which. "
-        "A container's server has a namespace of its own: name it by --pid."
+        f"no process had UDP port {port} in this network namespace; `ss -ulpn` lists ports with "
+        "their processes. A container's server has its own namespace: select it by --pid."
     )
 
 
 def _looks(
     tuner: Tuner, stop: threading.Event, every: float, length: float | None, seen: Seen
 ) -> Iterator[dict[str, Any]]:
-    """What it knows, again and again, until somebody or something ends it."""
+    """Yields the tuner's state at intervals, until an end."""
     end = None if length is None else time.monotonic() + length
     while not stop.is_set() and not tuner.over:
         snapshot = tuner.snapshot()
@@ -314,7 +315,7 @@ def _watch(looks: Iterator[dict[str, Any]], title: str, dry_run: bool, as_json: 
 
 
 def _report(looks: Iterator[dict[str, Any]], title: str, dry_run: bool, as_json: bool) -> None:
-    """A line for each change; with JSON a line a look."""
+    """Prints a line for each change; with JSON, one for each sample."""
     from sojourn.rcvbuf.view import lines
 
     said: dict[Any, str] = {}
@@ -325,7 +326,7 @@ def _report(looks: Iterator[dict[str, Any]], title: str, dry_run: bool, as_json:
             output.note(text)
 
     if not as_json:
-        output.note(f"{title}: {'watching' if dry_run else 'tuning'}; Ctrl-C ends it")
+        output.note(f"{title}: {'watching' if dry_run else 'tuning'}; press Ctrl-C to end")
     for snapshot in looks:
         if as_json:
             typer.echo(json.dumps(snapshot))
@@ -347,9 +348,9 @@ def _report(looks: Iterator[dict[str, Any]], title: str, dry_run: bool, as_json:
 
 
 def _export(looks: Iterator[dict[str, Any]], title: str, dry_run: bool, as_json: bool) -> None:
-    """What is missing; all else is in the metrics."""
+    """Prints missing permissions; everything else is in the metrics."""
     del dry_run, as_json
-    output.note(f"{title}: watching; Ctrl-C ends it")
+    output.note(f"{title}: watching; press Ctrl-C to end")
     said = set()
     for snapshot in looks:
         for missing in snapshot["notes"]:
@@ -362,7 +363,7 @@ def _line(socket: dict[str, Any], dry_run: bool) -> str:
     from sojourn.lab.wire.watch import octets
 
     size = "unknown size" if socket["size"] is None else octets(socket["size"])
-    parts = [f"{socket['local']} ({socket['process'] or 'nobody known'}): {size}"]
+    parts = [f"{socket['local']} ({socket['process'] or 'unknown process'}): {size}"]
     if socket["before"] is not None:
         parts.append(f"was {octets(socket['before'])}")
     if dry_run and socket["wanted"] != socket["size"]:
@@ -378,9 +379,9 @@ def _line(socket: dict[str, Any], dry_run: bool) -> str:
 
 @exits.command
 def restore(state: State = None, as_json: options.AsJson = False) -> None:
-    """Put back what tuners that were killed had changed.
+    """Restore what killed tuners had changed.
 
-    A socket is known by a number that no other has until the machine is started anew.
+    A socket is identified by a number that is unique until the machine restarts.
     """
     from sojourn.rcvbuf import restore as put_back
 
@@ -404,7 +405,7 @@ def _tell_outcomes(outcomes: list[dict[str, Any]]) -> None:
 
 @exits.command
 def unit() -> None:
-    """Print a systemd unit that adapts the sockets of another."""
+    """Print a systemd unit that adapts the sockets of another unit."""
     from importlib.resources import files
 
     text = files("sojourn.rcvbuf").joinpath(UNIT_FILE).read_text(encoding="utf-8")
@@ -414,7 +415,7 @@ def unit() -> None:
 
 @contextlib.contextmanager
 def _input(as_json: bool) -> Iterator[None]:
-    """What the tuner cannot use was the user's input."""
+    """Turns values that the tuner rejects into errors of the user."""
     try:
         yield
     except ValueError as error:

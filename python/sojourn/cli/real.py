@@ -1,4 +1,4 @@
-"""How runs by other engines than the simulator came about, for people."""
+"""Reports on runs by engines other than the simulator."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ if TYPE_CHECKING:
 
 
 def tell_doubts(record: LabRecord, *, as_json: bool) -> None:
-    """Says before anything else that a run is not valid, and why."""
+    """Reports first that a run is not valid, and why."""
     for doubt in record.doubts:
         typer.echo(f"NOT VALID: {doubt}", err=as_json)
 
 
 def told(record: LabRecord) -> str:
-    """How a real run came about, in a few lines."""
+    """Returns how a real run was made, in a few lines."""
     real, health = record.real, record.real["health"]
     if real["engine"] in engines.VIRTUAL:
         links = "the kernel's links" if real["links"] == "kernel" else "our links"
         if real["links_why"]:
-            links += f", as the kernel's have not: {', '.join(real['links_why'])}"
+            links += f", because the kernel's lack: {', '.join(real['links_why'])}"
         return "\n".join(
             [
                 f"Linux {real['kernel']} in virtual time, {real['linux']['hz']} ticks a second",
@@ -43,7 +43,7 @@ def told(record: LabRecord) -> str:
         f"for real on Linux {real['kernel']}: {f'{programs}; ' if programs else ''}in {where}",
     ]
     if real["engine"] == "kernel":
-        lines.append("  links are the kernel's own; what it does not tell is left out")
+        lines.append("  links are the kernel's own; values that it does not report are omitted")
         lines += [f"  {command}" for told in real["links"].values() for command in told]
     else:
         late = " ".join(
@@ -64,7 +64,7 @@ def told(record: LabRecord) -> str:
     if store := real.get("store"):
         keys, behind = (sum(c[key] for c in store["checked"]) for key in ("keys", "unconverged"))
         lines.append(
-            f"  {keys} acknowledged writes looked for afterwards: none lost, {behind} not on all "
+            f"  {keys} acknowledged writes checked afterwards: none lost, {behind} not on all "
             "replicas"
         )
     lines += own_programs(real)
@@ -72,7 +72,7 @@ def told(record: LabRecord) -> str:
 
 
 def ends(real: Mapping[str, Any]) -> list[tuple[str, ProgramEnd]]:
-    """How the programs of the scenario's own ended, with their flows."""
+    """Returns the results of the scenario's own programs, with their flows."""
     from sojourn.lab.programs.results import ProgramEnd
 
     return [
@@ -82,13 +82,13 @@ def ends(real: Mapping[str, Any]) -> list[tuple[str, ProgramEnd]]:
 
 
 def exit_if_bad(record: LabRecord) -> None:
-    """Ends the command with status 1 if a run is not valid or a program of its own failed."""
+    """Ends the command with status 1 if a run is not valid or one of its programs failed."""
     if record.doubts or any(end.failure for _, end in ends(record.real)):
         raise typer.Exit(exits.FINDINGS)
 
 
 def own_programs(real: Mapping[str, Any]) -> list[str]:
-    """How the programs of the scenario's own ended, a line each."""
+    """Returns the results of the scenario's own programs, a line for each."""
     lines = []
     for flow, end in ends(real):
         when = "" if end.started is None else f" from {max(end.started, 0) / 1e9:.3f} s"

@@ -1,29 +1,29 @@
-"""The time that work will still take, from how far it is."""
+"""Remaining time of work, estimated from its progress."""
 
 from __future__ import annotations
 
 from collections import deque
 
 SETTLED = 2.0
-"""Seconds of progress before anything is said."""
+"""Seconds of progress before the first estimate."""
 WINDOW = 10.0
-"""Seconds that count at least; of longer work its later half."""
+"""Seconds that an estimate is based on, at least; for longer work its later half."""
 STALLED = 20.0
-"""Seconds without progress after which nothing is said."""
+"""Seconds without progress after which there is no estimate."""
 LONGEST = 100 * 3600.0
-"""An estimate beyond this is none."""
+"""Longest estimate in seconds; longer ones are not shown."""
 
 
 class Remaining:
-    """Estimates from the speed of late: neither the start nor a pause long past counts."""
+    """Estimates from recent speed: the start and earlier pauses do not count."""
 
     def __init__(self) -> None:
         self._told: deque[tuple[float, float]] = deque()
         self._begin: float | None = None
-        """When the first progress was seen: before it, work may not have begun."""
+        """Time of the first progress, before which work may not have begun."""
 
     def tell(self, now: float, fraction: float) -> None:
-        """Notes that `fraction` of the work is done at `now`, in seconds."""
+        """Records that `fraction` of the work is done at `now`, in seconds."""
         told = self._told
         if told and fraction < told[-1][1]:  # other work has begun
             told.clear()
@@ -40,7 +40,7 @@ class Remaining:
                 told.popleft()
 
     def left(self, now: float) -> float | None:
-        """Seconds that the rest takes at the speed of late; None if that cannot be said."""
+        """Returns the remaining seconds at recent speed; None if unknown."""
         if len(self._told) < 2:
             return None
         (begin, first), (last, fraction) = self._told[0], self._told[-1]

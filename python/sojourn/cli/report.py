@@ -1,4 +1,4 @@
-"""`sojourn report`: figures and a page from a folder of results."""
+"""`sojourn report`: figures and a page from a results folder."""
 
 from __future__ import annotations
 
@@ -21,7 +21,9 @@ def report(
     folder: Annotated[
         Path,
         typer.Argument(
-            metavar="FOLDER", help="What --out of run, compare or study wrote.", readable=False
+            metavar="FOLDER",
+            help="Folder that --out of run, compare or study named.",
+            readable=False,
         ),
     ],
     by: Annotated[
@@ -29,14 +31,14 @@ def report(
         typer.Option(
             "--by",
             metavar="METRIC",
-            help="The metric that decides, or comes first in a study's report. By default the "
-            "one that the results were made for.",
+            help="The deciding metric, or the first in a study's report. By default that of the "
+            "results.",
         ),
     ] = None,
     subject_to: Annotated[
         str | None,
         typer.Option(
-            "--subject-to", metavar="EXPR", help="Conditions, in place of the comparison's own."
+            "--subject-to", metavar="EXPR", help="Conditions, instead of the comparison's own."
         ),
     ] = None,
     smallest: options.Smallest = None,
@@ -47,9 +49,7 @@ def report(
     They are written into that folder.
     """
     if not folder.is_dir():
-        exits.fail(
-            f"{folder}: there is no such folder; results are where --out said", as_json=as_json
-        )
+        exits.fail(f"{folder}: no such folder; use the folder that --out named", as_json=as_json)
     given = {"by": by, "subject_to": subject_to, "smallest": smallest}
     question = {key: value for key, value in given.items() if value is not None}
     with bars.counting("drawing", "figures") as tell:

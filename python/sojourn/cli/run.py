@@ -37,18 +37,18 @@ def run(
     as_json: options.AsJson = False,
     out: Annotated[
         Path | None,
-        typer.Option("--out", metavar="DIR", help="Write the run's tables and captures here."),
+        typer.Option("--out", metavar="DIR", help="Folder for the run's tables and captures."),
     ] = None,
 ) -> None:
     """Simulate a scenario once and show the results.
 
-    To learn which queue is best, `sojourn compare`; to vary other things, `sojourn study run`.
-    With --tc the queue is what a file of `tc` says.
+    To find the best queue, use `sojourn compare`; to vary other settings, `sojourn study run`. With
+    --tc, the queue comes from a file of `tc`.
     """
     from sojourn.scenario.engine import check
 
     if out is not None:
-        extras.require("pandas", "pyarrow")  # before the run, not after it
+        extras.require("pandas", "pyarrow")  # before the run, so that it is not lost
     scenario = tc.applied(options.load(file, settings))
     for warning in scenario.warnings():
         output.note(warning)
@@ -82,7 +82,7 @@ def run(
 def beside(
     scenario: Scenario, seed: int, chosen: options.Chosen, out: Path | None, *, as_json: bool
 ) -> None:
-    """Makes a run by each of several engines, and prints their metrics side by side."""
+    """Makes a run with each of several engines, and prints their metrics side by side."""
     from sojourn.scenario.run import plain
     from sojourn.study import Study
     from sojourn.study.quantities import NOTHING, value
@@ -134,16 +134,16 @@ def beside(
 
 
 def worth_showing(table: Table) -> list[str]:
-    """The metrics that a report of a study shows, and the backlog where sojourn times lack."""
+    """Returns the metrics of a study's report, with the backlog where sojourn times are missing."""
     return list(dict.fromkeys([*table.headline(), *table.interesting()]))
 
 
 def simulate(
     scenario: Scenario, seed: int, engine: Engine | None = None, *, quiet: bool = False
 ) -> Run:
-    """Runs `scenario` with a progress bar; Ctrl-C stops it and keeps what was measured.
+    """Runs `scenario` with a progress bar; Ctrl-C stops it and keeps the measurements.
 
-    By another `engine` than the simulator, if there is one; `quiet` if the terminal is in use.
+    `engine` is by default the simulator; `quiet` is for a terminal in use.
     """
     begin = time.monotonic()
     with (
@@ -162,7 +162,7 @@ def simulate(
 
 
 class _Made:
-    """An engine that has made its one run already."""
+    """An engine that has already made its only run."""
 
     def __init__(self, run: Run, engine: Engine) -> None:
         self._run = run
@@ -184,9 +184,9 @@ class _Made:
 
 
 def keep(run: Run, folder: Path, engine: Engine | None = None) -> None:
-    """Writes a run, made by `engine`, as a study of one: whatever reads studies reads it."""
+    """Writes a run of `engine` as a study with one run, which all study tools can read."""
     if not run.complete:
-        output.note("not written: only whole runs are kept")
+        output.note("not written: only complete runs are saved")
         return
     from sojourn.scenario.engine import core
     from sojourn.study import Study

@@ -1,4 +1,4 @@
-"""`sojourn store`: the real part of a replicated store."""
+"""`sojourn store`: real replicated stores."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ def register(app: typer.Typer) -> None:
 def fetch(
     repository: Annotated[
         str | None,
-        typer.Option("--repository", metavar="URL", help="A mirror of Maven Central."),
+        typer.Option("--repository", metavar="URL", help="URL of a mirror of Maven Central."),
     ] = None,
     as_json: options.AsJson = False,
 ) -> None:
-    """Get Cassandra's jars for `lab run`, each checked.
+    """Download Cassandra's jars for `lab run` and check them.
 
-    They come from Maven Central once, are checked by their SHA-256, and stay in ~/.cache/sojourn
-    (or $XDG_CACHE_HOME), 68 MB. Nothing is installed.
+    They come from Maven Central, are checked by SHA-256, and are stored in ~/.cache/sojourn (or
+    $XDG_CACHE_HOME), 68 MB. They are not installed.
     """
     from sojourn.lab.cassandra import VERSION, artefacts
 
@@ -101,10 +101,10 @@ def measure(
     settings: options.Settings = None,
     as_json: options.AsJson = False,
 ) -> None:
-    """Measure a store that runs already, without its links.
+    """Measure a running store.
 
-    Its links are its own: the scenario's are not used. A keyspace is made for it and dropped at the
-    end; nothing else is touched.
+    The store uses its own links, not the scenario's. A keyspace is created for the test and dropped
+    at the end; other data are not touched.
     """
     from sojourn.lab.store.findings import values
     from sojourn.lab.store.measure import Running
@@ -114,7 +114,7 @@ def measure(
     points = [point.strip() for point in contact_points.split(",") if point.strip()]
     if not points:
         exits.fail(
-            "--contact-points needs an address of a node, such as 127.0.0.1", as_json=as_json
+            "--contact-points must name at least one node, such as 127.0.0.1", as_json=as_json
         )
     password = os.environ.get("SOJOURN_STORE_PASSWORD", "")
     if password_file is not None:
@@ -130,7 +130,7 @@ def measure(
         certificate=None if certificate is None else str(certificate),
         rate=rate,
     )  # fmt: skip
-    # Whoever ends it lets it drop the keyspace.
+    # Lets a termination signal drop the keyspace first.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     with bars.waiting("asking", scenario.plan()["duration"] / 1e9):
         columns, about = ask(scenario.plan_json, seed, running, output.note)

@@ -1,4 +1,4 @@
-"""Standard streams as they may be found: closed, read by nobody any more, of few characters."""
+"""Standard streams in any state: closed, without a reader, or with a small character set."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from pathlib import Path
 
 
 def prepare() -> object:
-    """Have three standard streams that take any text; return what standard output is.
+    """Ensures three standard streams that take any text; returns the identity of standard output.
 
-    One that is closed is as /dev/null: the next file that is opened would take its number, and be
-    written to. A character that the terminal does not know, or half of one as in names of files
-    that are no UTF-8, is shown by its number.
+    A closed stream is replaced by /dev/null, because the next opened file would otherwise get its
+    number and be written to. Characters that the terminal lacks, and half characters in file names
+    that are not UTF-8, are shown by number.
     """
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         stream = getattr(sys, name)
         if stream is None:
-            # The lowest number that is free is the one that is missing.
+            # The lowest free number is the missing one.
             setattr(sys, name, Path(os.devnull).open(mode, encoding="utf-8"))  # noqa: SIM115
         elif isinstance(stream, io.TextIOWrapper) and mode == "w":
             stream.reconfigure(errors="backslashreplace")
@@ -29,7 +29,7 @@ def prepare() -> object:
 
 
 def identity() -> object:
-    """What standard output is: it becomes another when nobody reads it any more."""
+    """Returns the identity of standard output, which changes when its reader is gone."""
     try:
         found = os.fstat(sys.stdout.fileno())
     except (AttributeError, OSError, ValueError):
@@ -38,17 +38,17 @@ def identity() -> object:
 
 
 def unread() -> bool:
-    """Whether whoever read standard output has gone."""
+    """Returns whether the reader of standard output is gone."""
     try:
         poll = select.poll()
         poll.register(sys.stdout.fileno(), select.POLLOUT)
         return any(event & (select.POLLERR | select.POLLHUP) for _, event in poll.poll(0))
-    except (AttributeError, OSError, ValueError):  # no such call here, or no real stream
+    except (AttributeError, OSError, ValueError):  # no such call here, or not a real stream
         return False
 
 
 def silence() -> None:
-    """Have nothing more written to standard output, what waits to be written included."""
+    """Discards all further output on standard output, including pending output."""
     with contextlib.suppress(OSError, ValueError):
         nothing = os.open(os.devnull, os.O_WRONLY)
         os.dup2(nothing, sys.stdout.fileno())
@@ -56,12 +56,12 @@ def silence() -> None:
 
 
 def printing(error: OSError) -> bool:
-    """Whether it was standard output that failed: nothing else does so in code that prints."""
+    """Returns whether standard output failed: only its errors come from printing code."""
     names = [f.f_globals.get("__name__", "") for f, _ in traceback.walk_tb(error.__traceback__)]
     name = str(names[-1]) if names else ""
     return error.filename is None and name.split(".")[0] in ("rich", "typer", "click")
 
 
 def unicode_output() -> bool:
-    """Whether standard output takes all characters."""
+    """Returns whether standard output takes all characters."""
     return (getattr(sys.stdout, "encoding", None) or "utf-8").lower().startswith("utf")

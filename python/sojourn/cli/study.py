@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 Folder = Annotated[
     Path | None,
     typer.Option(
-        "--out", metavar="DIR", help="Folder of results; by default results/ and the study's name."
+        "--out", metavar="DIR", help="Results folder; by default results/ and the study's name."
     ),
 ]
 Metrics = Annotated[
@@ -35,10 +35,10 @@ Queues = Annotated[
     typer.Option(
         "--queue",
         metavar='"QUEUE"',
-        help="Only this queue: a name that the study has, or words of tc. Repeat for more.",
+        help="Only this queue: a name in the study, or words of tc. Repeat for more.",
     ),
 ]
-Seeds = Annotated[int, typer.Option("--seeds", min=1, help="Runs of each cell.")]
+Seeds = Annotated[int, typer.Option("--seeds", min=1, help="Number of runs of each cell.")]
 
 
 def register(app: typer.Typer) -> None:
@@ -68,9 +68,9 @@ def run(
     made: options.Made,
     as_json: options.AsJson = False,
 ) -> None:
-    """Vary what a file says; see means with their intervals.
+    """Run the study that a file describes and show means with intervals.
 
-    What its folder holds already is not run again: a study that was stopped goes on.
+    Existing runs in the folder are reused, so a stopped study continues.
     """
     rule = precise.rule()
     asked = study.load(file)
@@ -114,9 +114,8 @@ def run(
         typer.echo(stopped.told())
     chosen.tell_limits()
     typer.echo(
-        f"{len(table)} runs in {folder}; `sojourn report {folder}` makes "
-        "figures and a page, "
-        f"`sojourn study contrast {folder}` says which levels are better."
+        f"{len(table)} runs in {folder}; `sojourn report {folder}` makes figures and a page, "
+        f"`sojourn study contrast {folder}` compares levels."
     )
     chosen.exit_if_doubtful()
 
@@ -126,7 +125,7 @@ def suite(
     name: Annotated[str, typer.Argument(metavar="NAME", help="rfc7928 or tcp-evaluation.")],
     scenarios: Annotated[
         list[str] | None,
-        typer.Option("--scenario", metavar="SHORT", help="Only this one. Repeat for more."),
+        typer.Option("--scenario", metavar="SHORT", help="Only this scenario. Repeat for more."),
     ] = None,
     queues: Queues = None,
     seeds: Seeds = 3,
@@ -135,10 +134,10 @@ def suite(
     made: options.Simulated,
     as_json: options.AsJson = False,
 ) -> None:
-    """See how queues do in a published set of scenarios.
+    """Compare queues in a published set of scenarios.
 
-    All queues of a scenario have one buffer and meet the same seeds. What the folder holds already
-    is not run again.
+    All queues of a scenario have the same buffer and the same seeds. Existing runs in the folder
+    are reused.
     """
     from sojourn import suites
 
@@ -161,37 +160,40 @@ def suite(
 
     print_suite(found, output.console())
     typer.echo(
-        f"{len(found.table)} runs in {folder}; `sojourn report {folder}` makes figures and a page, "
-        f"`sojourn study contrast {folder}` says which levels are better."
+        f"{len(found.table)} runs in {folder}; `sojourn report {folder}` makes figures and a "
+        f"page, `sojourn study contrast {folder}` compares levels."
     )
 
 
 @exits.command
 def contrast(
     folder: Annotated[
-        Path, typer.Argument(metavar="FOLDER", help="What --out of a study or suite wrote.")
+        Path, typer.Argument(metavar="FOLDER", help="Folder that --out of a study or suite named.")
     ],
     baseline: Annotated[
         str | None,
         typer.Option(
             "--baseline",
             metavar="LEVEL",
-            help="What the others are compared with, such as codel; the first queue by default.",
+            help="Level that the others are compared with, such as codel; the first queue by "
+            "default.",
         ),
     ] = None,
     metrics: Metrics = None,
     factor: Annotated[
         str | None,
         typer.Option(
-            "--factor", metavar="FACTOR", help="What is compared; by default what has the baseline."
+            "--factor",
+            metavar="FACTOR",
+            help="Factor that is compared; by default the one with the baseline.",
         ),
     ] = None,
     smallest: options.Smallest = None,
     as_json: options.AsJson = False,
 ) -> None:
-    """See which levels are better than a baseline, in each cell.
+    """Compare levels with a baseline, in each cell.
 
-    Runs are paired by seed. The intervals of all differences hold together, and each gives its
+    Runs are paired by seed. The intervals of all differences are simultaneous, and each gives a
     verdict by the smallest difference of interest.
     """
     from sojourn.study import Results
@@ -201,7 +203,7 @@ def contrast(
     if factor is not None:
         table.factor(factor)
     if not table.factors:
-        exits.fail(f"{folder}: nothing varies in this study", as_json=as_json)
+        exits.fail(f"{folder}: this study has no factors to compare", as_json=as_json)
     if baseline is None:
         factor = factor or ("queue" if "queue" in table.factors else table.factors[0])
         baseline = str(table.levels(factor)[0])
@@ -230,7 +232,7 @@ def coexistence(
     ] = None,
     queues: Queues = None,
     full: Annotated[
-        bool, typer.Option("--full", help="All pairs of controls, not only those with CUBIC.")
+        bool, typer.Option("--full", help="All pairs of controls, not only pairs with CUBIC.")
     ] = False,
     seeds: Seeds = 10,
     out: Folder = None,
@@ -238,10 +240,10 @@ def coexistence(
     made: options.Simulated,
     as_json: options.AsJson = False,
 ) -> None:
-    """See which congestion controls share a link, behind eight queues: one picture.
+    """Show how congestion controls share a link with eight queues, in one picture.
 
-    Each control meets CUBIC at four round-trip times and an unequal pair, at 40 Mbit/s. Minutes on
-    two cores; what the folder holds already is not run again.
+    Each control competes with CUBIC at four round-trip times and an unequal pair, at 40 Mbit/s. It
+    takes minutes on two cores. Existing runs in the folder are reused.
     """
     from sojourn import show
     from sojourn.suites import coexistence as suite
@@ -271,7 +273,7 @@ def coexistence(
 
 
 def rows_of(c: Contrasts) -> dict[str, Any]:
-    """Contrasts as JSON can hold them."""
+    """Returns contrasts as JSON-compatible data."""
     from sojourn.scenario.run import plain
 
     return {
@@ -303,7 +305,7 @@ def rows_of(c: Contrasts) -> dict[str, Any]:
 
 
 def rows(table: Table) -> list[dict[str, Any]]:
-    """A table's rows as JSON can hold them."""
+    """Returns a table's rows as JSON-compatible data."""
     from sojourn.scenario.run import plain
 
     return [

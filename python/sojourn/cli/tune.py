@@ -1,4 +1,4 @@
-"""`sojourn tune`: settings computed or searched, and proved by simulation."""
+"""`sojourn tune`: settings that are computed or searched, and verified by simulation."""
 
 from __future__ import annotations
 
@@ -107,9 +107,9 @@ def search(
 ) -> None:
     """Find a queue's best parameters for a scenario.
 
-    It says how sure they are: the winner meets the queue as it is, and each --against, on seeds
-    that the search has not seen. The status is 1 unless it is better than the queue as it is. What
-    the folder holds already is not run again.
+    The winner is verified: it is compared with the original queue, and each --against, on new
+    seeds. The status is 1 unless it is better than the original queue. Existing runs in the folder
+    are reused.
     """
     from sojourn.study.question import SUBJECT_TO
     from sojourn.tune.search import search as find
@@ -144,7 +144,7 @@ def search(
 
 
 def show(found: Found, scenario: Scenario) -> None:
-    """Prints what was found, how it stands against the others, and how to put it to work."""
+    """Prints the result, its comparison with the others, and how to deploy it."""
     from sojourn.show import print_comparison
 
     if found.proof is None:
@@ -185,11 +185,11 @@ def redopt(
     ] = False,
     as_json: options.AsJson = False,
 ) -> None:
-    """Get RED's parameters for a link and its load (REDopt).
+    """Compute RED's parameters for a link and its load (REDopt).
 
-    REDopt is the tail-drop paper's; the model is reconstructed. The queue is to stay near the
-    middle of its thresholds with small oscillation. The model's answer is simulated and mended
-    until it does; the status is 1 if no setting did.
+    REDopt is from the tail-drop paper; its model is reconstructed. The queue should stay near the
+    middle of its thresholds with small oscillation. The model's answer is simulated and corrected
+    until it does; the status is 1 if no setting does.
     """
     from sojourn.tune import redopt as model
     from sojourn.tune import verify as proof
@@ -211,7 +211,7 @@ def redopt(
         parameters, accepted, trials = model.redopt(link), None, []
     else:
         if seconds < 1:
-            exits.fail("--duration: at least 1s, for the queue to settle", as_json=as_json)
+            exits.fail("--duration must be at least 1s, for the queue to settle", as_json=as_json)
 
         number = itertools.count(1)
 
@@ -220,7 +220,7 @@ def redopt(
             which = f"setting {next(number)} of at most {proof.ROUNDS}"
             output.note(f"{trial.parameters.queue()}: {verdict} ({which})")
 
-        with bars.working("proving settings") as tell:
+        with bars.working("verifying settings") as tell:
 
             def simulated(done: int, fraction: float) -> None:
                 which = f"setting {done + 1} of at most {proof.ROUNDS}"
@@ -237,7 +237,7 @@ def redopt(
         typer.echo(parameters.queue())
         if accepted is not None:
             typer.echo(
-                "proved by simulation"
+                "verified by simulation"
                 if accepted
                 else "no setting kept the queue near the middle; this one is the nearest"
             )

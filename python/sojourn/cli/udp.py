@@ -1,4 +1,4 @@
-"""`sojourn udp`: files over the transport whose receive buffer adapts."""
+"""`sojourn udp`: files over the transport with an adaptive receive buffer."""
 
 from __future__ import annotations
 
@@ -73,14 +73,14 @@ def serve(
 ) -> None:
     """Receive files into a folder.
 
-    A file lands under its plain name, whole or not at all, and never replaces another. Its checksum
-    is that of what stands on the disk. Ctrl-C ends it; what has not come whole by then is gone.
-    With `--json` there is one line for each file, and one with all counters at the end.
+    A file is stored under its plain name, complete or not at all, and never replaces another. Its
+    checksum is computed from the disk. Ctrl-C ends the server and removes incomplete files.
+    `--json` prints one line for each file, and one with all counters at the end.
     """
     from sojourn.own.text import alone
 
     if not folder.is_dir():
-        exits.fail(f"{folder}: there is no such folder; make it first", as_json=as_json)
+        exits.fail(f"{folder}: no such folder; create it first", as_json=as_json)
     with _input(as_json):
         limit = parse_quantity("size", quota)
         policy = alone("buffer", buffer)
@@ -100,12 +100,12 @@ def serve(
                 raise OSError(server.failure)
             if left != 0:
                 over.wait(0.1)
-        # The last client hears of its end.
+        # The last client gets its confirmation.
         over.wait(0.5)
 
 
 def _end(server: UdpServer, as_json: bool) -> None:
-    """Ends a server, and says what it did."""
+    """Ends a server, and prints its counters."""
     stats: dict[str, Any] = json.loads(server.stats())
     server.stop()
     _say(stats, _summary(stats), as_json)
@@ -123,19 +123,18 @@ def _summary(stats: dict[str, Any]) -> str:
     p99 = stats["sojourn_p99"]
     waited = "none" if p99 is None else f"{p99 * 1e3:.1f} ms"
     return (
-        f"messages: {stats['arrived']['messages']} arrived, "
-        f"{stats['discarded']['messages']} discarded, "
-        f"{stats['processed']['messages']} processed; "
-        f"buffer: {mb(stats['peak_size'])} at most, {mb(stats['peak_occupied'])} used; "
-        f"waiting, 99 of 100 below: {waited}; "
-        f"CPU: {stats['cpu_receive']:.2f} s receiving, {stats['cpu_handle']:.2f} s handling"
+        f"messages: {stats['arrived']['messages']} arrived, {stats['discarded']['messages']} "
+        f"discarded, {stats['processed']['messages']} processed; buffer: "
+        f"{mb(stats['peak_size'])} at most, {mb(stats['peak_occupied'])} used; waiting time, 99 "
+        f"%: {waited}; CPU: {stats['cpu_receive']:.2f} s receiving, {stats['cpu_handle']:.2f} s "
+        "handling"
     )
 
 
 @exits.command
 def send(
     file: Annotated[str, typer.Argument(metavar="FILE", help="File to send; - is standard input.")],
-    to: Annotated[str, typer.Argument(metavar="ADDRESS", help="The server.")] = (
+    to: Annotated[str, typer.Argument(metavar="ADDRESS", help="Address of the server.")] = (
         f"127.0.0.1:{PORT}"
     ),
     name: Annotated[
@@ -171,8 +170,8 @@ def send(
 ) -> None:
     """Send a file, or standard input, to a server.
 
-    The server's checksum is compared with that of what was read. A file of which a part has come
-    over an earlier connection is gone on with.
+    The server's checksum is compared with that of the sent data. A partly sent file continues where
+    it stopped.
     """
     from sojourn.own.text import alone
 
@@ -197,7 +196,7 @@ def send(
             if length:
                 offset, sum_ = _known(source, *udp_kept(to, called, length))
         if offset:
-            output.note(f"{called}: going on after {offset} of {length} bytes")
+            output.note(f"{called}: continuing after {offset} of {length} bytes")
         with _bar(length, offset) as progress, _input(as_json):
             outcome: dict[str, Any] = json.loads(
                 udp_send(
@@ -219,21 +218,21 @@ def send(
     outcome["rate"] = (outcome["bytes"] - offset) * 8 / took
     if outcome["sha256"] != sum_.hexdigest():
         exits.fail(
-            f"{called}: the server's checksum differs from ours, so what it holds is not what was "
-            "sent: remove it there, and send again",
+            f"{called}: the server's checksum differs, so its copy is damaged: remove it there, "
+            "and send again",
             as_json=as_json,
         )
     _say(
         outcome,
         f"{outcome['sha256']}  {called}\n{outcome['bytes']} bytes in {took:.2f} s, "
-        f"{outcome['rate'] / 1e6:.1f} Mbit/s, {outcome['repeated']} of "
-        f"{outcome['datagrams']} datagrams again",
+        f"{outcome['rate'] / 1e6:.1f} Mbit/s, {outcome['repeated']} of {outcome['datagrams']} "
+        "datagrams retransmitted",
         as_json,
     )
 
 
 def _known(source: IO[bytes], offset: int, digest: str) -> tuple[int, Any]:
-    """Skip what the server keeps, if it is what stands in the file; return its length and sum."""
+    """Skips what the server already has, if it equals the file; returns its length and sum."""
     mine, left = hashlib.sha256(), offset
     while left and (data := source.read(min(left, 1 << 20))):
         mine.update(data)
@@ -245,7 +244,7 @@ def _known(source: IO[bytes], offset: int, digest: str) -> tuple[int, Any]:
 
 
 def _warn(address: str) -> None:
-    """Say what is not protected, where packets leave this machine."""
+    """Warns that transfers are not protected, if packets leave this machine."""
     host = address.rpartition(":")[0].strip("[]")
     with contextlib.suppress(ValueError):
         if ip_address(host).is_loopback:
@@ -259,7 +258,7 @@ def _warn(address: str) -> None:
 
 @contextlib.contextmanager
 def _input(as_json: bool) -> Iterator[None]:
-    """What the engine cannot use was the user's input."""
+    """Turns values that the engine rejects into errors of the user."""
     try:
         yield
     except ValueError as error:
@@ -277,7 +276,7 @@ def _opened(file: str) -> Iterator[IO[bytes]]:
 
 @contextlib.contextmanager
 def _bar(length: int | None, offset: int) -> Iterator[Any]:
-    """What is called with bytes, round-trip time and window; a bar where there is a terminal."""
+    """Yields a function that takes bytes, round-trip time and window, and shows the progress."""
     if not sys.stderr.isatty():
         with bars.working("sending") as tell:
 

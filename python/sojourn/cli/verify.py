@@ -1,4 +1,4 @@
-"""`sojourn verify`: recorded decisions of kernels' queues, replayed through ours."""
+"""`sojourn verify`: recorded decisions of kernels' queues, replayed through our queues."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from sojourn import _core
 from sojourn.cli import bars, exits, options, output
 
 LARGEST = 512 * 1024 * 1024
-"""No recorded scenario comes near this many bytes; a file that unpacks to more is refused."""
+"""Largest unpacked size of a vector file in bytes; recorded scenarios are much smaller."""
 
 
 RECORDED = Path("crates/vectors/data")
-"""Vectors of a clone, seen from its folder."""
+"""Vectors of a clone, relative to its folder."""
 
 
 def register(app: typer.Typer) -> None:
@@ -51,23 +51,22 @@ def verify(
 ) -> None:
     """Check that the queues decide as recorded queues of Linux did.
 
-    The status is 0 only if every scenario of every known discipline agrees. Scenarios of
-    disciplines that are not known here are listed and do not count; if nothing else is there, the
-    status is 1.
+    The status is 0 only if every scenario of every known discipline agrees. Scenarios of unknown
+    disciplines are listed and do not count; without any others the status is 1.
 
-    With `--queue`, verdicts, drops, marks, draws and the backlog are compared, and of the state
-    what the class's method `state` gives.
+    With `--queue`, verdicts, drops, marks, draws and the backlog are compared, and the state that
+    the class's method `state` returns.
     """
     if folder is None:
         folder = RECORDED
         if not folder.exists():
             exits.fail(
-                "which decision vectors? Give a folder; a clone of the repository has "
+                "which decision vectors? Name a folder; a clone of the repository has "
                 f"{RECORDED.as_posix()}",
                 as_json=as_json,
             )
     if not folder.exists():
-        exits.fail(f"{folder}: there is no such folder", as_json=as_json)
+        exits.fail(f"{folder}: no such folder", as_json=as_json)
     files = find(folder)
     if not files:
         exits.fail(f"{folder}: no decision vectors (*.jsonl) here", as_json=as_json)
@@ -104,14 +103,14 @@ def _suffix(path: Path) -> str | None:
 
 
 def find(folder: Path) -> list[Path]:
-    """All vector files below `folder`, in order of their names."""
+    """Returns all vector files below `folder`, sorted by name."""
     if folder.is_file():
         return [folder] if _suffix(folder) else []
     return sorted(p for p in folder.rglob("*.jsonl*") if _suffix(p) and p.is_file())
 
 
 def read(path: Path) -> str:
-    """A vector file's text; raises `ValueError` or `OSError` if it has none."""
+    """Returns a vector file's text; raises `ValueError` or `OSError`."""
     import lzma
     import zlib
 
@@ -126,9 +125,9 @@ def read(path: Path) -> str:
 
 
 def scenarios(text: str) -> list[tuple[int, str]]:
-    """The scenarios in a file, each with the number of lines before it; usually there is one.
+    """Returns the scenarios in a file, each with the number of lines before it; usually one.
 
-    Scenarios may stand one after another; each begins with its header.
+    Each scenario begins with its header.
     """
     parts: list[tuple[int, list[str]]] = [(0, [])]
     for number, line in enumerate(text.splitlines(keepends=True)):
@@ -139,9 +138,9 @@ def scenarios(text: str) -> list[tuple[int, str]]:
 
 
 def listed(folder: Path) -> dict[Path, int]:
-    """Operations of each file by the recording's own list, where one lies beside the files.
+    """Returns the operations of each file by the recording's manifest, where one exists.
 
-    A recording of single calls has no last row; only the list tells that rows are missing.
+    A recording of single calls has no final row, so only the manifest shows missing rows.
     """
     operations = {}
     for path in [folder / "manifest.json", *folder.rglob("*/manifest.json")]:
@@ -159,7 +158,7 @@ def listed(folder: Path) -> dict[Path, int]:
 
 
 def check_number(reports: list[dict[str, Any]], listed: int | None) -> None:
-    """Has a file that agrees differ if it has not as many operations as are listed."""
+    """Changes an agreeing report to differ if the number of operations is not the listed one."""
     found = sum(r["operations"] for r in reports)
     if listed in (None, found) or any(r["outcome"] != "agrees" for r in reports):
         return
@@ -169,11 +168,11 @@ def check_number(reports: list[dict[str, Any]], listed: int | None) -> None:
 
 
 Replayer = Callable[[str, str], str]
-"""Replays a scenario's text under a name; JSON of its report."""
+"""Replays a scenario's text under a name; returns its report as JSON."""
 
 
 def replayer(queue: str | None) -> Replayer:
-    """What replays: the engine's own queues, or one of the user's."""
+    """Returns the replayer of the engine's queues, or of a user's queue."""
     if queue is None:
         return _core.verify
     from sojourn.own.recorded import Recorded
@@ -183,7 +182,7 @@ def replayer(queue: str | None) -> Replayer:
 
 
 def replay(path: Path, folder: Path, replayer: Replayer) -> list[dict[str, Any]]:
-    """What replaying each scenario of one file found."""
+    """Returns the results of replaying each scenario of one file."""
     name = str(path.relative_to(folder)) if folder.is_dir() else path.name
     try:
         text = read(path)
@@ -212,7 +211,7 @@ def replay(path: Path, folder: Path, replayer: Replayer) -> list[dict[str, Any]]
 def replay_all(
     files: list[Path], folder: Path, replayer: Replayer
 ) -> tuple[list[dict[str, Any]], bool]:
-    """Replays all files, several at a time; and whether that was interrupted."""
+    """Replays all files, several at a time; also returns whether it was interrupted."""
     with (
         bars.interruptible() as interrupt,
         bars.counting("replaying", "files") as tell,
@@ -234,7 +233,7 @@ def replay_all(
 
 
 def by_discipline(reports: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """One summary a discipline, in the order of their names."""
+    """Returns one summary for each discipline, sorted by name."""
     names = sorted({r["discipline"] for r in reports}, key=lambda n: (n == "", n))
     return [_summary(name, [r for r in reports if r["discipline"] == name]) for name in names]
 
@@ -254,7 +253,7 @@ def _summary(name: str, reports: list[dict[str, Any]]) -> dict[str, Any]:
 
 
 def describe(report: dict[str, Any]) -> str:
-    """A report's difference in one line."""
+    """Returns a report's difference in one line."""
     head = f"{report['file']}, line {report.get('line', 1)}: "
     if report["outcome"] == "malformed":
         return head + f"cannot be replayed: {report['why']}"
@@ -262,7 +261,7 @@ def describe(report: dict[str, Any]) -> str:
 
 
 def show(disciplines: list[dict[str, Any]], agree: bool, replayed: int) -> None:
-    """Prints the summaries for people."""
+    """Prints the summaries."""
     rows = []
     for item in disciplines:
         name = item["discipline"] or "(no discipline)"
@@ -286,11 +285,11 @@ def show(disciplines: list[dict[str, Any]], agree: bool, replayed: int) -> None:
     if agree:
         typer.echo(f"\nall {replayed} scenarios of known disciplines agree")
     elif not replayed:
-        typer.echo("\nnothing was replayed: no scenario is of a known discipline")
+        typer.echo("\nno scenario was replayed: none is of a known discipline")
 
 
 def differences(disciplines: list[dict[str, Any]]) -> Iterator[str]:
-    """The first difference of each discipline that has one."""
+    """Yields the first difference of each discipline that has one."""
     for item in disciplines:
         if item["known"] and item["first_difference"] is not None:
             yield f"\nfirst difference of {item['discipline'] or '(no discipline)'}:"

@@ -1,4 +1,4 @@
-"""`sojourn wire`: an emulated link between what is there already."""
+"""`sojourn wire`: an emulated link between existing namespaces or interfaces."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ Rate = Annotated[
     typer.Option(
         "--rate",
         metavar="RATE",
-        help='Rate of both directions: 20mbit, or "trace FILE" as Mahimahi records them.',
+        help='Rate of both directions: 20mbit, or "trace FILE" in Mahimahi\'s format.',
     ),
 ]
 Netem = Annotated[
@@ -71,7 +71,9 @@ def register(app: typer.Typer) -> None:
 
 
 def _way(way: str, key: str, metavar: str) -> Any:
-    return typer.Option(f"--{way}.{key}", metavar=metavar, help=f"The {way} direction's alone.")
+    return typer.Option(
+        f"--{way}.{key}", metavar=metavar, help=f"Value for the {way} direction only."
+    )
 
 
 @dataclass(frozen=True)
@@ -119,7 +121,7 @@ class Devices:
 
 @dataclass(frozen=True)
 class Ways:
-    """What differs from direction to direction."""
+    """Values for single directions."""
 
     forward_rate: Annotated[str | None, _way("forward", "rate", "RATE")] = None
     forward_netem: Annotated[str | None, _way("forward", "netem", "WORDS")] = None
@@ -131,7 +133,7 @@ class Ways:
 
 @dataclass(frozen=True)
 class Capture:
-    """What is captured of the packets."""
+    """Capture of packets."""
 
     capture: Annotated[
         Path | None,
@@ -140,7 +142,7 @@ class Capture:
         ),
     ] = None
     snaplen: Annotated[
-        int, typer.Option("--snaplen", min=1, max=65_535, help="Bytes of each packet to keep.")
+        int, typer.Option("--snaplen", min=1, max=65_535, help="Bytes of each packet to record.")
     ] = 65_535
     capture_size: Annotated[
         str, typer.Option("--capture-size", metavar="SIZE", help="Largest size of a capture file.")
@@ -168,8 +170,8 @@ def run(
     """Join two namespaces or interfaces by an emulated link.
 
     It runs until Ctrl-C or the end of its time. Each namespace gets a device with an address, which
-    are printed. They go with this process, whatever ends it. Interfaces stay as they are. Without
-    --rate the link has no limit.
+    are printed; they are removed when the process ends in any way. Interfaces are not changed.
+    Without --rate the link has no limit.
     """
     from sojourn.lab.wire.join import Direction, Wanted, joined
 
@@ -208,7 +210,7 @@ def run(
 def _pair(between: str) -> tuple[str, str]:
     parts = [part.strip() for part in between.split(",")]
     if len(parts) != 2 or not all(parts):
-        exits.fail(f"--between is {between!r}: two ends with a comma between them")
+        exits.fail(f"--between must be two ends separated by a comma; found {between!r}")
     return parts[0], parts[1]
 
 
@@ -227,7 +229,7 @@ def _announce(link: Joined, as_json: bool) -> None:
         for end in ends:
             typer.echo(f"{end['end']}: {end['device']} {end['address'] or ''}".rstrip())
     sys.stdout.flush()
-    output.note(f"`{link.wanted.name}` carries packets; Ctrl-C ends it")
+    output.note(f"`{link.wanted.name}` carries packets; press Ctrl-C to end")
 
 
 def _report(outcome: Outcome, wanted: Wanted, as_json: bool) -> None:
@@ -253,10 +255,10 @@ def _report(outcome: Outcome, wanted: Wanted, as_json: bool) -> None:
     rows = [{name: shown(name, link[name]) for name in columns} for link in outcome.links]
     output.table(rows, columns, f"{wanted.name}, {outcome.seconds:.1f} s")
     late = duration(outcome.health["lateness_p99"])
-    output.note(f"99 % of the packets left at most {late} late")
+    output.note(f"delay of packets beyond their due time: 99 % at most {late}")
     for name, what in (
-        ("refused", "packets for which a device had no room"),
-        ("overflowed", "packets lost because the wire had no room"),
+        ("refused", "packets rejected because a device was full"),
+        ("overflowed", "packets lost because the wire was full"),
         ("malformed", "super-packets that could not be split"),
     ):
         if outcome.health[name]:
@@ -265,13 +267,16 @@ def _report(outcome: Outcome, wanted: Wanted, as_json: bool) -> None:
         missed = sum(found["missed"])
         output.note(f"capture of {found['link']}: {sum(found['packets'])} packets")
         if missed or found["error"]:
-            output.note(f"  not whole: {found['error'] or f'{missed} packets had no room'}")
+            output.note(
+                f"  incomplete: {found['error'] or f'{missed} packets exceeded the capacity'}"
+            )
 
 
 @exits.command
 def set_(
     link: Annotated[
-        str, typer.Argument(metavar="LINK", help="A link's name; NAME.reverse is the way back.")
+        str,
+        typer.Argument(metavar="LINK", help="A link's name; NAME.reverse is the other direction."),
     ],
     changes: Annotated[
         list[str],
@@ -289,22 +294,24 @@ def set_(
 ) -> None:
     """Change a link: `sojourn wire set uplink rate 5mbit`.
 
-    A queue keeps its packets and takes other parameters; it stays the same discipline.
+    A queue keeps its packets and discipline, and changes its parameters.
     """
     from sojourn.lab.wire.control import Client, holding
 
     keys = ("rate", "netem", "queue")
     if len(changes) % 2:
-        exits.fail(f"`{changes[-1]}` has no value: KEY VALUE ..., keys are {', '.join(keys)}")
+        exits.fail(
+            f"`{changes[-1]}` has no value: write KEY VALUE ..., with keys {', '.join(keys)}"
+        )
     pairs = dict(zip(changes[::2], changes[1::2], strict=True))
     for key in pairs:
         if key not in keys:
             near = _core.nearest(key, list(keys))
-            hint = f"did you mean `{near}`?" if near else f"there are {', '.join(keys)}"
+            hint = f"did you mean `{near}`?" if near else f"allowed: {', '.join(keys)}"
             exits.fail(f"`{key}` cannot be set: {hint}")
     if len(pairs) * 2 < len(changes):
         twice = next(key for key in pairs if changes[::2].count(key) > 1)
-        exits.fail(f"`{twice}` is named twice")
+        exits.fail(f"`{twice}` is named twice: remove one")
     with Client(wire or holding(link)) as client:
         client.set(link, **pairs)
 
@@ -320,7 +327,7 @@ def top(
         bool, typer.Option("--json", help="Print JSON on standard output, one line per sample.")
     ] = False,
 ) -> None:
-    """Show links that run: rate, backlog, sojourn time, drops."""
+    """Show running links: rate, backlog, sojourn time, drops."""
     from sojourn.lab.wire import watch
     from sojourn.lab.wire.control import Client
 
@@ -329,7 +336,7 @@ def top(
             watch.follow(client, output.console(), every)
             output.note("the wire has ended")
             return
-        # Rates need two looks.
+        # Rates require two samples.
         views = islice(watch.looks(client, every), 1, 2 if once else None)
         for view in views:
             if as_json:
@@ -340,14 +347,16 @@ def top(
 
 
 def _one(name: str | None) -> str:
-    """The wire that is meant."""
+    """Returns the selected wire."""
     from sojourn.lab.wire import control
 
     if name is not None:
         return control.holding(name)
     running = control.names()
     if len(running) != 1:
-        exits.fail(f"say which wire: {', '.join(running)}" if running else control.NONE)
+        exits.fail(
+            f"several wires run: name one of {', '.join(running)}" if running else control.NONE
+        )
     return running[0]
 
 
@@ -358,7 +367,7 @@ def _print_look(view: View) -> None:
 
 
 def trials(seconds: float) -> Callable[[str], None]:
-    """What to tell which trial of the self-test begins: says so, and how long still."""
+    """Returns a function that prints each beginning trial and the remaining time."""
     from sojourn.lab.wire import selftest as tests
     from sojourn.study.progress import duration
 
@@ -379,10 +388,10 @@ def selftest(
     privilege: options.Privilege = "auto",
     as_json: options.AsJson = False,
 ) -> None:
-    """Learn up to which rate to believe real runs here.
+    """Measure the highest rate at which real runs are valid here.
 
     About ten real runs with iperf3, one after the other: TCP without a limit, small packets, then
-    one rate after the other. Whatever else the machine does meanwhile is in the figures.
+    increasing rates. Other work on the machine affects the results.
     """
     from sojourn.lab.wire import selftest as tests
     from sojourn.lab.wire.watch import bits, duration
@@ -396,5 +405,7 @@ def selftest(
     median, most, greatest = map(duration, report.lateness)
     typer.echo(f"TCP through one link: {bits(report.tcp)}")
     typer.echo(f"small packets: {report.packets_per_second:,.0f} a second")
-    typer.echo(f"late at 100 Mbit/s: median {median}, 99 % {most}, at most {greatest}")
+    typer.echo(
+        f"delay beyond the due time at 100 Mbit/s: median {median}, 99 % {most}, at most {greatest}"
+    )
     typer.echo(report.words())

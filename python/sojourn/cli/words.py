@@ -1,4 +1,4 @@
-"""`sojourn list`, `sojourn explain` and `sojourn schema`: what there is, and what it means."""
+"""`sojourn list`, `sojourn explain` and `sojourn schema`: names and their meanings."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ KINDS = {
     "tcp": "congestion controls",
     "app": "applications",
     "netem": "impairments of links",
-    "medium": "ways to share a medium",
+    "medium": "access methods of a medium",
     "host": "lateness of hosts that serve a queue",
     "buffer": "policies for the size of a receive buffer",
-    "balancer": "policies that choose a server for a new flow",
+    "balancer": "policies that select a server for a new flow",
     "profile": "TCP profiles",
     "preset": "application presets",
     "consistency": "consistency levels of a store",
-    "coordinator": "ways to choose the node that a client of a store asks",
+    "coordinator": "policies by which a store's client selects a node",
     "workload": "workloads of a store",
     "metric": "metrics",
     "template": "topology templates",
@@ -43,7 +43,7 @@ CONSISTENCY = {
     "one": "One replica has answered.",
     "two": "Two replicas have answered.",
     "three": "Three replicas have answered.",
-    "quorum": "More than half of all replicas have answered, wherever they stand.",
+    "quorum": "More than half of all replicas have answered, in any data centre.",
     "local_one": "One replica in the coordinator's data centre has answered.",
     "local_quorum": "More than half of the replicas in the coordinator's data centre answered.",
     "each_quorum": "More than half of the replicas in each data centre have answered.",
@@ -58,7 +58,7 @@ COORDINATORS = {
 
 
 def catalogue() -> dict[str, list[dict[str, Any]]]:
-    """Everything with a name, by kind."""
+    """Returns all named things, by kind."""
     from sojourn.scenario.models import (
         TEMPLATES,
         WORKLOADS,
@@ -139,12 +139,12 @@ def _default(value: Any) -> str:
 
 
 def kinds_beginning(incomplete: str) -> list[tuple[str, str]]:
-    """Kinds that begin so, for shells."""
+    """Returns the kinds that begin with a prefix, for shells."""
     return completion.starting(KINDS.items(), incomplete)
 
 
 def names_beginning(incomplete: str) -> list[tuple[str, str]]:
-    """Names that begin so, for shells."""
+    """Returns the names that begin with a prefix, for shells."""
     known = {item["name"]: item["summary"] for items in catalogue().values() for item in items}
     return completion.starting(sorted(known.items()), incomplete)
 
@@ -190,7 +190,7 @@ def explain(
         typer.Argument(
             metavar="NAME",
             autocompletion=names_beginning,
-            help="A name that `sojourn list` gives.",
+            help="A name from `sojourn list`.",
         ),
     ],
     as_json: options.AsJson = False,
@@ -205,7 +205,7 @@ def explain(
     found = [
         (kind, item) for kind, items in known.items() for item in items if item["name"] == name
     ]
-    if not found:  # a metric of a link or group, as columns have it: `calls.mos`
+    if not found:  # a metric of a link or group, named as a column: `calls.mos`
         metric = name.rpartition(".")[2]
         found = [
             ("metric", item) for item in known["metric"] if "." in name and item["name"] == metric
@@ -222,7 +222,7 @@ def explain(
 
 
 def _own(name: str) -> dict[str, Any]:
-    """A policy of the user's own as the engine's are described."""
+    """Returns the description of a user's policy, in the form of the engine's."""
     from sojourn.own.text import described
 
     found = described(name)
@@ -248,7 +248,7 @@ def _unknown(what: str, word: str, names: list[str], as_json: bool) -> None:
     if near:
         hint = f": did you mean `{near}`?"
     elif len(names) <= 12:
-        hint = f"; there are {', '.join(names)}"
+        hint = f"; allowed: {', '.join(names)}"
     else:
         hint = "; `sojourn list` shows all"
     exits.fail(f"unknown {what} `{word}`{hint}", as_json=as_json)
@@ -262,7 +262,7 @@ def _show(kind: str, item: dict[str, Any]) -> None:
     if item.get("source"):
         typer.echo(f"Source: {item['source']}")
     if isinstance(item.get("words"), str):
-        typer.echo(f"Stands for: {item['words']}")
+        typer.echo(f"Equivalent to: {item['words']}")
     elif item.get("words"):
         _show_words(item["words"])
     if item.get("class_words"):
@@ -332,16 +332,16 @@ _TAKES = {
     "rest": "a description, up to the end",
     "numbers": "whole numbers, one after another",
 }
-"""What follows a word, by its kind, where the kind says it all."""
+"""Values of a word, by kinds that determine them."""
 
 
 def takes(word: dict[str, Any]) -> str:
-    """What follows a word, in words."""
+    """Returns the values of a word, in words."""
     match word["kind"]:
         case "switch":
             return f"nothing; {word['off']} clears it"
         case "one_of":
-            return "one of these words by itself: " + ", ".join(word["of"])
+            return "one of these words alone: " + ", ".join(word["of"])
         case "integer" | "signed":
             return f"whole number, {word['min']} to {word['max']}"
         case "real":
@@ -357,7 +357,7 @@ def takes(word: dict[str, Any]) -> str:
 @exits.command
 def schema(as_json: options.AsJson = False) -> None:
     """Print the JSON Schema of scenario files, for editors."""
-    del as_json  # it is JSON either way
+    del as_json  # always JSON
     from sojourn.scenario import Scenario
 
     output.print_data(Scenario.json_schema())

@@ -69,10 +69,10 @@ def probes() -> dict[str, list[tuple[str, Probe]]]:
             tool("iperf3", "TCP and UDP flows"),
             tool("nginx", "Web servers"),
             package("pycurl", "pycurl", "lab", needed=False),
-            tool("ping", "round-trip times beside the traffic"),
+            tool("ping", "round-trip times during the traffic"),
             tool("tc", "the kernel's disciplines"),
-            tool("curl", "a client to try servers with"),
-            tool("tshark", "reads captures of packets"),
+            tool("curl", "a client for tests of servers"),
+            tool("tshark", "reads packet captures"),
             ("settings", network.left),
         ],
         "linux": [("kernels", virtual.kernels), ("build", virtual.build)],
@@ -118,8 +118,8 @@ def _rate(measure: Callable[[str], object] | None, others: list[Finding]) -> Fin
             return Finding(name, "unknown", "not measured", "sojourn doctor --measure (a minute)",
                            needed=False)  # fmt: skip
         return within(MEASURING, [(name, lambda: network.rate(measure))])[0][0]
-    text = "there are no real runs here"
-    return Finding(name, "no", text, "what is missing above", needed=False)
+    text = "real runs do not work here"
+    return Finding(name, "no", text, "see the missing features above", needed=False)
 
 
 def within(seconds: float, asked: Sequence[tuple[str, Probe]]) -> list[list[Finding]]:

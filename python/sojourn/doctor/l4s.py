@@ -28,24 +28,24 @@ ECN = {
 
 WHY = {
     "offloads": (
-        "Merged packets count as one: a queue holds and marks up to 64 kB at once, marks are lost "
-        "or multiplied when packets are merged and cut, and acknowledgements come in bursts."
+        "Queues count merged packets as one: a queue holds and marks up to 64 kB at once, marks "
+        "are lost or multiplied when packets are merged and split, and acknowledgements arrive "
+        "in bursts."
     ),
     "tcp_ecn": (
-        "L4S counts each mark (Accurate ECN, RFC 9768). The flags AE, CWR and ECE of every packet "
-        "are then a counter: ECE on all acknowledgements of a capture is no congestion."
+        "L4S counts each mark (Accurate ECN, RFC 9768). The flags AE, CWR and ECE of every "
+        "packet then form a counter, so ECE on all acknowledgements of a capture does not mean "
+        "congestion."
     ),
-    "tcp_ecn_option": (
-        "Without the AccECN option a sender knows marks only by a counter of three bits."
-    ),
+    "tcp_ecn_option": ("Without the AccECN option a sender counts marks only with three bits."),
     "tcp_ecn_fallback": (
-        "A flow whose first SYN is lost goes on without ECN, and is no L4S flow any more."
+        "A flow whose first SYN is lost continues without ECN, and is no longer an L4S flow."
     ),
     "congestion control": (
-        "Only a scalable control may send ECT(1) (RFC 9331). A classic one in the L4S queue halves "
-        "its window at every mark. dctcp is for networks of one's own."
+        "Only a scalable control may send ECT(1) (RFC 9331). A classic one in the L4S queue "
+        "halves its window at every mark. dctcp is for private networks."
     ),
-    "routes": "A route's settings hold for its connections, whatever those of the machine are.",
+    "routes": "A route's settings override the machine's for its connections.",
 }
 
 
@@ -82,7 +82,7 @@ def _offloads(facts: Facts) -> Iterator[Finding]:
         text = f"on: {' '.join(on)}"
         yield Finding(name, "no", text, f"sudo ethtool -K {facts.name} {off}", why=why)
     if fixed:
-        text = f"on, and the driver cannot switch them off: {' '.join(fixed)}"
+        text = f"on, but the driver cannot disable them: {' '.join(fixed)}"
         yield Finding(name, "no", text, "another network card", why=why)
     if not on and not fixed:
         yield Finding(name, "yes", "tso, gso, gro and lro are off", why=why)
@@ -95,7 +95,7 @@ def _ecn(facts: Facts) -> Iterator[Finding]:
         text = "net.ipv4.tcp_ecn could not be read"
         yield Finding(name, "unknown", text, needed=False, why=why)
         return
-    text = f"{value}: {ECN.get(value, 'not known here')}"
+    text = f"{value}: {ECN.get(value, 'unknown value')}"
     if value == "3":
         yield Finding(name, "yes", text, why=why)
         return

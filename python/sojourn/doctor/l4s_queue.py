@@ -39,33 +39,32 @@ VIRTUAL = (
 
 WHY = {
     "bottleneck": (
-        "An AQM marks only where the queue forms, and it forms before the slowest link of the "
-        "path. If that is not this queue, nothing is marked here, and the delay is elsewhere."
+        "An AQM marks only where the queue forms, which is before the slowest link of the path. "
+        "If another queue is the bottleneck, nothing is marked here, and the delay is elsewhere."
     ),
     "counts": (
-        "A queue that never grows marks nothing, whatever its parameters: the bottleneck is "
-        "elsewhere."
+        "A queue that never grows marks nothing, with any parameters: the bottleneck is elsewhere."
     ),
     "discipline": (
-        "L4S needs marks for ECT(1) from about 1 ms of queue on, apart from classic traffic "
-        "(RFC 9332). Marks by RFC 3168 come later and mean more: a scalable sender then keeps a "
-        "longer queue."
+        "L4S requires marks for ECT(1) from about 1 ms of queue, separate from classic traffic "
+        "(RFC 9332). Marks after RFC 3168 come later and mean more, so a scalable sender keeps "
+        "a longer queue."
     ),
     "transmit queues": (
-        "Each transmit queue has an AQM of its own, and a flow's hash selects one: flows in "
-        "different queues share none, and dualpi2 couples nothing between them."
+        "Each transmit queue has its own AQM, and a flow's hash selects one: flows in different "
+        "queues share no AQM, and dualpi2 does not couple them."
     ),
     "netem": (
-        "Packets that netem holds wait in the sender's own device: TCP counts them against its "
-        "limit of unsent data, and an AQM beside it takes the delay for a queue, or sees none."
+        "Packets in netem wait in the sender's own device: TCP counts them against its limit of "
+        "unsent data, and an AQM on the same device takes the delay for a queue, or sees no "
+        "queue."
     ),
     "pacing": (
-        "Prague paces its packets. `fq` paces them one by one. Without it TCP uses timers of its "
-        "own, and a late timer sends a burst that a step threshold marks."
+        "Prague paces its packets. `fq` paces them individually. Without it TCP uses its own "
+        "timers, and a late timer sends a burst that a step threshold marks."
     ),
     "transmit ring": (
-        "Packets in the driver's ring have left the queue: no AQM sees them, and their wait adds "
-        "to its own."
+        "Packets in the driver's ring have left the queue: no AQM sees them, and they add delay."
     ),
 }
 
@@ -99,13 +98,16 @@ def _bottleneck(facts: Facts) -> Iterator[Finding]:
             text += ": the queue forms here, unless another link of the path is slower"
             yield _found(name, "yes", text, needed=True)
     elif facts.kind in VIRTUAL:
-        text = f"no shaper, and a {facts.kind} device sends at once: no queue forms here"
+        text = f"no shaper, and a {facts.kind} device sends immediately: no queue forms here"
         yield _found(name, "no", text, _shape(facts, None))
     elif speed is None:
-        text = "no shaper, and the driver does not state the link's rate: not known"
+        text = "no shaper, and the driver does not report the link's rate: unknown"
         yield _found(name, "unknown", text, _shape(facts, None))
     else:
-        text = f"no shaper: here only if this link ({_rate(speed)}) is the slowest of the path"
+        text = (
+            f"no shaper: the queue forms here only if this link ({_rate(speed)}) is the slowest "
+            "of the path"
+        )
         yield _found(name, "unknown", text, _shape(facts, _below(speed)))
 
 
@@ -120,7 +122,7 @@ def _counts(facts: Facts) -> Iterator[Finding]:
         if marks or drops or waits:
             yield _found("counts", "yes", text)
         elif packets < ENOUGH:
-            text += ": too few to tell; fill the path for ten seconds, then look again"
+            text += ": too few to decide; fill the path for ten seconds, then repeat"
             yield _found("counts", "unknown", text, f"tc -s qdisc show dev {facts.name}")
         else:
             text += ": no queue formed here"
@@ -139,7 +141,7 @@ def _discipline(facts: Facts) -> Iterator[Finding]:
     for leaf in facts.leaves:
         state, text, words = _judged(leaf)
         if leaf["kind"] in SHAPERS:
-            text, remedy = f"{leaf['kind']} has no AQM in it", _shape(facts, _own_rate(facts))
+            text, remedy = f"{leaf['kind']} contains no AQM", _shape(facts, _own_rate(facts))
         elif leaf["kind"] in ("cake", "tbf") and facts.shaper:
             remedy = _shape(facts, _own_rate(facts))
         else:
@@ -162,14 +164,14 @@ def _judged(leaf: Options) -> tuple[State, str, str]:
         words = "fq_codel ce_threshold 1ms ce_threshold_selector 0x1/0x3"
         return "no", "fq_codel without ce_threshold marks ECT(1) by RFC 3168", words
     if kind in (*FIFOS, "fq", "tbf"):
-        return "no", f"{kind} marks nothing: it is no L4S bottleneck", "dualpi2"
+        return "no", f"{kind} does not mark: unsuitable as an L4S bottleneck", "dualpi2"
     return "no", f"{kind} marks ECT(1) by RFC 3168, if at all", "dualpi2"
 
 
 def _queues(facts: Facts) -> Iterator[Finding]:
     children = [q for q in facts.egress if "parent" in q]
     if any(q["kind"] == "mq" for q in facts.roots) and len(children) > 1:
-        text = f"mq: {len(children)} queues, each with a {children[0]['kind']} of its own"
+        text = f"mq: {len(children)} queues, each with its own {children[0]['kind']}"
         yield _found("transmit queues", "no", text, f"sudo ethtool -L {facts.name} combined 1")
 
 
@@ -186,9 +188,9 @@ def _pacing(facts: Facts) -> Iterator[Finding]:
     if facts.qdiscs is None:
         yield unread(facts, "qdiscs", name, WHY[name])
     elif any(q["kind"] == "fq" for q in facts.egress):
-        yield _found(name, "yes", "fq paces what this machine sends")
+        yield _found(name, "yes", "fq paces this machine's packets")
     else:
-        text = "no fq: it matters if this machine sends, and not if it forwards"
+        text = "no fq: it matters if this machine sends, but not if it forwards"
         yield _found(name, "no", text, f"sudo tc qdisc replace dev {facts.name} root fq")
 
 
@@ -199,7 +201,7 @@ def _ring(facts: Facts) -> Iterator[Finding]:
     if shaper is not None and speed is not None and shaper[1] < speed:
         yield _found(name, "yes", "stays empty: the shaper is slower than the link")
     elif facts.kind in VIRTUAL:
-        yield _found(name, "yes", f"a {facts.kind} device has none")
+        yield _found(name, "yes", f"a {facts.kind} device has no ring")
     elif held:
         text = f"byte queue limits hold {held} bytes a queue{_time(facts, held)}"
         limit = f"/sys/class/net/{facts.name}/queues/tx-*/byte_queue_limits/limit_max"

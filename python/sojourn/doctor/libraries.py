@@ -25,7 +25,7 @@ def library(name: str, module: str, extra: str, *, needed: bool = True) -> Findi
         return Finding(name, "no", f"{version} is damaged: it has no {module}", remedy, needed)
     wanted = asked(name, extra)
     if wanted is not None and not _satisfied(wanted, version):
-        return Finding(name, "no", f"{version}; {wanted} is needed", remedy, needed)
+        return Finding(name, "no", f"{version}; {wanted} is required", remedy, needed)
     return Finding(name, "yes", version, needed=needed)
 
 

@@ -21,7 +21,7 @@ from sojourn.lab.sandbox.sandbox import Sandbox
 from sojourn.lab.wire.selftest import selftest
 from sojourn.lab.wire.start import run_first
 
-IDLE = "end what else runs here, then `sojourn wire selftest`"
+IDLE = "end other work on this machine, then `sojourn wire selftest`"
 CONTROLS = ("reno", "cubic", "bbr", "dctcp")
 """Congestion controls that scenarios name and that a released kernel may have."""
 EXAMPLES = {
@@ -75,7 +75,7 @@ def _realtime(sandbox: Sandbox) -> Finding:
             return Finding(name, "yes", "packets leave in time", needed=False)
     finally:
         process.stop()
-    found = "refused: on a busy machine packets leave late, and runs are not valid"
+    found = "denied: on a busy machine packets leave late, and runs are not valid"
     return Finding(name, "no", found, needs.ability_advice("realtime"), needed=False)
 
 
@@ -83,7 +83,7 @@ def _buffers(sandbox: Sandbox) -> Finding:
     name = "large socket buffers"
     if "force-buffers" in sandbox.can or syscalls.capable(syscalls.CAP_NET_ADMIN):
         return Finding(name, "yes", "beyond net.core.rmem_max", needed=False)
-    found = "not beyond net.core.rmem_max"
+    found = "only up to net.core.rmem_max"
     return Finding(name, "no", found, needs.ability_advice("force-buffers"), needed=False)
 
 
@@ -93,7 +93,7 @@ def _disciplines(sandbox: Sandbox) -> list[Finding]:
     try:
         needs.require_programs(["tc"])
     except Unavailable as error:
-        return [Finding(name, "no", f"cannot be told: {error.message}", error.advice, needed=False)]
+        return [Finding(name, "no", f"unknown: {error.message}", error.advice, needed=False)]
     wanted = {"htb": "htb", "netem": "netem delay 1ms", **_kinds()}
     places = {kind: modules.where(f"sch_{kind}") for kind in wanted}
     # First-in-first-out queues are not modules.
@@ -108,15 +108,15 @@ def _disciplines(sandbox: Sandbox) -> list[Finding]:
     if there:
         found.append(Finding(name, "yes", " ".join(there), needed=False))
     if untold := [k for k in wanted if k not in tried and k not in there]:
-        text = f"not tried, since that may load a module: {' '.join(untold)}"
+        text = f"not tried, because that may load a module: {' '.join(untold)}"
         found.append(Finding(name, "unknown", text, needed=False))
     # `tc` itself names the discipline in its error, the kernel only its kind.
     strange = [k for k, said in refused.items() if f'nknown qdisc "{k}"' in said]
     if strange:
-        text = f"this `tc` does not know: {' '.join(strange)}"
+        text = f"this `tc` lacks: {' '.join(strange)}"
         found.append(Finding(name, "no", text, "a newer iproute2, or `--engine wire`", False))
     if missing := [k for k in refused if k not in strange]:
-        text = f"this kernel does not have: {' '.join(missing)}"
+        text = f"this kernel lacks: {' '.join(missing)}"
         found.append(Finding(name, "no", text, _kernel_advice(), needed=False))
     return found
 
@@ -160,7 +160,7 @@ def controls(
     lacking = [c for c in CONTROLS if c not in there]
     found = [Finding(name, "yes", " ".join(there), needed=False)]
     if lacking:
-        text = f"not there, or not loaded: {' '.join(lacking)}"
+        text = f"missing or not loaded: {' '.join(lacking)}"
         words = " ".join(f"tcp_{control}" for control in lacking)
         remedy = f"sudo modprobe -a {words}" if modules.modular() else "another kernel"
         found.append(Finding(name, "no", text, remedy, needed=False))
@@ -175,7 +175,7 @@ def left() -> list[Finding]:
         names = []
     if not names:
         return []
-    text = f"changed by a run that was killed: {' '.join(names)}"
+    text = f"changed by a killed run: {' '.join(names)}"
     return [Finding("settings", "no", text, "sojourn lab clean", needed=False)]
 
 

@@ -58,9 +58,9 @@ def datapaths(root: Path = Path("/")) -> str:
         case "on disk":
             return "user space; the kernel's is a module, loaded when it is first used"
         case "unknown":
-            return "user space; whether the kernel has one cannot be seen from here"
+            return "user space; the kernel's cannot be detected from here"
         case _:
-            return "user space; this kernel has none, and none is needed"
+            return "user space; this kernel lacks one, and it is not required"
 
 
 def cassandra() -> list[Finding]:

@@ -27,7 +27,7 @@ def program(name: str, use: str, *, needed: bool = False) -> Finding:
     version = installed.version(path, kind)
     if kind.least and not installed.recent(version, kind):
         least = ".".join(map(str, kind.least))
-        found = f"{version or 'of no version that it tells'}; {least} or later is needed: {use}"
+        found = f"{version or 'of an unknown version'}; {least} or later is required: {use}"
         return Finding(name, "no", found, install([name]), needed)
     return Finding(name, "yes", f"{version or path}: {use}", needed=needed)
 

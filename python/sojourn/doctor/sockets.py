@@ -47,7 +47,7 @@ def _copying() -> Finding:
 
 
 def _others(root: Path) -> Finding:
-    name = "others' servers"
+    name = "servers of other users"
     if syscalls.capable(CAP_SYS_PTRACE):
         return Finding(name, "yes", "any process (CAP_SYS_PTRACE)", needed=False)
     try:
@@ -57,7 +57,7 @@ def _others(root: Path) -> Finding:
     if yama == "0":
         text = "only this user's processes (no CAP_SYS_PTRACE)"
     else:
-        text = f"none: no CAP_SYS_PTRACE, and kernel.yama.ptrace_scope is {yama}"
+        text = f"no processes: no CAP_SYS_PTRACE, and kernel.yama.ptrace_scope is {yama}"
     return Finding(name, "no", text, CAPABILITIES, needed=False)
 
 
@@ -79,5 +79,5 @@ def systemd(root: Path = Path("/")) -> Finding:
     if (root / "run/systemd/system").is_dir():
         return Finding("systemd", "yes", "runs here: --systemd UNIT", needed=False)
     return Finding(
-        "systemd", "no", "this machine was not started by it", "use --pid or --port", needed=False
+        "systemd", "no", "this machine does not use it", "use --pid or --port", needed=False
     )

@@ -25,7 +25,7 @@ def kernels() -> list[Finding]:
             text = f"Linux {kernel.release}, HZ {kernel.hz}: {repeats}"
             found.append(Finding(name, "yes", text))
     if not any(finding.state == "yes" for finding in found):
-        found.append(Finding("kernel", "no", "none was built yet", there.REMEDY))
+        found.append(Finding("kernel", "no", "not built yet", there.REMEDY))
     try:
         guest.init()
     except LabError as error:

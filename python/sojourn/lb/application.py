@@ -151,12 +151,12 @@ class LoadBalancer(OSKenApp):
         datapath = event.datapath
         if event.state == DEAD_DISPATCHER:
             if self.connection is not None and self.connection.datapath is datapath:
-                LOG.warning("switch %016x has gone; its rules work on", datapath.id)
+                LOG.warning("switch %016x has disconnected; its rules stay active", datapath.id)
                 self._let_go()
             return
         allowed = self.service.listen.datapaths
         if allowed and datapath.id not in allowed:
-            LOG.error("switch %016x is not among those let in", datapath.id)
+            LOG.error("switch %016x is not allowed to connect (see --datapath)", datapath.id)
             datapath.close()
             return
         now = self.connection
@@ -165,7 +165,9 @@ class LoadBalancer(OSKenApp):
             and now.datapath.id != datapath.id
             and now.datapath.state != DEAD_DISPATCHER
         ):
-            LOG.error("switch %016x is refused: %016x is served", datapath.id, now.datapath.id)
+            LOG.error(
+                "switch %016x is rejected: %016x is already connected", datapath.id, now.datapath.id
+            )
             datapath.close()
             return
         self._let_go()
@@ -211,7 +213,8 @@ class LoadBalancer(OSKenApp):
             if number is None:
                 known = ", ".join(sorted(connection.ports))
                 LOG.error(
-                    "the switch has no port %s for server %s: there are %s; it is let go",
+                    "the switch has no port %s for server %s; its ports are %s; the connection "
+                    "is closed",
                     server.port, server.name, known,
                 )  # fmt: skip
                 connection.datapath.close()
@@ -287,7 +290,7 @@ class LoadBalancer(OSKenApp):
         if event.msg.flags & of.OFPMPF_REPLY_MORE:
             return
         for text in connection.foreign:
-            LOG.warning("another's rule stands above ours: %s", text)
+            LOG.warning("a rule of another application has priority over ours: %s", text)
         connection.ready = True
         if not self.service.dry_run:
             self._recover(connection)
@@ -305,7 +308,7 @@ class LoadBalancer(OSKenApp):
             for flow in again:
                 self._install(flow)
             if again:
-                LOG.info("the switch had no rules: %d flows written again", len(again))
+                LOG.info("the switch had no rules: rewrote %d flows", len(again))
         else:
             for flow in again:
                 self._ended(flow)
@@ -519,12 +522,16 @@ class LoadBalancer(OSKenApp):
         )
         if full:
             if not self.counts.full:
-                LOG.warning("the switch's table is full: flows without rules go by way of us")
+                LOG.warning(
+                    "the switch's table is full: the controller forwards flows without rules"
+                )
             self.counts.full += 1
             self.full_until = time.monotonic() + 1.0
         else:
             self.counts.errors += 1
-            LOG.warning("the switch refuses: type %d, code %d", message.type, message.code)
+            LOG.warning(
+                "the switch rejects a message: type %d, code %d", message.type, message.code
+            )
         flow = None if about is None else self.flows.get(about[0])
         if about is None or flow is None:
             return
@@ -546,7 +553,7 @@ class LoadBalancer(OSKenApp):
         if found.key is None:
             if found.kind in (Kind.ASK, Kind.PROBE) and not self.service.dry_run:
                 if not connection.missing:
-                    LOG.warning("somebody removed our rules: they are written again")
+                    LOG.warning("another program removed our rules: writing them again")
                 connection.missing = True
             return
         flow = self.flows.get(found.key)

@@ -92,11 +92,13 @@ class WireSource:
         for link in first["links"]:
             if link["rate"] is None:
                 raise BacklogError(
-                    f"{self.text}: link {link['link']} has no rate, so nothing ever queues there"
+                    f"{self.text}: link {link['link']} has no rate, so no packets queue there"
                 )
         time.sleep(0.02)
         if self._ask()["monotonic"] <= first["monotonic"]:
-            raise BacklogError(f"{self.text}: its counters stand still: the wire carries nothing")
+            raise BacklogError(
+                f"{self.text}: its counters do not advance: the wire carries no packets"
+            )
         self.patience = WIRE_HURRY
 
     def read(self) -> list[Backlog]:
@@ -156,10 +158,10 @@ class NetlinkSource:
             raise BacklogError(
                 f"{self.text}: a program sends to {self.interface} through a packet socket, as "
                 "Open vSwitch's user-space datapath does. All its ports share one socket, whose "
-                "buffer fills first: this queue shows some 93 packets of the real backlog, and "
-                "drops never reach it. Shape on the servers' side of each link with a `sojourn "
-                "wire run` of its own, and read these, in the servers' order: --backlog "
-                "wire:NAME1:LINK1 --backlog wire:NAME2:LINK2"
+                "buffer fills first: this queue has only about 93 packets of the real backlog, "
+                "and no drops. Shape on the servers' side of each link with its own `sojourn "
+                "wire run`, and read these, in the servers' order: --backlog wire:NAME1:LINK1 "
+                "--backlog wire:NAME2:LINK2"
             )
 
     def _switched_by_kernel(self) -> bool:
@@ -212,7 +214,7 @@ class Reader:
                 numbers.append(number)
             else:
                 raise BacklogError(
-                    f"backlog {text!r}: netlink:INTERFACE or wire:SOCKET:LINK is meant"
+                    f"backlog {text!r}: must be netlink:INTERFACE or wire:SOCKET:LINK"
                 )
         self.sources += [(WireSource(w, links), numbers) for w, (links, numbers) in wires.items()]
 
@@ -276,5 +278,5 @@ def _listed(text: str) -> list[str]:
     head, _, names = text.rpartition(":")
     listed = names.split(",") if head else []
     if not head or not all(listed) or head.split(":")[0] not in ("netlink", "wire"):
-        raise BacklogError(f"backlog {text!r}: netlink:IF,... or wire:SOCKET:LINK,... is meant")
+        raise BacklogError(f"backlog {text!r}: must be netlink:IF,... or wire:SOCKET:LINK,...")
     return [f"{head}:{name}" for name in listed]

@@ -51,7 +51,7 @@ class Seen:
     """Known state of a server."""
 
     up: bool = False
-    why: str = "not asked yet"
+    why: str = "not probed yet"
     mac: str | None = None
     tx_bytes: int | None = None
     tx_packets: int | None = None
@@ -112,35 +112,39 @@ class Director:
         others = ", ".join(working_with(lambda look: look != "backlog"))
         if reader is None:
             raise PolicyRefused(
-                f"{name} looks at the backlogs of ports' queues, which OpenFlow does not tell: say "
-                "where to read them with --backlog netlink:IF,... or wire:SOCKET:LINK,...; "
-                f"from what OpenFlow tells work {others}"
+                f"{name} needs the backlogs of ports' queues, which OpenFlow does not report: "
+                "name their sources with --backlog netlink:IF,... or wire:SOCKET:LINK,...; "
+                f"without backlogs these policies work: {others}"
             )
         try:
             reader.check()
             reader.read()
         except BacklogError as error:
-            raise PolicyRefused(f"{error}; without backlogs work {others}") from error
+            raise PolicyRefused(
+                f"{error}; without backlogs these policies work: {others}"
+            ) from error
         if reader.trouble is not None or reader.oldest() > self.stale:
             why = reader.trouble or f"it is {reader.oldest():.1f} s old"
-            raise PolicyRefused(f"the backlog is stale: {why}; without backlogs work {others}")
+            raise PolicyRefused(
+                f"the backlog is out of date: {why}; without backlogs these policies work: {others}"
+            )
         if self.needs["limits"] and any(
             s.limit_packets is None and s.limit_bytes is None for s in self.service.servers
         ):
             raise PolicyRefused(
-                f"{name} compares backlogs with what queues hold at most: say it of each server, "
-                "such as --server s1=10.0.0.11@2,limit=100p"
+                f"{name} compares backlogs with the capacities of queues: set the limit of each "
+                "server, such as --server s1=10.0.0.11@2,limit=100p"
             )
         if self.needs["rates"]:
             for server, found in zip(self.service.servers, reader.latest, strict=True):
                 if server.rate is None and (found is None or found.rate is None):
                     raise PolicyRefused(
-                        f"{name} divides backlogs by rates: say that of {server.name}, such as "
-                        f"--server {server.name}=...,rate=20mbit"
+                        f"{name} divides backlogs by rates: set the rate of {server.name}, such "
+                        f"as --server {server.name}=...,rate=20mbit"
                     )
         return reader
 
-    # What is known
+    # Known state
 
     def set_up(self, number: int, up: bool, why: str) -> bool:
         """Sets whether a server is up, and why; returns whether the state changed."""

@@ -59,7 +59,7 @@ class Flow:
 
     @property
     def installed(self) -> bool:
-        """Whether the switch has any rule of the flow."""
+        """Returns whether the switch has any rule of the flow."""
         return self.forward or self.reverse
 
 

@@ -184,7 +184,7 @@ class Health:
             if yes:
                 self._up(number)
             else:
-                self._down(number, f"nobody listens at port {self.port}")
+                self._down(number, f"no process listens at port {self.port}")
             return
         state.listens = yes
         if yes:
@@ -198,7 +198,7 @@ class Health:
             others = sum(s.listens is True for s in self.states if s is not one)
             refuses = one.listens is False and others >= (1 if one.served else 2)
             if refuses and not one.refuses:
-                self._down(each, f"nobody listens at port {self.port}, as others do")
+                self._down(each, f"no process listens at port {self.port}, unlike on other servers")
             one.refuses = refuses
         if yes:
             self._up(number)

@@ -36,7 +36,7 @@ class Segment:
 
     @property
     def opens(self) -> bool:
-        """Whether the segment begins a TCP connection."""
+        """Returns whether the segment begins a TCP connection."""
         return self.protocol == TCP and self.flags & (tcp.TCP_SYN | tcp.TCP_ACK) == tcp.TCP_SYN
 
 

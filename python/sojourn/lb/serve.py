@@ -43,8 +43,7 @@ class Showing:
     page: int | None = None
     """TCP port of the status page."""
     remove: bool = False
-    """Whether to remove the balancer's rules and nothing more; requires a service with `dry_run`.
-    """
+    """Whether to remove only the balancer's rules and exit; requires a service with `dry_run`."""
 
 
 def require_os_ken() -> None:
@@ -88,13 +87,13 @@ def serve(service: Service, showing: Showing) -> None:
             _line({"listening": where, "status": url})
         else:
             page = "" if url is None else f", status at {url}"
-            print(f"waiting for a switch at {where}{page}; Ctrl-C ends it", file=sys.stderr)
+            print(f"waiting for a switch at {where}{page}; press Ctrl-C to end", file=sys.stderr)
         _show(status, showing, over, director)
         if controller.application.connection is not None and not showing.as_json:
             print(
                 ("\n" if showing.watch else "")
-                + "the rules stay in the switch: flows that have some go on, new ones wait for the "
-                "next `sojourn lb serve`; the same command with --remove takes them away",
+                + "the rules stay in the switch: existing flows continue, new ones wait for "
+                "the next `sojourn lb serve`; the same command with --remove removes them",
                 file=sys.stderr,
             )
 
@@ -169,7 +168,7 @@ def _remove(controller: Controller, over: threading.Event, showing: Showing) -> 
     deadline = time.monotonic() + DRY_RUN_SECONDS
     while connection.removing is not None:
         if application.connection is not connection or time.monotonic() > deadline:
-            raise LabError("the switch has not confirmed that the rules are gone: try again")
+            raise LabError("the switch has not confirmed the removal of the rules: try again")
         if over.wait(0.05):
             return
     if controller.service.state is not None:

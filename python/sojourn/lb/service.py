@@ -20,9 +20,9 @@ MAGIC = 0x534A
 
 def _mac(text: str) -> str:
     if not re.fullmatch(r"([0-9a-fA-F]{2}:){5}[0-9a-fA-F]{2}", text):
-        raise ValueError(f"{text!r} is no MAC address, such as 02:00:00:00:00:01")
+        raise ValueError(f"{text!r} is not a MAC address, such as 02:00:00:00:00:01")
     if int(text[:2], 16) & 1:
-        raise ValueError(f"{text} is a group's address, not a host's")
+        raise ValueError(f"{text} is a multicast address: give a host's address")
     return text.lower()
 
 
@@ -89,16 +89,16 @@ class Listen(_Model):
 
     @property
     def local(self) -> bool:
-        """Whether only this machine can connect."""
+        """Returns whether only this machine can connect."""
         return self.host in ("127.0.0.1", "::1", "localhost")
 
     @model_validator(mode="after")
     def _safe(self) -> Listen:
         if not self.local and (self.tls is None or not self.datapaths):
             raise ValueError(
-                f"at {self.host} needs TLS (--tls-key, --tls-cert, "
-                "--tls-ca) and the switches that are let in (--datapath): whoever reaches this "
-                "port could read and steer all traffic"
+                f"listening at {self.host} requires TLS (--tls-key, --tls-cert, --tls-ca) and "
+                "the allowed switches (--datapath): any host that reaches this port could read "
+                "and redirect all traffic"
             )
         return self
 
@@ -149,7 +149,7 @@ class Service(_Model):
     def _consistent(self) -> Service:
         addresses = [self.address, *(server.address for server in self.servers)]
         if len(set(addresses)) < len(addresses):
-            raise ValueError("the virtual address and the servers' must all differ")
+            raise ValueError("the virtual address and the servers' addresses must all differ")
         for what, values in (
             ("name", [server.name for server in self.servers]),
             ("port", [str(server.port) for server in self.servers]),
@@ -159,14 +159,14 @@ class Service(_Model):
                 raise ValueError(f"two servers have the {what} {twice[0]}")
         for address in addresses:
             if address.is_multicast or address.is_unspecified or address.is_loopback:
-                raise ValueError(f"{address} is no host's address")
+                raise ValueError(f"{address} cannot be a host's address")
         if self.unproved > self.idle:
-            raise ValueError("a flow without a second packet is kept no longer than any other")
+            raise ValueError("a flow without a second packet must not be kept longer than others")
         return self
 
     @property
     def own_mac(self) -> str:
-        """MAC address of the virtual address: given, or derived and locally administered."""
+        """Returns the MAC address of the virtual address: given, or locally administered."""
         if self.mac is not None:
             return self.mac
         return "02:53:" + ":".join(f"{byte:02x}" for byte in self.address.packed)

@@ -180,16 +180,16 @@ def notes(look: Json) -> list[str]:
     told = [
         f"{counts[name]} {text}"
         for name, text in (
-            ("refused", "new flows refused"),
-            ("limited", "packets not looked at: too many a second"),
+            ("refused", "new flows rejected"),
+            ("limited", "packets not examined: more than the limit per second"),
             ("unreadable", "packets that cannot be read"),
-            ("full", "rules for which the switch had no room"),
-            ("errors", "other refusals of the switch"),
+            ("full", "rules rejected because the switch's table was full"),
+            ("errors", "other rejections by the switch"),
         )
         if counts[name]
     ]
     if look["blind"]:
-        told.insert(0, f"CHOOSING BY TURNS: {look['blind']}")
+        told.insert(0, f"ROUND ROBIN INSTEAD OF THE POLICY: {look['blind']}")
     return told
 
 
@@ -279,7 +279,7 @@ class Page:
                 if self.headers.get("Host", "").rpartition(":")[0] not in (
                     "127.0.0.1", "localhost", "[::1]",
                 ):  # fmt: skip
-                    self.send_error(403, "only by this machine's own name")
+                    self.send_error(403, "use this machine's own name")
                     return
                 match self.path:
                     case "/":

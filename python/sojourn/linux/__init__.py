@@ -1,1 +1,1 @@
-"""Linux's own network code in virtual time: kernels, guests, and an engine of them."""
+"""Linux's own network code in virtual time: kernels, guests, and an engine."""

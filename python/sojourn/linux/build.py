@@ -1,8 +1,9 @@
-"""Kernels for virtual time made from source.
+"""Building kernels for virtual time from source.
 
-A build has stages, each of which is whole or made again: the source in a folder of its own, its
-configuration, the kernel's object files (`make` goes on where it stopped), the programs that set
-the network up, a boot that asks the kernel what it has. The kernel's folder appears last and whole.
+A build has stages, each of which is complete or repeated: the source in its own folder, its
+configuration, the kernel's object files (`make` continues where it stopped), the programs that set
+up the network, and a boot that queries the kernel's features. The kernel's folder appears last and
+complete.
 """
 
 from __future__ import annotations
@@ -28,42 +29,42 @@ from sojourn.scenario.engine import Stopped
 CHOICES = (100, 250, 1000)
 """Values of HZ that distributions use; 100 is that of User-Mode Linux."""
 WORK, DOWNLOADS = ".work", ".downloads"
-"""Folders beside the kernels of what is not done yet."""
+"""Folders next to the kernels for unfinished work."""
 LICENCES = (
     "COPYING", "LICENSES/preferred/GPL-2.0", "LICENSES/exceptions/Linux-syscall-note",
 )  # fmt: skip
-"""Files of a source that say its licence; the first names the others."""
+"""Files of a source with its licence; the first names the others."""
 STEPS = 1000
-"""Files that are compiled for a kernel, about."""
+"""Approximate number of files that are compiled for a kernel."""
 BOOT = 300.0
-"""Seconds that the boot may take; it takes a tenth of one on an idle machine."""
+"""Time limit of the boot in seconds; it takes 0.1 s on an idle machine."""
 PATIENCE = 3.0
-"""Seconds to wait for what a killed build has started, which ends with it."""
+"""Seconds to wait for processes of a killed build, which end with it."""
 
 Stage = Callable[[str], Tell]
-"""Is told that a stage begins, and returns what is told how far that is."""
+"""Called when a stage begins; returns the function for its progress."""
 
 
 @dataclass(frozen=True)
 class Wanted:
-    """What is to be built."""
+    """A requested build."""
 
     source: str | None = None
-    """A folder, an archive, or a pinned release; by default the pinned one."""
+    """A folder, an archive, or a pinned release; the default is the pinned one."""
     hz: int = 100
     without: Sequence[str] = ()
-    """Patches that are not to be applied."""
+    """Patches to omit."""
     name: str | None = None
-    """Of the kernel, by default made from its release and HZ."""
+    """Name of the kernel; by default made from its release and HZ."""
     mirror: str = sources.MIRROR
     keep: bool = False
-    """Whether source and object files stay."""
+    """Whether to keep source and object files."""
     jobs: int | None = None
 
 
 @dataclass(frozen=True)
 class Made:
-    """A kernel, and whether it was there before."""
+    """A kernel, and whether it existed before."""
 
     kernel: kernels.Kernel
     new: bool
@@ -77,10 +78,10 @@ class Options:
     off: tuple[str, ...]
     required: frozenset[str]
     optional: frozenset[str]
-    """Those that some releases do not have, without harm."""
+    """Options that some releases may lack."""
 
     def lines(self, hz: int, *, static: bool) -> str:
-        """The list as lines of a configuration."""
+        """Returns the options as lines of a configuration."""
         made = [f"CONFIG_{name}=y" for name in self.on]
         made += [f"# CONFIG_{name} is not set" for name in self.off]
         made += ["CONFIG_STATIC_LINK=y" if static else "# CONFIG_STATIC_LINK is not set"]
@@ -88,7 +89,7 @@ class Options:
 
 
 def options() -> Options:
-    """Return the options of kernels for virtual time."""
+    """Returns the options of kernels for virtual time."""
     text = (resources.files(__package__) / "data" / "config").read_text("utf-8")
     words = [
         word for line in text.splitlines() if not line.startswith("#") for word in line.split()
@@ -102,7 +103,7 @@ def options() -> Options:
 
 
 def unfinished() -> int:
-    """Return the bytes of downloads and builds that are not done, or were kept."""
+    """Returns the size in bytes of unfinished or kept downloads and builds."""
     return sum(
         path.lstat().st_size
         for name in (WORK, DOWNLOADS)
@@ -112,7 +113,7 @@ def unfinished() -> int:
 
 
 def remove_unfinished() -> None:
-    """Remove downloads, and source and object files of all builds."""
+    """Removes downloads, and source and object files of all builds."""
     if not kernels.place().is_dir():
         return
     with _alone(kernels.place()):
@@ -121,14 +122,14 @@ def remove_unfinished() -> None:
 
 
 def build(wanted: Wanted, stage: Stage, note: Callable[[str], object]) -> Made:
-    """Build a kernel; `note` hears what is to be known of the result.
+    """Builds a kernel; `note` receives remarks on the result.
 
-    An interrupted build goes on where it stopped. Raises `LabError`.
+    An interrupted build continues where it stopped. Raises `LabError`.
     """
     unknown = [name for name in wanted.without if name not in patches.NAMES]
     if unknown:
         raise LabError(
-            f"there is no patch {', '.join(unknown)}: there are {', '.join(patches.NAMES)}"
+            f"unknown patch {', '.join(unknown)}: existing patches are {', '.join(patches.NAMES)}"
         )
     place = kernels.place()
     guest.init()
@@ -139,7 +140,7 @@ def build(wanted: Wanted, stage: Stage, note: Callable[[str], object]) -> Made:
 
 @contextmanager
 def _alone(place: Path) -> Iterator[None]:
-    """One build at a time."""
+    """Allows one build at a time."""
     lock = os.open(place, os.O_RDONLY | os.O_DIRECTORY)
     end = time.monotonic() + PATIENCE
     try:
@@ -150,8 +151,8 @@ def _alone(place: Path) -> Iterator[None]:
             except BlockingIOError:
                 if time.monotonic() > end:
                     raise LabError(
-                        f"another build runs in {place}; wait for its end, or stop it: the same "
-                        "command goes on where it stopped"
+                        f"another build is running in {place}: wait for it, or stop it; the same "
+                        "command continues where it stopped"
                     ) from None
                 time.sleep(0.1)
         yield
@@ -160,7 +161,7 @@ def _alone(place: Path) -> Iterator[None]:
 
 
 class _Build:
-    """One build, in a folder that an equal one finds again."""
+    """One build, in a folder that a repeated build finds again."""
 
     def __init__(
         self, wanted: Wanted, place: Path, stage: Stage, note: Callable[[str], object]
@@ -173,12 +174,12 @@ class _Build:
         self.downloads = place / DOWNLOADS
 
     def make(self) -> Made:
-        """Run all stages, from where an earlier build stopped."""
+        """Runs all stages, from where an earlier build stopped."""
         wanted = self.wanted
         pin = sources.pins()[sources.IPROUTE2]
         source = sources.resolve(wanted.source, self.downloads)
         if isinstance(source, Archive):
-            # Before anything is fetched.
+            # Checked before any download.
             all_ = [name for name in patches.NAMES if name not in wanted.without]
             if kernel := self._there(self._identity(source.sha256, all_, pin.sha256)):
                 return Made(kernel, new=False)
@@ -215,9 +216,9 @@ class _Build:
         return Made(kernel, new=True)
 
     def _there(self, identity: str) -> kernels.Kernel | None:
-        """Return the kernel that would come out, if it is there already."""
+        """Returns the kernel that the build would produce, if it already exists."""
         for folder in kernels.folders():
-            with suppress(LabError):  # a damaged one is none
+            with suppress(LabError):  # a damaged kernel does not count
                 kernel = kernels.read(folder)
                 if (
                     kernel is not None
@@ -228,7 +229,7 @@ class _Build:
         return None
 
     def _identity(self, source: str, applied: Sequence[str], programs: str) -> str:
-        """Return the hash of what decides what comes out."""
+        """Returns the hash of all inputs that determine the result."""
         parts = {
             "source": source,
             "options": self.options.lines(self.wanted.hz, static=True),
@@ -239,11 +240,11 @@ class _Build:
         return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:32]
 
     def _source(self, source: Archive | Tree) -> tuple[list[str], str]:
-        """Have the patched source in its folder; return the patches, and the source's hash."""
+        """Puts the patched source into its folder; returns the patches and the source's hash."""
         if isinstance(source, Tree):
             tell = self.stage(f"copying {source.path}")
             if source.modified:
-                self.note(f"{source.path} has changes that are not committed: they are built too")
+                self.note(f"{source.path} has uncommitted changes: the build includes them")
             changed, applied = self._patched(source.path)
             return applied, sources.copy(source, self.tree, changed, tell)
         done = self.work / "patches.json"
@@ -256,7 +257,7 @@ class _Build:
                 sources.fetch(source.pin, self.downloads, self.wanted.mirror, tell)
             sources.unpack(source.path, half, self.stage(f"unpacking {source.path.name}"))
             if not (half / "arch" / "um" / "Makefile").is_file():
-                raise LabError(f"{source.path} has no source of Linux (no arch/um/Makefile)")
+                raise LabError(f"{source.path} is not a source of Linux (no arch/um/Makefile)")
             changed, applied = self._patched(half)
             for name, text in changed.items():
                 (half / name).write_text(text, "utf-8")
@@ -265,7 +266,7 @@ class _Build:
         return json.loads(done.read_text("utf-8")), source.sha256
 
     def _patched(self, tree: Path) -> tuple[dict[str, str], list[str]]:
-        """Return the files that the patches change, and the names of those that apply."""
+        """Returns the files that the patches change, and the names of those that apply."""
         changed: dict[str, str] = {}
         applied = []
 
@@ -285,8 +286,9 @@ class _Build:
     def _traced(self) -> None:
         if needs.confined_by_ptrace(self.tree) and not needs.traceable():
             raise LabError(
-                "this release has no seccomp mode of User-Mode Linux (6.16 and later have), and "
-                "its ptrace mode stops on processors with AMX, as this one is: build a later one"
+                "this release lacks the seccomp mode of User-Mode Linux (6.16 and later have "
+                "it), and its ptrace mode hangs on processors with AMX such as this one: build "
+                "a later release"
             )
 
     # The kernel
@@ -313,18 +315,18 @@ class _Build:
         lacking = [name for name in self.options.on if f"CONFIG_{name}=y" not in made]
         if required := sorted(self.options.required.intersection(lacking)):
             raise LabError(
-                f"this source cannot be built for virtual time: it has no {', '.join(required)}"
+                f"this source cannot be built for virtual time: it lacks {', '.join(required)}"
             )
         if f"CONFIG_HZ={self.wanted.hz}" not in made:
             raise LabError(
-                f"HZ cannot be chosen without the patch {patches.HZ}, which was left out or does "
-                "not apply; use --hz 100"
+                f"HZ cannot be chosen without the patch {patches.HZ}, which was omitted or does "
+                "not apply: use --hz 100"
             )
         if missed := [name for name in lacking if name not in self.options.optional]:
-            self.note(f"this source has no {', '.join(missed)}: the kernel goes without")
+            self.note(f"this source lacks {', '.join(missed)}: the kernel is built without")
 
     def _compile(self) -> bool:
-        """Compile and link the kernel; return whether it is a static program."""
+        """Compiles and links the kernel; returns whether it is a static program."""
         tell = self.stage("configuring")
         static = True
         self._configure(static=True)
@@ -341,16 +343,16 @@ class _Build:
         try:
             self._make("linux", line=line)
         except commands.Failed:
-            # Where the static C library does not suit it, it is linked as other programs are.
+            # If the static C library is unsuitable, the kernel is linked dynamically.
             static = False
             self._configure(static=False)
             self._make("linux", line=line)
         return static
 
-    # The programs of its guests
+    # The programs of guests
 
     def _programs(self, archive: Path) -> Path:
-        """Return the folder in which `ip` and `tc` are made."""
+        """Returns the folder with the compiled `ip` and `tc`."""
         folder = self.work / "iproute2"
         if (
             all((folder / name / name).is_file() for name in ("ip", "tc"))
@@ -363,7 +365,7 @@ class _Build:
         sources.unpack(archive, folder, tell)
         environment = commands.environment(self.work / "tmp") | {"PKG_CONFIG": "false"}
         log = self.log / "iproute2"
-        # No libraries but C's: a guest has none.
+        # Only the C library is linked: a guest has no others.
         commands.run(["./configure"], folder, log, environment)
         config = folder / "config.mk"
         told = [
@@ -387,7 +389,7 @@ class _Build:
     # The result
 
     def _complete(self, described: dict[str, Any], programs: Path) -> kernels.Kernel:
-        """Boot the kernel, describe it, and put it into its place."""
+        """Boots the kernel, describes it, and moves it into its place."""
         self.stage("booting it once")
         result = self.work / "result"
         shutil.rmtree(result, ignore_errors=True)
@@ -426,20 +428,20 @@ class _Build:
         return kernel
 
     def _target(self, release: str, identity: str) -> Path:
-        """Return the folder of the kernel, where there is none yet."""
+        """Returns the folder for the kernel, which does not exist yet."""
         name = self.wanted.name or f"{release}-hz{self.wanted.hz}"
         target = self.place / name
         if (target / kernels.DESCRIPTION).exists():
             if self.wanted.name is not None:
-                raise LabError(f"there is a kernel {name}; sojourn linux remove {name}")
-            self.note(f"there is another kernel {name}: this one is told apart by its hash")
+                raise LabError(f"the kernel {name} already exists: sojourn linux remove {name}")
+            self.note(f"another kernel {name} exists: this one gets its hash as a suffix")
             target = self.place / f"{name}-{identity[:8]}"
-        shutil.rmtree(target, ignore_errors=True)  # what a removal has left
+        shutil.rmtree(target, ignore_errors=True)  # remains of a removal
         return target
 
     def _clean(self) -> None:
         if self.wanted.keep:
-            self.note(f"source and object files are in {self.work}")
+            self.note(f"source and object files were kept in {self.work}")
             return
         shutil.rmtree(self.work, ignore_errors=True)
         shutil.rmtree(self.downloads, ignore_errors=True)
@@ -448,7 +450,7 @@ class _Build:
 
 
 def boot(folder: Path, described: dict[str, Any]) -> dict[str, Any]:
-    """Boot the kernel in a folder without a job; return what it says of itself."""
+    """Boots the kernel in a folder without a job; returns its description of itself."""
     kernel = kernels.Kernel(
         folder, folder.name, "", described["hz"], described["build"],
         tuple(described["patches"]), {},
@@ -459,7 +461,7 @@ def boot(folder: Path, described: dict[str, Any]) -> dict[str, Any]:
             started.start({})
             output = started.wait(lambda _now: time.monotonic() < end)
     except Stopped:
-        what = f"the kernel was built, but does not finish its start in {BOOT:g} s"
+        what = f"the kernel was built, but does not finish booting within {BOOT:g} s"
         raise LabError(what) from None
     except LabError as error:
         raise LabError(f"the kernel was built, but does not run here: {error}") from error

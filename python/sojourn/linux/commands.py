@@ -1,4 +1,4 @@
-"""Long commands of a build: their output is kept, and they end with this process."""
+"""Long commands of a build: their output is logged, and they end with this process."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from pathlib import Path
 from sojourn.lab.errors import LabError
 
 _GUARD = 'exec 3<&0 </dev/null; (read _ <&3; kill -KILL 0) >/dev/null 2>&1 & exec 3<&-; "$@"'
-"""Runs a command in a session of its own, which is killed when our end of its input closes."""
+"""Runs a command in its own session, which is killed when our end of its input closes."""
 _SHOWN = 12
-"""Last lines of output that an error shows."""
+"""Number of the last output lines in an error."""
 _FULL = os.strerror(errno.ENOSPC)
 
 
 class Failed(LabError):
-    """A command ended with another status than 0."""
+    """A command that ended with a status other than 0."""
 
 
 def environment(folder: Path) -> dict[str, str]:
-    """Return the environment of all commands: the same everywhere, with places in `folder`."""
+    """Returns the environment of all commands: equal everywhere, with paths in `folder`."""
     return {
         "PATH": os.environ.get("PATH", os.defpath),
         "HOME": str(folder),
@@ -43,17 +43,17 @@ def run(
     environment: dict[str, str],
     line: Callable[[str], object] | None = None,
 ) -> None:
-    """Run a command in a folder; `line` is told each line of its output, which goes to `log`.
+    """Runs a command in a folder; `line` receives each line of its output, which goes to `log`.
 
-    Whatever it has started ends with this process, also if that is killed. Raises `Failed` with its
-    last words, and `OSError` if the disk is full.
+    All its processes end with this process, even if that is killed. Raises `Failed` with the last
+    lines, and `OSError` if the disk is full.
     """
     last: deque[str] = deque(maxlen=_SHOWN)
     full = False
     log.parent.mkdir(parents=True, exist_ok=True)
     with (
         log.open("a", encoding="utf-8") as kept,
-        subprocess.Popen(  # noqa: S603 - words of ours
+        subprocess.Popen(  # noqa: S603 - our own words
             ["sh", "-c", _GUARD, "sh", *words],  # noqa: S607
             cwd=folder,
             env=environment,
@@ -83,4 +83,4 @@ def run(
     if full:
         raise OSError(errno.ENOSPC, _FULL, str(folder))
     end = "\n  ".join(last) or f"status {process.returncode}"
-    raise Failed(f"{words[0]} failed; all it said is in {log}, its end is:\n  {end}")
+    raise Failed(f"{words[0]} failed; its output is in {log} and ends with:\n  {end}")

@@ -1,9 +1,9 @@
-"""An engine of Linux's own network code in virtual time.
+"""An engine with Linux's own network code in virtual time.
 
 A run is one guest: hosts in network namespaces, the kernel's TCP, and as links the kernel's queue
-disciplines and `netem`, or our own wire where the plan asks for what the kernel's links have not.
-The guest's processor is infinitely fast, so it answers what Linux's algorithms do, not what a
-machine manages.
+disciplines and `netem`, or our own wire if the kernel's links lack a feature of the plan. The
+guest's processor is infinitely fast, so the results show Linux's algorithms, not the limits of a
+machine.
 """
 
 from __future__ import annotations
@@ -36,28 +36,28 @@ from sojourn.study.machine import cores, free_memory
 INTERVAL = 10_000_000
 """Nanoseconds between samples of queues."""
 APPS = ("bulk", *(app for app in endpoint.APPS if app != "external"), command.APP)
-"""Applications that guests play."""
+"""Applications that guests run."""
 LIMITS = (
     "one processor, infinitely fast: no softirq or NAPI budget, no interrupt moderation, no "
     "scheduling, no ring of a network card, no byte queue limits"
 )
-"""What the engine cannot say; every result has it."""
-REAL = "its programs need a real clock: `--engine wire`"
+"""Limits of the engine's results, stated with every result."""
+REAL = "its programs need a real clock: use `--engine wire`"
 
 
 @dataclass(frozen=True)
 class Prepared:
-    """A run that can be made."""
+    """A run that has been checked."""
 
     run: Run
     settings: stack.Settings
     links: Sequence[qdiscs.Link] | None
-    """The kernel's; `None` if they are ours."""
+    """Links of the kernel; `None` for our own."""
     why: list[str] = field(default_factory=list)
-    """What keeps the plan from the kernel's links, if they are ours for that."""
+    """Features of the plan that the kernel's links lack, if our links are used for that reason."""
 
     def job(self) -> dict[str, Any]:
-        """Return what the guest is told."""
+        """Returns the guest's job."""
         length = mtu([*self.run.flows, *self.run.probes])
         if self.links is None:
             made = wired.job(self.run, self.settings.hosts, SYSCTLS, length)
@@ -69,45 +69,46 @@ class Prepared:
 
 
 class LinuxEngine:
-    """Runs plans in guests of one kernel, several side by side.
+    """Runs plans in guests of one kernel, several concurrently.
 
-    Links are the kernel's where it has what the plan asks for, else ours; with `wire`, always ours.
+    The links are the kernel's if they have the plan's features, otherwise ours; with `wire`, always
+    ours.
     """
 
     limits = LIMITS
-    """What its results cannot say."""
+    """Limits of its results."""
 
     def __init__(self, kernel: kernels.Kernel | str | None = None, *, wire: bool = False) -> None:
         self.name: Literal["linux", "linux-wire"] = "linux-wire" if wire else "linux"
         self.untold = () if wire else tuple(_core.unobserved())
-        """Metrics that it does not measure."""
+        """Prefixes of metrics that it does not measure."""
         self.kernel = kernel if isinstance(kernel, kernels.Kernel) else kernels.find(kernel)
         self.made = 0
-        """Runs made so far."""
+        """Number of runs made so far."""
         self.doubtful: list[list[str]] = []
-        """What speaks against those of them that are not valid."""
+        """Reasons against each run that is not valid."""
         self._init = hashlib.sha256(init().read_bytes()).hexdigest()
 
     @property
     def slots(self) -> int:
-        """Runs at a time: as many as there are processors, and as fit into the free memory."""
+        """Returns the number of concurrent runs: one per processor, as far as memory permits."""
         return max(1, min(cores(), free_memory() // programs.MEMORY))
 
     def fingerprint(self) -> str:
-        """Return a hash of what decides results: the engine, the kernel, and the traffic."""
+        """Returns a hash of what determines results: the engine, the kernel, and the traffic."""
         parts = (_core.fingerprint(), self.name, self.kernel.build, self._init)
         return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:32]
 
     def version(self) -> str:
-        """Return the version, for people."""
+        """Returns the version as readable text."""
         return f"{_core.version()} (Linux {self.kernel.release}, HZ {self.kernel.hz}, virtual time)"
 
     def check(self, plan_json: str, seed: int) -> None:
-        """Raise `NotPossible` with all that keeps the engine from running a plan."""
+        """Raises `NotPossible` with all obstacles to a run of a plan."""
         self.prepared(plan_json, seed)
 
     def prepared(self, plan_json: str, seed: int) -> Prepared:
-        """Return a run that can be made, or raise `NotPossible` with all that is against it."""
+        """Returns a checked run; raises `NotPossible` with all obstacles."""
         run = read(plan_json, seed)
         problems: list[Problem] = []
         links: Sequence[qdiscs.Link] | None = None
@@ -132,10 +133,10 @@ class LinuxEngine:
         return Prepared(run, settings, links, why)
 
     def simulate(self, plan_json: str, seed: int, progress: RunProgress | None = None) -> LabRecord:
-        """Run a plan with a seed.
+        """Runs a plan with a seed.
 
-        Raises `NotPossible` before anything is started, `LabError` if the guest fails, and
-        `Stopped` if `progress` ends it: a guest that is stopped leaves nothing behind.
+        Raises `NotPossible` before any start, `LabError` if the guest fails, and `Stopped` if
+        `progress` ends the run: a stopped guest leaves no results.
         """
         prepared = self.prepared(plan_json, seed)
         duration = prepared.run.duration
@@ -161,14 +162,14 @@ class LinuxEngine:
             problems.append(Problem("", "a store", REAL))
         if run.plan.get("balancers"):
             problems.append(
-                Problem("", "a balancer", "its switch needs a real clock: --engine wire")
+                Problem("", "a balancer", "its switch needs a real clock: use `--engine wire`")
             )
         settings = stack.Settings(
             [node["name"] for node in run.plan["nodes"]], self.kernel.abilities()
         )
         for flow in run.flows:
             if flow.app not in APPS:
-                has = f"this engine plays {', '.join(APPS)}"
+                has = f"this engine runs {', '.join(APPS)}"
                 problems.append(Problem(flow.label, flow.app, has))
             elif flow.app == command.APP:
                 command.demand(flow, settings)
@@ -183,7 +184,7 @@ class LinuxEngine:
         run, files = prepared.run, output.files
         done = json.loads(files.get("done.json", b"{}"))
         if done.get("error") or "start" not in done:
-            raise LabError(f"the guest failed: {done.get('error', 'it did not say why')}")
+            raise LabError(f"the guest failed: {done.get('error', 'without a reason')}")
         logs = [content for name, content in sorted(files.items()) if name.startswith("host-")]
         report = json.loads(_core.endpoint_report(run.probed_json, run.seed, logs, run.duration))
         played, groups = endpoint.read_report(run, report)
@@ -222,7 +223,8 @@ class LinuxEngine:
             "agreements": outcome.agreements,
             "captures": outcome.captures,
         }
-        # The journal has time, place, event and packet; without one the next best thing is hashed.
+        # The journal has time, place, event and packet; without a journal the next best file is
+        # hashed.
         seen = files.get("packets") or files.get("wire") or files.get("ends") or b"".join(logs)
         trace = hashlib.sha256(seen).hexdigest()[:32]
         kept = programs.outputs(run, files)
@@ -232,6 +234,6 @@ class LinuxEngine:
 def _wired(
     run: Run, told: Mapping[str, Any], files: Mapping[str, bytes], collected: Collected
 ) -> tuple[Outcome, list[Doubt], Sequence[bytes]]:
-    """What the wire measured, what speaks against it, and its captures."""
+    """Returns the wire's measurements, the doubts about their validity, and the captures."""
     outcome, lost, captures = wired.found(run, told, files)
     return outcome, doubts(run.plan, outcome.health, lost, collected, preferred=True), captures

@@ -22,49 +22,49 @@ from sojourn.linux.kernels import Kernel
 from sojourn.scenario.engine import Stopped
 
 INIT = "init"
-"""Name of the guest's first process, beside this file."""
+"""Name of the guest's first process, a file next to this one."""
 FOLDERS = ("dev", "out", "proc", "programs", "run", "sys", "tmp", "var")
-"""What the guest's root has besides files."""
+"""Folders in the guest's root."""
 MEMORY = 256
-"""Mebibytes of a guest."""
+"""Memory of a guest in MiB."""
 LOOK = 0.05
-"""Seconds between looks at a guest that runs."""
+"""Seconds between checks of a running guest."""
 WATCH = 0.5
-"""Seconds between looks at its processor time."""
+"""Seconds between checks of its processor time."""
 STILL = 4.0
-"""Processor seconds after which a guest hangs whose clock has not gone on by 0.1 s."""
+"""Processor seconds after which a guest counts as hung if its clock has moved less than 0.1 s."""
 SAID = 4000
-"""Characters of a kernel's last words that an error shows."""
+"""Characters of a kernel's last messages in an error."""
 COMMAND_LINE = (
     "root=/dev/root", "rootfstype=hostfs", "rootflags=/proc/self/cwd", "rw", "init=/init",
     "con=null", "con0=null,fd:1", "con1=null", "time-travel=inf-cpu", "time-travel-start=0",
     "seccomp=on", "quiet",
 )  # fmt: skip
-"""The same for all runs of a kernel: the kernel mixes it into its random numbers."""
+"""Equal for all runs of a kernel, because the kernel mixes it into its random numbers."""
 CONSOLE = tuple("con0=fd:0" if word.startswith("con0=") else word for word in COMMAND_LINE)
 """The same with a console at a socket, which is standard input."""
 SHOWN = ("/usr", "/lib", "/lib64", "/bin", "/sbin", "/etc")
-"""What of this machine its programs see, read-only."""
+"""Folders of this machine that its programs see, read-only."""
 READ = ("/proc", "/usr", "/lib", "/lib64")
 """Folders that the kernel's process reads: its libraries, and itself."""
 
 
 def init() -> Path:
-    """Return the file of the guest's first process."""
+    """Returns the file of the guest's first process."""
     path = Path(str(resources.files(__package__) / INIT))
     if not path.is_file():
-        raise Unavailable(f"this installation has no {path}", "make setup")
+        raise Unavailable(f"this installation lacks {path}", "make setup")
     return path
 
 
 def last_words(said: str) -> str:
-    """Return the end of a kernel's messages."""
+    """Returns the end of a kernel's messages."""
     return said[-SAID:].strip() or "nothing"
 
 
 @dataclass(frozen=True)
 class Output:
-    """What a guest left behind."""
+    """Outputs of a guest."""
 
     files: Mapping[str, bytes]
     said: str
@@ -74,7 +74,7 @@ class Output:
 
 
 class Guest:
-    """One guest; as a context manager it ends with the block, and so does its folder."""
+    """One guest; as a context manager it removes process and folder at the end."""
 
     def __init__(self, kernel: Kernel, seed: int, memory: int = MEMORY) -> None:
         self.kernel = kernel
@@ -86,7 +86,7 @@ class Guest:
 
     @property
     def pid(self) -> int | None:
-        """The kernel's process, once it was started."""
+        """Returns the kernel's process id, once it has been started."""
         return None if self._process is None else self._process.pid
 
     def __enter__(self) -> Self:
@@ -102,10 +102,10 @@ class Guest:
         read: tuple[str, ...] = (),
         console: socket.socket | None = None,
     ) -> None:
-        """Start it with these files in its root; it may read these folders of this machine too.
+        """Starts the guest with these files in its root; `read` lists further readable folders.
 
-        A `console` is a stream socket that the guest's first terminal reads and writes. A terminal
-        does not serve: the kernel sometimes misses what is typed at one.
+        A `console` is a stream socket for the guest's first terminal. A terminal is unsuitable: the
+        kernel sometimes loses its input.
         """
         for name in FOLDERS:
             (self.folder / name).mkdir()
@@ -121,7 +121,7 @@ class Guest:
         folders = [str(self.kernel.folder), *READ, *read]
         there = [folder for folder in folders if Path(folder).exists()]
         allowed = [word for folder in there for word in ("--read", folder)]
-        # Not the copy: who starts another guest just now may hold it open for writing.
+        # Not the copy: another starting guest may still have it open for writing.
         command = [
             str(init()), "confine", "--cpu", str(_processor()),
             "--write", str(self.folder), "--write", "/dev/null", *allowed,
@@ -141,11 +141,11 @@ class Guest:
             )
 
     def wait(self, tick: Callable[[int], bool] | None = None) -> Output:
-        """Wait for its end.
+        """Waits for the guest's end.
 
-        `tick` is called now and then with the guest's time in nanoseconds since the run's start,
-        and ends it by returning `False`. Raises `Stopped` then, and `LabError` if the guest fails
-        or its time stands still.
+        `tick` is called from time to time with the guest's time in nanoseconds since the run's
+        start, and ends it by returning `False`, which raises `Stopped`. Raises `LabError` if the
+        guest fails or its time does not advance.
         """
         process = self._process
         assert process is not None, "not started"
@@ -158,7 +158,10 @@ class Guest:
             if watched.stands_still(now):
                 who = self._spinning(watched)
                 self.kill()
-                raise LabError(f"the guest's time stands still at {now / 1e9:g} s: {who} spins")
+                raise LabError(
+                    f"the guest's time does not advance from {now / 1e9:g} s: {who} "
+                    "is in an endless loop"
+                )
             time.sleep(LOOK)
         said = (self.folder / "said").read_text("utf-8", errors="replace")
         found = {path.name: path.read_bytes() for path in (self.folder / "out").iterdir()}
@@ -167,20 +170,20 @@ class Guest:
         ended = process.returncode
         if ended < 0:
             name = signal.Signals(-ended).name
-            raise LabError(f"the kernel was ended by {name}; it said: {last_words(said)}")
+            raise LabError(f"the kernel was ended by {name}; its last messages: {last_words(said)}")
         if not found:
-            raise LabError(f"the guest wrote nothing; it said: {last_words(said)}")
+            raise LabError(f"the guest wrote no results; its last messages: {last_words(said)}")
         return Output(found, said, watched.seconds)
 
     def end(self) -> bytes:
-        """Wait for its end, however long that takes; return what its first process left."""
+        """Waits for the guest's end without a limit; returns the output of its first process."""
         assert self._process is not None, "not started"
         self._process.wait()
         try:
             return (self.folder / "out" / "done.json").read_bytes()
         except FileNotFoundError:
             said = (self.folder / "said").read_text("utf-8", errors="replace")
-            raise LabError(f"the guest failed; it said: {last_words(said)}") from None
+            raise LabError(f"the guest failed; its last messages: {last_words(said)}") from None
 
     def _now(self) -> int:
         try:
@@ -189,29 +192,29 @@ class Guest:
             return 0
 
     def _spinning(self, watched: _Watched) -> str:
-        """Say who keeps time from going on, as far as that is seen from outside.
+        """Returns which process keeps time from advancing, as far as visible from outside.
 
-        The kernel has a process here for each of the guest's, made when that is started.
+        The kernel has a process here for each of the guest's, created when that starts.
         """
         try:
             names = (self.folder / "out" / "running").read_text("utf-8").splitlines()
         except FileNotFoundError:
-            return "a program in it"
+            return "a program in the guest"
         before = watched.spent()
         time.sleep(WATCH)
         spent = {pid: s - before.get(pid, 0.0) for pid, s in watched.spent().items()}
         if spent:
-            # Those of the user's own begin last, and carry their names.
+            # The user's programs start last, and have their names.
             which = max(spent, key=lambda pid: spent[pid])
             if name := _own_name(which):
                 return name
             number = list(spent).index(which)
             if number < len(names):
                 return names[number]
-        return f"a program in it ({', '.join(names)})"
+        return f"a program in the guest ({', '.join(names)})"
 
     def kill(self) -> None:
-        """End it now, with all of its processes."""
+        """Ends the guest and all of its processes now."""
         if self._process is None or self._process.returncode is not None:
             return
         with suppress(ProcessLookupError):
@@ -220,7 +223,7 @@ class Guest:
 
 
 class _Watched:
-    """A guest's processor time, and whether its own clock goes on."""
+    """A guest's processor time, and whether its own clock advances."""
 
     def __init__(self, pid: int) -> None:
         self._pid = pid
@@ -231,7 +234,7 @@ class _Watched:
         """Processor time of its processes so far."""
 
     def stands_still(self, now: int) -> bool:
-        """Say whether much processor time was spent and the guest's clock is still at `now`."""
+        """Returns whether much processor time was used while the guest's clock stayed at `now`."""
         if time.monotonic() < self._next:
             return False
         self._next = time.monotonic() + WATCH
@@ -241,7 +244,7 @@ class _Watched:
         return self.seconds - self._since > STILL
 
     def spent(self) -> dict[int, float]:
-        """Return the processor seconds of the guest's processes, in the order of their starts."""
+        """Returns the processor seconds of the guest's processes, in the order of their starts."""
         there = _session(self._pid)
         there.pop(self._pid, None)
         return {pid: there[pid][1] for pid in sorted(there, key=lambda pid: (there[pid][0], pid))}
@@ -250,11 +253,11 @@ class _Watched:
 OWN_NAME = b"SOJOURN_PROGRAM="
 """As in `crates/guest/src/programs.rs`: a variable in a program's environment."""
 STACK = 1 << 20
-"""Bytes of a program's memory, its highest, in which its environment is looked for."""
+"""Highest bytes of a program's memory, which are searched for its environment."""
 
 
 def _own_name(pid: int) -> str:
-    """Return what the program of the user's own in this process is called; empty if it is none.
+    """Returns the name of the user's program in this process; empty if it is another process.
 
     The process's memory is the program's.
     """
@@ -284,15 +287,15 @@ _turn = itertools.count()
 
 
 def _processor() -> int:
-    """Return a processor for a guest: each has its turn."""
+    """Returns a processor for a guest, in turn."""
     there = sorted(os.sched_getaffinity(0))
     return there[next(_turn) % len(there)]
 
 
 def _session(session: int) -> dict[int, tuple[int, float]]:
-    """Return when each of a session's processes began, and its processor seconds.
+    """Returns each of a session's processes with its start and its processor seconds.
 
-    Those of its own children that ended are included.
+    The seconds include those of ended child processes.
     """
     found = {}
     for process in Path("/proc").iterdir():

@@ -1,4 +1,4 @@
-"""Kernels that were built for virtual time: where they are kept, and which one is used."""
+"""Kernels for virtual time: their places, and the selection of one."""
 
 from __future__ import annotations
 
@@ -16,42 +16,42 @@ from sojourn.lab.programs.stack import Kernel as Abilities
 from sojourn.linux import patches
 
 DESCRIPTION = "kernel.json"
-"""What a kernel is; written last, so a folder without it is no kernel."""
+"""Description of a kernel, written last: a folder without it is not a kernel."""
 PROGRAMS = ("linux", "ip", "tc")
-"""Files beside the description."""
+"""Files next to the description."""
 REMEDY = "sojourn linux build"
 PACKAGE = "sojourn_linux"
-"""A Python package that may be installed beside this one, and brings kernels."""
+"""An optional Python package that has kernels."""
 
 
 @dataclass(frozen=True)
 class Kernel:
-    """A kernel and the programs that set its network up."""
+    """A kernel and the programs that set up its network."""
 
     folder: Path
     name: str
-    """Such as `7.3.4-hz100`; its folder's name."""
+    """Name such as `7.3.4-hz100`, which is its folder's."""
     release: str
-    """As `uname -r` prints it."""
+    """Release as `uname -r` prints it."""
     hz: int
     build: str
-    """Hash of source, configuration, patches and compiler: the same build has the same."""
+    """Hash of source, configuration, patches and compiler: equal builds have equal hashes."""
     patches: tuple[str, ...]
-    """Our patches that were applied; without that of the random numbers runs do not repeat."""
+    """Our applied patches; runs repeat only with the patch for random numbers."""
     facts: dict[str, Any]
-    """Congestion controls, sysctls and parameters that it has."""
+    """Its congestion controls, sysctls and parameters."""
 
     @property
     def repeats(self) -> bool:
-        """Whether equal runs have equal results, bit for bit."""
+        """Returns whether equal runs have bit-identical results."""
         return patches.SEEDED in self.patches
 
     def program(self, name: str) -> Path:
-        """Return the file of a program."""
+        """Returns the file of a program."""
         return self.folder / name
 
     def abilities(self) -> Abilities:
-        """Return what it has of TCP."""
+        """Returns its features of TCP."""
         major, minor = re.findall(r"\d+", self.release)[:2]
         return Abilities(
             controls=tuple(self.facts["controls"]),
@@ -61,7 +61,7 @@ class Kernel:
         )
 
     def as_dict(self) -> dict[str, Any]:
-        """The same for records and machines."""
+        """Returns the kernel as plain data."""
         return {
             "name": self.name,
             "release": self.release,
@@ -72,19 +72,19 @@ class Kernel:
 
 
 def place() -> Path:
-    """Return the folder of all kernels of this user, whether it exists or not."""
+    """Returns the folder of all kernels of this user, which may not exist."""
     return downloads.cache() / "linux"
 
 
 def places() -> list[Path]:
-    """Return all folders that may have kernels, this user's first."""
+    """Returns all folders that may have kernels, this user's first."""
     package = util.find_spec(PACKAGE)
     brought = package.submodule_search_locations if package is not None else None
     return [place(), *map(Path, brought or ())]
 
 
 def read(folder: Path) -> Kernel | None:
-    """Return the kernel in a folder, if one was completed there."""
+    """Returns the kernel in a folder; None if none was completed there."""
     try:
         text = (folder / DESCRIPTION).read_text("utf-8")
     except (FileNotFoundError, NotADirectoryError):
@@ -103,8 +103,8 @@ def read(folder: Path) -> Kernel | None:
         found.abilities()
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise LabError(
-            f"{folder / DESCRIPTION} describes no kernel ({type(error).__name__}: {error}); "
-            f"sojourn linux remove {folder.name}"
+            f"{folder / DESCRIPTION} is not a description of a kernel ({type(error).__name__}: "
+            f"{error}); sojourn linux remove {folder.name}"
         ) from None
     missing = [name for name in PROGRAMS if not (folder / name).is_file()]
     if missing:
@@ -116,7 +116,7 @@ def read(folder: Path) -> Kernel | None:
 
 
 def folders() -> list[Path]:
-    """Return the folders in which a kernel was completed, readable or not."""
+    """Returns the folders with a completed kernel, valid or not."""
     found = []
     for around in places():
         if around.is_dir():
@@ -125,7 +125,7 @@ def folders() -> list[Path]:
 
 
 def kernels() -> list[Kernel]:
-    """Return all kernels, those of this user first; the newest release, then the least HZ."""
+    """Returns all kernels: this user's first, then by newest release and lowest HZ."""
     found = [kernel for folder in folders() if (kernel := read(folder)) is not None]
 
     def order(kernel: Kernel) -> tuple[bool, list[int], int, str]:
@@ -136,34 +136,34 @@ def kernels() -> list[Kernel]:
 
 
 def ours(folder: Path) -> bool:
-    """Whether a kernel is in the user's cache, rather than in a package."""
+    """Returns whether a kernel is in the user's cache and not in a package."""
     return folder.parent == place()
 
 
 def find(name: str | None = None) -> Kernel:
-    """Return the kernel of this name, by default the first of `kernels()`.
+    """Returns the kernel of this name, by default the first of `kernels()`.
 
-    Raises `Unavailable` if there is none.
+    Raises `Unavailable` if it does not exist.
     """
     there = kernels()
     if name is None:
         if not there:
-            raise Unavailable("no kernel for virtual time was built yet", REMEDY)
+            raise Unavailable("no kernel for virtual time has been built yet", REMEDY)
         return there[0]
     for kernel in there:
         if kernel.name == name:
             return kernel
     names = ", ".join(kernel.name for kernel in there) or "none"
-    raise Unavailable(f"no kernel {name!r}: there are {names}", "sojourn linux list")
+    raise Unavailable(f"no kernel {name!r}: existing ones are {names}", "sojourn linux list")
 
 
 def remove(folder: Path) -> None:
-    """Remove a kernel's folder.
+    """Removes a kernel's folder.
 
     Raises `LabError` if it belongs to a package.
     """
     if not ours(folder):
-        raise LabError(f"{folder} belongs to a package; pip uninstall sojourn-linux")
-    # Without its description it is no kernel any more, also if the rest fails.
+        raise LabError(f"{folder} belongs to a package: use pip uninstall sojourn-linux")
+    # Without its description it is not a kernel, even if the next step fails.
     (folder / DESCRIPTION).unlink()
     shutil.rmtree(folder)

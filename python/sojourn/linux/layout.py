@@ -1,13 +1,13 @@
 """A plan's hosts and links as commands of `ip` and `tc`, and the job of a guest.
 
-Each direction of a link is a namespace of its own: a router whose far port has the discipline, then
-a bridge whose far port has `netem`. A discipline that is the sender's own (`host_queue`) lies at
-the sender's device instead.
+Each direction of a link is a namespace: a router whose far port has the discipline, then a bridge
+whose far port has `netem`. A discipline of the sender's own (`host_queue`) is at the sender's
+device instead.
 
-The discipline is the child of `cbs`, which takes a packet from it when the one before has been
-transmitted, and also asks an empty one, as a network card does. Other shapers do not: `htb` does
-not ask a discipline without packets, so RED's average never decays in an idle period and FQ-CoDel's
-empty flows stay on its lists; `tbf` takes each packet one transmission time early.
+The discipline is the child of `cbs`, which takes a packet from it when the previous one has been
+transmitted, and also polls an empty one, as a network card does. Other shapers do not: `htb` does
+not poll an empty discipline, so RED's average would not decay in an idle period and FQ-CoDel's
+empty flows would stay on its lists; `tbf` takes each packet one transmission time early.
 """
 
 from __future__ import annotations
@@ -26,20 +26,22 @@ from sojourn.scenario.tc import LEAF
 QUEUE = 0x10_0000
 """Handle `10:` of the discipline below `cbs`."""
 ROUTER = 2
-"""Which of a link's addresses is that of its router's near port."""
+"""Number of the router's near port among a link's addresses."""
 PORT = 10_000_000_000
-"""Bit/s of a veth device as `cbs` sees it: the rate of a link lies below."""
+"""Rate of a veth device for `cbs` in bit/s: a link's rate is lower."""
 UNIT = 1000
-"""Bit/s in which `cbs` takes rates."""
+"""Unit of rates for `cbs` in bit/s."""
 DEEPEST = -1_000_000
-"""Bytes of credit that `cbs` may owe, beyond those of any packet."""
+"""Lowest credit of `cbs` in bytes, larger than any packet."""
 AHEAD = 1.002
-"""The delay line's rate over the link's: it adds a packet's own transmission time, and no queue.
-`cbs` counts in whole bytes, so a packet may leave earlier by a byte's time or two."""
+"""The delay line's rate over the link's: it adds a packet's transmission time, but no queue.
+
+`cbs` counts in whole bytes, so a packet may leave earlier by one or two bytes' time.
+"""
 
 
 def placed(run: Run, links: Sequence[Link]) -> list[Link]:
-    """Return the links; queues that are their hosts' own lie at these hosts."""
+    """Returns the links; hosts' own queues are placed at these hosts."""
 
     def put(link: Link) -> Link:
         told = run.plan["links"][link.number]
@@ -53,7 +55,7 @@ def placed(run: Run, links: Sequence[Link]) -> list[Link]:
 
 
 def sysctl(name: str) -> str:
-    """Return the path of a sysctl below /proc/sys."""
+    """Returns the path of a sysctl below /proc/sys."""
     return name.replace(".", "/")
 
 
@@ -65,7 +67,7 @@ def job(
     mtu: int,
     interval: int,
 ) -> dict[str, Any]:
-    """Return the job of a run over these links; `quiet` are sysctls of every host."""
+    """Returns the job of a run over these links; `quiet` are sysctls of every host."""
     made = _Layout(run, links, mtu)
     for link in links:
         made.add_link(link)
@@ -96,18 +98,18 @@ def job(
 
 @dataclass
 class _Host:
-    """A namespace in the making."""
+    """A namespace under construction."""
 
     node: int | None
     plays: bool
     devices: list[str] = field(default_factory=list)
     ip: list[str] = field(default_factory=list)
-    """Commands of `ip` in it."""
+    """Commands of `ip` in the namespace."""
     tc: list[str] = field(default_factory=list)
 
 
 class _Layout:
-    """Namespaces, devices and routes of a run in the making."""
+    """Namespaces, devices and routes of a run under construction."""
 
     def __init__(self, run: Run, links: Sequence[Link], mtu: int) -> None:
         self.links = list(links)
@@ -124,10 +126,10 @@ class _Layout:
         self.veths: list[str] = []
         self.queues: list[dict[str, Any]] = []
         self.lines: dict[int, int] = {}
-        """The host of a link's queue and delay line, by the link's number."""
+        """The hosts of each link's queue and delay line, by the link's number."""
 
     def add_link(self, link: Link) -> None:
-        """Add a direction of a link: its namespace, with a router and a bridge."""
+        """Adds a direction of a link: its namespace, with a router and a bridge."""
         stages = stages_of(link)
         sender, receiver = self.number[link.sender], self.number[link.receiver]
         chain = [(sender, link.device)]
@@ -160,8 +162,9 @@ class _Layout:
     def _add_stage(self, link: Link, stage: int, line: _Host) -> None:
         near, far = link.near(stage), link.far(stage)
         if link.routed and stage == 0:
-            # A router: what it takes from the sender counts no more as waiting there. TCP would
-            # send little while its packets wait in a queue that a bridge fills (small queues).
+            # A router releases a packet from the sender's account when it takes it. With a bridge,
+            # the sender's TCP would count packets in the queue against its small-queues limit and
+            # send little.
             line.ip.append(f"link set dev {near} address {link.mac(ROUTER)}")
             line.tc += self._marks(link)
             captured = link.number in self.captured
@@ -195,7 +198,7 @@ class _Layout:
         ]
 
     def add_routes(self, settings: Mapping[int, HostSettings]) -> None:
-        """Add each host's routes to all that it speaks to, with the attributes asked for."""
+        """Adds each host's routes to all its peers, with the requested attributes."""
         for goal in sorted(self.ends):
             for node, link in next_links(self.links, goal).items():
                 words = []
@@ -213,7 +216,7 @@ class _Layout:
 
 
 def _queue(host: int, link: Link, arrivals: str | None, *, captured: bool) -> dict[str, Any]:
-    """Return a queue as the guest is told of it. Arrivals at a host's own queue cannot be seen."""
+    """Returns a queue for the guest's job. Arrivals at a host's own queue are not visible."""
     return {
         "host": host,
         "device": link.queue_device,
@@ -228,7 +231,7 @@ def _neighbour(goal: int, mac: str, device: str) -> str:
 
 
 def beyond(links: Sequence[Link], captured: Sequence[int] = ()) -> list[str]:
-    """Return what keeps links from being the kernel's; those captured are given by number."""
+    """Returns the features of links that the kernel lacks; `captured` links are numbers."""
     found = []
     for link in links:
         if link.rate is not None and (link.rate % UNIT or not 0 < link.rate < PORT):
@@ -241,7 +244,7 @@ def beyond(links: Sequence[Link], captured: Sequence[int] = ()) -> list[str]:
 
 
 def stages_of(link: Link) -> list[list[str]]:
-    """Return what the far ports of the router and of the bridge are told."""
+    """Returns the commands for the far ports of the router and of the bridge."""
     made = []
     if link.routed:
         made.append(queue_of(link))
@@ -254,7 +257,7 @@ def stages_of(link: Link) -> list[list[str]]:
 
 
 def queue_of(link: Link) -> list[str]:
-    """Return what the device with the queue is told."""
+    """Returns the commands for the device with the queue."""
     assert link.rate is not None, "a link with a queue has a rate"
     device = link.queue_device
     slopes = f"idleslope {link.rate // UNIT} sendslope {(link.rate - PORT) // UNIT}"
@@ -268,7 +271,7 @@ def queue_of(link: Link) -> list[str]:
 def batch(
     host: int | None, program: str, lines: Sequence[str], *, early: bool = False
 ) -> dict[str, Any]:
-    """Return a command of a job: a program that reads its own commands from standard input."""
+    """Returns a job's command: a program that reads its own commands from standard input."""
     return {
         "host": host,
         "words": [f"/programs/{program}", "-batch", "-"],
@@ -278,7 +281,7 @@ def batch(
 
 
 def sysctls(quiet: Mapping[str, int], settings: HostSettings | None) -> list[tuple[str, str]]:
-    """Return a host's sysctls as paths and values: those of every host, and its own."""
+    """Returns a host's sysctls as paths and values: those of every host, and its own."""
     wanted = {name: str(value) for name, value in quiet.items()}
     if settings is not None:
         wanted |= settings.sysctls

@@ -1,4 +1,4 @@
-"""What a build needs of this machine."""
+"""Requirements of a build on this machine."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from sojourn.lab.machine import needs, packages
 
 PROGRAMS = ("gcc", "make", "flex", "bison", "bc", "strip")
 STATIC = "libc.a"
-"""The C library to link into programs: a guest has no other files."""
+"""The static C library: a guest has no other files."""
 ROOM = 1_500_000_000
-"""Bytes that a build takes from nothing; all but the kernel go at its end."""
+"""Bytes of disk space for a complete build; only the kernel remains at the end."""
 ROOM_LEFT = 500_000_000
-"""Bytes of them that object files take."""
+"""Bytes of it for object files."""
 
 
 def lacking() -> list[str]:
-    """Return the programs and libraries that are missing."""
+    """Returns the programs and libraries that are missing."""
     found = []
     for name in PROGRAMS:
         try:
@@ -36,7 +36,7 @@ def lacking() -> list[str]:
 
 
 def _links() -> bool:
-    """Whether a static program can be made."""
+    """Returns whether a static program can be linked."""
     with tempfile.TemporaryDirectory(prefix="sojourn-") as folder:
         done = subprocess.run(
             ["gcc", "-static", "-x", "c", "-", "-o", "program"],  # noqa: S607 - whose PATH says
@@ -49,7 +49,7 @@ def _links() -> bool:
 
 
 def require(place: Path, *, begun: bool) -> None:
-    """Raise `Unavailable` unless a kernel can be built in `place`; `begun`: its source is there."""
+    """Raises `Unavailable` unless a kernel can be built in `place`; `begun`: the source exists."""
     system = f"{platform.system()} on {platform.machine()}"
     if system != "Linux on x86_64":
         raise Unavailable(f"this is {system}", "User-Mode Linux needs Linux on x86_64")
@@ -61,21 +61,21 @@ def require(place: Path, *, begun: bool) -> None:
         )
     if re.search(r"[\s:]", str(place)):
         raise LabError(
-            f"{place}: a kernel cannot be built below a folder with a space or colon in its name; "
-            "set XDG_CACHE_HOME to another"
+            f"{place}: a kernel cannot be built in a folder with a space or colon in its path; "
+            "set XDG_CACHE_HOME to another folder"
         )
     free = shutil.disk_usage(place).free
     wanted = ROOM_LEFT if begun else ROOM
     if free < wanted:
         raise Unavailable(
-            f"{place} has {free / 1e9:.1f} GB free; a build takes {wanted / 1e9:.1f} GB, most of "
-            "it for its duration",
-            "make room, or set XDG_CACHE_HOME to another place",
+            f"{place} has {free / 1e9:.1f} GB free; a build needs {wanted / 1e9:.1f} GB, most of "
+            "it temporarily",
+            "free some space, or set XDG_CACHE_HOME to another folder",
         )
 
 
 def compiler() -> str:
-    """Return what the compiler calls itself."""
+    """Returns the compiler's version."""
     try:
         done = subprocess.run(
             ["gcc", "--version"],  # noqa: S607 - as above
@@ -90,7 +90,7 @@ def compiler() -> str:
 
 
 def c_library() -> str:
-    """Return the version of the C library, which becomes a part of the programs."""
+    """Returns the version of the C library, which is linked into the programs."""
     wanted = "-f", "${source:Package} ${source:Version}", "libc6-dev"
     for command in (["dpkg-query", "-W", *wanted], ["ldd", "--version"]):
         try:
@@ -102,7 +102,7 @@ def c_library() -> str:
 
 
 def confined_by_ptrace(source: Path) -> bool:
-    """Whether a kernel of this source traces its programs, as all did before `seccomp=on`."""
+    """Returns whether a kernel of this source traces programs, as all did before `seccomp=on`."""
     folder = source / "arch" / "um"
     return not any(
         "seccomp=" in path.read_text("utf-8", errors="replace") for path in folder.rglob("*.c")
@@ -110,7 +110,7 @@ def confined_by_ptrace(source: Path) -> bool:
 
 
 def traceable(cpuinfo: Path = Path("/proc/cpuinfo")) -> bool:
-    """Whether such a kernel runs on this processor: with AMX its registers are too many."""
+    """Returns whether such a kernel runs on this processor: AMX has too many registers."""
     try:
         return re.search(r"\bamx_tile\b", cpuinfo.read_text("ascii", errors="replace")) is None
     except OSError:

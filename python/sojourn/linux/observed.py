@@ -1,4 +1,4 @@
-"""What a guest saw of the kernel's links, and of flows at their hosts: the tables of a record."""
+"""A guest's observations of the kernel's links and of flows: the tables of a record."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from sojourn.scenario.engine import Column
 
 _SAMPLE = struct.Struct("<7Q")
 _SAMPLED = ("queue_", "backlog_")
-"""Metrics that come of the queues' counters, not of the packets seen."""
+"""Metrics from the queues' counters, not from observed packets."""
 _UNSEEN = ("events",)
-"""Metrics of which packets tell nothing, where the table has zeros."""
+"""Metrics that packets do not show, for which the table has zeros."""
 
 
 def observed(
     run: Run, links: Sequence[qdiscs.Link], files: Mapping[str, bytes], collected: Collected
 ) -> tuple[Outcome, Sequence[bytes]]:
-    """Return the tables of a run over the kernel's links, and its captures."""
+    """Returns the tables of a run over the kernel's links, and its captures."""
     queued = [link for link in links if link.queued]
     numbers = [link.number for link in queued]
     samples: dict[int, list[qdiscs.Sample]] = {number: [] for number in numbers}
@@ -38,7 +38,7 @@ def observed(
     )
     ends = _core.observe_flows(run.plan_json, files["ends"], run.duration)
     rows = zip(queued, _rows(seen, (*_SAMPLED, "drops_")), strict=True)
-    # Of a host's own queue the counters alone tell: what comes to it is seen nowhere.
+    # For a host's own queue only counters exist: its arrivals are not visible.
     queues = {
         link.number: row | _decided(row, counted[link.number]) for link, row in rows if link.routed
     }
@@ -58,7 +58,7 @@ def observed(
 
 
 def _counted(link: qdiscs.Link, files: Mapping[str, bytes]) -> reasons.Counters | None:
-    """What a queue's discipline counted in the time measured."""
+    """Returns the counts of a queue's discipline during the measured time."""
 
     def read(name: str) -> reasons.Counters | None:
         listed = [one for host in json.loads(files[name]) for one in host]
@@ -70,7 +70,7 @@ def _counted(link: qdiscs.Link, files: Mapping[str, bytes]) -> reasons.Counters 
 
 
 def _decided(row: tables.Row, counted: reasons.Counters | None) -> tables.Row:
-    """The drops of a queue: the discipline tells when it dropped, packets only when they came."""
+    """Returns the drops of a queue by the discipline's counters, which know the time of drops."""
     if counted is None:
         return {}
     decided = counted.drops + row["departures"]
@@ -79,7 +79,7 @@ def _decided(row: tables.Row, counted: reasons.Counters | None) -> tables.Row:
 
 
 def _whole(table: Sequence[Column]) -> list[tuple[str, tuple[float, ...]]]:
-    """Return the columns of numbers of a table."""
+    """Returns the numeric columns of a table."""
     return [
         (name, struct.unpack(f"<{len(data) // 8}{'d' if dtype == 'f8' else 'q'}", data))
         for name, _, dtype, data in table
@@ -88,7 +88,7 @@ def _whole(table: Sequence[Column]) -> list[tuple[str, tuple[float, ...]]]:
 
 
 def _rows(table: Sequence[Column], without: tuple[str, ...]) -> list[tables.Row]:
-    """Return the rows of a table: numbers that are known, but for those that begin so."""
+    """Returns the rows of a table: known numbers, without metrics that have these prefixes."""
     rows: list[tables.Row] = []
     for name, values in _whole(table):
         rows = rows or [{} for _ in values]
@@ -101,7 +101,7 @@ def _rows(table: Sequence[Column], without: tuple[str, ...]) -> list[tables.Row]
 
 
 def _joined(table: Sequence[Column], more: Sequence[Column]) -> list[Column]:
-    """Return two tables with the same columns as one."""
+    """Returns two tables with equal columns as one."""
     if not table or not more:
         return [*(table or more)]
     made: list[Column] = []

@@ -1,6 +1,6 @@
 """Our changes to a kernel's source, as unified diffs that apply exactly or not at all.
 
-They touch the part of User-Mode Linux (arch/um) only: the network code stays as it is.
+They change only the part of User-Mode Linux (arch/um), not the network code.
 """
 
 from __future__ import annotations
@@ -10,28 +10,28 @@ from collections.abc import Callable
 from importlib import resources
 
 SEEDED = "seeded-random-numbers"
-"""The patch by which runs repeat."""
+"""The patch that makes runs repeatable."""
 HZ = "choice-of-hz"
-"""The patch by which HZ can be chosen."""
+"""The patch that makes HZ configurable."""
 NAMES = (SEEDED, HZ)
 
 _HUNK = re.compile(r"@@ -(\d+)(?:,\d+)? \+\d+(?:,\d+)? @@.*\n")
 
 
 class DoesNotApply(Exception):
-    """The file is not there, or is another one than the patch was made for."""
+    """The file is missing, or differs from the patch's original."""
 
 
 def text(name: str) -> str:
-    """Return a patch."""
+    """Returns a patch."""
     return (resources.files(__package__) / "data" / f"{name}.patch").read_text("utf-8")
 
 
 def apply(patch: str, read: Callable[[str], str]) -> dict[str, str]:
-    """Return the changed files by their paths; `read` returns the text of a file of the source.
+    """Returns the changed files by path; `read` returns the text of a file of the source.
 
-    A change that the source has already is left as it is. Raises `DoesNotApply` unless all lines
-    around each change are there as the patch has them, though perhaps further up or down.
+    Existing changes are not repeated. Raises `DoesNotApply` unless the source has all lines around
+    each change, possibly at other line numbers.
     """
     changed = {}
     for part in re.split(r"^--- a/", patch, flags=re.MULTILINE)[1:]:
@@ -47,7 +47,7 @@ def apply(patch: str, read: Callable[[str], str]) -> dict[str, str]:
             if place is None and _find(lines, after, line - 1 + moved) is not None:
                 continue  # the source has the change already
             if place is None:
-                raise DoesNotApply(f"{path} is another than it was made for, near line {line}")
+                raise DoesNotApply(f"{path} differs from the patch's original near line {line}")
             lines[place : place + len(before)] = after
             moved = place - (line - 1) + len(after) - len(before)
         changed[path] = "".join(lines)
@@ -55,7 +55,7 @@ def apply(patch: str, read: Callable[[str], str]) -> dict[str, str]:
 
 
 def _hunks(text: str) -> list[tuple[int, list[str], list[str]]]:
-    """Return the first line of each change, its old lines and its new ones."""
+    """Returns the first line of each change, its old lines and its new ones."""
     found = []
     for match, body in zip(_HUNK.finditer(text), _HUNK.split(text)[2::2], strict=True):
         lines = body.splitlines(keepends=True)
@@ -66,7 +66,7 @@ def _hunks(text: str) -> list[tuple[int, list[str], list[str]]]:
 
 
 def _find(lines: list[str], wanted: list[str], near: int) -> int | None:
-    """Return where the lines stand, as near as possible to where they should."""
+    """Returns the index of the lines, as near as possible to the expected one."""
     last = len(lines) - len(wanted)
     for place in sorted(range(last + 1), key=lambda at: abs(at - near)):
         if lines[place : place + len(wanted)] == wanted:

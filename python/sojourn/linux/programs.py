@@ -1,4 +1,4 @@
-"""Programs of the user's own in a guest: where they are found, and how they ended.
+"""Programs of the user in a guest: their paths and results.
 
 A guest sees some folders of this machine, read-only, and the folders of the programs.
 """
@@ -29,28 +29,28 @@ ENVIRONMENT = {
     "LANG": "C",
     **command.ENVIRONMENT,
 }
-"""The whole environment of a program: the same on every machine."""
+"""The complete environment of a program: equal on every machine."""
 MEMORY = 512
-"""Mebibytes of a guest with programs of the user's own."""
+"""Memory of a guest with programs of the user, in MiB."""
 HIDDEN = ("/", "/tmp", "/run", "/out", "/proc", "/sys", "/dev")  # noqa: S108
-"""Folders that are the guest's own."""
+"""Folders of the guest itself."""
 ALLOWED = (
     f"a guest sees {', '.join(SHOWN)} and the scenario's folder, and looks for programs in {PATH}"
 )
 
 
 def problems(run: Run) -> list[Problem]:
-    """Return what keeps a run's programs from being started."""
+    """Returns the obstacles to starting a run's programs."""
     found = command.problems(run, seen, ALLOWED)
     for folder in sorted({one.folder for one in command.commands(run)}):
         if str(folder) in HIDDEN:
-            has = "a guest has this folder itself: put the scenario into another one"
+            has = "a guest has its own folder of this name: move the scenario"
             found.append(Problem("", str(folder), has))
     return found
 
 
 def seen(word: str, folder: Path) -> str | None:
-    """Return the path of a program as a guest sees it."""
+    """Returns the path of a program as seen by a guest."""
     if "/" not in word:
         found = shutil.which(word, path=PATH)
     else:
@@ -64,13 +64,13 @@ def seen(word: str, folder: Path) -> str | None:
 
 
 def folders(run: Run) -> tuple[str, ...]:
-    """Return the folders of this machine that a guest shows for a run."""
+    """Returns the folders of this machine that a guest shows for a run."""
     own = {str(one.folder) for one in command.commands(run)}
     return (*SHOWN, *sorted(own)) if own else ()
 
 
 def add(run: Run, job: dict[str, Any]) -> None:
-    """Add a run's programs to the job of its guest."""
+    """Adds a run's programs to the job of its guest."""
     listed = command.commands(run)
     if not listed:
         return
@@ -93,7 +93,7 @@ def _described(one: Command, host: int) -> dict[str, Any]:
 
 
 def collect(run: Run, files: Mapping[str, bytes]) -> dict[int, CommandResult]:
-    """Return what became of the programs of each flow, by the flow's number."""
+    """Returns the results of each flow's programs, by the flow's number."""
     listed = command.commands(run)
     if not listed:
         return {}
@@ -111,7 +111,7 @@ def _times(end: Mapping[str, Any]) -> tuple[int | None, int | None, int | None, 
 
 
 def outputs(run: Run, files: Mapping[str, bytes]) -> dict[str, bytes]:
-    """Return what a run's programs wrote as the file that is kept with it, if there are any."""
+    """Returns the outputs of a run's programs as files to store, if there are any."""
     listed = command.commands(run)
     if not listed:
         return {}

@@ -18,17 +18,17 @@ from sojourn.linux.engine import LinuxEngine
 from sojourn.linux.guest import SHOWN, Guest
 
 CHUNK = 1 << 16
-"""Bytes passed at a time."""
+"""Bytes copied at a time."""
 END_OF_INPUT = b"\x04"
 """Ctrl-D, which ends a shell at a terminal."""
 
 
 def shell(engine: LinuxEngine, plan_json: str, seed: int, name: str | None = None) -> None:
-    """Open `/bin/sh` in the host of this name, by default the first, at this terminal.
+    """Opens `/bin/sh` in the host of this name, by default the first, at this terminal.
 
-    The links are up; none of the scenario's flows run. It ends with the shell. Raises
-    `NotPossible` if the engine cannot have the links, `ValueError` if there is no such host,
-    `LabError` if the guest fails.
+    The links are up; none of the scenario's flows run. It ends with the shell. Raises `NotPossible`
+    if the engine cannot provide the links, `ValueError` for an unknown host, `LabError` if the
+    guest fails.
     """
     prepared = engine.prepared(plan_json, seed)
     told = prepared.job()
@@ -38,7 +38,7 @@ def shell(engine: LinuxEngine, plan_json: str, seed: int, name: str | None = Non
     ]
     names = [node for node in nodes if node is not None]
     if (name or names[0]) not in names:
-        raise ValueError(f"no host `{name}`: there are {', '.join(names)}")
+        raise ValueError(f"no host `{name}`: existing hosts are {', '.join(names)}")
     columns, rows = shutil.get_terminal_size()
     told["shell"] = {"host": nodes.index(name or names[0]), "rows": rows, "columns": columns}
     told["folders"], told["programs"] = list(SHOWN), []
@@ -53,11 +53,11 @@ def shell(engine: LinuxEngine, plan_json: str, seed: int, name: str | None = Non
 
 
 def _relay(console: socket.socket) -> None:
-    """Pass bytes between standard input and output and this console, until the console closes."""
-    # Input is missed until the console is open, and then a prompt comes.
+    """Copies bytes between standard input and output and this console, until the console closes."""
+    # Input is lost until the console is open, which a prompt shows.
     shown = console.recv(CHUNK)
     sources: list[socket.socket | int] = [console, sys.stdin.fileno()]
-    # A console that closes before all of its input was read ends with an error.
+    # A console that closes with unread input reports an error.
     with _raw(), suppress(ConnectionResetError):
         _show(shown)
         while shown:
@@ -79,7 +79,7 @@ def _show(output: bytes) -> None:
 
 @contextmanager
 def _raw() -> Iterator[None]:
-    """Hand each key to the guest at once, and leave the terminal as it was."""
+    """Passes each key to the guest immediately; restores the terminal at the end."""
     if not sys.stdin.isatty():
         yield
         return

@@ -1,7 +1,6 @@
 """Sources of kernels: pinned packages of Debian, archives, and folders of users.
 
-A folder of a user is only read. What is built from is a copy of the files that a kernel of
-User-Mode Linux needs.
+A user's folder is only read. The build uses a copy of the files that User-Mode Linux needs.
 """
 
 from __future__ import annotations
@@ -27,12 +26,12 @@ from sojourn.lab.errors import LabError, Unavailable
 
 MIRROR = "https://deb.debian.org/debian"
 ARCHIVE = "https://snapshot.debian.org/file"
-"""Where every file that Debian ever had is found by its SHA-1."""
+"""Archive of all files of Debian by SHA-1."""
 DEFAULT = "7.3"
 IPROUTE2 = "iproute2"
 
 Tell = Callable[[str, float], None]
-"""Is told how far it is, in words and as a fraction."""
+"""Receives the progress, in words and as a fraction."""
 
 _ZSTD = b"\x28\xb5\x2f\xfd"
 _BULKY = (
@@ -41,13 +40,13 @@ _BULKY = (
     r"|tools/(testing|perf|power)/.*|Documentation/.*"
 )
 _NOT_NEEDED = re.compile(rf"(?!.*(Kconfig|Makefile|Kbuild)[^/]*$)({_BULKY})|\.git(/.*)?")
-"""Files that no kernel of User-Mode Linux is made from: half of all."""
+"""Files that User-Mode Linux never needs: half of all."""
 _BUILT = (".config", "include/config/auto.conf", "vmlinux.o", "scripts/basic/fixdep")
 """Files that a build leaves in the source's own folder."""
 
 
 def needed(path: str) -> bool:
-    """Whether a file of a source is needed, by its path."""
+    """Returns whether a file of a source is needed, by its path."""
     return _NOT_NEEDED.fullmatch(path) is None
 
 
@@ -65,20 +64,20 @@ class Pin:
         return self.path.rpartition("/")[2]
 
     def addresses(self, mirror: str = MIRROR) -> list[str]:
-        """Where it is to be had: Debian's mirrors keep the newest version only."""
+        """Returns its addresses: Debian's mirrors have the newest version only."""
         return [f"{mirror.rstrip('/')}/pool/{self.path}", f"{ARCHIVE}/{self.sha1}"]
 
 
 def pins() -> dict[str, Pin]:
-    """Return what is pinned, by name."""
+    """Returns the pinned sources by name."""
     text = (resources.files(__package__) / "data" / "sources.json").read_text("utf-8")
     return {name: Pin(**told) for name, told in json.loads(text).items()}
 
 
 def fetch(pin: Pin, folder: Path, mirror: str, tell: Tell) -> Path:
-    """Return a pinned file in `folder`, fetched unless it is there."""
+    """Returns a pinned file in `folder`, after fetching it if necessary."""
     if not mirror.startswith(downloads.SCHEMES):
-        raise LabError(f"{mirror}: a mirror is https://..., http://... or file://...")
+        raise LabError(f"{mirror}: a mirror must begin with https://, http:// or file://")
     path = folder / pin.name
     if downloads.matches(path, pin.sha256):
         return path
@@ -92,16 +91,16 @@ def fetch(pin: Pin, folder: Path, mirror: str, tell: Tell) -> Path:
     except LabError as error:
         raise Unavailable(
             f"the source cannot be fetched: {error}",
-            "with a network, the same command goes on where it stopped; or name another mirror "
+            "with a network, the same command continues where it stopped; or use another mirror "
             "(--mirror), or a source that you have: the folder or the archive of a kernel, as "
-            "https://www.kernel.org and distributions have them",
+            "available from https://www.kernel.org and distributions",
         ) from error
     return path
 
 
 @dataclass(frozen=True)
 class Archive:
-    """A source in one file: a tarball, or a package of Debian that has one."""
+    """A source in one file: a tarball, or a package of Debian with a tarball."""
 
     path: Path
     sha256: str
@@ -109,41 +108,41 @@ class Archive:
 
     @property
     def key(self) -> str:
-        """What the same source has again."""
+        """Returns a key that is equal for equal sources."""
         return self.sha256
 
     def described(self) -> dict[str, Any]:
-        """It as plain data."""
+        """Returns the source as plain data."""
         told: dict[str, Any] = {"file": self.path.name, "sha256": self.sha256}
         return told | ({"addresses": self.pin.addresses()} if self.pin else {})
 
 
 @dataclass(frozen=True)
 class Tree:
-    """A folder of a user's, which is never written to."""
+    """A user's folder, which is never written to."""
 
     path: Path
     commit: str = ""
-    """Of git, if it is a repository."""
+    """Commit of git, if the folder is a repository."""
     modified: bool = False
-    """Whether its files are other than the commit's."""
+    """Whether its files differ from the commit."""
     files: list[str] = field(default_factory=list, repr=False)
 
     @property
     def key(self) -> str:
-        """What the same folder has again."""
+        """Returns a key that is equal for equal folders."""
         return hashlib.sha256(os.fsencode(self.path)).hexdigest()
 
     def described(self) -> dict[str, Any]:
-        """It as plain data."""
+        """Returns the source as plain data."""
         told: dict[str, Any] = {"folder": str(self.path)}
         return told | ({"commit": self.commit, "modified": self.modified} if self.commit else {})
 
 
 def resolve(words: str | None, folder: Path) -> Archive | Tree:
-    """Return the source that is meant: a folder, a file, or a pinned one by its name.
+    """Returns the requested source: a folder, a file, or a pinned release.
 
-    A pinned one has yet to be fetched into `folder`.
+    A pinned release has yet to be fetched into `folder`.
     """
     known = pins()
     releases = [name for name in known if name != IPROUTE2]
@@ -156,15 +155,15 @@ def resolve(words: str | None, folder: Path) -> Archive | Tree:
         pin = known[name]
         return Archive(folder / pin.name, pin.sha256, pin)
     raise LabError(
-        f"{words} is no folder and no file, and no release that is pinned: those are "
+        f"{words} is not a folder, a file or a pinned release; pinned releases are "
         f"{', '.join(releases)}"
     )
 
 
 def tree(path: Path) -> Tree:
-    """Return a folder as a source; raises `LabError` if it is none that can be built from."""
+    """Returns a folder as a source; raises `LabError` if it cannot be built from."""
     if not (path / "arch" / "um" / "Makefile").is_file():
-        raise LabError(f"{path} is no source of Linux: it has no arch/um/Makefile")
+        raise LabError(f"{path} is not a source of Linux: it has no arch/um/Makefile")
     listed = _git(path, "ls-files", "-z", "--cached", "--others", "--exclude-standard")
     if listed is not None and (path / ".git").exists():
         commit = (_git(path, "rev-parse", "HEAD") or b"").decode("ascii").strip()
@@ -174,10 +173,10 @@ def tree(path: Path) -> Tree:
         commit, modified = "", False
         built = [name for name in _BUILT if (path / name).exists()]
         if built:
-            # Files that a build has made would be taken for sources of ours.
+            # Files of an earlier build would count as sources.
             raise LabError(
                 f"{path} was built in place (it has {built[0]}): run `make mrproper` there, or "
-                "give the archive it is from"
+                "use the original archive"
             )
         files = [
             str((Path(folder) / name).relative_to(path))
@@ -197,7 +196,7 @@ def _git(path: Path, *words: str) -> bytes | None:
 
 
 def unpack(archive: Path, into: Path, tell: Tell) -> None:
-    """Unpack what is needed of an archive into a new folder, without the folder around all."""
+    """Unpacks the needed files of an archive into a new folder, without its top folder."""
     into = into.resolve()
     size = archive.stat().st_size
     with archive.open("rb") as file:
@@ -216,7 +215,7 @@ def unpack(archive: Path, into: Path, tell: Tell) -> None:
 def _lzma_error() -> type[Exception]:
     try:
         import lzma
-    except ImportError:  # a Python without it
+    except ImportError:  # a Python without lzma
         return ValueError
     return lzma.LZMAError
 
@@ -226,7 +225,7 @@ Members = Iterator[tuple[tarfile.TarInfo, IO[bytes] | None]]
 
 @contextmanager
 def _members(file: IO[bytes]) -> Iterator[Members]:
-    """The members of an archive in turn; of a package, those of the archive in it."""
+    """Yields the members of an archive in turn; for a package, those of the inner archive."""
     if file.read(8) == b"!<arch>\n":
         while head := file.read(60):
             length = int(head[48:58])
@@ -240,7 +239,7 @@ def _members(file: IO[bytes]) -> Iterator[Members]:
                     with _tar(inner) as tar:
                         yield _contents(tar)
                     return
-        raise ValueError("it is no package of a kernel's source (linux-source-*)")
+        raise ValueError("it is not a package of a kernel's source (linux-source-*)")
     file.seek(0)
     with _tar(file) as tar:
         yield _contents(tar)
@@ -248,7 +247,7 @@ def _members(file: IO[bytes]) -> Iterator[Members]:
 
 @contextmanager
 def _tar(file: IO[bytes]) -> Iterator[tarfile.TarFile]:
-    """A tarball from where a file stands."""
+    """Opens a tarball at a file's current position."""
     peeked = file.read(4)
     joined = cast("IO[bytes]", _Joined(peeked, file))
     if peeked != _ZSTD:
@@ -277,12 +276,12 @@ def _feed(source: IO[bytes], sink: IO[bytes]) -> None:
     try:
         with sink:
             shutil.copyfileobj(source, sink)
-    except (OSError, ValueError):  # it reads no more
+    except (OSError, ValueError):  # the reader has stopped
         pass
 
 
 class _Joined:
-    """Bytes that were read already, and what follows them."""
+    """Bytes that were already read, followed by the rest of a file."""
 
     def __init__(self, first: bytes, rest: IO[bytes]) -> None:
         self._first = first
@@ -299,7 +298,7 @@ def _contents(tar: tarfile.TarFile) -> Members:
 
 
 def _write(member: tarfile.TarInfo, content: IO[bytes] | None, into: Path) -> int:
-    """Write a member, if it is needed and within the folder; return how many files that made."""
+    """Writes a member, if it is needed and within the folder; returns the number of files."""
     parts = [part for part in PurePosixPath(member.name).parts if part != "."][1:]
     if not parts or ".." in parts or not needed("/".join(parts)):
         return 0
@@ -319,15 +318,15 @@ def _write(member: tarfile.TarInfo, content: IO[bytes] | None, into: Path) -> in
 
 
 def _within(parts: list[str], target: str) -> bool:
-    """Whether a link points to somewhere in the folder."""
+    """Returns whether a link points into the folder."""
     reached = os.path.normpath("/".join([*parts[:-1], target]))
     return not target.startswith("/") and not reached.startswith("..")
 
 
 def copy(source: Tree, into: Path, changed: Mapping[str, str], tell: Tell) -> str:
-    """Make `into` a copy of a tree with these files changed; return the hash of the tree.
+    """Makes `into` a copy of a tree with these files changed; returns the hash of the tree.
 
-    What is there and equal stays as it is, so that an interrupted build goes on.
+    Equal existing files stay unchanged, so that an interrupted build continues.
     """
     hasher = hashlib.sha256()
     there = {

@@ -1,4 +1,4 @@
-"""A guest whose links are our own: the job of its hosts, and what came of it.
+"""A guest with our own links: the job of its hosts, and its results.
 
 The guest's first process runs the wire (`crates/wire`) between TUN devices, one in each host.
 """
@@ -19,15 +19,15 @@ from sojourn.linux import layout
 DEVICE = "eth0"
 """As in `crates/guest/src/wire.rs`."""
 QUEUE = 20_000
-"""Packets that a host's device may hold for the wire: the queues of the scenario are the wire's."""
+"""Packets that a host's device may hold for the wire: the scenario's queues are in the wire."""
 INTERVAL = 100_000_000
-"""Nanoseconds between two looks of the guest's first process: it has no queues to sample."""
+"""Nanoseconds between two checks by the guest's first process, which has no queues to sample."""
 
 
 def problems(plan: Mapping[str, Any]) -> list[Problem]:
-    """Return what keeps our links out of a guest."""
+    """Returns the obstacles to our links in a guest."""
     return [
-        Problem(link["name"], "a queue of one's own", "no Python runs in a guest: `--engine wire`")
+        Problem(link["name"], "a queue of one's own", "a guest runs no Python: use `--engine wire`")
         for link in plan["links"]
         if link["params"]["queue"]["name"] == "external"
     ]
@@ -36,7 +36,7 @@ def problems(plan: Mapping[str, Any]) -> list[Problem]:
 def job(
     run: Run, settings: Mapping[int, HostSettings], quiet: Mapping[str, int], mtu: int
 ) -> dict[str, Any]:
-    """Return the job of a run over our links; `quiet` are sysctls of every host."""
+    """Returns the job of a run over our links; `quiet` are sysctls of every host."""
     spoken = [*run.flows, *run.probes]
     nodes = sorted({f.sender for f in spoken} | {f.receiver for f in spoken})
     commands = []
@@ -75,7 +75,7 @@ def job(
 def found(
     run: Run, told: Mapping[str, Any], files: Mapping[str, bytes]
 ) -> tuple[Outcome, dict[str, int], Sequence[bytes]]:
-    """Return what the wire measured, packets lost before it by host, and the captures."""
+    """Returns the wire's measurements, the packets lost before it by host, and the captures."""
     outcome = read_outcome(io.BytesIO(files["wire"]))
     counts = json.loads(files["dropped.json"])
     names = [run.plan["nodes"][host["node"]]["name"] for host in told["hosts"]]

@@ -1,7 +1,7 @@
-"""Addresses of live pages: what stands behind their `#`.
+"""Addresses of live pages: the part after `#`.
 
-It is a query such as `scenario=home&queue=fq_codel`, which the page reads. Before, it was a whole
-scenario in packed form. `unpacked` reads these addresses, and the next version will not have it.
+It is a query such as `scenario=home&queue=fq_codel`, which the page reads. In an earlier form it
+was a whole packed scenario. `unpacked` reads these addresses; the next version will not.
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ from sojourn.scenario import Scenario
 from sojourn.templates import TEMPLATES
 
 CHARACTERS = 64 * 1024
-"""Of a packed scenario."""
+"""Characters of a packed scenario."""
 BYTES = 256 * 1024
-"""Of what it unpacks to."""
+"""Bytes of an unpacked scenario."""
 SEED = 2**53 - 1
-"""The largest whole number that JavaScript has exactly."""
+"""The largest integer that JavaScript represents exactly."""
 
 _PACKED = re.compile(r"(?:token=[^&]*&)?1\.([^&]*)")
 
 State = dict[str, str]
-"""The values of a page's controls, by the keys of its address."""
+"""The values of a page's controls, by the keys of the address."""
 
 
 class AddressError(ValueError):
@@ -45,33 +45,33 @@ class _Written(BaseModel):
 
 
 def is_packed(url: str) -> bool:
-    """Whether an address has the earlier form."""
+    """Returns whether an address has the earlier form."""
     return _PACKED.fullmatch(urlsplit(url).fragment) is not None
 
 
 def state(url: str) -> State:
-    """Return what an address says; raises `AddressError`."""
+    """Returns the state in an address; raises `AddressError`."""
     found = dict(parse_qsl(urlsplit(url).fragment))
     name = found.get("scenario", FIRST)
     if name == OWN:
         raise AddressError(
-            "this address is of somebody's own scenario: get its file, open it with `sojourn play "
-            "FILE`, and put what stands behind `#` here behind the address of that page"
+            "this address belongs to a user's own scenario: get its file, open it with `sojourn "
+            "play FILE`, and append the part after `#` to the address of that page"
         )
     if name not in TEMPLATES:
-        raise AddressError(f"no scenario `{name}`: there are {', '.join(TEMPLATES)}")
+        raise AddressError(f"no scenario `{name}`: existing ones are {', '.join(TEMPLATES)}")
     return found
 
 
 def fragment(state: State) -> str:
-    """Return a state as it stands behind `#`."""
+    """Returns a state as the part of an address after `#`."""
     return urlencode(state)
 
 
 def unpacked(url: str) -> tuple[Scenario, State]:
-    """Return the scenario of an address of the earlier form, and what it says beside it.
+    """Returns the scenario of an address of the earlier form, and its state.
 
-    The scenario may name no files. Raises `AddressError` or `ScenarioError`.
+    The scenario may use no files. Raises `AddressError` or `ScenarioError`.
     """
     match = _PACKED.fullmatch(urlsplit(url).fragment)
     written = _read(match[1] if match else "")
@@ -83,13 +83,13 @@ def unpacked(url: str) -> tuple[Scenario, State]:
 
 
 def _read(text: str) -> _Written:
-    damaged = AddressError("this address is damaged: copy it whole")
+    damaged = AddressError("this address is damaged: copy it completely")
     if len(text) > CHARACTERS:
-        raise AddressError(f"an address of more than {CHARACTERS // 1024} KiB")
+        raise AddressError(f"the address is longer than {CHARACTERS // 1024} KiB")
     try:
         packed = base64.b64decode(text + "=" * (-len(text) % 4), altchars=b"-_", validate=True)
         unpacker = zlib.decompressobj()
-        # One byte more tells a text that just fits from one that does not.
+        # One extra byte shows whether the text exceeds the limit.
         data = unpacker.decompress(packed, BYTES + 1)
     except (ValueError, zlib.error):
         raise damaged from None
@@ -102,7 +102,9 @@ def _read(text: str) -> _Written:
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
         key = ".".join(str(part) for part in first["loc"])[:80]
-        raise AddressError(f"this address tells of no page: {key}: {first['msg']}") from None
+        raise AddressError(
+            f"this address does not describe a page: {key}: {first['msg']}"
+        ) from None
     except (ValueError, RecursionError):
         raise damaged from None
 

@@ -1,4 +1,4 @@
-"""The scenarios of a live page: plans, and what the page says and changes of each."""
+"""The scenarios of a live page: their plans, and the texts and controls of each."""
 
 from __future__ import annotations
 
@@ -24,24 +24,24 @@ from sojourn.templates import TEMPLATES
 Json = dict[str, Any]
 
 VERSION = 1
-"""Of the catalogue's form; the page's scripts know one."""
+"""Version of the catalogue's format, which the page's scripts must match."""
 FIRST = "home"
-"""The template with which a page begins."""
+"""The template that a page shows first."""
 OWN = "own"
-"""The name of a scenario that is no template."""
+"""The name of a scenario that is not a template."""
 VIEWS = ("live.link", "live.flow", "live.store")
 LONGEST = 20 * 10**9
 """Length of a run in ns; a longer scenario without a store is shortened."""
 SAMPLES = 400
-"""Of each time series: more than a chart has pixels for."""
+"""Samples of each time series: more than a chart has pixels."""
 LEAST_INTERVAL = 1_000_000
-"""Least spacing of samples in ns."""
+"""Shortest interval of samples in ns."""
 PACKETS = 1000
-"""Room of the queues that need to be told one."""
+"""Capacity of queues that have no default."""
 PLAIN = f"pfifo limit {PACKETS}p"
-"""What a plain device has."""
+"""The queue of a plain device."""
 BETTER = "fq_codel"
-"""The good queue that is known best: Linux's distributions have it."""
+"""The best-known good queue: Linux distributions have it."""
 APPS = {
     "bulk": "large transfers",
     "transfer": "repeated transfers",
@@ -51,30 +51,30 @@ APPS = {
     "voip": "calls",
     "web": "people on the Web",
 }
-"""Kinds of flows by application, as people who know no networks call them."""
+"""Kinds of flows by application, in everyday words."""
 
 
 PROBE, PROBE_QUEUE = "1234567ns", "bfifo limit 1234567"
-"""A delay and a queue that no scenario has; their keys are tried with them."""
+"""A delay and a queue that no scenario has; they are used to test keys."""
 
 
 class CatalogueError(ValueError):
-    """A scenario that the engine in a browser cannot run."""
+    """A scenario that a browser cannot run."""
 
 
 class Bottleneck(TypedDict):
-    """The link whose queue is the subject, or several."""
+    """The link whose queue is studied, or several links."""
 
     name: str
     links: list[int]
     rate: int
-    """In bit/s; of a trace the mean."""
+    """Rate in bit/s; for a trace its mean."""
     trace: bool
-    """Whether the rate follows a trace and cannot be set."""
+    """Whether the rate follows a trace and cannot be changed."""
 
 
 class Decides(TypedDict):
-    """The metric by which a scenario's question is decided."""
+    """The metric that decides a scenario's question."""
 
     metric: str
     label: str
@@ -94,22 +94,22 @@ class Group(TypedDict):
 
 
 class Affected(TypedDict):
-    """The links that a key changes, so that a page's edit is what the command does."""
+    """The links that a key changes, so that the page and the command make the same change."""
 
     rate: list[tuple[int, str]]
-    """Number and queue of each: a queue's defaults may depend on the rate."""
+    """Link and queue for each: a queue's defaults may depend on the rate."""
     queue: list[int]
 
 
 class Keys(TypedDict):
-    """Dotted keys of the scenario that controls stand for, for commands."""
+    """Dotted keys of the scenario behind the controls, for commands."""
 
     rate: list[str]
     rtt: list[str]
     duration: list[str]
     queue: list[str]
     counts: list[list[str]]
-    """For each group."""
+    """Keys of each group's number of flows."""
 
 
 class Entry(TypedDict):
@@ -117,32 +117,32 @@ class Entry(TypedDict):
 
     title: str
     question: str | None
-    """For somebody who knows no networks."""
+    """The question in everyday words."""
     description: str
     file: str
-    """As commands name it."""
+    """The file's name in commands."""
     settings: list[str]
-    """Changes to the file that commands repeat, as `--set` has them."""
+    """Changes to the file, in the form of `--set`, which commands repeat."""
     template: str | None
-    """The name for `sojourn new`."""
+    """The template's name for `sojourn new`."""
     plan: Json
     duration_shortened: str | None
-    """The scenario's own duration, if the plan has a shorter one."""
+    """The scenario's own duration, if the plan is shorter."""
     bottleneck: Bottleneck
     paths: list[tuple[int, int]]
-    """Links with their other directions whose delays `keys.rtt` sets, the bottleneck's first."""
+    """Links, with their other directions, whose delays `keys.rtt` sets; the bottleneck's first."""
     netem: list[tuple[int, str]]
-    """For each of `keys.rtt` a link, and the key's text with `{}` for that link's delay."""
+    """A link for each of `keys.rtt`, and the key's text with `{}` for that link's delay."""
     affected: Affected
     by: Decides
-    """By default the first metric that `compare` considers."""
+    """The deciding metric; by default the first that `compare` considers."""
     queues: list[str]
     names: dict[str, str]
-    """Names of queues by their descriptions, for those that have one in the scenario."""
+    """Names of queues in the scenario, by description."""
     queue: str
     against: str
     usual: dict[str, str]
-    """The text with which each discipline starts on such a link."""
+    """The initial text of each discipline on this link."""
     groups: list[Group]
     keys: Keys
     store: str | None
@@ -154,14 +154,14 @@ class Catalogue(TypedDict):
     version: int
     first: str
     docs: str | None
-    """Where the documentation is, from the page."""
+    """Address of the documentation, relative to the page."""
     metrics: dict[str, list[tuple[str, str, str, str | None]]]
     """Name, label, unit and better direction of the metrics of each view."""
     scenarios: dict[str, Entry]
 
 
 def catalogue(own: Entry | None = None, docs: str | None = None) -> Catalogue:
-    """Return all templates, after a scenario that is not one of them.
+    """Returns all templates, after a scenario that is not a template.
 
     `docs` is the address of the documentation, relative to the page.
     """
@@ -179,12 +179,12 @@ def catalogue(own: Entry | None = None, docs: str | None = None) -> Catalogue:
 
 
 def of_template(name: str) -> Entry:
-    """Return the entry of a template."""
+    """Returns the entry of a template."""
     return {**entry(TEMPLATES[name].scenario()), "template": name}
 
 
 def entry(scenario: Scenario, settings: Sequence[str] = (), *, whole: bool = False) -> Entry:
-    """Return the entry of a scenario with these settings, which is not shortened if `whole`.
+    """Returns the entry of a scenario with these settings; a long run is shortened unless `whole`.
 
     Raises `CatalogueError`.
     """
@@ -260,17 +260,17 @@ def entry(scenario: Scenario, settings: Sequence[str] = (), *, whole: bool = Fal
 
 
 def _check(plan: Mapping[str, Any]) -> None:
-    """Refuse what needs Python or a real network."""
+    """Rejects scenarios that need Python or a real network."""
     found = [*chain.from_iterable(plan.get("sources", {}).values()), *map(str, own_programs(plan))]
     if found:
         raise CatalogueError(
-            f"{', '.join(found)}: the engine in a browser runs no policy and no program of your "
-            "own; compare it with `sojourn compare`, or see one run with `sojourn run`"
+            f"{', '.join(found)}: a browser cannot run policies or programs of the user; compare "
+            "it with `sojourn compare`, or run it with `sojourn run`"
         )
 
 
 def _observe(plan: Json) -> None:
-    """Have a run record what a page shows, and nothing else."""
+    """Restricts the records of a run to what a page shows."""
     interval = max(LEAST_INTERVAL, -(-plan["duration"] // SAMPLES))
     plan["observe"] |= {
         "series_interval": min(interval, plan["duration"]),
@@ -281,9 +281,9 @@ def _observe(plan: Json) -> None:
 
 
 def _changed(scenario: Scenario, parameter: str, keys: Mapping[str, str]) -> list[int]:
-    """Return the links of which these keys change a parameter.
+    """Returns the links of which these keys change a parameter.
 
-    A key of a template may hold for links that the scenario does not name.
+    A template's key may affect links that the scenario does not name.
     """
     before, after = (s.plan()["links"] for s in (scenario, scenario.replace(keys)))
     pairs = zip(before, after, strict=True)
@@ -291,16 +291,16 @@ def _changed(scenario: Scenario, parameter: str, keys: Mapping[str, str]) -> lis
 
 
 def _pairs(links: Sequence[OneWay]) -> list[tuple[int, int]]:
-    """Return the links that have another direction, each with it."""
+    """Returns each link that has another direction, with that direction."""
     numbers = {link.name: i for i, link in enumerate(links)}
     backs = [numbers.get(f"{link.name}.{REVERSE}") for link in links]
     return [(i, back) for i, back in enumerate(backs) if back is not None]
 
 
 def _netem(links: Sequence[OneWay], subjects: Sequence[int]) -> dict[str, tuple[int, str]]:
-    """Return the keys that delay the bottleneck, each with a link and the key's text.
+    """Returns the keys that delay the bottleneck, each with a link and the key's text.
 
-    There are none if one of the bottleneck's links has no other direction.
+    Empty if a link of the bottleneck has no other direction.
     """
     ours = [pair for pair in _pairs(links) if not set(pair).isdisjoint(subjects)]
     if not set(subjects) <= set(chain(*ours)):
@@ -312,7 +312,7 @@ def _netem(links: Sequence[OneWay], subjects: Sequence[int]) -> dict[str, tuple[
 
 
 def _with_delay(netem: str | None) -> str:
-    """Return impairments with `{}` for the delay."""
+    """Returns impairments with `{}` in place of the delay."""
     tokens = (netem or "").split()
     word = next((word for word in ("delay", "latency") if word in tokens), None)
     if word is None:
@@ -322,7 +322,7 @@ def _with_delay(netem: str | None) -> str:
 
 
 def _count_keys(scenario: Scenario, plan: Mapping[str, Any]) -> list[list[str]]:
-    """Return the key of each group's number of flows: by name, where that finds it."""
+    """Returns the keys of each group's number of flows: by name if that is unambiguous."""
     known = [flow.name or flow.app.split()[0] for flow in scenario.model.flows]
     names = [group["name"] for group in plan["groups"]]
     found = [
@@ -352,7 +352,7 @@ def _is_fifo(queue: str) -> bool:
 
 
 def _shown(scenario: Scenario) -> tuple[str, str]:
-    """Return a good queue and a plainer one, which are compared first."""
+    """Returns a good queue and a plain one, which are compared first."""
     own = scenario.queue
     others = [queue for queue in _asked(scenario) if queue != own]
     if not _is_fifo(own):
@@ -366,10 +366,10 @@ def _disciplines() -> tuple[str, ...]:
 
 
 def _usual(scenario: Scenario) -> dict[str, str]:
-    """Return the text with which each discipline starts at the bottleneck.
+    """Returns the initial text of each discipline at the bottleneck.
 
-    It is the scenario's own queue with classes, else the name alone, unless the discipline has
-    words that must be given.
+    It is the scenario's own queue if it has classes, otherwise the name alone, unless the
+    discipline requires parameters.
     """
     rate = scenario.bottleneck_rate
     found = {}

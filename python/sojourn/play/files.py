@@ -1,4 +1,4 @@
-"""The files of a live page: a server sends them, and a site keeps them in one folder."""
+"""The files of a live page: a server sends them, and a site has them in one folder."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ SCRIPTS = (
     "figure.js",
     "page.js",
 )
-"""In the order in which a page loads them. Figures in other pages do without the last."""
+"""In the order in which a page loads them. Figures in other pages omit the last."""
 
 
 def page(catalogue: Catalogue) -> dict[str, bytes]:
-    """Return the files of a page with these scenarios, by name.
+    """Returns the files of a page with these scenarios, by name.
 
     Raises `sojourn.wasm.ModuleMissing`.
     """
@@ -46,6 +46,6 @@ def _packed(data: bytes) -> str:
 
 
 def _assigned(name: str, value: object) -> bytes:
-    """Return a script that sets a global variable."""
+    """Returns a script that sets a global variable."""
     text = json.dumps(value, ensure_ascii=True, allow_nan=False, separators=(",", ":"))
     return f"globalThis.{name} = {text};\n".encode()

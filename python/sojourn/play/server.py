@@ -15,9 +15,9 @@ from sojourn.play.files import PAGE
 
 ADDRESS = "127.0.0.1"
 CONNECTIONS = 32
-"""At a time; further ones are closed."""
+"""Concurrent connections; further ones are closed."""
 SECONDS = 30.0
-"""After which a connection is closed."""
+"""Seconds after which a connection is closed."""
 
 POLICY = (
     "default-src 'none'; script-src 'self' 'wasm-unsafe-eval'; style-src 'self'; img-src 'self'; "
@@ -51,7 +51,7 @@ class PlayServer:
 
     @property
     def url(self) -> str:
-        """The address of the page."""
+        """Returns the address of the page."""
         return f"http://{ADDRESS}:{self.port}/"
 
     def __enter__(self) -> Self:
@@ -71,7 +71,7 @@ class _Server(ThreadingHTTPServer):
         self.files = files
         self._free = threading.BoundedSemaphore(CONNECTIONS)
         super().__init__(address, _Handler)
-        # A page from elsewhere may have a name that points here: DNS rebinding.
+        # A foreign page may use a name that resolves to this machine (DNS rebinding).
         self.hosts = [[f"{name}:{self.server_address[1]}"] for name in (ADDRESS, "localhost")]
 
     def process_request(self, request: Any, client_address: Any) -> None:
@@ -87,7 +87,7 @@ class _Server(ThreadingHTTPServer):
             self._free.release()
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """Report an error, unless the other side broke the connection."""
+        """Reports an error, unless the other side closed the connection."""
         if not isinstance(sys.exception(), OSError):
             super().handle_error(request, client_address)
 
@@ -114,12 +114,12 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         if self.headers.get_all("Host") not in self.server.hosts:
-            self.send_error(HTTPStatus.FORBIDDEN, "this page has another name")
+            self.send_error(HTTPStatus.FORBIDDEN, "this page has another host name")
             return
         name = self.path.partition("?")[0].removeprefix("/") or PAGE
         data = self.server.files.get(name)
         if data is None:
-            self.send_error(HTTPStatus.NOT_FOUND, "there is no such page")
+            self.send_error(HTTPStatus.NOT_FOUND, "no such page")
             return
         self._send(HTTPStatus.OK, KINDS[name.rpartition(".")[2]], data)
 
@@ -137,11 +137,11 @@ class _Handler(BaseHTTPRequestHandler):
             self.wfile.write(data)
 
     def send_error(self, code: int, message: str | None = None, explain: str | None = None) -> None:
-        """Refuse a request, in plain text."""
+        """Rejects a request, with a plain text."""
         del explain
         self.close_connection = True
         status = HTTPStatus(code)
         self._send(status, "text/plain; charset=utf-8", (message or status.phrase).encode())
 
     def log_message(self, *_: Any) -> None:
-        """Print nothing."""
+        """Suppresses the log."""

@@ -68,7 +68,7 @@ class Tuner:
 
     @property
     def over(self) -> bool:
-        """Whether the tuner has ended because the followed process has ended."""
+        """Returns whether the tuner has ended because the followed process has ended."""
         return self._tuner.over
 
     @property

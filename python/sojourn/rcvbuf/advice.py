@@ -134,23 +134,24 @@ def tell(seen: Seen, allowed: int | None) -> list[str]:
     if wanted:
         if allowed is not None and wanted > allowed:
             lines.append(
-                f"first: sysctl -w net.core.rmem_max={wanted} (it is {allowed}, more is cut to it)"
+                f"first: sysctl -w net.core.rmem_max={wanted} (it is {allowed}, which limits "
+                "buffers)"
             )
         lines.append(
-            "SO_RCVBUF is an option of the server; it costs memory only for packets that wait. "
-            "The kernel counts twice as much."
+            "SO_RCVBUF is an option of the server. It takes memory only for waiting packets. "
+            "The kernel doubles the value."
         )
     last = seen.last
     if found and last is not None and last["late"] * 20 > last["looks"]:
         lines.append(
-            f"{last['late']} of {last['looks']} looks came late: this machine is busy, and what "
-            "short bursts needed is known less well"
+            f"{last['late']} of {last['looks']} samples were late: this machine is busy, so the "
+            "needs of short bursts are uncertain"
         )
     return lines
 
 
 def _tell(one: Advice) -> list[str]:
-    who = f"{one.local} ({one.process or 'nobody known'})"
+    who = f"{one.local} ({one.process or 'unknown process'})"
     size = "of unknown size" if one.size is None else f"of {octets(one.size)}"
     if one.before is not None and one.before != one.size:
         size += f" ({octets(one.before)} before)"
@@ -163,30 +164,30 @@ def _tell(one: Advice) -> list[str]:
     match one.verdict:
         case "enough":
             lines.append(
-                f"{who}: lost nothing for want of room; held {octets(one.held)} at most "
-                f"in a buffer {size}"
+                f"{who}: no packets lost to a full buffer; at most {octets(one.held)} in a "
+                f"buffer {size}"
             )
         case "too_slow":
-            lines.append(f"{who}: {lost} packets found a buffer {size} full")
+            lines.append(f"{who}: {lost} packets met a full buffer {size}")
             lines.append(
-                f"  it had not caught up after {one.seconds:.1f} s: it stood still, or more comes "
-                "than it takes, and then a larger buffer only makes packets wait; it needs more "
-                "speed, or more workers"
+                f"  it had not caught up after {one.seconds:.1f} s: it stopped, or is too slow "
+                "for its traffic. A larger buffer would only delay packets: make it faster, or "
+                "add workers"
             )
         case "unknown":
-            lines.append(f"{who}: {lost} packets lost {bursts}; its size cannot be seen")
+            lines.append(f"{who}: {lost} packets lost {bursts}; its size is unknown")
         case "larger":
-            lines.append(f"{who}: {lost} packets found a buffer {size} full, {bursts}")
+            lines.append(f"{who}: {lost} packets met a full buffer {size}, {bursts}")
             assert one.so_rcvbuf is not None
             takes = least if least == most else f"{least} to {most}"
             lines.append(
-                f"  that burst takes {takes}: set SO_RCVBUF to {one.so_rcvbuf} "
+                f"  that burst needs {takes}: set SO_RCVBUF to {one.so_rcvbuf} "
                 f"({_short(one.so_rcvbuf)})"
             )
     if one.drops["memory"]:
         lines.append(
-            f"  {one.drops['memory']} packets lost for want of UDP memory (net.ipv4.udp_mem): "
-            "no buffer helps"
+            f"  {one.drops['memory']} packets lost for lack of UDP memory (net.ipv4.udp_mem), "
+            "which no buffer size prevents"
         )
     others = one.drops["checksum"] + one.drops["other"]
     if others:

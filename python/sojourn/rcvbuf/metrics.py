@@ -33,9 +33,9 @@ def families(snapshot: dict[str, Any]) -> Iterator[Metric]:
     sockets = snapshot["sockets"]
     for name, text, value in (
         ("occupied_bytes", "Memory of the packets that a socket holds.", "occupied"),
-        ("occupied_peak_bytes", "Most that it held.", "peak_occupied"),
-        ("size_bytes", "Size of its receive buffer, as getsockopt tells it.", "size"),
-        ("size_peak_bytes", "Largest size that it had.", "peak_size"),
+        ("occupied_peak_bytes", "Largest memory of waiting packets.", "peak_occupied"),
+        ("size_bytes", "Size of its receive buffer, as returned by getsockopt.", "size"),
+        ("size_peak_bytes", "Largest size of its buffer.", "peak_size"),
     ):
         gauge = GaugeMetricFamily(PREFIX + name, text, labels=LABELS)
         for one in sockets:
@@ -43,16 +43,16 @@ def families(snapshot: dict[str, Any]) -> Iterator[Metric]:
                 gauge.add_metric(_labels(one), one[value])
         yield gauge
     tunable = GaugeMetricFamily(
-        PREFIX + "tunable", "1 if a socket may be changed, 0 if it is watched only.", labels=LABELS
+        PREFIX + "tunable", "1 if a socket may be changed, 0 if it is only watched.", labels=LABELS
     )
     drops = CounterMetricFamily(
-        PREFIX + "drops", "Packets dropped at a socket since it is followed.",
+        PREFIX + "drops", "Packets dropped at a socket since it was first seen.",
         labels=(*LABELS, "reason"),
     )  # fmt: skip
     changes = CounterMetricFamily(PREFIX + "changes", "Changes of its size.", labels=LABELS)
     needed = GaugeMetricFamily(
-        PREFIX + "needed_bytes", "What its worst burst would have needed; packets lost are taken "
-        "for the smallest (least) and for full frames (most).", labels=(*LABELS, "bound"),
+        PREFIX + "needed_bytes", "Size that its worst burst needed; lost packets count as the "
+            "smallest (least) and as full frames (most).", labels=(*LABELS, "bound"),
     )  # fmt: skip
     for one in sockets:
         labels = _labels(one)
@@ -64,10 +64,10 @@ def families(snapshot: dict[str, Any]) -> Iterator[Metric]:
             drops.add_metric([*labels, reason], count)
     yield from (tunable, drops, changes, needed)
     for name, text, number in (
-        ("sockets", "Sockets that are followed.", len(sockets)),
-        ("left_out", "Sockets beyond the limit, which are not.", snapshot["left_out"]),
-        ("budget_bytes", "What all sockets together may be sized for.", snapshot["budget"]),
-        ("memory_short", "1 while memory is short and sizes go down.", snapshot["short"]),
+        ("sockets", "Followed sockets.", len(sockets)),
+        ("left_out", "Sockets beyond the limit, which are not followed.", snapshot["left_out"]),
+        ("budget_bytes", "Limit of the sizes of all sockets together.", snapshot["budget"]),
+        ("memory_short", "1 while memory is short and sizes are reduced.", snapshot["short"]),
     ):
         yield GaugeMetricFamily(PREFIX + name, text, value=float(number))
     if snapshot["pressure"] is not None:
@@ -79,8 +79,8 @@ def families(snapshot: dict[str, Any]) -> Iterator[Metric]:
     for name, text in (
         ("softnet_drops", "Packets dropped by CPUs' backlogs, before any socket."),
         ("device_drops", "Packets dropped by devices, before any socket."),
-        ("looks", "Looks at the sockets."),
-        ("late", "Looks that began late by more than the interval."),
+        ("looks", "Samples of the sockets."),
+        ("late", "Samples that were late by more than the interval."),
     ):
         yield CounterMetricFamily(PREFIX + name, text, value=snapshot[name])
     yield CounterMetricFamily(
@@ -121,7 +121,7 @@ def address(text: str) -> tuple[str, int]:
     except ValueError:
         number = -1
     if not 0 <= number <= 65_535 or not port.isdecimal():
-        raise ValueError(f"{text!r} is no PORT or ADDRESS:PORT, such as 127.0.0.1:9441")
+        raise ValueError(f"{text!r} is not a PORT or ADDRESS:PORT, such as 127.0.0.1:9441")
     return host, number
 
 
@@ -144,7 +144,7 @@ class Server:
 
             def do_GET(self) -> None:
                 if self.path.partition("?")[0] != "/metrics":
-                    self.send_error(HTTPStatus.NOT_FOUND, "there is only /metrics")
+                    self.send_error(HTTPStatus.NOT_FOUND, "only /metrics exists")
                     return
                 body = page(snapshot())
                 self.send_response(HTTPStatus.OK)
@@ -176,7 +176,7 @@ class Server:
                     room.release()
 
             def handle_error(self, *_: Any) -> None:
-                """Ignores clients that break off."""
+                """Ignores clients that disconnect early."""
 
         self._listener = Listener(where, Handler)
         self._thread = threading.Thread(
@@ -185,7 +185,7 @@ class Server:
 
     @property
     def address(self) -> str:
-        """Address and port of the listening socket."""
+        """Returns address and port of the listening socket."""
         host, port = self._listener.server_address[:2]
         text = str(host)
         return f"[{text}]:{port}" if ":" in text else f"{text}:{port}"

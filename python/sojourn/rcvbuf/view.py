@@ -119,11 +119,13 @@ def lines(snapshot: dict[str, Any]) -> list[str]:
     """Returns notes that concern all sockets."""
     said = [note["text"] for note in snapshot.get("notes", [])]
     if snapshot.get("left_out"):
-        said.append(f"{snapshot['left_out']} sockets are left out: --sockets is the limit")
+        said.append(
+            f"{snapshot['left_out']} sockets are not followed: raise the limit with --sockets"
+        )
     for name, what in (("softnet_drops", "a CPU's backlog"), ("device_drops", "a device")):
         if snapshot.get(name):
             said.append(
-                f"{snapshot[name]} packets dropped by {what}, before any socket: "
-                "no receive buffer helps"
+                f"{snapshot[name]} packets dropped by {what}, before any socket: a receive "
+                "buffer does not prevent this"
             )
     return said

@@ -172,8 +172,8 @@ def unreadable(nodes: int, asked: Asked) -> list[str]:
                 least = sides[0].reads_needed
                 asks = next(count for count in named if count >= least)
                 told.append(
-                    f"RF {replicas}, writes at {level.upper()}: a read must ask {least} replicas, "
-                    f"{named[asks].upper()} is the level that does, and it fails with "
+                    f"RF {replicas}, writes at {level.upper()}: a read must ask {least} "
+                    f"replicas, so it needs {named[asks].upper()}, which fails with "
                     f"{plural(asked.down, 'node')} down"
                 )
     return told
@@ -210,14 +210,15 @@ def advise(
     assert store is not None
     if len(store["data_centres"]) > 1:
         raise AdviceError(
-            "a store of several data centres: `sojourn compare FILE` ranks its consistency levels, "
-            "and `--vary 'store.replication={a=3,b=3},{a=2,b=2}'` other numbers of replicas"
+            "the store has several data centres: `sojourn compare FILE` ranks its consistency "
+            "levels, and `--vary 'store.replication={a=3,b=3},{a=2,b=2}'` other numbers of "
+            "replicas"
         )
     nodes, name = len(store["nodes"]), store["name"]
     listed = candidates(nodes, asked)
     if not listed:
         raise AdviceError(
-            f"nothing on {plural(nodes, 'node')} keeps all of this: survive the loss of "
+            f"no choice on {plural(nodes, 'node')} meets all requirements: survive the loss of "
             f"{asked.survive}, work with {asked.down} down, be unavailable with a probability of "
             f"at most {asked.unavailable:g}"
         )
@@ -236,8 +237,8 @@ def advise(
     kept = _kept(asked, metrics)
     if not kept:
         raise AdviceError(
-            f"reads miss a write just acknowledged with a probability above {asked.stale:g} at all "
-            "levels that keep the rest"
+            "all levels that meet the other requirements have reads that miss a write just "
+            f"acknowledged with a probability above {asked.stale:g}"
         )
     choices = _ranked(nodes, asked, [listed[i] for i in kept], [metrics[i] for i in kept])
     return Advice(tuple(choices), reads, assumed, tuple(unreadable(nodes, asked)))

@@ -54,7 +54,7 @@ class Found:
 
     @property
     def queue(self) -> str | None:
-        """The queue found."""
+        """Returns the queue found."""
         return self.winner.queue if self.winner else None
 
     @property
@@ -70,14 +70,17 @@ class Found:
         if self.winner is None:
             return f"No setting meets the condition {self.subject_to} ({tried})."
         if self.proof is None:
-            return f"{tried}: none is better than the queue as it is ({self.space.base})."
+            return f"{tried}: none is better than the original queue ({self.space.base})."
         lines = [f"{self.winner.queue} ({tried})."]
         entry = self.proof.entry(self.winner.queue)
         if not entry.feasible:
             lines.append(f"On fresh seeds it misses the condition ({entry.reason}).")
         lines += [v.sentence for v in self.verdicts]
         if edges := self.space.edges(self.winner.values):
-            lines.append(f"At the edge of its range: {', '.join(edges)}; beyond may be better.")
+            lines.append(
+                f"At the edge of its range: {', '.join(edges)}; values outside the "
+                "range may be better."
+            )
         return " ".join(lines)
 
     def as_dict(self) -> dict[str, Any]:
@@ -157,7 +160,7 @@ def search(
                 scenario, queues, range(FRESH + 1, FRESH + 1 + effort.proof), objective,
                 subject_to, workers, place / "proof" if folder else None, overall, engine, on,
             )  # fmt: skip
-    named = {base: f"the queue as it is ({base})", **{r: r for r in rivals if r != base}}
+    named = {base: f"the original queue ({base})", **{r: r for r in rivals if r != base}}
     found = verdicts(proof, winner.queue, named) if proof is not None and winner else []
     return Found(
         space, objective, subject_to, effort, tuple(hunt.trials), winner, proof,

@@ -50,11 +50,13 @@ class Effort:
     def __post_init__(self) -> None:
         for name in ("trials", "seeds", "batch", "finalists"):
             if getattr(self, name) < 1:
-                raise StudyError(f"{name}: at least 1, not {getattr(self, name)}")
+                raise StudyError(f"{name} must be at least 1, not {getattr(self, name)}")
         if self.proof < 2:
-            raise StudyError(f"proof: one seed has no spread; at least 2, not {self.proof}")
+            raise StudyError(
+                f"proof must be at least 2, because one seed has no spread; found {self.proof}"
+            )
         if self.seconds is not None and not self.seconds > 0:
-            raise StudyError(f"time: more than nothing, not {self.seconds} s")
+            raise StudyError(f"time must be above 0 s, not {self.seconds} s")
 
 
 class Search:
@@ -81,7 +83,9 @@ class Search:
         self.overall = overall
         better = direction(objective)
         if better is None:
-            raise StudyError(f"{objective}: whether less or more of it is better cannot be said")
+            raise StudyError(
+                f"{objective}: this metric has no better direction, so it cannot be optimised"
+            )
         self.better = better
         self.seeds = tuple(range(1, effort.seeds + 1))
         self.first = self.seeds[: effort.seeds // 2]
@@ -129,7 +133,7 @@ class Search:
         begun = [self._begun(len(self.trials) + i, values) for i, values in enumerate(proposed)]
         running = [t for t in begun if t.state != "refused"]
         if not running and not any(t.state != "refused" for t in self.trials):
-            raise StudyError(f"no queue with these words can be: {begun[0].reason}")
+            raise StudyError(f"no valid queue has these words: {begun[0].reason}")
         if self.first:
             self._make([t.queue for t in running], self.first)
             running = [t for t in running if not self._hopeless(t.queue)]
@@ -174,7 +178,7 @@ class Search:
         each = [self._checks(queue, [seed]) for seed in self.first]
         for checks in zip(*each, strict=True):
             if not any(c.met for c in checks):
-                return f"misses {checks[0].condition} with each of the first seeds"
+                return f"does not meet {checks[0].condition} with each of the first seeds"
         others = [
             t.early
             for t in self.trials

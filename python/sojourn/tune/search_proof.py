@@ -34,7 +34,7 @@ class Verdict:
 
     @property
     def wins(self) -> bool:
-        """Whether the winner is significantly better."""
+        """Returns whether the winner is significantly better."""
         return self.outcome == "better"
 
     def as_dict(self) -> dict[str, Any]:
@@ -71,13 +71,13 @@ def _verdict(proof: Comparison, found: str, rival: str, name: str, gap: Gap) -> 
         missing = found if theirs else rival
         reason = proof.entry(missing).reason
         text = (
-            f"Only it meets the condition: {name} does not ({reason})."
+            f"Only the winner meets the condition: {name} does not ({reason})."
             if mine
-            else f"It misses the condition, which {name} meets ({reason})."
+            else f"The winner does not meet the condition, but {name} does ({reason})."
         )
         return Verdict(rival, "better" if mine else "worse", text, interval)
     if interval is None:
-        return Verdict(rival, "not decided", f"With {name} there is nothing to compare.")
+        return Verdict(rival, "not decided", f"There are no values of {name} to compare.")
     figures = _figures(proof, found, rival, interval)
     outcome = verdict(gap, proof.better)
     text = {
@@ -85,8 +85,8 @@ def _verdict(proof: Comparison, found: str, rival: str, name: str, gap: Gap) -> 
         "worse": f"It is worse than {name}: {figures}.",
         "as good as": f"It is as good as {name}: {figures}, within "
         f"{interest_told(proof.by, proof.interest)}.",
-        "not decided": f"Whether it beats {name} is not decided with {interval.n} seeds: {figures}."
-        + (f" About {gap.seeds} seeds would decide." if gap.seeds else ""),
+        "not decided": f"It is not decided with {interval.n} seeds whether it beats {name}: "
+        f"{figures}." + (f" About {gap.seeds} seeds would decide." if gap.seeds else ""),
     }[outcome]
     return Verdict(rival, outcome, text, interval, gap.seeds)
 

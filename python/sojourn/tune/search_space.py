@@ -56,7 +56,7 @@ class Range:
 
     @property
     def name(self) -> str:
-        """Name of the variable."""
+        """Returns the name of the variable."""
         return self.word
 
     def text(self, value: Value) -> str:
@@ -92,12 +92,12 @@ class Choice:
 
     @property
     def name(self) -> str:
-        """Name of the variable."""
+        """Returns the name of the variable."""
         return " | ".join(self.texts)
 
     @property
     def words(self) -> tuple[str, ...]:
-        """The words that the texts set."""
+        """Returns the words that the texts set."""
         return tuple(dict.fromkeys(word for text in self.texts for word in text.split()[:1]))
 
     def text(self, value: Value) -> str:
@@ -188,7 +188,7 @@ def _tables() -> dict[str, dict[str, dict[str, Any]]]:
 
 def _usable(words: Mapping[str, dict[str, Any]]) -> str:
     listed = [str(found) for w in words.values() if (found := _around(w)) is not None]
-    return "; ".join(listed) or "none has a range of its own, so write WORD LOW..HIGH"
+    return "; ".join(listed) or "none has a default range, so write WORD LOW..HIGH"
 
 
 def _read(text: str, words: Mapping[str, dict[str, Any]], base: str) -> list[Variable]:
@@ -200,7 +200,7 @@ def _read(text: str, words: Mapping[str, dict[str, Any]], base: str) -> list[Var
         named = [w for w in words.values() if fnmatchcase(w["name"], name)]
         named = [w for w in named if (w["kind"] in _NUMBERS if rest else _around(w))]
         if not named:
-            raise StudyError(f"`{name}`: no word of {_kind(base)} with a number is called so")
+            raise StudyError(f"`{name}`: no word of {_kind(base)} with a number has this name")
     else:
         named = [_known(name, words)]
     return [_range(w, rest.strip(), text) for w in named]
@@ -210,14 +210,14 @@ def _known(name: str, words: Mapping[str, dict[str, Any]]) -> dict[str, Any]:
     if name in words:
         return words[name]
     close = nearest(name, words)
-    hint = f": did you mean `{close}`?" if close else f"; there are {', '.join(words)}"
+    hint = f": did you mean `{close}`?" if close else f"; existing: {', '.join(words)}"
     raise StudyError(f"unknown word `{name}`{hint}")
 
 
 def _choice(text: str, words: Mapping[str, dict[str, Any]]) -> Choice:
     texts = tuple(" ".join(part.split()) for part in text.split("|"))
     if len(set(texts)) < len(texts):
-        raise StudyError(f"`{text}`: a text stands there twice")
+        raise StudyError(f"`{text}`: a text is listed twice")
     offs = {w["off"] for w in words.values() if w.get("off")}
     choice = Choice(texts)
     for word in choice.words:
@@ -231,24 +231,24 @@ def _range(word: dict[str, Any], rest: str, text: str) -> Range:
     if not rest:
         made = _around(word)
         if made is None:
-            raise StudyError(f"`{name}` has no range of its own: write `{name} LOW..HIGH`")
+            raise StudyError(f"`{name}` has no default range: write `{name} LOW..HIGH`")
         return made
     found = _RANGE.fullmatch(rest)
     if found is None:
         raise StudyError(
-            f"`{text}`: `{rest}` is no range; write `{name} LOW..HIGH`, with `log` or `linear` "
-            "after it if you want"
+            f"`{text}`: `{rest}` is not a range; write `{name} LOW..HIGH`, optionally followed "
+            "by `log` or `linear`"
         )
     kind = word["kind"] if word["kind"] in _NUMBERS else _guessed(found["low"])
     low, high = (_number(kind, found[end], text) for end in ("low", "high"))
     if not low < high:
-        raise StudyError(f"`{text}`: a range goes upwards")
+        raise StudyError(f"`{text}`: a range must go upwards")
     least, most = word.get("min"), word.get("max")
     if (least is not None and low < least) or (most is not None and high > most):
-        raise StudyError(f"`{text}`: {name} is from {least:g} to {most:g}")
+        raise StudyError(f"`{text}`: {name} must be from {least:g} to {most:g}")
     scale: Scale = cast("Scale | None", found["scale"]) or _natural(low, high)
     if scale == "log" and low <= 0:
-        raise StudyError(f"`{text}`: a range in logarithms begins above 0")
+        raise StudyError(f"`{text}`: a logarithmic range must begin above 0")
     return Range(name, kind, low, high, scale)
 
 
@@ -297,7 +297,7 @@ def _number(kind: str, bound: str, text: str) -> float:
     if value is None:
         example = {"time": "5ms", "rate": "10mbit", "size": "30kb", "packets": "300p"}
         wanted = f"{kind}, such as {example[kind]}" if kind in example else kind
-        raise StudyError(f"`{text}`: `{bound}` is no {wanted}")
+        raise StudyError(f"`{text}`: `{bound}` is not a {wanted}")
     return value
 
 

@@ -45,7 +45,7 @@ class Trial:
 
     @property
     def feasible(self) -> bool:
-        """Whether it meets all conditions with the seeds so far."""
+        """Returns whether it meets all conditions with the seeds so far."""
         return self.value is not None and all(v <= 0 for v in self.violation.values())
 
 
@@ -60,7 +60,7 @@ def load(folder: Path, question: Mapping[str, Any]) -> list[Trial]:
     except FileNotFoundError:
         return []
     except (OSError, ValueError, KeyError, TypeError) as error:
-        told = f"this is no search of Sojourn's ({error}); choose another folder"
+        told = f"not a search of Sojourn ({error}); choose another folder"
         raise ResultsError(path, told) from error
     if mark != FORMAT:
         told = (

@@ -78,11 +78,11 @@ class Trial:
 
     @property
     def accepted(self) -> bool:
-        """Whether it is REDopt by the definition."""
+        """Returns whether it is REDopt by the definition."""
         return self.off_middle <= MEAN_WITHIN and self.oscillation < DEVIATION_BELOW
 
     def as_dict(self) -> dict[str, Any]:
-        """As JSON can hold it."""
+        """Returns the trial as JSON-compatible data."""
         return {
             "queue": self.parameters.queue(),
             "min": self.parameters.minimum,
@@ -114,7 +114,7 @@ class Verified:
 
     @property
     def best(self) -> Trial:
-        """The accepted trial, or the nearest to acceptance."""
+        """Returns the accepted trial, or the nearest to acceptance."""
         return min(
             self.trials,
             key=lambda t: max(t.off_middle / MEAN_WITHIN, t.oscillation / DEVIATION_BELOW),
@@ -122,12 +122,12 @@ class Verified:
 
     @property
     def accepted(self) -> bool:
-        """Whether a setting met the definition."""
+        """Returns whether a setting met the definition."""
         return self.best.accepted
 
     @property
     def parameters(self) -> RedParameters:
-        """The setting found."""
+        """Returns the setting found."""
         return self.best.parameters
 
 

@@ -1,6 +1,6 @@
 """The engine for browsers: a WebAssembly module, and the script that calls it.
 
-`make wasm` puts both beside this file, and wheels carry them.
+`make wasm` puts both next to this file, and wheels contain them.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ class ModuleMissing(RuntimeError):
 
 
 def module() -> bytes:
-    """Return the module; raises `ModuleMissing`."""
+    """Returns the module; raises `ModuleMissing`."""
     return _read(_MODULE)
 
 
 def script() -> bytes:
-    """Return the script, a classic one; raises `ModuleMissing`."""
+    """Returns the script, a classic one; raises `ModuleMissing`."""
     return _read(_SCRIPT)
 
 
