@@ -94,7 +94,7 @@ def _scaled_words(words: str, key: str, ratio: Fraction) -> str:
 
 
 def _scaled_number(text: str, place: Place, ratio: Fraction) -> str:
-    """Return `text` with the number of a key scaled, which stands on the key's line."""
+    """Returns `text` with the number on a key's line scaled."""
     lines = text.split("\n")
     line = lines[place.line - 1]
     found = _NUMBER.match(line, place.end_column - 1)
