@@ -1,4 +1,4 @@
-//! Time series of links: queues, rates, the policy's state; with columns of whoever drives them.
+//! Time series of links: queues, rates, the policy's state; with further columns of the driver.
 
 use crate::link_report::{rate, utilisation};
 use crate::network::Network;
@@ -15,7 +15,7 @@ pub struct LinkSeries {
     columns: Vec<(String, &'static str, Vec<f64>)>,
     /// Links shown, one at a time; then the bottleneck's together, if they are several.
     places: Vec<Vec<usize>>,
-    /// What the transmitter of each had done at the last sample.
+    /// Work of each transmitter at the last sample.
     work: Vec<Vec<Work>>,
     /// Packets that the queues of each place had dropped, and marked, at the last sample.
     verdicts: Vec<[u64; 2]>,
@@ -24,7 +24,8 @@ pub struct LinkSeries {
 }
 
 impl LinkSeries {
-    /// No samples yet; `others` are columns beside those of links, with their units.
+    /// Returns series without samples; `others` are columns in addition to those of links, with
+    /// their units.
     pub fn new(plan: &Plan, others: Vec<(String, &'static str)>) -> Self {
         let mut series = Self::default();
         let bottleneck = &plan.observe.bottleneck;

@@ -27,7 +27,7 @@ pub struct Mail<M> {
     pub from: Host,
     /// Its receiver.
     pub to: Host,
-    /// What it says.
+    /// Its content.
     pub message: M,
 }
 

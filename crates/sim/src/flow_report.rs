@@ -1,4 +1,4 @@
-//! What was measured of flows.
+//! Measurements of flows.
 
 use crate::app::Report;
 use crate::world::{Before, Flow, World};

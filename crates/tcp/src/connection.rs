@@ -9,8 +9,8 @@
 //! there is a deadline or something in flight; the deadline of a call is never before its time.
 //!
 //! Sequence numbers start at 0 with the SYN and do not wrap. A probe of a closed window repeats the
-//! last number without data, as Linux does. Data segments carry SACK blocks only if the header has
-//! room beside the payload; a hole is always reported by a pure ACK.
+//! last number without data, as in Linux. Data segments carry SACK blocks only if the header has
+//! room next to the payload; a hole is always reported by a pure ACK.
 
 use crate::accecn;
 use crate::params::{Ecn, Params};
@@ -59,12 +59,12 @@ pub struct Connection {
     params: Arc<Params>,
     /// Both sides send timestamps.
     timestamps: bool,
-    /// What both ends agree on, as far as the handshake has come.
+    /// The agreement of both ends, as far as the handshake has progressed.
     ecn: Ecn,
-    /// What the peer's SYN offered.
+    /// The offers of the peer's SYN.
     offer: SynOptions,
     offered_timestamps: bool,
-    /// What AccECN says of the peer's SYN in ours.
+    /// AccECN's report of the peer's SYN in the own one.
     reflection: Flags,
     syn_due: bool,
     syn_at: Nanos,
@@ -521,7 +521,7 @@ impl Connection {
         segment
     }
 
-    /// What the IP header of a bare acknowledgement says.
+    /// Returns the ECN field of a bare acknowledgement.
     fn ack_codepoint(&self) -> Flags {
         if self.ecn.marks_acks() {
             self.ecn.codepoint(self.params.congestion.ecn())
@@ -626,7 +626,7 @@ impl Connection {
         self.state
     }
 
-    /// What the sender is doing about congestion.
+    /// Returns the sender's state of congestion.
     pub fn phase(&self) -> Phase {
         self.sender.phase()
     }
@@ -716,7 +716,7 @@ impl Connection {
         self.sender.round_trip().timeout.min(3600 * SECOND)
     }
 
-    /// What has happened so far.
+    /// Returns the counters so far.
     #[inline]
     pub fn counters(&self) -> Counters {
         self.sender.counters()

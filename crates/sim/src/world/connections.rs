@@ -1,9 +1,9 @@
 //! TCP connections: both ends of each, in slots that are used again.
 //!
-//! The opener's end stands at an even slot, the other next to it. A connection is gone when both
-//! ends have closed; packets of it that are still on their way then find another number in their
-//! slot, or none, and are thrown away. An end in TIME-WAIT does not hold its slot: the simulator
-//! knows that its peer has heard the last word.
+//! The opener's end is at an even slot, the other next to it. A connection is gone when both ends
+//! have closed; packets of it that are still in transit then find another number in their slot, or
+//! none, and are discarded. An end in TIME-WAIT does not hold its slot: the simulator knows that
+//! its peer has received the last segment.
 
 use super::timers::NEVER;
 use sojourn_network::{Node, Place, Tally};
@@ -42,11 +42,11 @@ impl Owner {
     }
 }
 
-/// What happened to a connection.
+/// An event of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Change {
-    /// A segment was taken. What the owner writes now goes out with the answer. Told of connections
-    /// that their owner follows.
+    /// A segment was taken. Data that the owner writes now leave with the answer. Reported for
+    /// connections that their owner follows.
     Progress {
         /// Payload that has come to this end, in order, since the connection was opened.
         delivered: u64,
@@ -59,11 +59,11 @@ pub enum Change {
     Closed,
     /// The connection is gone, by a reset too, and not all that was expected had come.
     Lost,
-    /// The answer to a segment is sent. Told of connections without a flow only.
+    /// The answer to a segment is sent. Reported for connections without a flow only.
     Settled,
 }
 
-/// What a connection is opened with; of pairs, the opener's comes first.
+/// The parameters of a new connection; of pairs, the opener's comes first.
 pub struct Opening<'a> {
     /// TCP's parameters.
     pub params: &'a Arc<Params>,
@@ -73,7 +73,7 @@ pub struct Opening<'a> {
     pub tag: u32,
     /// Whether the opener's data go from the flow's sender to its receiver.
     pub forward: bool,
-    /// Whether the owner is told of [`Change::Progress`].
+    /// Whether the owner is notified of [`Change::Progress`].
     pub followed: bool,
     /// The opener's node, the other's, the path and the way back.
     pub ends: (Node, Node, Place, Place),

@@ -1,4 +1,4 @@
-//! What the world knows of a flow: where it leads, when, and what was counted of it.
+//! The world's data of a flow: its ends, its times, and its counts.
 
 use super::controller::Assignment;
 use sojourn_measure::{FlowAccount, Histogram, Moments};

@@ -1,8 +1,8 @@
 //! The world: the services that an application uses.
 //!
-//! Clock, timers, the network, TCP connections, controllers of balancers, what is measured of flows
-//! and groups, and the seed. It knows no application: transport returns what happened to a connection
-//! ([`Change`]), and the event loop tells the connection's owner.
+//! Clock, timers, the network, TCP connections, controllers of balancers, measurements of flows and
+//! groups, and the seed. It knows no application: transport returns the events of a connection
+//! ([`Change`]), and the event loop notifies the connection's owner.
 
 mod access;
 mod connections;
@@ -32,9 +32,9 @@ use timers::Timers;
 
 /// The services that an application uses.
 pub struct World<'a> {
-    /// What is run.
+    /// The plan.
     pub plan: &'a Plan,
-    /// What random draws are keyed by.
+    /// Key of random draws.
     pub seed: u64,
     /// The time.
     pub now: Nanos,
@@ -44,7 +44,7 @@ pub struct World<'a> {
     pub timers: Timers,
     /// All flows, group by group. A flow's number is its application's.
     pub flows: Vec<Flow>,
-    /// What is measured of each group.
+    /// Measurements of each group.
     pub groups: Vec<GroupProbe>,
     /// The controllers of all balancers.
     pub controllers: Vec<Controller>,

@@ -1,4 +1,4 @@
-//! What the world's TCP does: connections are opened, segments sent and taken, connections gone.
+//! The world's TCP: connections are opened, segments sent and taken, connections closed.
 
 use super::World;
 use super::connections::{Change, Handle, Opening, Owner};
@@ -21,9 +21,9 @@ pub struct Taken {
     pub delivered: u64,
     /// Whether more data were acknowledged.
     pub room: bool,
-    /// Whether its owner is told of this.
+    /// Whether its owner is notified of this.
     pub followed: bool,
-    /// What its owner is told when the answer is sent.
+    /// The owner's notification when the answer is sent.
     pub after: Option<Change>,
 }
 
@@ -137,8 +137,8 @@ impl World<'_> {
         }
     }
 
-    /// Sends all that an end has to send, and sets its timer. Returns what became of its connection
-    /// if that is gone.
+    /// Sends all data that an end has to send, and sets its timer. Returns the outcome of its
+    /// connection if that is gone.
     #[must_use]
     pub(crate) fn flush(&mut self, slot: u32) -> Option<Change> {
         let now = self.now;
@@ -165,8 +165,8 @@ impl World<'_> {
             };
             self.net.send(now, packet, body);
         }
-        // Deadlines mostly move away: the entry stays where it is, and if it comes too early it is
-        // moved then. Only an earlier deadline must be told at once.
+        // Deadlines mostly move away: the entry stays, and if it fires too early it is moved then.
+        // Only an earlier deadline must be reported at once.
         if let Some(at) = end.tcp.deadline()
             && at < end.armed
         {
@@ -200,7 +200,7 @@ impl World<'_> {
         end.follow_window(now, slot, &mut self.connections.courses);
         let flow = &mut self.flows[app as usize];
         let group = &mut self.groups[flow.group as usize];
-        // What the other end answers on a flow's connection is none of the flow's data.
+        // The other end's answers on a flow's connection are not the flow's data.
         let data = end.forward && !slot.is_multiple_of(2);
         if segment.len > 0 && data {
             let delay = now.saturating_sub(body.sent_at);
@@ -249,7 +249,7 @@ impl World<'_> {
         if this.number == 0 || !this.tcp.was_reset() && !other.tcp.is_closed() {
             return None;
         }
-        // What was to come and has not is lost with the connection.
+        // Data that were expected and have not arrived are lost with the connection.
         let unfinished = ends[(slot | 1) as usize].expected != u64::MAX;
         self.remove(slot);
         Some(if unfinished { Change::Lost } else { Change::Closed })
@@ -261,7 +261,7 @@ impl World<'_> {
         self.timers.clear(Timer::End(slot));
     }
 
-    /// Frees the slots of a connection at once. Its owner is not told.
+    /// Frees the slots of a connection at once. Its owner is not notified.
     pub fn remove(&mut self, slot: u32) {
         let pair = slot & !1;
         self.connections.remove(self.now, pair);

@@ -28,7 +28,7 @@ impl ReceiveMemory {
         Self { size, share: INITIAL_SHARE, opened: size * INITIAL_SHARE / SHARE }
     }
 
-    /// The payload that `bytes` of memory stand for.
+    /// Returns the payload that fits `bytes` of memory.
     pub(super) fn window(&self, bytes: u64) -> u64 {
         bytes * self.share / SHARE
     }

@@ -31,18 +31,18 @@ const MAX_QUICK: u32 = 16;
 const ECN_QUICK: u32 = 2;
 /// Segments beyond a hole that are acknowledged at once (`TCP_FASTRETRANS_THRESH`).
 const DUPLICATES: u8 = 3;
-/// Most segments that one acknowledgement stands for (`net.ipv4.tcp_comp_sack_nr`).
+/// Most segments that one acknowledgement covers (`net.ipv4.tcp_comp_sack_nr`).
 const COMPRESSED: u8 = 44;
 /// How long they wait for each other: this share of a round-trip time
 /// (`net.ipv4.tcp_comp_sack_rtt_percent`), and this time at most (`net.ipv4.tcp_comp_sack_delay_ns`).
 const COMPRESS_PERCENT: Nanos = 33;
 const COMPRESS_DELAY: Nanos = MILLISECOND;
-/// What the timer is late (`net.ipv4.tcp_comp_sack_slack_ns`).
+/// Lateness of the timer (`net.ipv4.tcp_comp_sack_slack_ns`).
 const COMPRESS_SLACK: Nanos = 10 * MICROSECOND;
-/// Where an automatic window starts, and the most that can be said without scaling.
+/// Initial automatic window, and the largest one without scaling.
 const UNSCALED: u64 = 65_535;
 
-/// What the sender knows of the path.
+/// The sender's knowledge of the path.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Times {
     /// The retransmission timeout.
@@ -73,7 +73,7 @@ pub struct Receiver {
     /// The window that was announced last, with memory.
     offered: u64,
     paused: bool,
-    /// The window the application's buffer stands for, now and at most.
+    /// The window of the application's buffer, now and at most.
     space: u64,
     max_space: u64,
     scale: u8,
@@ -183,7 +183,7 @@ impl Receiver {
         }
     }
 
-    /// What both sides agreed on; `mss` is the payload of a full segment.
+    /// The agreement of both sides; `mss` is the payload of a full segment.
     pub(crate) fn establish(
         &mut self,
         now: Nanos,
@@ -539,7 +539,7 @@ impl Receiver {
                         self.unacked = 0;
                         self.ack_at = NEVER;
                     }
-                    // Linux tells the change at once, too (`dctcp_ece_ack_update`).
+                    // Linux reports the change at once, too (`dctcp_ece_ack_update`).
                     self.ack_now |= self.params.ack_rule == AckRule::Linux;
                     self.echo = ce;
                 }
@@ -591,12 +591,12 @@ impl Receiver {
         self.read(u64::MAX);
     }
 
-    /// The application reads `bytes`; tells the peer if that opens the window well.
+    /// The application reads `bytes`; notifies the peer if that opens the window enough.
     pub(crate) fn read(&mut self, bytes: u64) {
         self.unread = self.unread.saturating_sub(bytes);
         let announced = self.edge.saturating_sub(self.nxt);
         let free = self.free();
-        // RFC 1122, 4.2.3.3: half the buffer or a full segment, whichever is less.
+        // RFC 1122, 4.2.3.3: half the buffer or a full segment, the smaller one.
         if free >= announced + (self.space / 2).min(2 * self.full) && announced < 2 * self.full {
             self.ack_now = true;
         }

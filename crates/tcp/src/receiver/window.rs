@@ -35,7 +35,7 @@ impl Receiver {
         }
     }
 
-    /// With memory: the window that the unused part of the buffer stands for.
+    /// With memory: returns the window of the unused part of the buffer.
     pub(super) fn free_memory(&self) -> u64 {
         let Some(memory) = &self.memory else { return self.space };
         let held = self.unread + self.queued + self.held_bytes;

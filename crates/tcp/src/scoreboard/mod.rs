@@ -1,4 +1,4 @@
-//! What is outstanding, segment by segment.
+//! The outstanding data, segment by segment.
 //!
 //! Source: RFC 6675's scoreboard, kept as a ring.
 //! Idea: one entry of 24 bytes a segment, addressed by a running index that survives the removal of
@@ -114,7 +114,7 @@ pub struct Loss {
     pub snapshot: Snapshot,
 }
 
-/// What one acknowledgement newly told.
+/// The new reports of one acknowledgement.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Tally {
     /// Bytes newly acknowledged, cumulatively or selectively.
@@ -550,7 +550,7 @@ impl Scoreboard {
         }
     }
 
-    /// The losses that were not told yet.
+    /// Returns the losses that were not reported yet.
     #[inline]
     pub fn take_losses(&mut self) -> Vec<Loss> {
         self.samples.as_mut().map_or_else(Vec::new, |samples| std::mem::take(&mut samples.losses))

@@ -1,8 +1,8 @@
 //! The sender's answer to ECN echoes.
 //!
-//! Source: RFC 3168, section 6.1.2. Controls that answer marks themselves (RFC 8257, Prague) are
-//! told of each; for the others an echo begins one reduction a round. With AccECN (RFC 9768) an echo is
-//! a step of the peer's counters, and no CWR answers it.
+//! Source: RFC 3168, section 6.1.2. Controls that respond to marks themselves (RFC 8257, Prague)
+//! are notified of each; for the others an echo begins one reduction a round. With AccECN (RFC
+//! 9768) an echo is a step of the peer's counters, and no CWR answers it.
 
 use crate::accecn::{self, MarkReader, Marks};
 use crate::params::Ecn;
@@ -55,8 +55,9 @@ impl EcnSender {
             && !segment.flags.has(Flags::SYN)
     }
 
-    /// The marks that an acknowledgement newly tells that delivered `delivered` bytes. One that
-    /// delivered nothing may be an old one, unless nothing is outstanding: it must not come here.
+    /// Returns the marks newly reported by an acknowledgement that delivered `delivered` bytes. One
+    /// that delivered nothing may be an old one, unless nothing is outstanding: it must not come
+    /// here.
     #[inline]
     pub(crate) fn count(&mut self, segment: &Segment, delivered: u64, mss: u64) -> Option<Marks> {
         let counters = self.counters.as_mut()?;

@@ -247,7 +247,7 @@ impl Half {
         self.wake(params).on_ack(now, segment, echo);
     }
 
-    /// What leaves now, if anything does.
+    /// The next departure, if any.
     #[inline]
     pub(crate) fn poll(&mut self, now: Nanos) -> Option<Output> {
         self.sender_mut()?.poll(now)

@@ -59,7 +59,7 @@ use sojourn_congestion::hystart::Count;
 use sojourn_congestion::{Congestion, Window};
 use sojourn_units::{MILLISECOND, Nanos};
 
-/// What has happened, since the connection began.
+/// The counters since the connection began.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
     /// Data segments sent, retransmissions too.
