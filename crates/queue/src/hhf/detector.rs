@@ -3,8 +3,6 @@
 //! Source: Estan, Varghese, *New Directions in Traffic Measurement and Accounting*, SIGCOMM 2002 (multistage filters
 //! with shielding and conservative update); tc-hhf(8).
 
-use super::Params;
-
 const STAGES: usize = 4;
 /// Counters of a stage, and slots of the table.
 const SIZE: usize = 1 << BITS;
@@ -21,16 +19,20 @@ struct Hitter {
     next: u32,
 }
 
-/// Times of the detector, in ticks.
+/// The rule that makes a flow a heavy hitter; times are in ticks.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Times {
+pub(super) struct Law {
     /// After this span the counters begin anew.
     pub reset: u64,
     /// A hitter without packets for longer than this is none.
     pub evict: u64,
+    /// Bytes that a flow's counters must exceed.
+    pub admit_bytes: u32,
+    /// Hitters in the table, at most.
+    pub hh_limit: u32,
 }
 
-/// What is known of flows.
+/// The counters, and the table of heavy hitters.
 #[derive(Clone, Debug)]
 pub(super) struct Detector {
     /// Bytes of the packets that have passed each counter.
@@ -70,27 +72,20 @@ impl Detector {
     }
 
     /// Whether a packet of `length` bytes, at tick `now`, is of a heavy hitter.
-    pub fn is_heavy(
-        &mut self,
-        hash: u32,
-        length: u32,
-        now: u64,
-        times: Times,
-        params: &Params,
-    ) -> bool {
-        if self.begun + times.reset < now {
+    pub fn is_heavy(&mut self, hash: u32, length: u32, now: u64, law: &Law) -> bool {
+        if self.begun + law.reset < now {
             self.counters.iter_mut().for_each(|stage| stage.fill(0));
             self.begun = now;
         }
-        if self.meets(hash, now, times.evict) {
+        if self.meets(hash, now, law.evict) {
             return true;
         }
         let places = places(hash);
         let stages = self.counters.iter_mut().zip(places).map(|(stage, place)| &mut stage[place]);
         let least = stages.map(|counter| *counter).min().unwrap_or_default().saturating_add(length);
-        if least > params.admit_bytes {
+        if least > law.admit_bytes {
             // Its counters stay: they shield other flows from a hitter.
-            return self.admit(hash, now, times.evict, params.hh_limit);
+            return self.admit(hash, now, law.evict, law.hh_limit);
         }
         for (stage, place) in self.counters.iter_mut().zip(places) {
             stage[place] = stage[place].max(least);

@@ -19,7 +19,7 @@ use crate::kinds::{bytes, micros, packets};
 use crate::limit::Unit;
 use crate::packet::Packet;
 use crate::store::Store;
-use detector::{Detector, Times};
+use detector::{Detector, Law};
 use serde::{Deserialize, Serialize};
 use sojourn_units::declare::{Parameters, derived, integer};
 use sojourn_units::words::Table;
@@ -58,9 +58,14 @@ params! {
 }
 
 impl Params {
-    fn times(&self) -> Times {
+    fn law(&self) -> Law {
         let ticks = |span| jiffies::from_micros(span, self.hz);
-        Times { reset: ticks(self.reset_timeout), evict: ticks(self.evict_timeout) }
+        Law {
+            reset: ticks(self.reset_timeout),
+            evict: ticks(self.evict_timeout),
+            admit_bytes: self.admit_bytes,
+            hh_limit: self.hh_limit,
+        }
     }
 }
 
@@ -88,7 +93,7 @@ struct Class<P> {
 #[derive(Clone, Debug)]
 pub struct Hhf<P> {
     params: Params,
-    times: Times,
+    law: Law,
     detector: Detector,
     /// Of the hash of flows; drawn when first needed.
     key: Option<u64>,
@@ -113,7 +118,7 @@ impl<P: Packet> Hhf<P> {
         let key = *self.key.get_or_insert_with(|| draws.draw_key());
         let hash = draws.keyed_hash(key, packet.flow_hash());
         let tick = jiffies::at(now, self.params.hz);
-        let is_heavy = self.detector.is_heavy(hash, packet.len(), tick, self.times, &self.params);
+        let is_heavy = self.detector.is_heavy(hash, packet.len(), tick, &self.law);
         if is_heavy { HEAVY } else { OTHERS }
     }
 
@@ -165,7 +170,7 @@ impl<P: Packet> Configured<P, Params> for Hhf<P> {
         let class = || Class { store: Store::default(), deficit: 0, is_listed: false };
         Self {
             params,
-            times: params.times(),
+            law: params.law(),
             detector: Detector::new(jiffies::at(now, params.hz)),
             key: None,
             classes: [class(), class()],
@@ -184,7 +189,7 @@ impl<P: Packet> Configured<P, Params> for Hhf<P> {
     /// Replaces the parameters. Packets that no longer fit are taken in the order of departures, and count as sent.
     fn change(&mut self, params: Params, _now: Nanos, sink: &mut impl Sink<P>) {
         self.params = params;
-        self.times = params.times();
+        self.law = params.law();
         while self.packets() > params.limit as usize {
             let Some(packet) = self.serve() else { break };
             self.totals.sent(packet.len());
