@@ -547,14 +547,14 @@ fn plans_that_do_not_fit_are_refused() {
     };
     faulty(&[fault(2, 0, None)], "faults[0].server: there is no server 2");
     faulty(&[fault(0, MS, Some(MS))], "faults[0].until: must end after its begin");
-    faulty(&[fault(0, MS, None), fault(0, 0, Some(2 * MS))], "cannot be reached then already");
+    faulty(&[fault(0, MS, None), fault(0, 0, Some(2 * MS))], "is already unreachable at that time");
     refused(|plan| plan.balancers[0].delay = 61 * SECOND, "balancers[0].delay");
     refused(
         |plan| {
             plan.balancers[0].policy = Params::parse("qtm period 10us").unwrap();
             plan.balancers[0].delay = SECOND;
         },
-        "readings would be on their way",
+        "readings would be in transit",
     );
     refused(
         |plan| {
