@@ -68,12 +68,10 @@ def _verdict(proof: Comparison, found: str, rival: str, name: str, gap: Gap) -> 
     mine, theirs = proof.entry(found).feasible, proof.entry(rival).feasible
     interval = gap.interval if math.isfinite(gap.interval.low) else None
     if mine != theirs:
-        missing = found if theirs else rival
-        reason = proof.entry(missing).reason
         text = (
-            f"Only the winner meets the condition: {name} does not ({reason})."
+            f"Only the winner meets the condition: {name} does not ({proof.entry(rival).reason})."
             if mine
-            else f"The winner does not meet the condition, but {name} does ({reason})."
+            else f"The winner does not meet the condition, but {name} does."
         )
         return Verdict(rival, "better" if mine else "worse", text, interval)
     if interval is None:
