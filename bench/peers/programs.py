@@ -40,7 +40,7 @@ def sojourn() -> Program:
 
 
 def ns3_of(library: Callable[[], ns3.Library]) -> Program:
-    """A build of ns-3."""
+    """Returns the program for a build of ns-3; raises `Missing` if there is none."""
     try:
         found = library()
         program = ns3.compile_dumbbell(BUILD, found)

@@ -63,7 +63,8 @@ PEERS = (
     ours("elastic up to 1 MB", "elastic ceiling 1mb", MB // 2),
 )
 LIMIT = Peer("plain sockets, the limit", "plain")
-#: Pauses and time from one to the next, in milliseconds; bytes and gap of bursts.
+#: Words of the receiver: pause and its period in milliseconds. Words of the sender: size of a burst
+#: in bytes, and time from one burst to the next in milliseconds.
 READERS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "fast": ((), ()),
     "pausing 50 of 200 ms": (("pause=50", "every=200"), ()),

@@ -90,8 +90,8 @@ def test_ports_and_marks_become_conditions(line: str, expected: list[dict[str, A
     ("line", "message"),
     [
         ("u32 match ip dport 22 0x00ff flowid 1:1", "a mask that leaves no range of ports"),
-        ("flower ip_proto tcp dst_port 90-80 classid 1:1", "`90-80` is no range of ports"),
-        ("flower ip_proto tcp dst_port 70000 classid 1:1", "`70000` is no port"),
+        ("flower ip_proto tcp dst_port 90-80 classid 1:1", "`90-80` is not a range of ports"),
+        ("flower ip_proto tcp dst_port 70000 classid 1:1", "`70000` is not a port"),
         ("basic match 'cmp(u16 at 2 layer 2 gt 65535)' flowid 1:1", "fits no port"),
         ("fw flowid 1:1", "takes the mark for a class, which is not modelled"),
     ],

@@ -49,7 +49,7 @@ pub struct Observation {
 }
 
 choices! {
-    /// Reason of a decision.
+    /// Reason for a decision.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
     #[serde(rename_all = "snake_case")]
     pub enum Reason {

@@ -124,7 +124,8 @@ impl Bictcp {
     /// Records a round-trip time, also of an acknowledgement that does not grow the window
     /// (`pkts_acked`).
     pub(crate) fn on_sample(&mut self, window: &mut Window, ack: &Ack) {
-        // Samples in the second after a reduction may still include its queue.
+        // Samples in the first second of an epoch may still include the queue that led to the
+        // reduction.
         let recent = self.epoch > 0 && ack.now / TICK < self.epoch.saturating_add(TICKS);
         if ack.rtt == 0 || recent {
             return;
@@ -194,7 +195,8 @@ impl Bictcp {
         if self.scale.reno_friendly {
             let each = ((cwnd * u64::from(self.scale.reno)) >> 3).max(1);
             if self.delivered > each {
-                // One segment is kept back, so that the count never reaches zero.
+                // Linux's loop is `while (ack_cnt > delta)`: at least one delivered segment
+                // remains.
                 let gained = (self.delivered - 1) / each;
                 self.delivered -= gained * each;
                 self.reno = self.reno.saturating_add(gained);

@@ -144,8 +144,8 @@ impl Endpoint {
                     self.roles.iter_mut().for_each(|role| role.end(world));
                     return Ok(());
                 }
-                // Serves the roles that are due. A role with more to do is due again after the
-                // sockets.
+                // Serves due roles, in at most as many calls as there are roles; then the sockets
+                // are served, even if a role is due again.
                 for _ in 0..self.roles.len() {
                     let Some(i) = alarms.due(world.now()) else { break };
                     self.roles[i].due(world, i);

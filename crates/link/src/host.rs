@@ -71,7 +71,7 @@ impl Params {
     /// Reads words such as `grain 1ms late exp(200us)`. Files are not read.
     ///
     /// # Errors
-    /// Where and why they cannot be read.
+    /// An unknown or missing word, or an invalid value: its place and the reason.
     pub fn parse(text: &str) -> Result<Self, WordError> {
         let given = words::read(&TABLE, &words::tokens(text), text.len())?;
         let mut params = Self::default();

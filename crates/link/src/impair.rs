@@ -211,7 +211,8 @@ impl Impair {
             return self.state > 2;
         }
         let Some(model) = self.gemodel else { return self.loss.happens() };
-        // Both draws are made for every packet, so that a change of parameters keeps streams in step.
+        // Both draws are made for every packet, so that a packet's draws do not depend on the
+        // parameters.
         let (turn, fate) = (self.loss.draws.draw(), self.loss.draws.draw());
         let hit = |draw: u32, threshold: u32| threshold > 0 && draw <= threshold;
         let (leaves, loss) = if self.bad {

@@ -60,7 +60,7 @@ pub const OUTSTANDING: u32 = 1 << 20;
 pub const RECORDS: u64 = 1_000_000_000;
 /// Bytes of a record.
 pub const VALUE: u64 = 1 << 24;
-/// Records of a scan.
+/// Greatest number of records of a scan.
 pub const SCAN: u32 = 100_000;
 /// Work that waits at a node.
 pub const QUEUE: u32 = 1 << 24;

@@ -36,7 +36,7 @@ params! {
         limit: u32 = packets("1000p"),
         /// Increase of the probability at an overflow.
         increment: u32 = fraction("0.0025"),
-        /// Decrease of the probability at an idle link.
+        /// Decrease of the probability for each `freeze` that the link is idle.
         decrement: u32 = fraction("0.00025"),
         /// Least time between moves of the probability.
         freeze: Nanos = time("100ms").above_zero(),

@@ -28,7 +28,7 @@ impl Pause {
             return Err("a pause must be shorter than the time from one to the next");
         }
         if !(0.0..=1.0).contains(&self.jitter) {
-            return Err("the jitter of a pause lies between 0 and 1");
+            return Err("the jitter of a pause must be between 0 and 1");
         }
         Ok(())
     }

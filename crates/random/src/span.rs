@@ -162,7 +162,7 @@ impl Span {
             Self::Law(law) => {
                 law.check()?;
                 if !(0.0..=Measured::LONGEST as f64).contains(&law.mean()) {
-                    return Err("its mean lies between 0 and 60s".to_owned());
+                    return Err("its mean must be between 0 and 60s".to_owned());
                 }
                 Ok(())
             }

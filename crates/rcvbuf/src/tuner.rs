@@ -195,7 +195,8 @@ impl Tuner {
         let (softnet, device) = before.fold((0, 0), |sum, one| (one.0.max(sum.0), sum.1 + one.1));
         let mut notes = core.notes.clone();
         match core.settings.target.who {
-            // A search by port meets many processes that may not be inspected, most of them unrelated.
+            // No notes: a search by port finds many processes without permission to inspect them,
+            // most of them unrelated.
             Who::Anybody => {}
             Who::Everybody => {
                 if let Some(one) = core.holders.refused.values().next() {

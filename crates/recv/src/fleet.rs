@@ -69,7 +69,7 @@ impl Params {
         need(self.duration <= 3600 * SECOND, "they send for up to an hour")?;
         need(self.rate != Some(0), "a rate is above 0")?;
         need((1..=60 * SECOND).contains(&self.timeout), "a timeout is above 0, up to a minute")?;
-        need((0.0..=1.0).contains(&self.jitter), "the jitter lies between 0 and 1")?;
+        need((0.0..=1.0).contains(&self.jitter), "the jitter must be between 0 and 1")?;
         if let Load::Open { rates } = &self.load {
             need(rates.first().is_some_and(|r| r.0 == 0), "rates begin at 0")?;
             need(rates.windows(2).all(|w| w[0].0 < w[1].0), "rates are in order of time")?;

@@ -336,7 +336,7 @@ impl Server {
                 Err(Code::Busy)
             };
         }
-        // Ended connections count as well until the handler has been informed.
+        // The limit also applies to the tasks that report ends of connections to the handler.
         if self.connections.len().max(self.finish.len()) >= self.limits.connections {
             self.counters.refused += 1;
             return Err(Code::Busy);

@@ -39,7 +39,7 @@ impl Params {
             return Err("the handler's rate must be above 0");
         }
         if !(0.0..=1.0).contains(&self.cpu) {
-            return Err("the handler's share of the CPU lies between 0 and 1");
+            return Err("the handler's share of the CPU must be between 0 and 1");
         }
         for pause in &self.pauses {
             pause.check()?;

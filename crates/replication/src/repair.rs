@@ -10,7 +10,7 @@ use super::NodeId;
 /// Number of a write to a key; 0 means never written.
 pub type Version = u64;
 
-/// Returns whether these answers differ, as a comparison of digests shows.
+/// Returns whether the versions in these answers differ, which digests would show.
 pub fn differ(answers: &[(NodeId, Version)]) -> bool {
     answers.windows(2).any(|pair| pair[0].1 != pair[1].1)
 }

@@ -122,7 +122,8 @@ impl<M: Message> Channels<M> {
         }
     }
 
-    /// A channel's connection is gone.
+    /// Handles the end of a channel's connection: counts its messages as lost and reports the
+    /// break.
     fn broke(&mut self, id: u32) {
         let channel = &mut self.list[id as usize];
         channel.slot = None;

@@ -305,7 +305,7 @@ impl<'a> Engine<'a> {
     fn take_arrivals(&mut self) {
         let mut taken = 0;
         while let Some(packet) = self.world.net.next_arrival(&mut taken) {
-            // Answers of hosts may arrive at this same instant, so an end is not certain.
+            // Hosts may answer at this same instant without end: limit the arrivals of an instant.
             self.instant += 1;
             if self.instant > self.instant_limit {
                 return;

@@ -15,7 +15,7 @@ pub struct Datagram {
     pub payload: u32,
 }
 
-/// Sockets of datagrams are numbered from here, after those of connections.
+/// First number of UDP sockets; TCP sockets have smaller numbers.
 const DATAGRAMS: u32 = 1 << 31;
 
 /// A packet's content.

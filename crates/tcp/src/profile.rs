@@ -162,7 +162,7 @@ pub const NS3_3_37: Profile = Profile {
         timestamps: true,           // TcpSocketBase::Timestamp
         window_scaling: true,       // TcpSocketBase::WindowScaling
         ecn: Ecn::Off,              // TcpSocketBase::UseEcn
-        ecn_fallback: false,        // not asked for
+        ecn_fallback: false,        // without effect: ECN is off
         recovery: Recovery::Prr,    // TcpL4Protocol::RecoveryType = TcpPrrRecovery
         rack: false,                // none
         frto: false,                // none
@@ -171,7 +171,7 @@ pub const NS3_3_37: Profile = Profile {
         rto_rule: RtoRule::Rfc6298, // RttMeanDeviation
         min_rto: SECOND,            // TcpSocketBase::MinRto
         initial_rto: 3 * SECOND,    // TcpSocket::ConnTimeout
-        max_rto: 60 * SECOND,       // ns-3 has no bound of its own that is reached
+        max_rto: 60 * SECOND,       // TcpSocketBase::ReTxTimeout: the doubled RTO is at most 60 s
         syn_retries: 6,             // TcpSocket::ConnCount
         retries: 6,                 // TcpSocket::DataRetries
         delayed_ack: 2,             // TcpSocket::DelAckCount
@@ -214,8 +214,8 @@ pub const SACK_2001: Profile = Profile {
         timestamps: false,                      // full frames carry 1460 bytes in the study
         window_scaling: true,                   // RFC 1323
         ecn: Ecn::Off,                          // off by default
-        ecn_fallback: false,                    // not asked for
-        recovery: Recovery::Rfc6675, // its forerunner: pipe, as ns-2's Sack1 and Linux 2.4 kept it
+        ecn_fallback: false,                    // without effect: ECN is off
+        recovery: Recovery::Rfc6675, // for its forerunner: the pipe of ns-2's Sack1 and Linux 2.4
         rack: false,                 // later
         frto: false,                 // later
         undo: false,                 // Linux 2.4 had it with timestamps or D-SACK only
@@ -266,7 +266,7 @@ pub const NS2_WEB: Profile = Profile {
         timestamps: false,              // 40-byte headers
         window_scaling: true,           // windows are counted in packets
         ecn: Ecn::Off,                  // ecn_ 0
-        ecn_fallback: false,            // not asked for
+        ecn_fallback: false,            // without effect: ECN is off
         recovery: Recovery::Rfc6675,    // Sack1's pipe
         rack: false,                    // none
         frto: false,                    // none

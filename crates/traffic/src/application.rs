@@ -19,8 +19,8 @@ pub enum Carrier {
 
 /// Packets on a schedule of their own.
 pub trait Source: Clone + Debug {
-    /// Whether it sends packets: all sources except [`Infallible`], the source of applications
-    /// without packets.
+    /// Whether it sends packets. False only for [`Infallible`], the source of applications that
+    /// have no packet schedule of their own.
     const SENDS: bool = true;
 
     /// Returns the next packet; times never decrease.

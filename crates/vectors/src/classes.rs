@@ -14,8 +14,8 @@ type Result<T> = std::result::Result<T, Outcome>;
 /// Disciplines with classes.
 pub const NAMES: [&str; 5] = ["prio", "drr", "ets", "htb", "hfsc"];
 
-/// Returns the numbers of a discipline with classes as a change states them, without those of
-/// leaves.
+/// Returns the numbers without the limit of leaves, which a change of a discipline with classes
+/// does not state.
 pub fn without_leaves(numbers: &Json) -> Json {
     let mut numbers = numbers.clone();
     _ = numbers.as_object_mut().and_then(|numbers| numbers.remove("leaf_limit"));

@@ -31,7 +31,7 @@ pub fn device(head: &Object) -> Result<Device> {
     let hz = read::number(1, head, "hz", 1_000_000)? as u32;
     let psched_mtu = read::number(1, head, "psched_mtu", 1 << 24)? as u32;
     if hz == 0 || psched_mtu == 0 {
-        return Err(Outcome::malformed(1, "`hz` and `psched_mtu` are above 0"));
+        return Err(Outcome::malformed(1, "`hz` and `psched_mtu` must be above 0"));
     }
     Ok(Device { psched_mtu, hz, rate: None })
 }

@@ -480,7 +480,7 @@ fn write_all(mut outlets: Vec<Outlet>) -> Vec<Written> {
     loop {
         let (mut idle, mut over) = (true, true);
         for ((_, outlet, file), (_, result)) in outlets.iter_mut().zip(&mut results) {
-            // Asked first: what comes between is seen by the next round.
+            // Read before the ring's level: if the writer has gone, an empty ring stays empty.
             let abandoned = outlet.is_abandoned();
             let waiting = outlet.slots().min(PORTION);
             over &= abandoned && waiting == 0;

@@ -522,7 +522,7 @@ fn options(mut list: &[u8]) -> TcpOptions {
     read
 }
 
-/// Odd constants with as many ones as zeros, as wyhash's.
+/// The first three constants of wyhash: odd, with as many ones as zeros.
 const KEYS: [u64; 3] = [0xa076_1d64_78bd_642f, 0xe703_7ed1_a0b4_28db, 0x8ebc_6af0_9c88_c6e3];
 
 /// Multiplies to 128 bits and folds: every bit of either reaches all of the result.

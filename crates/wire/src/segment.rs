@@ -25,7 +25,7 @@ pub struct Piece {
     pub partial: Option<Partial>,
 }
 
-/// The packets of one frame, in order.
+/// Splits a super-packet (GSO) into its packets, in order; any other frame is one packet.
 #[derive(Clone, Debug)]
 pub struct Segments<'a> {
     frame: &'a [u8],

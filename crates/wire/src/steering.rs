@@ -24,7 +24,8 @@ pub enum Steering {
     Hosts {
         /// Addresses of devices.
         addresses: BTreeMap<IpAddr, u32>,
-        /// The way from each device to each, row by row.
+        /// Matrix of ways in row-major order: row for the sending device, column for the receiving
+        /// device.
         ways: Vec<Option<Way>>,
         /// Number of devices.
         devices: usize,

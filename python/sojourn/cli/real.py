@@ -60,7 +60,9 @@ def told(record: LabRecord) -> str:
                 f"same {drops} drops and {marks} marks"
             )
         else:
-            lines.append(f"  {found['link']}: its replay differs: {found['difference']}")
+            lines.append(
+                f"  {found['link']}: the replay decided differently: {found['difference']}"
+            )
     if store := real.get("store"):
         keys, behind = (sum(c[key] for c in store["checked"]) for key in ("keys", "unconverged"))
         lines.append(

@@ -22,7 +22,7 @@ def report(
         Path,
         typer.Argument(
             metavar="FOLDER",
-            help="Folder that --out of run, compare or study named.",
+            help="Folder of results: the DIR of `--out` in an earlier run, compare or study.",
             readable=False,
         ),
     ],

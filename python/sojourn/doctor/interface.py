@@ -126,7 +126,7 @@ def read(name: str, root: Path = Path("/")) -> Facts:
             unread[what] = ("pyroute2 is not installed", "pip install 'sojourn[lab]'")
         except (OSError, ValueError, subprocess.SubprocessError) as error:
             unread[what] = (str(error) or type(error).__name__, "")
-        except Exception as error:  # noqa: BLE001 - pyroute2's own errors share no class
+        except Exception as error:  # noqa: BLE001 - pyroute2's exceptions have no common base class
             unread[what] = (f"the driver does not state it ({type(error).__name__})", "")
         return None
 

@@ -223,8 +223,8 @@ class LinuxEngine:
             "agreements": outcome.agreements,
             "captures": outcome.captures,
         }
-        # The journal has time, place, event and packet; without a journal the next best file is
-        # hashed.
+        # The trace hash covers the packet journal (time, place, event, packet); without one the
+        # wire's outcome, the journal of the ends, or the hosts' logs.
         seen = files.get("packets") or files.get("wire") or files.get("ends") or b"".join(logs)
         trace = hashlib.sha256(seen).hexdigest()[:32]
         kept = programs.outputs(run, files)

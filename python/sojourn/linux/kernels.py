@@ -164,6 +164,7 @@ def remove(folder: Path) -> None:
     """
     if not ours(folder):
         raise LabError(f"{folder} belongs to a package: use pip uninstall sojourn-linux")
-    # Without its description it is not a kernel, even if the next step fails.
+    # First: a folder without a description is no kernel, so a failure of the next step leaves no
+    # incomplete kernel.
     (folder / DESCRIPTION).unlink()
     shutil.rmtree(folder)

@@ -325,7 +325,7 @@ def levels_of(part: Part) -> dict[str, set[Any]]:
 def split(
     claims: Sequence[Claim], there: Mapping[str, set[Any]]
 ) -> tuple[list[Claim], list[Claim]]:
-    """Returns claims whose levels are all run, and the other claims."""
+    """Returns the claims for which the levels suffice, and the other claims."""
     fit = [claim for claim in claims if suffices(claim, there)]
     return fit, [claim for claim in claims if claim not in fit]
 

@@ -207,7 +207,10 @@ class Paper:
         not decided.
         """
         if rule is not None and (engine is not None or shift):
-            raise ValueError("--until requires simulated runs, whose seeds are 1, 2, 3, ...")
+            raise ValueError(
+                "--until requires simulated runs and the seeds 1, 2, 3, ...: "
+                "omit `engine` and `shift`"
+            )
         if on is not None and not self.cluster:
             raise ValueError(
                 f"`paper {self.name}` takes minutes on one machine and does not run on a cluster"

@@ -45,7 +45,7 @@ class _Written(BaseModel):
 
 
 def is_packed(url: str) -> bool:
-    """Returns whether an address has the earlier form."""
+    """Returns whether an address contains a whole packed scenario, as in an earlier version."""
     return _PACKED.fullmatch(urlsplit(url).fragment) is not None
 
 

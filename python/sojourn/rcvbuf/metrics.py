@@ -33,7 +33,7 @@ def families(snapshot: dict[str, Any]) -> Iterator[Metric]:
     sockets = snapshot["sockets"]
     for name, text, value in (
         ("occupied_bytes", "Memory of the packets that a socket holds.", "occupied"),
-        ("occupied_peak_bytes", "Largest memory of waiting packets.", "peak_occupied"),
+        ("occupied_peak_bytes", "Largest memory of packets since first seen.", "peak_occupied"),
         ("size_bytes", "Size of its receive buffer, as returned by getsockopt.", "size"),
         ("size_peak_bytes", "Largest size of its buffer.", "peak_size"),
     ):
@@ -66,7 +66,7 @@ def families(snapshot: dict[str, Any]) -> Iterator[Metric]:
     for name, text, number in (
         ("sockets", "Followed sockets.", len(sockets)),
         ("left_out", "Sockets beyond the limit, which are not followed.", snapshot["left_out"]),
-        ("budget_bytes", "Limit of the sizes of all sockets together.", snapshot["budget"]),
+        ("budget_bytes", "Limit on the sum of all receive buffers, in bytes.", snapshot["budget"]),
         ("memory_short", "1 while memory is short and sizes are reduced.", snapshot["short"]),
     ):
         yield GaugeMetricFamily(PREFIX + name, text, value=float(number))

@@ -161,5 +161,5 @@ def digests(folder: FilePath, words: set[str]) -> dict[str, str]:
             if path.is_relative_to(folder) and path.is_file() and path.stat().st_size <= LARGEST:
                 found[word] = hashlib.sha256(path.read_bytes()).hexdigest()
         except (OSError, ValueError):
-            continue  # not a file name
+            continue  # not a file name, or not readable
     return found

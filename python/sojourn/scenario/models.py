@@ -259,7 +259,10 @@ class Side(LinkKeys, _Hosts):
         None, description=f"Queue of the direction away from the host; default {DEFAULT_QUEUE}."
     )
     forward: SideDirection = Field(SideDirection(), description="Only away from the host.")
-    reverse: SideDirection = Field(SideDirection(), description="Only towards the host.")
+    reverse: SideDirection = Field(
+        SideDirection(),
+        description="Keys of the direction towards the host only; they override those of both.",
+    )
     changes: list[Change] = _changes("all access links of the side")
 
 

@@ -27,7 +27,7 @@ CONDITIONS = tuple(_core.names("filter"))
 FILTER = (*CONDITIONS, "divisor", "to")
 
 STATEMENTS = ";"
-"""The engine's name for all statements: a problem with it concerns the whole tree."""
+"""The word that the engine reports if an error concerns the whole tree and no single statement."""
 
 _MINOR = r"[0-9a-fA-F]{1,4}"
 _HANDLE = re.compile(rf"({_MINOR}):?")

@@ -9,9 +9,10 @@ from sojourn.study.cells import Level
 
 
 def in_words(levels: Mapping[str, Level]) -> str:
-    """Returns levels in words: only the level if a single factor varies and its level is a word.
+    """Returns levels in words: only the level if a single factor varies and its level is a text.
 
-    A factor is named by the last part of its key if that is unambiguous.
+    A text that begins with { or [ counts as a table or list. A factor is named by the
+    last part of its key if that is unambiguous.
     """
     texts = {
         factor: str(level).lower() if isinstance(level, bool) else str(level)

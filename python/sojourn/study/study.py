@@ -192,7 +192,7 @@ class Study:
 
         if isinstance(
             self.scenario, Scenario
-        ):  # with explicit cells, another engine may know more metrics
+        ):  # cells given one by one may be no scenarios; their engine may have other metrics
             known(rule, self.scenario)
         asking = self.asking(self._kind, {**self._question, **rule.as_dict()})
         with Session(out, workers, engine, on) as session:

@@ -270,13 +270,13 @@ def _flower_port(key: str, value: str) -> Match:
     if dash:
         low, high = max(read_number(first), 1), read_number(last)
         if not low <= high <= PORT:
-            raise Refused(f"`{value}` is no range of ports", value)
+            raise Refused(f"`{value}` is not a range of ports", value)
         return Match("sport" if key == "src_port" else "dport", port_range(low, high))
     text, _, mask = value.partition("/")
     shift = 16 if key == "src_port" else 0
     number, bits = read_number(text), read_number(mask) if mask else PORT
     if max(number, bits) > PORT:
-        raise Refused(f"`{value}` is no port", value)
+        raise Refused(f"`{value}` is not a port", value)
     return Match("next", number << shift, bits << shift, 0)
 
 
@@ -491,7 +491,7 @@ def read_number(text: str, base: int = 0) -> int:
     base = base or (16 if text.lower().startswith("0x") else 10)
     digits = text.lower().removeprefix("0x") if base == 16 else text
     if not re.fullmatch(r"[0-9a-f]{1,20}" if base == 16 else r"[0-9]{1,20}", digits):
-        raise Refused(f"`{text}` is no number", text)
+        raise Refused(f"`{text}` is not a number", text)
     value = int(digits, base)
     if value > WORD:
         raise Refused(f"`{text}` has more than 32 bits", text)
@@ -506,7 +506,7 @@ def read_network(text: str) -> IPv4Network:
     try:
         return IPv4Network("0.0.0.0/0" if text in ("any", "all", "default") else text, strict=False)
     except ValueError:
-        raise Refused(f"`{text}` is no IPv4 address", text) from None
+        raise Refused(f"`{text}` is not an IPv4 address", text) from None
 
 
 def spread(found: Filter, major: int) -> tuple[Name, int]:
@@ -520,7 +520,7 @@ def spread(found: Filter, major: int) -> tuple[Name, int]:
     base = found.flow.get("baseclass") or found.target or f"{major:x}:1"
     name = name_of(base if ":" in base else f":{base}")
     if name is None:
-        raise Refused(f"`{base}` is no class", base)
+        raise Refused(f"`{base}` is not a class, such as 1:10", base)
     divisor = found.flow.get("divisor", "")
     if not divisor.isdecimal() or not 0 < int(divisor) <= PORT:
         raise Refused("`flow` needs a `divisor`: the number of classes that it spreads over")
@@ -532,5 +532,5 @@ def target_of(found: Filter) -> Name:
     text = found.target or ""
     name = name_of(text)
     if name is None:
-        raise Refused(f"`{text}` is no class", text)
+        raise Refused(f"`{text}` is not a class, such as 1:10", text)
     return name

@@ -194,7 +194,7 @@ def _target(goal: str, given: Words) -> tuple[tuple[Change, ...], str]:
             given.value(goal)
             text = given.value(goal)
             if (name := name_of(text)) is None:
-                raise Refused(f"`{text}` is no class", text)
+                raise Refused(f"`{text}` is not a class, such as 1:10", text)
             return (Change("class", name),), "continue"
     if goal.isupper() and goal in _OTHERS:
         raise Refused(f"the target `{goal}` is not read", goal)
@@ -233,7 +233,7 @@ def ports(end: str, text: str, dash: str) -> Match:
     low = read_number(first) if first else 0
     high = (read_number(last) if last else PORT) if between else low
     if not max(low, 1) <= high <= PORT:
-        raise Refused(f"`{text}` is no port, and no range of ports", text)
+        raise Refused(f"`{text}` is neither a port nor a range of ports", text)
     return Match(end, port_range(max(low, 1), high))
 
 
@@ -247,7 +247,7 @@ def code_point(text: str) -> int:
     found = CODE_POINTS.get(text.lower())
     found = read_number(text) if found is None else found
     if found > 63:
-        raise Refused(f"`{text}` is no code point", text)
+        raise Refused(f"`{text}` is not a code point", text)
     return found
 
 

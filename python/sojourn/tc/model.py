@@ -246,7 +246,7 @@ class Device:
 
     @property
     def root(self) -> Discipline | None:
-        """What holds its packets."""
+        """The root queue discipline; `None` if the files set none."""
         return self.seats.get(ROOT)
 
     @property

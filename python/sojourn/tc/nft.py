@@ -190,7 +190,7 @@ def _expression(word: str, given: Words) -> _Tests | Change:
             given.next()
             text = given.value(key).strip('"')
             if (name := name_of(text)) is None:
-                raise Refused(f"`{text}` is no class", text)
+                raise Refused(f"`{text}` is not a class, such as 1:10", text)
             return Change("class", name)
     raise Refused(f"`{word} {key}` is not read", word)
 

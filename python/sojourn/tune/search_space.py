@@ -147,7 +147,8 @@ class Space:
                 seen.add(word)
         space = cls(base, _without(base, seen, words), tuple(variables), None)
         start = _start(base, variables, words)
-        # Words that set others, such as presets, invalidate the table's defaults.
+        # With a word that sets others, such as a preset, the table's defaults are not the queue's
+        # values: no start.
         true = start is not None and _parsed(space.queue(start), read) == _parsed(base, read)
         return replace(space, start=start) if true else space
 

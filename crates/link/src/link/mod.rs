@@ -300,7 +300,7 @@ impl<P: Packet + Clone + Corrupt, Q: Discipline<P>> Link<P, Q> {
     /// If `now` is before an earlier call's.
     #[inline]
     pub fn advance(&mut self, now: Nanos, observer: &mut (impl Observer<P> + ?Sized)) {
-        debug_assert!(self.direct.is_none(), "the link is in closed form");
+        debug_assert!(self.direct.is_none(), "`advance` was called for a link in closed form");
         self.set_clock(now);
         if self.due.min(self.line.head()) <= now {
             self.catch_up(now, observer);

@@ -49,7 +49,7 @@ pub trait Ranked: Classful {
     ) -> Option<u16>;
 }
 
-/// A class as it is served.
+/// How a class is served: in strict order, or in turns.
 #[derive(Clone, Copy, Debug, Default)]
 struct Rank {
     id: u16,

@@ -69,7 +69,8 @@ params! {
     }
 }
 
-/// The words of all features, and after them three for each.
+/// Lists the words that apply to all features, then three words of each feature: threshold, rate,
+/// duration.
 macro_rules! feature_words {
     (all { $($all:tt)* } each { $($name:literal $kind:expr, $default:literal $hit:literal;)* }) => {
         words! {

@@ -28,7 +28,7 @@ pub(super) struct Law {
     pub evict: u64,
     /// Bytes that a flow's counters must exceed.
     pub admit_bytes: u32,
-    /// Hitters in the table, at most.
+    /// Maximum number of heavy hitters in the table.
     pub hh_limit: u32,
 }
 

@@ -37,7 +37,7 @@ pub struct Stream {
     written: Count,
     /// Those that were lost with their connection.
     abandoned: Count,
-    /// Whether the application waits for room.
+    /// Whether the application waits for room in the send buffer.
     waiting: bool,
     /// Whether the application has made its last write.
     closed: bool,

@@ -122,7 +122,7 @@ impl Params {
             }
             Load::Closed { window, rto, jitter, link, .. } => {
                 need(*window > 0 && *link > 0 && *rto > 0, "window, link and rto are above 0")?;
-                need((0.0..=1.0).contains(jitter), "`jitter` lies between 0 and 1")?;
+                need((0.0..=1.0).contains(jitter), "`jitter` must be between 0 and 1")?;
                 *window
             }
         };

@@ -575,7 +575,8 @@ impl Receiver {
             self.ack_at = NEVER;
             self.ack_now = true;
             if self.compressed == 0 {
-                // The wait was in vain (`tcp_delack_timer_handler`).
+                // A delayed ACK that no data carried doubles the delay
+                // (`tcp_delack_timer_handler`).
                 self.patience = (2 * self.patience).min(self.rto).min(MAX_DELAY);
             }
         }

@@ -22,7 +22,8 @@ struct Before {
 struct News {
     /// Bytes newly acknowledged cumulatively.
     acked: u64,
-    /// A duplicate acknowledgement (RFC 5681, section 2).
+    /// Whether it is a duplicate acknowledgement (RFC 5681, section 2; with SACK, RFC 6675, section
+    /// 2).
     dup: bool,
     /// The first SACK block reports a duplicate segment (RFC 2883).
     dsack: bool,

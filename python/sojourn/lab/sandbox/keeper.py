@@ -90,7 +90,9 @@ class Keeper:
         except BaseException as error:
             self.end()
             if isinstance(error, FutureTimeout):
-                raise CannotStart("start", 0, f"no answer in {START_SECONDS:.0f} s") from None
+                raise CannotStart(
+                    "start", 0, f"init did not answer within {START_SECONDS:.0f} s"
+                ) from None
             raise
 
     def _keep(self, arguments: list[str], theirs: socket.socket) -> None:

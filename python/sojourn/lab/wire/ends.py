@@ -74,8 +74,10 @@ def find(text: str, stack: ExitStack) -> End:
         raise LabError(f"{text} is a namespace and an interface; say netns:{text} or dev:{text}")
     if not named and not interface:
         known = sorted(path.name for path in NETNS.iterdir()) if NETNS.is_dir() else []
-        there = f"there are {', '.join(known[:20])}" if known else "none has a name here"
-        raise LabError(f"no network namespace or interface is called {text}: of namespaces {there}")
+        there = ", ".join(known[:20]) or "none"
+        raise LabError(
+            f"no network namespace or interface is called {text}; existing namespaces: {there}"
+        )
     return _find(text, "netns" if named else "dev", text, stack)
 
 

@@ -63,7 +63,7 @@ class Size:
     """Whether to run every cell of the thesis' figures, or fewer of long flows' sweeps and of
     quirks."""
     published_share: float = 1.0
-    """Length of the runs as published, as a share of the thesis'."""
+    """Length of the runs of the reading "as published", as a share of the length in the thesis."""
 
     @property
     def flows(self) -> tuple[Flow, ...]:

@@ -78,7 +78,8 @@ START = 45.0
 
 #: The delay and loss at which phi and order statistics are distinguished.
 WHERE = ("high", 50)
-#: Changes there, each against `as it was`: RF 2 to 5 at QUORUM, one write at a time.
+#: Changes of the scenario at `WHERE`; each is compared with `as it was`: RF 2 to 5, QUORUM, one
+#: write at a time.
 VARIANTS: dict[str, dict[str, Any]] = {
     "as it was": {},
     "min_rto 20ms": {"tcp": "cubic min_rto 20ms"},

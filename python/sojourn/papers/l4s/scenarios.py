@@ -188,7 +188,8 @@ def partial(queue: str, rival: str, duration: float, warmup: float, rivals: int 
     return network(HUNDRED, PARTIAL_QUEUES[queue], groups, duration, warmup)
 
 
-# arXiv 2603.04381. Mahimahi releases packets at the milliseconds of a trace, which begins again.
+# arXiv 2603.04381. Mahimahi releases packets at the times in ms that a trace lists, and repeats the
+# trace.
 
 PRODUCTS = {"low": (1, 20.0), "high": (4, 80.0)}
 """Packets of 1500 bytes a millisecond (12 and 48 Mbit/s), and round-trip time in ms."""

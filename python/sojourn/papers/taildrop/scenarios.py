@@ -111,7 +111,10 @@ def bulk(
 
 
 def web(sessions: int, duration: float, warmup: float, queue: str = "pfifo limit 300p") -> Scenario:
-    """Returns `sessions` concurrent Web sessions, in equal parts over the frame sizes, and UDP."""
+    """Returns a scenario of `sessions` Web sessions and the UDP sources.
+
+    The sessions are concurrent, and divided equally over the frame sizes.
+    """
     share, rest = divmod(sessions, len(WEB_FRAMES))
     groups = "".join(
         _TCP_GROUP.format(

@@ -18,6 +18,9 @@ from sojourn.show.terminal import aligned
 from sojourn.stats import Interval
 from sojourn.study.results import Results
 
+LISTED = 2000
+"""Greatest number of runs that a report lists."""
+
 
 def column(
     found: Sequence[Interval], metric: str, unit_: str
@@ -167,9 +170,10 @@ def repeat_section(results: Results, commands: Sequence[str]) -> Section:
             Cell(r.key),
             Cell(str(r.about.get("trace_hash", ""))),
         ]
-        for r in runs[:2000]
+        for r in runs[:LISTED]
     ]
     listing = "\n".join("  ".join(c.text for c in row) for row in rows)
+    which = "All" if len(runs) <= LISTED else f"The first {LISTED} of"
     return Section(
         "repeat",
         "Repetition",
@@ -180,7 +184,7 @@ def repeat_section(results: Results, commands: Sequence[str]) -> Section:
             ),
             Code("\n".join(commands)),
             Facts(facts),
-            Code(listing, f"All {len(runs)} runs: cell, seed, key, trace hash", folded=True),
+            Code(listing, f"{which} {len(runs)} runs: cell, seed, key, trace hash", folded=True),
         ],
     )
 

@@ -219,7 +219,7 @@ def tradeoff(
             "yaxis": {"title": {"text": labels.axis(gm, sy)}},
             **_legend(list(names.values())),
         },
-        alt=f"{labels.title(gm)} over {words(dm)}, with a point for each queue, as in the table.",
+        alt=f"{labels.title(gm)} over {words(dm)}, with a point for each choice, as in the table.",
         caption="Better is up and to the left. The bars are 95 % intervals over the seeds.",
         height=420,
     )
