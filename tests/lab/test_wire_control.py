@@ -134,7 +134,7 @@ def test_a_file_in_the_way_stays(home: Path) -> None:
 
 @pytest.mark.parametrize("name", ["", "../x", "a b", "-a", "x" * 49, "a.b"])
 def test_names_that_no_wire_can_have(name: str) -> None:
-    with pytest.raises(LabError, match="cannot be named"):
+    with pytest.raises(LabError, match="cannot be called"):
         control.path_of(name)
 
 

@@ -270,7 +270,7 @@ def test_addresses_that_are_in_use_are_not_taken(spaces: tuple[str, str], name: 
         ({"reverse": Direction("1mbit", None, "coddel")}, "queue of .*reverse"),
         ({"mtu": 20}, "MTU of 20"),
         ({"duration": 0.0}, "duration of 0 s"),
-        ({"name": "../x"}, "cannot be named"),
+        ({"name": "../x"}, "cannot be called"),
         ({"device": "a-name-that-is-too-long"}, "not a name of an interface"),
         ({"addresses": "10.0.0.1"}, "two addresses"),
         ({"addresses": "10.0.0.1/24,10.0.1.2/24"}, "in one network"),

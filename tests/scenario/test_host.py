@@ -121,4 +121,4 @@ def test_the_kernel_s_links_are_punctual() -> None:
     plan = read(changed(host="grain 1ms").plan_json, 1).plan
     with pytest.raises(NotPossible) as caught:
         qdiscs.links(plan, captures=True)
-    assert "a host that is late" in [problem.asked for problem in caught.value.problems]
+    assert "a late host" in [problem.asked for problem in caught.value.problems]

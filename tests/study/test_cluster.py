@@ -197,7 +197,7 @@ def test_a_killed_driver_resumes(cluster: Cluster, tmp_path: Path) -> None:
 
 def test_stopping_keeps_what_is_done_and_drops_the_rest(cluster: Cluster, tmp_path: Path) -> None:
     folder, engine = tmp_path / "out", TracedEngine(tmp_path / "trace", pause=0.3)
-    with pytest.raises(StudyInterrupted, match="of 24 runs; kept in"):
+    with pytest.raises(StudyInterrupted, match="of 24 runs; saved in"):
         study().run(folder, progress=lambda now: now.done < 4, engine=engine, on=cluster.client)
     results = Results.open(folder)
     kept = len(results.runs())

@@ -43,9 +43,10 @@ def test_all_have_one_buffer() -> None:
     for name, text in every(10_000_000, 400).items():
         params = json.loads(_core.parse_queue(text))
         count = params.get("limit", 0)
-        if tree := params.get("tree"):  # drr shares the buffer among its classes
-            shares = len(tree["classes"]) if name == "drr" else 1
-            count = (tree["txqueuelen"] - (name == "drr")) * shares
+        if tree := params.get("tree"):  # drr and mq share the buffer among their classes
+            is_shared = name in ("drr", "mq")
+            shares = len(tree["classes"]) if is_shared else 1
+            count = (tree["txqueuelen"] - is_shared) * shares
         memory = params.get("memlimit", params.get("memory_limit", 0))
         sizes = {400, 400 * 1514}
         assert count in sizes or memory == 400 * 2304, (name, params)

@@ -3,7 +3,7 @@
 //! The server with the fewest open flows for its weight is chosen, the first of several.
 
 use sojourn_balance::external::{Factory, Params, Policy, ServerInfo};
-use sojourn_balance::{Balancer, Flow, Look, Params as AnyParams, Server};
+use sojourn_balance::{Balancer, Flow, Params as AnyParams, Server, Signal};
 use sojourn_units::Nanos;
 use sojourn_units::external::Fault;
 use std::sync::Arc;
@@ -74,7 +74,7 @@ impl Factory for Fewests {
 }
 
 pub fn run() {
-    let params = Params::bound("fewest", Look::Connections, Arc::new(Fewests));
+    let params = Params::bound("fewest", Signal::Connections, Arc::new(Fewests));
     let servers = [("a", 1), ("b", 2), ("c", 5)].map(|(name, weight)| Server::new(name, weight));
     let mut balancer = Balancer::new(&AnyParams::External(params), &servers, 1);
     for hash in 0..800 {

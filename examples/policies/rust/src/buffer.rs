@@ -3,7 +3,7 @@
 //! The buffer has room for twice as much as the last packet would fill.
 
 use sojourn_buffer::external::{Factory, Params, Policy};
-use sojourn_buffer::{Observation, Params as AnyParams, Store};
+use sojourn_buffer::{Observation, Params as AnyParams, ReceiveBuffer};
 use sojourn_units::external::Fault;
 use sojourn_units::{Bytes, Nanos};
 use std::sync::Arc;
@@ -39,7 +39,7 @@ impl Factory for Twice {
 
 pub fn run() {
     let params = Params { ceiling: 1 << 20, ..Params::bound("twice", Arc::new(Twice)) };
-    let mut buffer = Store::new(AnyParams::External(params), true);
+    let mut buffer = ReceiveBuffer::new(AnyParams::External(params), true);
     let discarded = (0..1000).filter(|&n| buffer.offer(n, 1500, n).is_err()).count();
     println!("buffer: stored {}, discarded {discarded}, size {}", buffer.len(), buffer.size());
     assert_eq!((buffer.size(), buffer.len()), (1 << 20, (1 << 20) / 1500));

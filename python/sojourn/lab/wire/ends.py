@@ -86,7 +86,7 @@ def _find(text: str, kind: str, rest: str, stack: ExitStack) -> End:
     if kind == "dev":
         interface, _, network = rest.partition("@")
         if not NAME.fullmatch(interface):
-            raise LabError(f"{text}: {interface!r} is no name of an interface")
+            raise LabError(f"{text}: {interface!r} is not a name of an interface")
         if network:
             return End(text, find(network, stack).fd, interface)
         path = HERE

@@ -349,7 +349,7 @@ class _Maker:
         if name is None:
             return ends.free_name(taken)
         if not ends.NAME.fullmatch(name) or "%" in name:
-            raise LabError(f"{name!r} is no name of an interface")
+            raise LabError(f"{name!r} is not a name of an interface")
         if name in taken:
             raise LabError(f"{end.text} has an interface called {name} already")
         return name
