@@ -151,7 +151,7 @@ def test_a_kernel_is_chosen_by_its_name(kernel: Kernel) -> None:
     assert usual == chosen
     for engine, message in (
         ("linux:none", f"no kernel 'none': existing ones are {kernel.name}"),
-        ("sim:none", "`sim:none`: sim has no kernels to select; linux and linux-wire have"),
+        ("sim:none", "`sim:none`: sim has no kernels to select; only linux and linux-wire have"),
         ("linus:none", "no engine `linus:none`: did you mean `linux`?"),
     ):
         result = sojourn("run", HOME, "--engine", engine)
