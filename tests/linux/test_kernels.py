@@ -57,6 +57,15 @@ def cli(*words: str) -> tuple[int, str, str]:
     return done.exit_code, done.stdout, done.stderr
 
 
+def test_of_equal_kernels_the_one_built_last_comes_first(place: Path) -> None:
+    """A build with the options of a newer version is used in place of the earlier one."""
+    earlier, later = kernel(place, "a"), kernel(place, "b")
+    os.utime(earlier / kernels.DESCRIPTION, ns=(1, 1))
+    assert kernels.find().name == "b"
+    os.utime(later / kernels.DESCRIPTION, ns=(0, 0))
+    assert kernels.find().name == "a"
+
+
 def test_the_newest_comes_first(place: Path) -> None:
     kernel(place, "old", release="9.1.2")
     kernel(place, "fast", release="9.10.0-rc1", hz=1000)

@@ -125,12 +125,13 @@ def folders() -> list[Path]:
 
 
 def kernels() -> list[Kernel]:
-    """Returns all kernels: this user's first, then by newest release and lowest HZ."""
+    """Returns all kernels: this user's first, then by newest release, lowest HZ and latest build."""
     found = [kernel for folder in folders() if (kernel := read(folder)) is not None]
 
-    def order(kernel: Kernel) -> tuple[bool, list[int], int, str]:
+    def order(kernel: Kernel) -> tuple[bool, list[int], int, int, str]:
         release = [-int(number) for number in re.findall(r"\d+", kernel.release)]
-        return not ours(kernel.folder), release, kernel.hz, kernel.name
+        built = (kernel.folder / DESCRIPTION).stat().st_mtime_ns
+        return not ours(kernel.folder), release, kernel.hz, -built, kernel.name
 
     return sorted(found, key=order)
 
