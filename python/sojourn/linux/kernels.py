@@ -125,7 +125,7 @@ def folders() -> list[Path]:
 
 
 def kernels() -> list[Kernel]:
-    """Returns all kernels: this user's first, then by newest release, lowest HZ and latest build."""
+    """Returns all kernels: the user's first, by newest release, lowest HZ and latest build."""
     found = [kernel for folder in folders() if (kernel := read(folder)) is not None]
 
     def order(kernel: Kernel) -> tuple[bool, list[int], int, int, str]:
