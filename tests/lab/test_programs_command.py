@@ -79,7 +79,7 @@ def test_a_server_and_a_client_talk(kind: type[WireEngine], tmp_path: Path) -> N
         tmp_path, flow("command", client=client, server=server, start="0.2s", stop="1.5s")
     )
     record = run(kind(), wanted)
-    failed = [doubt for doubt in record.doubts if "a program failed" in doubt]
+    failed = [violation for violation in record.violations if "a program failed" in violation]
     assert not failed
     ends = {end["role"]: end for end in record.real["own_programs"]}
     for end in ends.values():
@@ -102,9 +102,9 @@ def test_programs_that_fail_and_do_not_listen(tmp_path: Path) -> None:
     (tmp_path / "fail.py").write_text("raise SystemExit('no luck')", encoding="utf-8")
     failing = python("fail.py")
     record = run(WireEngine(), scenario(tmp_path, flow("command", client=failing)))
-    [doubt] = [doubt for doubt in record.doubts if "a program failed" in doubt]
-    assert "command.0: client: " in doubt
-    assert "exit status 1: no luck" in doubt
+    [violation] = [violation for violation in record.violations if "a program failed" in violation]
+    assert "command.0: client: " in violation
+    assert "exit status 1: no luck" in violation
     silent = python("fail.py {port}")
     wanted = scenario(tmp_path, flow("command", client=failing, server=silent))
     with pytest.raises(NotPossible, match="ended without opening port 20000"):

@@ -62,7 +62,7 @@ app = "cbr rate 1mbit size 9014"
 def test_what_programs_find_is_what_a_simulation_says() -> None:
     wanted = Scenario.from_toml(SCENARIO)
     record = run(wanted, options=Options(probes=(Probe(0, 1),)))
-    assert not any("failed" in doubt["what"] for doubt in record.real["doubts"])
+    assert not any("failed" in violation["what"] for violation in record.real["violations"])
     assert set(record.real["programs"]) == {"nginx", "libcurl"}
     real, simulated = metrics(record), metrics(wanted.run(1).record)  # type: ignore[arg-type]
 

@@ -130,7 +130,7 @@ def column(record: LabRecord, table: str, name: str) -> list[Any]:
 @pytest.mark.slow
 def test_iperf3_at_a_virtual_address(engine: WireEngine) -> None:
     record = engine.simulate(scenario("iqlb", BULK).plan_json, 1)
-    assert not [doubt for doubt in record.doubts if "failed" in doubt]
+    assert not [violation for violation in record.violations if "failed" in violation]
     went = column(record, "flows", "to")
     assert set(went) == {"server1", "server2"}
     assert all(bytes_ > 100_000 for bytes_ in column(record, "flows", "bytes"))
@@ -154,7 +154,7 @@ def test_iperf3_at_a_virtual_address(engine: WireEngine) -> None:
 @pytest.mark.slow
 def test_datagrams_and_transfers(engine: WireEngine) -> None:
     record = engine.simulate(scenario("round-robin", DATAGRAMS).plan_json, 2)
-    assert not [doubt for doubt in record.doubts if "failed" in doubt]
+    assert not [violation for violation in record.violations if "failed" in violation]
     assert column(record, "summary", "files.finished")[0] > 3
     # Turns are taken by all, so three streams at most are on the slow server, which carries them.
     lost = column(record, "summary", "udp_loss")[0]
@@ -168,7 +168,7 @@ def test_datagrams_and_transfers(engine: WireEngine) -> None:
 def test_pages_from_a_virtual_address(engine: WireEngine) -> None:
     """nginx at both servers, libcurl at the clients: each object is a connection and a choice."""
     record = engine.simulate(scenario("round-robin", PAGES).plan_json, 3)
-    assert not [doubt for doubt in record.doubts if "failed" in doubt]
+    assert not [violation for violation in record.violations if "failed" in violation]
     assert set(record.real["programs"]) >= {"nginx", "libcurl"}
     objects = column(record, "summary", "pages.objects")[0]
     pages = column(record, "summary", "pages.pages")[0]

@@ -48,11 +48,11 @@ def test_intervals_are_those_of_the_ratio() -> None:
         compare(CASE, runs(0.01), runs(0.01, goodput=0.0))
 
 
-def test_a_replay_that_differs_and_a_doubt_count() -> None:
+def test_a_replay_that_differs_and_a_violation_count() -> None:
     measured = compare(CASE, runs(0.01), runs(0.01))
     assert Result(CASE, measured, 0.0).verdict == "agrees"
     assert Result(CASE, measured, 0.0, agreements=[True, False]).verdict == "differs"
-    assert Result(CASE, measured, 0.0, doubts=["late"]).verdict == "not valid"
+    assert Result(CASE, measured, 0.0, violations=["late"]).verdict == "not valid"
     assert Result(CASE, measured, 0.0).as_dict()["measured"][0]["low"] is None
 
 

@@ -18,7 +18,8 @@ from sojourn.lab.machine.waiting import Waits
 from sojourn.lab.programs.results import EndpointResult, Stats
 from sojourn.lab.programs.run_setup import Collected
 from sojourn.lab.run import LabRecord
-from sojourn.lab.validity import Doubt, doubts
+from sojourn.lab.validity import violations
+from sojourn.lab.violation import Violation
 from sojourn.scenario.engine import core
 from tests.scenario.texts import HOME
 
@@ -53,8 +54,8 @@ def source(name: str, late: float | None, **counts: int) -> EndpointResult:
 def found(*flows: EndpointResult, delay: int = 10_000_000, **health: float) -> list[str]:
     collected = Collected(flows, {}, (), (), ())
     return [
-        doubt.what
-        for doubt in doubts(plan(delay), {**GOOD, **health}, {}, collected, preferred=True)
+        violation.what
+        for violation in violations(plan(delay), {**GOOD, **health}, {}, collected, preferred=True)
     ]
 
 
@@ -72,9 +73,11 @@ def test_late_packets_are_measured_against_the_round_trip() -> None:
 def test_time_that_was_stolen_is_told_as_a_reason() -> None:
     collected = Collected((source("udp", 0.002),), {}, (), (), ())
     health = {**GOOD, "lateness_p99": 0.002, "stolen_share": 0.31}
-    for doubt in doubts(plan(), health, {}, collected, preferred=True):
-        assert doubt.advice.startswith("this virtual machine's host kept 31% of its processors'")
-    # It is no doubt of its own.
+    for violation in violations(plan(), health, {}, collected, preferred=True):
+        assert violation.advice.startswith(
+            "this virtual machine's host kept 31% of its processors'"
+        )
+    # It is no violation of its own.
     assert found(stolen_share=0.31) == []
 
 
@@ -111,7 +114,7 @@ def test_the_wire_has_limits() -> None:
     assert found(refused=1) == ["packets that a host did not take"]
     collected = Collected((), {}, (), (), ("iperf3: no",))
     (failed, lost) = sorted(
-        doubts(plan(), GOOD, {"a": 7}, collected, preferred=True), key=lambda d: d.what
+        violations(plan(), GOOD, {"a": 7}, collected, preferred=True), key=lambda d: d.what
     )
     assert failed.what == "a program failed"
     assert (lost.what, lost.found) == ("packets lost before the wire at a", "7")
@@ -122,16 +125,16 @@ def test_advice_fits_the_user() -> None:
     for preferred in (True, False):
         collected = Collected((source("udp", 0.5),), {}, (), (), (), {"iperf3": 0.5})
         late = {**GOOD, "lateness_p99": 0.5}
-        found = doubts(plan(), late, {}, collected, preferred=preferred)
+        found = violations(plan(), late, {}, collected, preferred=preferred)
         assert len(found) == 3
-        assert all(("run as root" in doubt.advice) == (not preferred) for doubt in found)
-        assert all("leave the machine to the run" in doubt.advice for doubt in found)
+        assert all(("run as root" in violation.advice) == (not preferred) for violation in found)
+        assert all("leave the machine to the run" in violation.advice for violation in found)
 
 
-def test_a_program_that_waited_for_a_processor_is_a_doubt() -> None:
+def test_a_program_that_waited_for_a_processor_is_a_violation() -> None:
     def found(**waits: float) -> list[str]:
         collected = Collected((), {}, (), (), (), waits)
-        return [str(d) for d in doubts(plan(), GOOD, {}, collected, preferred=True)]
+        return [str(d) for d in violations(plan(), GOOD, {}, collected, preferred=True)]
 
     assert found(iperf3=0.049, wire=0.0) == []
     [alone] = found(a=0.2, b=0.01)
@@ -192,12 +195,12 @@ def test_a_program_watched_too_shortly_has_no_share(tmp_path: Path) -> None:
 
 @dataclass
 class Judged:
-    """A simulated run's record, as if it were a real one with these doubts."""
+    """A simulated run's record, as if it were a real one with these violations."""
 
     record: Any
     real: dict[str, Any]
 
-    doubts = LabRecord.doubts
+    violations = LabRecord.violations
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.record, name)
@@ -208,13 +211,15 @@ def test_an_invalid_run_says_so_first_and_ends_with_status_1(
 ) -> None:
     file = tmp_path / "x.toml"
     file.write_text(HOME.replace('"60s"', '"4s"').replace('"10s"', '"1s"'))
-    doubt = Doubt("one packet in a hundred leaves late by", "9 ms", "at most 1 ms is good", "wait")
+    violation = Violation(
+        "one packet in a hundred leaves late by", "9 ms", "at most 1 ms is good", "wait"
+    )
     health = {"lateness_p50": 0.0, "lateness_p99": 0.009, "cpu_share": 0.1}
 
-    def real(against: list[Doubt]) -> dict[str, Any]:
+    def real(against: list[Violation]) -> dict[str, Any]:
         return {
             "engine": "wire", "kernel": "6", "programs": {}, "privilege": "user", "health": health,
-            "agreements": [], "doubts": [d.as_dict() for d in against], "valid": not against,
+            "agreements": [], "violations": [d.as_dict() for d in against], "valid": not against,
         }  # fmt: skip
 
     def status(*words: str) -> int:
@@ -224,14 +229,14 @@ def test_an_invalid_run_says_so_first_and_ends_with_status_1(
             return int(stop.code or 0)
         return 0
 
-    told: list[Doubt] = []
+    told: list[Violation] = []
 
     def simulate(_: object, plan: str, seed: int, progress: object = None) -> Judged:
         return Judged(core().simulate(plan, seed), real(told))
 
     monkeypatch.setattr("sojourn.lab.engine.WireEngine.simulate", simulate)
     for wanted in (0, 1):
-        told[:] = [doubt] * wanted
+        told[:] = [violation] * wanted
         for words in (("lab", "run"), ("run",)):
             assert status(*words) == wanted
             said = capsys.readouterr().out.startswith("NOT VALID: one packet in a hundred leaves")

@@ -99,7 +99,7 @@ def test_a_run_repeats_bit_for_bit_beside_a_busy_machine(
 def test_what_a_queue_does_is_measured(engine: LinuxEngine, tmp_path: Path, queue: str) -> None:
     record = engine.simulate(plan(tmp_path, queue), 3)
     found = row(record)
-    assert not record.doubts
+    assert not record.violations
     assert found["goodput"] > 8e6
     assert found["utilisation"] == pytest.approx(1.0, abs=0.02)
     assert 0 < found["sojourn_mean"] < 0.2

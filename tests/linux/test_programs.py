@@ -100,7 +100,7 @@ def test_a_server_and_a_client_talk_and_are_measured(engine: LinuxEngine, tmp_pa
         'server = "python3 -m http.server {port}"', 'start = "1s"', get=GET,
     )  # fmt: skip
     record = engine.simulate(made.plan_json, 1)
-    assert not record.doubts
+    assert not record.violations
     server, client = record.real["own_programs"]
     assert (server["stopped"], server["killed"]) == (True, False)
     assert (client["status"], client["stopped"]) == (0, False)
@@ -125,7 +125,7 @@ def test_datagrams_are_measured_too(engine: LinuxEngine, tmp_path: Path) -> None
         ask=ASK, echo=ECHO,
     )  # fmt: skip
     record = engine.simulate(made.plan_json, 1)
-    assert not record.doubts
+    assert not record.violations
     flow = values(record)
     assert (flow["sent"], flow["received"], flow["goodput"]) == ([200], [200], [0.0])
     assert flow["udp_goodput"][0] == pytest.approx(200 * 100 * 8 / 5)
@@ -159,7 +159,7 @@ def test_iperf3_measures_what_we_measure(engine: LinuxEngine, tmp_path: Path) ->
         'server = "iperf3 -s -1 -p {port}"', 'tcp = "reno"',
     )  # fmt: skip
     record = engine.simulate(made.plan_json, 1)
-    assert not record.doubts
+    assert not record.violations
     told = json.loads(outputs(record)["command-client-own.0.out"])
     assert told["end"]["sender_tcp_congestion"] == "reno"
     # Ours has the connection on which the two iperf3 speak about the test, too.
@@ -218,13 +218,13 @@ def test_a_file_that_was_changed_is_told(linux: LinuxEngine, tmp_path: Path) -> 
         linux.check(made.plan_json, 1)
 
 
-def test_a_program_that_fails_makes_the_run_doubtful(linux: LinuxEngine, tmp_path: Path) -> None:
+def test_a_program_that_fails_makes_the_run_invalid(linux: LinuxEngine, tmp_path: Path) -> None:
     made = scenario(tmp_path, 'client = \'python3 -c "print(1); raise SystemExit(\\"sorry\\")"\'')
     record = linux.simulate(made.plan_json, 1)
-    [doubt] = record.doubts
-    assert "own.0: client: " in doubt
-    assert "exit status 1: sorry" in doubt
-    assert "programs.zip" in doubt
+    [violation] = record.violations
+    assert "own.0: client: " in violation
+    assert "exit status 1: sorry" in violation
+    assert "programs.zip" in violation
     assert outputs(record)["command-client-own.0.err"] == "sorry\n"
 
 
@@ -251,7 +251,7 @@ def test_a_program_that_does_not_end_is_ended(linux: LinuxEngine, tmp_path: Path
     own = "import signal, time\nsignal.signal(15, signal.SIG_IGN)\ntime.sleep(100)\n"
     made = scenario(tmp_path, 'client = "python3 own.py"', 'stop = "2s"', own=own)
     record = linux.simulate(made.plan_json, 1)
-    assert not record.doubts
+    assert not record.violations
     [client] = record.real["own_programs"]
     assert (client["stopped"], client["killed"], client["status"]) == (True, True, -9)
     assert client["ended"] == pytest.approx(3e9, rel=0.01)

@@ -94,7 +94,7 @@ def test_both_kinds_of_links_give_the_same_of_a_full_queue(
 def test_packets_leave_in_time(wired: LinuxEngine) -> None:
     record = wired.simulate(plan(), 1)
     health = record.real["health"]
-    assert not record.doubts
+    assert not record.violations
     assert health["lateness_max"] < 1e-4
     assert health["cpu_share"] < 0.05
     assert record.complete
@@ -117,7 +117,7 @@ def test_links_are_ours_where_the_kernel_has_none(
     kernel: Kernel, changed: dict[str, Any], why: str
 ) -> None:
     real = LinuxEngine(kernel).simulate(plan(**changed), 1).real
-    assert real["valid"], real["doubts"]
+    assert real["valid"], real["violations"]
     assert (real["engine"], real["links"]) == ("linux", "wire")
     assert why in real["links_why"]
 

@@ -10,7 +10,7 @@ from sojourn import _core
 class Record:
     """A simulated run with notes on how it was made."""
 
-    def __init__(self, record: Any, doubts: list[dict[str, str]]) -> None:
+    def __init__(self, record: Any, violations: list[dict[str, str]], key: str) -> None:
         self._record = record
         self.real = {
             "engine": "pretended",
@@ -18,7 +18,7 @@ class Record:
             "programs": {"program": "1.0"},
             "privilege": "none",
             "switch": {"name": "switch", "version": "1.0"},
-            "doubts": doubts,
+            key: violations,
             "load": 1.5,
         }
 
@@ -27,12 +27,16 @@ class Record:
 
 
 class Engine:
-    """Runs plans with the simulator; runs with seed 1, or those named, are not valid."""
+    """Runs plans with the simulator; runs with seed 1, or with the seeds `invalid`, are not valid.
+
+    `key` is the key of the violations in the records.
+    """
 
     slots = 1
 
-    def __init__(self, invalid: frozenset[int] = frozenset({1})) -> None:
+    def __init__(self, invalid: frozenset[int] = frozenset({1}), key: str = "violations") -> None:
         self.invalid = invalid
+        self.key = key
         self.checked: set[str] = set()
         self.made = 0
 
@@ -54,4 +58,4 @@ class Engine:
         self.made += 1
         late = {"what": "packets late", "found": "3 ms", "limit": "at most 1 ms"}
         record = _core.simulate(plan_json, seed, progress)
-        return Record(record, [late] if seed in self.invalid else [])
+        return Record(record, [late] if seed in self.invalid else [], self.key)

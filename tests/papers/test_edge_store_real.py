@@ -41,7 +41,7 @@ def test_real_and_simulated_runs_are_judged_alike(tmp_path: Path) -> None:
     assert [j.claim.id for j in outcome.judgements] == [c.id for c in claims.REAL_HIGH]
     assert set(outcome.in_simulation) == {c.id for c in claims.REAL_HIGH}
     assert not outcome.open
-    assert len(outcome.doubts) == 5
+    assert len(outcome.violations) == 5
     assert outcome.invalid[0] == "5 of 10 real runs are NOT VALID:"
     assert beside(outcome)["real / simulated"].between(0.5, 2).all()
     data = json.loads(json.dumps(outcome.as_dict(), allow_nan=False))

@@ -135,7 +135,7 @@ def test_a_small_real_part(tmp_path: Path) -> None:
     data = json.loads(json.dumps(outcome.as_dict(), allow_nan=False))
     assert data["real"]["engine"] == "wire"
     assert data["real"]["programs"]["iperf3"]
-    assert len(data["doubts"]) == len(outcome.doubts)
+    assert len(data["violations"]) == len(outcome.violations)
     page = show(outcome)[0].read_text()
     assert "Verdicts in both worlds" in page
     assert re.search(r"Verdicts are on the real runs", page)

@@ -64,7 +64,7 @@ def test_a_quota_is_no_pause_of_the_handler_s_own() -> None:
 
         def run(self, told: dict[str, object], wanted: Wanted, seed: int) -> dict[str, Any]:
             seen.append((told["handler"], wanted))
-            return {"arrived": seed, "throughput": 1.0, "samples": [], "doubts": ["late"]}
+            return {"arrived": seed, "throughput": 1.0, "samples": [], "violations": ["late"]}
 
     told = scenarios.server("enqueued", "rrda", 35, 0.75, 1, 0)
     record = Real(Fake()).simulate(json.dumps(told), 3)  # type: ignore[arg-type]
@@ -72,7 +72,9 @@ def test_a_quota_is_no_pause_of_the_handler_s_own() -> None:
     assert record.real is not None
     about = dict(record.real)
     assert about.pop("load") >= 0
-    assert about == {"kernel": "0", "quota": "handler", "doubts": [{"what": "late"}]}
+    violations = [{"what": "late"}]
+    expected = {"kernel": "0", "quota": "handler", "violations": violations}
+    assert about == {**expected, "doubts": violations}
     (handler, wanted), pauses = seen[0], told["handler"]["pauses"]
     assert handler == {"rate": scenarios.RATE, "pauses": pauses[:1]}
     assert wanted.cpu == 0.75

@@ -68,15 +68,16 @@ def _measure(bench: Bench) -> dict[str, Any]:
     return {}
 
 
+REAL_PART = Real(
+    title="Loads, for real", quick=4, full=4,
+    beside=Beside(part="loads", factors=("load",), metrics=("utilisation",)),
+    estimate=lambda _: "", remarks=lambda _: [], figures=lambda _: {},
+)  # fmt: skip
 PAPER = Paper(
     name="loads", title="Loads", reference="Nobody 2020", quick=4, full=4, measure=_measure,
     published=lambda: {"": pd.DataFrame({"load": [1, 2], "seed": 1, "utilisation": [0.1, 0.2]})},
     withdrawn=(WITHDRAWN,),
-    real=Real(
-        title="Loads, for real", quick=4, full=4,
-        beside=Beside(part="loads", factors=("load",), metrics=("utilisation",)),
-        estimate=lambda _: "", remarks=lambda _: [], figures=lambda _: {},
-    ),
+    real=REAL_PART,
 )  # fmt: skip
 
 
@@ -106,6 +107,22 @@ def test_runs_that_are_not_valid_give_no_verdict(tmp_path: Path) -> None:
     assert (judgement.verdict, judgement.seeds, judgement.note) == ("holds", 4, "")
 
 
+def test_a_study_of_an_earlier_version_is_resumed(tmp_path: Path) -> None:
+    """Records of earlier versions name the violations `doubts`."""
+    former = pretend.Engine(frozenset({2}), key="doubts")
+    begun = replace(PAPER, real=replace(REAL_PART, quick=2, full=2)).run(tmp_path, engine=former)
+    engine = pretend.Engine(frozenset({2}))
+    outcome = PAPER.run(tmp_path, engine=engine)
+    assert (former.made, engine.made) == (4, 4)
+    assert outcome.violations == begun.violations
+    assert len(outcome.violations) == 2
+    (judgement,) = outcome.judgements
+    assert judgement.note == "2 of 8 runs are not valid (packets late)"
+    data = outcome.as_dict()
+    assert data["violations"] == data["doubts"]
+    assert not {"violations", "doubts"} & set(data["real"])
+
+
 @pytest.mark.parametrize("invalid", [{2}, set()])
 @pytest.mark.parametrize("as_json", [False, True])
 def test_the_command_says_first_what_is_not_valid_and_ends_with_status_1(
@@ -120,7 +137,7 @@ def test_the_command_says_first_what_is_not_valid_and_ends_with_status_1(
     first = "2 of 8 real runs are NOT VALID:"
     if as_json:
         assert (first in result.stderr) == bool(invalid)
-        assert len(json.loads(result.stdout)["doubts"]) == 2 * len(invalid)
+        assert len(json.loads(result.stdout)["violations"]) == 2 * len(invalid)
     else:
         assert result.stdout.startswith(first) == bool(invalid)
 

@@ -167,7 +167,7 @@ def compare(
                 out=out, workers=made.workers, progress=report, engine=chosen.one, on=cluster,
                 smallest=question.smallest, until=rule,
             )  # fmt: skip
-    chosen.tell_doubts()
+    chosen.report_violations()
     if question.by is None and scenario.question.by is None:
         why = (
             "not every engine measures the usual metric" if found.by == BY_OTHERWISE
@@ -187,7 +187,7 @@ def compare(
             typer.echo(f"\nThe runs are in {out}; {page}")
     if found.fault is not None:
         exits.fail(str(found.fault))
-    chosen.exit_if_doubtful()
+    chosen.exit_if_invalid()
 
 
 def chosen_queues(texts: list[str]) -> list[str]:

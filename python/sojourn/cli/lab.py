@@ -13,7 +13,7 @@ import typer
 
 from sojourn import engines, metrics
 from sojourn.cli import bars, exits, options, output
-from sojourn.cli.real import exit_if_bad, tell_doubts, told
+from sojourn.cli.real import exit_if_bad, report_violations, told
 from sojourn.lab import Unavailable
 
 if TYPE_CHECKING:
@@ -122,7 +122,7 @@ def run(
     record = cast("LabRecord", cast("object", result.record))
     if out is not None:
         keep(result, out, maker)
-    tell_doubts(record, as_json=as_json)
+    report_violations(record, as_json=as_json)
     if as_json:
         output.print_data(result.as_dict() | {"real": record.real})
     else:
@@ -196,8 +196,8 @@ def validate(
         rows = [row for result in results for row in compared(result)]
         output.table(rows, list(rows[0]))
         for result in results:
-            for doubt in result.doubts:
-                typer.echo(f"NOT VALID: {result.case.name}: {doubt}")
+            for violation in result.violations:
+                typer.echo(f"NOT VALID: {result.case.name}: {violation}")
         chosen.tell_limits()
     if any(result.verdict in ("differs", "not valid") for result in results):
         raise typer.Exit(exits.FINDINGS)
@@ -220,7 +220,7 @@ def compared(result: Result) -> list[dict[str, str]]:
                 "simulated": f"{m.simulated * scale:.2f} {unit}",
                 "difference": f"{_percent(m.ratio)}{_limits(m)} %",
                 "allowed": f"{100 * m.tolerance:.0f} %",
-                "": "not valid" if result.doubts else m.verdict,
+                "": "not valid" if result.violations else m.verdict,
             }
         )
     return rows

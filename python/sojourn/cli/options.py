@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -359,21 +360,21 @@ class Chosen:
         for line in limits_told(self.limits):
             typer.echo(line)
 
-    def tell_doubts(self) -> None:
+    def report_violations(self) -> None:
         """Reports which of the new runs are not valid, and why."""
         for name, engine in self.by_name.items():
-            doubtful: list[list[str]] = getattr(engine, "doubtful", [])
-            if not doubtful:
+            invalid: list[list[str]] = getattr(engine, "violations", [])
+            if not invalid:
                 continue
-            made = getattr(engine, "made", len(doubtful))
+            made = getattr(engine, "made", len(invalid))
             kind = "real" if engines.find(name).real_time else name
-            complain(f"{len(doubtful)} of {made} {kind} runs are NOT VALID:")
-            for doubt in dict.fromkeys(doubt for doubts in doubtful for doubt in doubts):
-                complain(f"  {doubt}")
+            complain(f"{len(invalid)} of {made} {kind} runs are NOT VALID:")
+            for violation in dict.fromkeys(chain.from_iterable(invalid)):
+                complain(f"  {violation}")
 
-    def exit_if_doubtful(self) -> None:
+    def exit_if_invalid(self) -> None:
         """Ends the command with status 1 if a new run is not valid."""
-        if any(getattr(engine, "doubtful", []) for engine in self.by_name.values()):
+        if any(getattr(engine, "violations", []) for engine in self.by_name.values()):
             raise typer.Exit(FINDINGS)
 
     @contextmanager

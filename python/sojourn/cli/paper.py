@@ -105,7 +105,7 @@ def paper(
         output.print_data({**outcome.as_dict(), "written": [str(path) for path in written]})
     else:
         _print(outcome, written)
-    if outcome.doubts:
+    if outcome.violations:
         raise typer.Exit(exits.FINDINGS)
 
 

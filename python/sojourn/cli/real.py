@@ -15,10 +15,10 @@ if TYPE_CHECKING:
     from sojourn.lab.run import LabRecord
 
 
-def tell_doubts(record: LabRecord, *, as_json: bool) -> None:
+def report_violations(record: LabRecord, *, as_json: bool) -> None:
     """Reports first that a run is not valid, and why."""
-    for doubt in record.doubts:
-        typer.echo(f"NOT VALID: {doubt}", err=as_json)
+    for violation in record.violations:
+        typer.echo(f"NOT VALID: {violation}", err=as_json)
 
 
 def told(record: LabRecord) -> str:
@@ -85,7 +85,7 @@ def ends(real: Mapping[str, Any]) -> list[tuple[str, ProgramEnd]]:
 
 def exit_if_bad(record: LabRecord) -> None:
     """Ends the command with status 1 if a run is not valid or one of its programs failed."""
-    if record.doubts or any(end.failure for _, end in ends(record.real)):
+    if record.violations or any(end.failure for _, end in ends(record.real)):
         raise typer.Exit(exits.FINDINGS)
 
 

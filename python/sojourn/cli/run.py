@@ -11,7 +11,7 @@ import typer
 
 from sojourn import extras
 from sojourn.cli import bars, exits, options, output
-from sojourn.cli.real import exit_if_bad, tell_doubts, told
+from sojourn.cli.real import exit_if_bad, report_violations, told
 from sojourn.engines import SIM
 
 if TYPE_CHECKING:
@@ -64,7 +64,7 @@ def run(
     real = getattr(result.record, "real", None)
     record = cast("LabRecord", cast("object", result.record))
     if real is not None:
-        tell_doubts(record, as_json=as_json)
+        report_violations(record, as_json=as_json)
     if as_json:
         output.print_data(result.as_dict() | ({} if real is None else {"real": real}))
     else:
@@ -90,7 +90,7 @@ def beside(
 
     with bars.study_progress(scenario.name) as report:
         table = Study(scenario).seeds([seed]).run(out, progress=report, engine=chosen.by_name)
-    chosen.tell_doubts()
+    chosen.report_violations()
     wanted = ("engine", "key", *table.metrics)
     rows = [
         dict(zip(wanted, row, strict=True)) for row in zip(*map(table.column, wanted), strict=True)
@@ -113,7 +113,7 @@ def beside(
                 "runs": runs,
             }
         )
-        chosen.exit_if_doubtful()
+        chosen.exit_if_invalid()
         return
     names = [str(row["engine"]) for row in rows]
     typer.echo(f"{scenario.name}: seed {seed}")
@@ -130,7 +130,7 @@ def beside(
     chosen.tell_limits()
     if out is not None:
         typer.echo(f"The runs are in {out}; `sojourn report {out}` makes figures and a page.")
-    chosen.exit_if_doubtful()
+    chosen.exit_if_invalid()
 
 
 def worth_showing(table: Table) -> list[str]:

@@ -88,7 +88,7 @@ def run(
             table, stopped = asked.run_until(
                 rule, folder, made.workers, report, chosen.of_study, on=cluster
             )
-    chosen.tell_doubts()
+    chosen.report_violations()
     if as_json:
         output.print_data(
             {
@@ -101,7 +101,7 @@ def run(
                 "rows": rows(table),
             }
         )
-        chosen.exit_if_doubtful()
+        chosen.exit_if_invalid()
         return
     from rich.text import Text
 
@@ -117,7 +117,7 @@ def run(
         f"{len(table)} runs in {folder}; `sojourn report {folder}` makes figures and a page, "
         f"`sojourn study contrast {folder}` compares levels."
     )
-    chosen.exit_if_doubtful()
+    chosen.exit_if_invalid()
 
 
 @exits.command

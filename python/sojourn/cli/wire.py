@@ -398,7 +398,7 @@ def selftest(
 
     report = tests.selftest(seconds, privilege, trials(seconds))
     if as_json:
-        output.print_data(asdict(report) | {"words": report.words()})
+        output.print_data(report.as_dict())
         return
     rows = tests.rows(report)
     output.table(rows, list(rows[0]))

@@ -59,8 +59,8 @@ class WireEngine:
         self.control = control
         self.made = 0
         """Number of runs so far."""
-        self.doubtful: list[list[str]] = []
-        """Doubts about those of the runs that are not valid."""
+        self.violations: list[list[str]] = []
+        """Violations of each invalid run so far."""
 
     def fingerprint(self) -> str:
         """Returns a hash of everything that decides results: versions, engine and kernel."""
@@ -96,8 +96,8 @@ class WireEngine:
                 raw = self._raw(stack, plan_json, seed)
                 record = self.make(setup, raw, stack, progress)
         self.made += 1
-        if record.doubts:
-            self.doubtful.append(record.doubts)
+        if record.violations:
+            self.violations.append(record.violations)
         return record
 
     def make(

@@ -166,7 +166,7 @@ class Receivers:
             raise LabError(f"the server failed: {heard['failure']}")
         found = _outcome(heard["samples"], sent)
         found["throttled"] = throttled
-        found["doubts"] = _doubts(sent, waited, lost, took)
+        found["violations"] = _violations(sent, waited, lost, took)
         return found
 
     def _spawn(
@@ -265,18 +265,18 @@ def _lost(pid: int) -> int:
     return 0
 
 
-def _doubts(
+def _violations(
     sent: Mapping[str, Any], waited: Mapping[str, float], lost: int, seconds: float
 ) -> list[str]:
-    """Returns the doubts about a run's validity."""
-    doubts = []
+    """Returns the violations of a run, as texts; empty if the run is valid."""
+    violations = []
     for name, time in waited.items():
         if time > WAITING * seconds:
-            doubts.append(
+            violations.append(
                 f"{name} waited for a processor for {100 * (time / seconds):.0f} % of the time"
             )
     if lost:
-        doubts.append(f"{lost} datagrams were dropped before the server's buffer")
+        violations.append(f"{lost} datagrams were dropped before the server's buffer")
     if sent["failed"]:
-        doubts.append(f"{sent['failed']} clients failed")
-    return doubts
+        violations.append(f"{sent['failed']} clients failed")
+    return violations

@@ -16,7 +16,8 @@ from sojourn.lab.findings import with_findings
 from sojourn.lab.machine.stolen import ProcessorTime
 from sojourn.lab.programs import Execution, command
 from sojourn.lab.sandbox.sandbox import Sandbox
-from sojourn.lab.validity import Doubt, doubts
+from sojourn.lab.validity import violations
+from sojourn.lab.violation import Violation, violations_in, with_former_key
 from sojourn.lab.wire.start import DEVICE, WireProcess, devices_of, settle, start_wire
 from sojourn.lab.wire.wiring import read_outcome
 
@@ -69,9 +70,9 @@ class LabRecord:
         return self.tables[name]
 
     @property
-    def doubts(self) -> list[str]:
-        """Doubts about the run; empty if it is valid."""
-        return [str(Doubt(**doubt)) for doubt in self.real["doubts"]]
+    def violations(self) -> list[str]:
+        """Violations of the run, as texts; empty if the run is valid."""
+        return [str(Violation(**violation)) for violation in violations_in(self.real)]
 
 
 class Part:
@@ -108,8 +109,8 @@ class Part:
     def end(self, run: Run) -> None:
         """Ends the part."""
 
-    def against(self) -> list[Doubt]:
-        """Returns further doubts about the run."""
+    def against(self) -> list[Violation]:
+        """Returns the part's violations in the run."""
         return []
 
     def tables(
@@ -202,7 +203,7 @@ class Run:
         outcome = read_outcome(wire.output)
         health = {**outcome.health, "stolen_share": stolen}
         against = [
-            *doubts(self.plan, health, lost, collected, preferred=wire.realtime),
+            *violations(self.plan, health, lost, collected, preferred=wire.realtime),
             *self.part.against(),
         ]
         real = {
@@ -240,7 +241,7 @@ def about_run(
     setup: RunSetup,
     hosts: Mapping[int, Host],
     sandbox: Sandbox,
-    against: Sequence[Doubt],
+    against: Sequence[Violation],
     names: Mapping[int, str] | None = None,
     own_programs: Sequence[Mapping[str, Any]] = (),
 ) -> dict[str, Any]:
@@ -250,7 +251,7 @@ def about_run(
     return {
         "engine": engine.name,
         "valid": not against,
-        "doubts": [doubt.as_dict() for doubt in against],
+        **with_former_key({"violations": [violation.as_dict() for violation in against]}),
         "load": busy(),
         "privilege": sandbox.privilege,
         "privilege_reason": sandbox.reason,

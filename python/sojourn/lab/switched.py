@@ -29,7 +29,7 @@ from sojourn.lab.run import Part, Run
 from sojourn.lab.sandbox.host import Host
 from sojourn.lab.sandbox.process import Process
 from sojourn.lab.sandbox.sandbox import Sandbox
-from sojourn.lab.validity import Doubt
+from sojourn.lab.violation import Violation
 from sojourn.lab.wire.start import DEVICE, QUEUE
 from sojourn.lab.wire.wiring import FAULT
 from sojourn.own.text import balancer_text
@@ -254,13 +254,13 @@ class Switch(Part):
         self.switch.stop()
         del self._begin
 
-    def against(self) -> list[Doubt]:
-        """Returns doubts: events at switch or controller that no scenario requires."""
+    def against(self) -> list[Violation]:
+        """Returns violations: events at the switch or controller that no scenario requires."""
         counts, made = self.look["counts"], self.look["decisions"]
         advice = "leave the machine to the run, or lower the rates"
         lost = sum(server["port_dropped"] or 0 for server in self.look["servers"])
         return [
-            Doubt(what, str(number), "none is good", advice)
+            Violation(what, str(number), "none is good", advice)
             for what, number in (
                 ("choices made by turns, since the backlog was too old", made["by_turns"]),
                 ("packets that the controller had no time for", counts["limited"]),

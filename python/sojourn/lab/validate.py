@@ -19,6 +19,7 @@ import numpy as np
 
 from sojourn import _core
 from sojourn.lab.run import LabRecord
+from sojourn.lab.violation import with_former_key
 from sojourn.scenario import Scenario
 from sojourn.scenario.engine import Engine, Record, untold_by
 from sojourn.stats import welch_difference
@@ -157,15 +158,15 @@ class Result:
     measured: list[Measured]
     lateness: float
     """99th percentile of the lateness of packets in the worst run, in seconds."""
-    doubts: list[str] = field(default_factory=list)
-    """Doubts about its real runs; with doubts the result does not count."""
+    violations: list[str] = field(default_factory=list)
+    """Violations of the real runs, each once; with violations the result does not count."""
     agreements: list[bool] = field(default_factory=list)
     """Whether the replay of arrivals made the same decisions, for each real run."""
 
     @property
     def verdict(self) -> Verdict | Literal["not valid"]:
         """Verdict on all metrics together."""
-        if self.doubts:
+        if self.violations:
             return "not valid"
         if not all(self.agreements):
             return "differs"
@@ -176,7 +177,7 @@ class Result:
 
     def as_dict(self) -> dict[str, Any]:
         """Returns the fields as a dictionary, with null for NaN."""
-        data = asdict(self) | {"verdict": self.verdict}
+        data = with_former_key(asdict(self)) | {"verdict": self.verdict}
         for row in data["measured"]:
             row |= {k: None for k, v in row.items() if isinstance(v, float) and math.isnan(v)}
         return data
@@ -264,6 +265,6 @@ def _result(
         case,
         compare(case, [metrics(record) for record in real], simulated, tolerances),
         lateness=max(record.real["health"].get("lateness_p99", 0.0) for record in real),
-        doubts=sorted({doubt for record in real for doubt in record.doubts}),
+        violations=sorted({violation for record in real for violation in record.violations}),
         agreements=[a["agrees"] for record in real for a in record.real["agreements"]],
     )

@@ -7,11 +7,11 @@ limits here, a run is marked as not valid, with the reason and advice.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass
 from typing import Any
 
 from sojourn.lab.programs.results import EndpointResult
 from sojourn.lab.programs.run_setup import Collected
+from sojourn.lab.violation import Violation
 
 LATENESS = 1e-3
 """Lowest limit of the lateness of 1 % of all packets, in seconds."""
@@ -27,32 +27,15 @@ PROCESSOR = 0.8
 """Share of the time for which the wire, which has one thread, may use a processor."""
 
 
-@dataclass(frozen=True)
-class Doubt:
-    """A reason to doubt a run's validity."""
-
-    what: str
-    found: str
-    limit: str
-    advice: str
-
-    def __str__(self) -> str:
-        return f"{self.what}: {self.found} ({self.limit}); {self.advice}"
-
-    def as_dict(self) -> dict[str, str]:
-        """Returns the fields as a dictionary."""
-        return asdict(self)
-
-
-def doubts(
+def violations(
     plan: Mapping[str, Any],
     health: Mapping[str, Any],
     lost_at_hosts: Mapping[str, int],
     collected: Collected,
     *,
     preferred: bool,
-) -> list[Doubt]:
-    """Returns all doubts about a run; empty if it is valid.
+) -> list[Violation]:
+    """Returns all violations of a run; empty if the run is valid.
 
     `health` is the wire's report on itself, with the `stolen_share` of the processors' time that a
     virtual machine's host took, if known. `lost_at_hosts` counts packets that hosts' devices
@@ -63,28 +46,28 @@ def doubts(
     what = "one packet in a hundred leaves late by"
     found = [*_too_late(plan, health["lateness_p99"], what, advice), *_lost(health, lost_at_hosts)]
     stolen = health.get("stolen_share", 0.0)
-    found += programs_doubts(plan, collected, stolen, preferred=preferred)
+    found += programs_violations(plan, collected, stolen, preferred=preferred)
     if health["cpu_share"] > PROCESSOR:
         share, limit = (
             f"{100 * health['cpu_share']:.0f} %",
             f"at most {100 * PROCESSOR:.0f} % is good",
         )
         advice = "lower the rates, or run fewer programs beside it"
-        found.append(Doubt("the wire's share of a processor", share, limit, advice))
+        found.append(Violation("the wire's share of a processor", share, limit, advice))
     return found
 
 
-def programs_doubts(
+def programs_violations(
     plan: Mapping[str, Any], collected: Collected, stolen: float = 0.0, *, preferred: bool
-) -> list[Doubt]:
-    """Returns the doubts about a run from its end hosts.
+) -> list[Violation]:
+    """Returns the violations of a run at its end hosts.
 
-    They concern programs that were late, failed, or waited for a processor, and packets that were
-    lost there.
+    These are programs that were late, failed, or waited for a processor, and datagrams that an end
+    host lost.
     """
     leave = _leave(stolen, preferred=preferred)
     output = "programs.zip has its output"
-    found = [Doubt("a program failed", error, "none may", output) for error in collected.errors]
+    found = [Violation("a program failed", error, "none may", output) for error in collected.errors]
     sources = list(_datagrams(plan, collected))
     late = max((source.lateness.p99 or 0.0 for source in sources), default=0.0)
     found += _too_late(plan, late, "one datagram in a hundred is sent late by", leave)
@@ -95,7 +78,7 @@ def programs_doubts(
         ("datagrams that the receiver's machine threw away", sum(s.overflowed for s in sources)),
     ):
         if number > 0:
-            found.append(Doubt(what, str(number), "none is good", advice))
+            found.append(Violation(what, str(number), "none is good", advice))
     return found
 
 
@@ -107,8 +90,8 @@ def _datagrams(plan: Mapping[str, Any], collected: Collected) -> Iterator[Endpoi
             yield flow
 
 
-def _starved(waits: Mapping[str, float], advice: str) -> list[Doubt]:
-    """Returns a doubt if a program waited for a processor; it names the longest wait."""
+def _starved(waits: Mapping[str, float], advice: str) -> list[Violation]:
+    """Returns a violation with the longest wait, if programs waited too long for a processor."""
     starved = sorted((share, name) for name, share in waits.items() if share > WAITING)
     if not starved:
         return []
@@ -116,7 +99,7 @@ def _starved(waits: Mapping[str, float], advice: str) -> list[Doubt]:
     more = f" (and {len(starved) - 1} more programs)" if len(starved) > 1 else ""
     what = f"{name} was ready and waited for a processor{more}"
     limit = f"at most {100 * WAITING:.0f} % is good"
-    return [Doubt(what, f"{100 * share:.0f} % of the time", limit, advice)]
+    return [Violation(what, f"{100 * share:.0f} % of the time", limit, advice)]
 
 
 def _leave(stolen: float, *, preferred: bool) -> str:
@@ -135,15 +118,17 @@ def _leave(stolen: float, *, preferred: bool) -> str:
     return advice
 
 
-def _too_late(plan: Mapping[str, Any], late: float | None, what: str, advice: str) -> list[Doubt]:
+def _too_late(
+    plan: Mapping[str, Any], late: float | None, what: str, advice: str
+) -> list[Violation]:
     limit = max(LATENESS, LATENESS_SHARE * shortest_round_trip(plan))
     if late is None or not late > limit:  # none if nothing was written
         return []
     good = f"at most {limit * 1e3:.2f} ms is good"
-    return [Doubt(what, f"{late * 1e3:.2f} ms", good, advice)]
+    return [Violation(what, f"{late * 1e3:.2f} ms", good, advice)]
 
 
-def _lost(health: Mapping[str, Any], lost_at_hosts: Mapping[str, int]) -> list[Doubt]:
+def _lost(health: Mapping[str, Any], lost_at_hosts: Mapping[str, int]) -> list[Violation]:
     advice = "lower the rates: no queue of the scenario decided this"
     places = {
         "packets for which the wire had no room": health["overflowed"],
@@ -151,7 +136,7 @@ def _lost(health: Mapping[str, Any], lost_at_hosts: Mapping[str, int]) -> list[D
         "packets that could not be split": health["malformed"],
         **{f"packets lost before the wire at {name}": n for name, n in lost_at_hosts.items()},
     }
-    return [Doubt(what, str(n), "none is good", advice) for what, n in places.items() if n > 0]
+    return [Violation(what, str(n), "none is good", advice) for what, n in places.items() if n > 0]
 
 
 def shortest_round_trip(plan: Mapping[str, Any]) -> float:

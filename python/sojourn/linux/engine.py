@@ -25,7 +25,8 @@ from sojourn.lab.programs.plan import Run, mtu, read
 from sojourn.lab.programs.results import FlowResult
 from sojourn.lab.programs.run_setup import Collected
 from sojourn.lab.run import LabRecord
-from sojourn.lab.validity import Doubt, doubts, programs_doubts
+from sojourn.lab.validity import programs_violations, violations
+from sojourn.lab.violation import Violation, with_former_key
 from sojourn.lab.wire.wiring import Outcome
 from sojourn.linux import kernels, layout, observed, programs, wired
 from sojourn.linux.guest import MEMORY, Guest, Output, init
@@ -85,8 +86,8 @@ class LinuxEngine:
         self.kernel = kernel if isinstance(kernel, kernels.Kernel) else kernels.find(kernel)
         self.made = 0
         """Number of runs made so far."""
-        self.doubtful: list[list[str]] = []
-        """Reasons against each run that is not valid."""
+        self.violations: list[list[str]] = []
+        """Violations of each invalid run so far."""
         self._init = hashlib.sha256(init().read_bytes()).hexdigest()
 
     @property
@@ -152,8 +153,8 @@ class LinuxEngine:
             )
         record = self._record(prepared, told, output)
         self.made += 1
-        if record.doubts:
-            self.doubtful.append(record.doubts)
+        if record.violations:
+            self.violations.append(record.violations)
         return record
 
     def _settings(self, run: Run) -> stack.Settings:
@@ -199,12 +200,12 @@ class LinuxEngine:
             outcome, against, captures = _wired(run, told, files, collected)
         else:
             outcome, captures = observed.observed(run, prepared.links, files, collected)
-            against = programs_doubts(run.plan, collected, preferred=True)
+            against = programs_violations(run.plan, collected, preferred=True)
         made = with_findings(outcome.tables, run.plan, flows, groups, UNSEEN)
         real = {
             "engine": self.name,
             "valid": not against,
-            "doubts": [doubt.as_dict() for doubt in against],
+            **with_former_key({"violations": [violation.as_dict() for violation in against]}),
             "kernel": self.kernel.release,
             "linux": self.kernel.as_dict(),
             "limits": LIMITS,
@@ -233,7 +234,7 @@ class LinuxEngine:
 
 def _wired(
     run: Run, told: Mapping[str, Any], files: Mapping[str, bytes], collected: Collected
-) -> tuple[Outcome, list[Doubt], Sequence[bytes]]:
-    """Returns the wire's measurements, the doubts about their validity, and the captures."""
+) -> tuple[Outcome, list[Violation], Sequence[bytes]]:
+    """Returns the wire's measurements, the violations of the run, and the captures."""
     outcome, lost, captures = wired.found(run, told, files)
-    return outcome, doubts(run.plan, outcome.health, lost, collected, preferred=True), captures
+    return outcome, violations(run.plan, outcome.health, lost, collected, preferred=True), captures

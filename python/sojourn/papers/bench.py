@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
+from sojourn.lab.violation import FORMER, violations_in
 from sojourn.papers import steady
 from sojourn.papers.beside import REAL, SIMULATED, WallClock, agreement
 from sojourn.papers.outcome import Column, Outcome
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
     from sojourn.study import Stopping, Table, Until
     from sojourn.study.cluster import Place
 
-ABOUT_A_RUN = ("doubts", "valid", "load")
+ABOUT_A_RUN = ("violations", FORMER, "valid", "load")
 """Fields of a real run's record that concern only this run."""
 LONGER = "quick runs are fewer or shorter than the whole study's: it would tell, not more seeds"
 """Advice with `--quick` in place of a number of seeds."""
@@ -69,7 +70,7 @@ class Bench:
         self._measured: dict[str, Measured] = {n: [] for n in engines}
         self._read: dict[str, dict[tuple[str, str], Measured]] = {n: {} for n in engines}
         self._open: list[Claim] = []
-        self._doubts: dict[str, tuple[str, ...]] = {}
+        self._violations: dict[str, tuple[str, ...]] = {}
         self._left_out: dict[str, str] = {}
         self._about: dict[str, Any] = {}
         self._runs: list[tuple[str, bool, float]] = []
@@ -122,8 +123,8 @@ class Bench:
         """Returns the claims on valid runs only; notes the claims that lose runs."""
         column = self._columns[REAL]
         table = column.tables[part.name]
-        doubts = {run.key: run.about["real"]["doubts"] for _, run in runs_of(table)}
-        invalid = {key: found for key, found in doubts.items() if found}
+        violations = {run.key: violations_in(run.about["real"]) for _, run in runs_of(table)}
+        invalid = {key: found for key, found in violations.items() if found}
         if not invalid:
             return measured
         rows = table.frame.loc[table.frame["key"].isin(list(invalid)), [*table.factors, "seed"]]
@@ -134,7 +135,7 @@ class Bench:
         why = "; ".join(dict.fromkeys(d["what"] for found in invalid.values() for d in found))
         for (claim, whole), (_, left) in zip(measured, valid, strict=True):
             if sum(c.n for c in left) < sum(c.n for c in whole):
-                told = f"{len(invalid)} of {len(doubts)} runs are not valid ({why})"
+                told = f"{len(invalid)} of {len(violations)} runs are not valid ({why})"
                 self._left_out[claim.id] = told
         return valid
 
@@ -180,17 +181,18 @@ class Bench:
         return replace(self.rule, precisions=fit) if fit else None
 
     def _look_at(self, table: Table) -> None:
-        """Notes how real runs were made, and the doubts about them."""
+        """Records how real runs were made, and the violations of each run."""
         found = {run.key: (levels, run) for levels, run in runs_of(table)}
         for levels, run in found.values():
             real = run.about["real"]
             if not self._about:
                 self._about = {k: v for k, v in real.items() if k not in ABOUT_A_RUN}
             name = " ".join(str(level) for level in levels.values() if level != "")
+            violations = violations_in(real)
             if "load" in real:  # missing in virtual time
-                self._runs.append((name, not real["doubts"], real["load"]))
-            if real["doubts"]:
-                self._doubts[f"{name} seed {run.seed}"] = tuple(map(doubt, real["doubts"]))
+                self._runs.append((name, not violations, real["load"]))
+            if violations:
+                self._violations[f"{name} seed {run.seed}"] = tuple(map(described, violations))
 
     def _leave_open(self, unsteady: frozenset[str]) -> None:
         """Removes the verdicts on claims that quick runs cannot judge."""
@@ -206,9 +208,9 @@ class Bench:
             raise StudyError(f"--until: no part of the paper `{self.paper.name}` has {names}")
         alpha = ALPHA if self.rule is None else ALPHA * MISSED
         for name, column in self._columns.items():
-            doubts = self._left_out if name == REAL else {}
+            violations = self._left_out if name == REAL else {}
             found_here = judge_components(
-                self._measured[name], alpha, doubts=doubts, instead=instead
+                self._measured[name], alpha, violations=violations, instead=instead
             )
             column.judgements = without_verdict(found_here, self._undecided)
             for (sweep, reading), measured in self._read[name].items():
@@ -227,7 +229,7 @@ class Bench:
             support={claim.id: support(claim, published) for claim in claims}, agreement=agreed,
             paper=self.paper, size=self.size, quick=quick, folder=self.folder,
             columns=self._columns, found=found, open=tuple(self._open),
-            doubts=self._doubts, about=self._about, wall_clock=WallClock.of(self._runs),
+            violations=self._violations, about=self._about, wall_clock=WallClock.of(self._runs),
             rule=self.rule, stopped=self._stopped,
         )  # fmt: skip
 
@@ -307,10 +309,10 @@ def runs_of(table: Table) -> Iterator[tuple[dict[str, Any], StoredRun]]:
         yield {str(name): level for name, level in row.items()}, StoredRun(table.results.store, key)
 
 
-def doubt(found: Mapping[str, str]) -> str:
-    """Describes a doubt about a run."""
-    limit = f" ({found['limit']})" if found.get("limit") else ""
-    return f"{found['what']}: {found['found']}{limit}" if found.get("found") else found["what"]
+def described(violation: Mapping[str, str]) -> str:
+    """Returns a violation as text, without its advice."""
+    what, found, limit = (violation.get(key, "") for key in ("what", "found", "limit"))
+    return f"{what}: {found}{f' ({limit})' if limit else ''}" if found else what
 
 
 def levels_of(part: Part) -> dict[str, set[Any]]:

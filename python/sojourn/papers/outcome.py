@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sojourn import _core
+from sojourn.lab.violation import with_former_key
 from sojourn.papers.beside import AGREE, REAL, SIMULATED, beside
 from sojourn.scenario.run import plain
 
@@ -51,8 +52,8 @@ class Outcome:
     """Results of the study in addition to its tables."""
     open: tuple[Claim, ...] = ()
     """Claims that were not judged because levels that they name were not run."""
-    doubts: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    """Invalid real runs, with the reasons."""
+    violations: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """Violations of each invalid real run, by the run's factors and seed."""
     about: Mapping[str, Any] = field(default_factory=dict)
     """Description of how the real runs were made."""
     wall_clock: WallClock | None = None
@@ -165,13 +166,13 @@ class Outcome:
     @property
     def invalid(self) -> list[str]:
         """Invalid real runs with the reasons; empty if all are valid."""
-        if not self.doubts:
+        if not self.violations:
             return []
         runs = len({k for t in self.tables.values() for k in t.frame["key"]})
-        lines = [f"{len(self.doubts)} of {runs} real runs are NOT VALID:"]
-        lines += [f"  {run}: {'; '.join(why)}" for run, why in self.doubts.items()][:TOLD]
-        if len(self.doubts) > TOLD:
-            lines.append(f"  and {len(self.doubts) - TOLD} more, which --json names")
+        lines = [f"{len(self.violations)} of {runs} real runs are NOT VALID:"]
+        lines += [f"  {run}: {'; '.join(why)}" for run, why in self.violations.items()][:TOLD]
+        if len(self.violations) > TOLD:
+            lines.append(f"  and {len(self.violations) - TOLD} more, which --json names")
         return lines
 
     def _claim(self, judgement: Judgement) -> dict[str, Any]:
@@ -207,12 +208,13 @@ class Outcome:
         told["not_judged"] = [claim.id for claim in self.open]
         if self.real is None:
             return {**told, **self.paper.facts(self)}
+        violations = {run: list(texts) for run, texts in self.violations.items()}
         return {
             **told,
             "real": dict(self.about),
             "wall_clock": None if self.wall_clock is None else asdict(self.wall_clock),
             "beside": records(beside(self)),
-            "doubts": {run: list(why) for run, why in self.doubts.items()},
+            **with_former_key({"violations": violations}),
             **self.real.facts(self),
         }
 

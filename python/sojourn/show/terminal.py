@@ -260,8 +260,8 @@ def print_contrasts(c: Contrasts, console: Console | None = None) -> None:
     gaps = [row.difference for row in c.rows]
     sizes = [x for row in c.rows for x in (row.baseline, row.mean)]
     scale = quantities.scale(c.unit, sizes, c.metric)
-    doubts = [scale.apply(gap.half_width) for gap in gaps]
-    places = quantities.decimals([scale.apply(gap.estimate) for gap in gaps], doubts)
+    half_widths = [scale.apply(gap.half_width) for gap in gaps]
+    places = quantities.decimals([scale.apply(gap.estimate) for gap in gaps], half_widths)
     texts = {id(row): _contrast(row, scale, places) for row in c.rows}
     others = list(c.rows[0].cell)
     # One table per level if there are cells, otherwise one row per level.

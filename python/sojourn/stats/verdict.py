@@ -124,12 +124,12 @@ def judge(claims: Sequence[Claim], frame: pd.DataFrame, alpha: float = 0.05) -> 
 def judge_components(
     measured: Sequence[tuple[Claim, Sequence[Component]]],
     alpha: float = 0.05,
-    doubts: Mapping[str, str] = MappingProxyType({}),
+    violations: Mapping[str, str] = MappingProxyType({}),
     instead: str = "",
 ) -> list[Judgement]:
     """Returns the verdicts on claims whose quantities come from several tables.
 
-    `doubts` describes by claim the runs that were omitted because they are not valid. `instead`
+    `violations` states for a claim's id how many runs were omitted as invalid, and why. `instead`
     names a remedy if more seeds would not help, such as longer runs.
     """
     ps = [_p_values(components) for _, components in measured]
@@ -137,7 +137,7 @@ def judge_components(
     shares, adjusted = holm_alphas(together, alpha), holm(together)
     return [
         _judgement(
-            claim, components, p, float(share), float(p_holm), doubts.get(claim.id, ""), instead
+            claim, components, p, float(share), float(p_holm), violations.get(claim.id, ""), instead
         )
         for (claim, components), p, share, p_holm in zip(
             measured, ps, shares, adjusted, strict=True
@@ -161,7 +161,7 @@ def _judgement(
     p: tuple[float, float],
     share: float,
     p_holm: float,
-    doubt: str,
+    violation: str,
     instead: str,
 ) -> Judgement:
     inside, outside = p
@@ -181,15 +181,15 @@ def _judgement(
     needed, why = None, ""
     if verdict == "cannot be told":
         needed, why = (None, instead) if problems or instead else _seeds_needed(components, share)
-    parts = [f"{doubt}{': no verdict' if problems else ''}"] if doubt else []
-    if problems and not doubt:
+    parts = [f"{violation}{': no verdict' if problems else ''}"] if violation else []
+    if problems and not violation:
         parts.append(problems[0] + (f" (and {len(problems) - 1} more)" if problems[1:] else ""))
     if needed is not None:
         parts.append(f"about {needed} seeds would decide (this study has {seeds})")
     elif why and not problems:
         parts.append(why)
     lost = max((c.dropped for c in components), default=0)
-    if lost and not doubt:
+    if lost and not violation:
         parts.append(f"{lost} seeds with a missing value omitted")
     note = "; ".join(parts)
     return Judgement(

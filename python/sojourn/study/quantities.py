@@ -56,19 +56,20 @@ def scale(unit: str, values: Iterable[float], metric: str = "") -> Scale:
     return Scale(1.0, "" if unit == "1" else unit)
 
 
-def decimals(values: Iterable[float], doubts: Iterable[float] = (), most: int = 6) -> int:
+def decimals(values: Iterable[float], half_widths: Iterable[float] = (), most: int = 6) -> int:
     """Returns the number of digits to show after the point.
 
-    They are two digits of the median uncertainty; without one, three digits of the largest value.
+    Two digits of the median half width of the values' intervals are shown. Without half widths,
+    three digits of the largest value are shown.
     """
-    uncertain = sorted(d for d in doubts if math.isfinite(d) and d > 0)
-    doubt = uncertain[len(uncertain) // 2] if uncertain else 0.0
+    known = sorted(h for h in half_widths if math.isfinite(h) and h > 0)
+    half_width = known[len(known) // 2] if known else 0.0
     largest = max((abs(v) for v in values if math.isfinite(v)), default=0.0)
     largest = float(f"{largest:.3g}")  # 0.9999 is shown as 1
-    if largest == 0.0 and doubt == 0.0:
+    if largest == 0.0 and half_width == 0.0:
         return 0
-    if doubt > 0:
-        places = 1 - math.floor(math.log10(doubt))
+    if half_width > 0:
+        places = 1 - math.floor(math.log10(half_width))
         # More than five digits do not help a reader, however precise they are.
         if largest > 0:
             places = min(places, 4 - math.floor(math.log10(largest)))
@@ -77,15 +78,15 @@ def decimals(values: Iterable[float], doubts: Iterable[float] = (), most: int = 
     return min(max(places, 0), most)
 
 
-def decimals_of_each(values: Sequence[float], doubts: Sequence[float]) -> list[int]:
+def decimals_of_each(values: Sequence[float], half_widths: Sequence[float]) -> list[int]:
     """Returns the number of digits to show after the point of each value.
 
     It is that of `decimals`, except for small values, which would lose their second digit.
     """
-    common = decimals(values, doubts)
+    common = decimals(values, half_widths)
     return [
-        max(common, decimals([value], [doubt])) if 0 < abs(value) * 10**common < 10 else common
-        for value, doubt in zip(values, doubts, strict=True)
+        max(common, decimals([value], [half_width])) if 0 < abs(value) * 10**common < 10 else common
+        for value, half_width in zip(values, half_widths, strict=True)
     ]
 
 

@@ -23,7 +23,8 @@ from sojourn.lab.programs.plan import address
 from sojourn.lab.run import LabRecord, about_run, ends_of, packed, switched_on
 from sojourn.lab.sandbox.host import Host
 from sojourn.lab.sandbox.sandbox import Privilege, Sandbox
-from sojourn.lab.validity import Doubt, programs_doubts
+from sojourn.lab.validity import programs_violations
+from sojourn.lab.violation import Violation
 from sojourn.lab.wire.wiring import Outcome
 from sojourn.scenario.engine import RunProgress
 
@@ -157,7 +158,7 @@ class _Run:
         run = self.setup.run
         made = tables(run, self.links, samples, marked, collected.flows, collected.groups, ended)
         made = with_findings(made, self.plan, collected.flows, collected.groups)
-        against = programs_doubts(self.plan, collected, stolen, preferred=os.geteuid() == 0)
+        against = programs_violations(self.plan, collected, stolen, preferred=os.geteuid() == 0)
         for link in self.links:
             if link.number not in samples:
                 continue
@@ -168,7 +169,7 @@ class _Run:
                     f"{link.name} sent more than its rate",
                     f"at most {100 * (1 + RATE_ERROR):.0f} %",
                 )
-                against.append(Doubt(what, f"{100 * used:.1f} %", limit, "lower the rates"))
+                against.append(Violation(what, f"{100 * used:.1f} %", limit, "lower the rates"))
         real: dict[str, Any] = {
             **about_run(
                 self.engine,

@@ -29,7 +29,8 @@ from sojourn.lab.programs.plan import SECOND, address
 from sojourn.lab.run import END_SECONDS, LabRecord, about_run, ends_of, lost_before, packed
 from sojourn.lab.sandbox.sandbox import Sandbox
 from sojourn.lab.store.findings import keyspace, level, replication, table_options, with_store
-from sojourn.lab.validity import Doubt, doubts
+from sojourn.lab.validity import violations
+from sojourn.lab.violation import Violation
 from sojourn.lab.wire.start import DEVICE, WireProcess, devices_of, settle, start_wire
 from sojourn.lab.wire.wiring import read_outcome
 from sojourn.plans import the_store
@@ -347,8 +348,8 @@ class StoreRun:
         outcome = replace(read_outcome(self.wire.output), complete=True)
         health = {**outcome.health, "stolen_share": self.stolen}
         against = [
-            *doubts(self.plan, health, lost, collected, preferred=self.wire.realtime),
-            *doubts_of(about),
+            *violations(self.plan, health, lost, collected, preferred=self.wire.realtime),
+            *violations_of(about),
         ]
         real = {
             **about_run(self.engine, self.setup, self.hosts, sandbox, against),
@@ -367,11 +368,11 @@ class StoreRun:
         )  # fmt: skip
 
 
-def doubts_of(about: Json) -> list[Doubt]:
-    """Returns the doubts about a run from the check of acknowledged writes."""
+def violations_of(about: Json) -> list[Violation]:
+    """Returns the violations that the check of acknowledged writes found."""
     promise = "the store does not keep what it promises"
     return [
-        Doubt(what, str(number), "none may", advice)
+        Violation(what, str(number), "none may", advice)
         for key, what, advice in (
             ("violations", "acknowledged writes on fewer replicas than their level says", promise),
             ("unread", "acknowledged writes that nobody could read afterwards", "see programs.zip"),

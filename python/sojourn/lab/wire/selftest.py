@@ -8,13 +8,14 @@ The results are not saved, since they depend on the other load of the machine.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from itertools import takewhile
 from typing import Any
 
 from sojourn import _core
 from sojourn.lab.engine import WireEngine
 from sojourn.lab.sandbox.sandbox import Privilege
+from sojourn.lab.violation import with_former_key
 from sojourn.lab.wire.watch import bits, duration
 from sojourn.scenario import Scenario
 
@@ -45,13 +46,13 @@ class Trial:
     lateness_p99: float
     lateness_max: float
     cpu_share: float
-    doubts: list[str]
-    """Doubts about its validity; empty for a valid run."""
+    violations: list[str]
+    """Violations of the run, as texts; empty if the run is valid."""
 
     @property
     def held(self) -> bool:
         """Whether the run is valid and used the link."""
-        return not self.doubts and (self.rate is None or self.throughput >= FILLED * self.rate)
+        return not self.violations and (self.rate is None or self.throughput >= FILLED * self.rate)
 
 
 @dataclass(frozen=True)
@@ -67,18 +68,25 @@ class Report:
     believed: int | None
     """The highest rate that was held, with all lower ones; `None` if none was held."""
 
+    def as_dict(self) -> dict[str, Any]:
+        """Returns the fields as a dictionary, with the report's text as `words`."""
+        trials = [with_former_key(asdict(trial)) for trial in self.trials]
+        return {**asdict(self), "trials": trials, "words": self.words()}
+
     def words(self) -> str:
         """Returns the report in plain words."""
         if self.believed is None:
             first = next(trial for trial in self.trials if trial.rate is not None)
-            why = "; ".join(first.doubts) or "TCP did not fill the link"
+            why = "; ".join(first.violations) or "TCP did not fill the link"
             return f"No rate is held here, not even {bits(first.rate or 0)}: {why}"
         above = [trial for trial in self.trials if (trial.rate or 0) > self.believed]
         head = f"Runs are to be believed up to {bits(self.believed)}."
         if not above:
             return f"{head} Nothing faster was tried."
         trial = above[0]
-        why = trial.doubts[0] if trial.doubts else f"TCP used {bits(trial.throughput)} of it"
+        why = (
+            trial.violations[0] if trial.violations else f"TCP used {bits(trial.throughput)} of it"
+        )
         return f"{head} At {bits(trial.rate or 0)}: {why}"
 
 
@@ -110,7 +118,7 @@ def _try(engine: WireEngine, what: str, wanted: Scenario, rate: str | None) -> T
         health["lateness_p99"],
         health["lateness_max"],
         health["cpu_share"],
-        record.doubts,
+        record.violations,
     )
 
 

@@ -17,6 +17,7 @@ from typing import Any
 from sojourn import _core, metrics
 from sojourn.lab.receivers import Receivers, Wanted
 from sojourn.lab.run import busy
+from sojourn.lab.violation import with_former_key
 from sojourn.papers.rrda.scenarios import CPUS, quota
 from sojourn.scenario.engine import Column, RunProgress
 
@@ -119,8 +120,8 @@ class Real(Simulated):
                 cpu = share
         handler = {**told["handler"], "pauses": pauses}
         found = self._lab.run({**told, "handler": handler}, Wanted(cpu=cpu), seed)
-        doubts = [{"what": doubt} for doubt in found.pop("doubts")]
-        about = {**self._lab.about, "doubts": doubts, "load": busy()}
+        violations = [{"what": violation} for violation in found.pop("violations")]
+        about = {**self._lab.about, **with_former_key({"violations": violations}), "load": busy()}
         return self._record(found, progress, about)
 
 
