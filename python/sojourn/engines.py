@@ -122,12 +122,12 @@ def chosen(text: str, among: Sequence[str] = tuple(KINDS)) -> list[Kind]:
     return kinds
 
 
-def told(among: Sequence[str] = tuple(KINDS)) -> str:
-    """Returns the engines with their descriptions, for a help text."""
-    listed = "; ".join(f"`{name}`: {KINDS[name].help}" for name in among)
+def help_text(among: Sequence[str] = tuple(KINDS)) -> str:
+    """Returns the names and descriptions of engines, for the help of an option."""
+    text = "; ".join(f"`{name}`: {KINDS[name].help}" for name in among)
     if not set(among) & set(VIRTUAL):
-        return listed
-    return f"{listed}. `linux:NAME` selects a kernel from `sojourn linux list`"
+        return text
+    return f"{text}. `linux:NAME` selects a kernel from `sojourn linux list`"
 
 
 def able(plans: Iterable[str]) -> list[str]:

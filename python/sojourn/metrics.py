@@ -70,9 +70,9 @@ class Metric:
     @property
     def smallest(self) -> str:
         """Returns the smallest difference of interest in words; empty for a neutral metric."""
-        return "" if self.better == "neutral" else self.told(self.interest)
+        return "" if self.better == "neutral" else self.interest_text(self.interest)
 
-    def told(self, interest: Interest) -> str:
+    def interest_text(self, interest: Interest) -> str:
         """Returns a smallest difference of interest of this metric in words."""
         share, absolute = interest.share, interest.absolute
         if self.unit == "s":

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from sojourn import Scenario, study
-from sojourn.study.calibration import Unlike, alike, calibration, recorded, shape, told
+from sojourn.study.calibration import Unlike, alike, calibration, description, recorded, shape
 from tests.agreement.cells import Cell, grid
 
 CELL = Cell(("cubic",), 8, 10**7, 0.04, "pfifo")
@@ -49,13 +49,13 @@ def test_a_comparison_in_the_grid() -> None:
     assert "pfifo limit 34p" in known.beyond
     assert 0 < known.beyond["pfifo limit 34p"] < 0.010
     assert known.cells >= 2
-    text = told(found, scenario())
+    text = description(found, scenario())
     assert re.search(r"pfifo: larger than the error of [\d.]+ ms", text)
 
 
 def test_equal_queues_are_not_decided() -> None:
     found = study.compare(scenario(), ["codel noecn", "codel noecn target 5.001ms"], seeds=2)
-    text = told(found, scenario())
+    text = description(found, scenario())
     assert "not larger than the error" in text
     assert "Simulation cannot decide" in text
 
@@ -77,9 +77,11 @@ def test_outside_the_grid_nothing_is_said(changes: dict[str, Any], reason: str) 
     found = study.compare(scenario(), ["codel noecn", "pfifo limit 34p"], seeds=1)
     with pytest.raises(Unlike, match=reason):
         calibration(found, other)
-    assert told(found, other).startswith("Not calibrated against Linux: ")
+    assert description(found, other).startswith("Not calibrated against Linux: ")
 
 
 def test_other_metrics_are_not_calibrated() -> None:
     found = study.compare(scenario(), ["codel noecn", "pfifo limit 34p"], seeds=1, by="loss")
-    assert "the cells have only goodput, sojourn_mean and sojourn_p95" in told(found, scenario())
+    assert "the cells have only goodput, sojourn_mean and sojourn_p95" in description(
+        found, scenario()
+    )

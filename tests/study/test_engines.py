@@ -43,7 +43,7 @@ class Other(FakeEngine):
 
     name = "other"
     limits = "one processor, infinitely fast"
-    untold = ("sojourn",)
+    unmeasured = ("sojourn",)
 
     def __init__(self, slots: int = 2, refused: str = "", pause: float = 0.0) -> None:
         super().__init__("other", pause)

@@ -72,8 +72,8 @@ def test_a_study_ends_where_its_means_are_precise() -> None:
     assert len(engine.ran) == 2 * found.seeds
     assert {w.of for w in found.widths} == {("pfifo",), ("codel",)}
     assert all(w.half_width <= w.wanted for w in found.widths)
-    assert "reached with" in found.told()
-    assert "the mean over runs of each run's sojourn_p95" in found.told()
+    assert "reached with" in found.description()
+    assert "the mean over runs of each run's sojourn_p95" in found.description()
     # The look before was not enough.
     frame = table.frame
     before = table.having(frame[frame["seed"] <= found.looks[-2]])
@@ -85,7 +85,7 @@ def test_the_maximum_is_not_decided() -> None:
     assert found.looks == (40, 50)
     assert found.over
     assert not found.reached
-    assert "not decided with 50 seeds, the maximum was reached first" in found.told()
+    assert "not decided with 50 seeds, the maximum was reached first" in found.description()
     assert found.as_dict()["decided"] is False
 
 
@@ -174,7 +174,7 @@ def test_runs_without_a_value_do_not_count() -> None:
     _, found = study().run_until(parse("sojourn_p95 ± 50%", 60), engine=Silent())
     assert not found.reached
     assert found.widths[0].n == 20
-    assert "has too few values (20)" in found.told()
+    assert "has too few values (20)" in found.description()
 
 
 def test_what_no_run_has_is_told_before_and_after_the_runs() -> None:

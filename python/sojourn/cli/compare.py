@@ -373,11 +373,11 @@ def own_choice(found: Comparison, scenario: Scenario) -> str:
 def calibrated(found: Comparison | AcrossEngines, scenario: Scenario, chosen: Chosen) -> str | None:
     """Returns Linux's result on simulated differences; None for other comparisons."""
     from sojourn.study import AcrossEngines
-    from sojourn.study.calibration import told
+    from sojourn.study.calibration import description
 
     if isinstance(found, AcrossEngines) or chosen.one is not None or found.noun != "queue":
         return None
-    return told(found, scenario)
+    return description(found, scenario)
 
 
 def advised(

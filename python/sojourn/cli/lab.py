@@ -13,7 +13,7 @@ import typer
 
 from sojourn import engines, metrics
 from sojourn.cli import bars, exits, options, output
-from sojourn.cli.real import exit_if_bad, report_violations, told
+from sojourn.cli.real import description, exit_if_bad, report_violations
 from sojourn.lab import Unavailable
 
 if TYPE_CHECKING:
@@ -45,8 +45,8 @@ def run(
         typer.Option(
             "--engine",
             metavar="NAME",
-            help=f"Engine of the run: {engines.told(engines.LABORATORY)}. The kernel's links are "
-            "htb, its queue disciplines and netem, as far as available.",
+            help=f"Engine of the run: {engines.help_text(engines.LABORATORY)}. The kernel's links "
+            "are htb, its queue disciplines and netem, as far as available.",
         ),
     ] = engines.WIRE,
     journal: Annotated[
@@ -127,7 +127,7 @@ def run(
         output.print_data(result.as_dict() | {"real": record.real})
     else:
         typer.echo(result.summary())
-        typer.echo(told(record))
+        typer.echo(description(record))
         if kind.virtual:
             chosen.tell_limits()
     if not result.complete:
@@ -164,7 +164,7 @@ def validate(
         typer.Option(
             "--engine",
             metavar="NAME",
-            help=f"Engine of the real runs: {engines.told(engines.LABORATORY)}.",
+            help=f"Engine of the real runs: {engines.help_text(engines.LABORATORY)}.",
         ),
     ] = engines.WIRE,
     as_json: options.AsJson = False,

@@ -223,7 +223,7 @@ def shell(
         typer.Option(
             "--engine",
             metavar="NAME",
-            help=f"Engine of its links: {engines.told(engines.VIRTUAL)}.",
+            help=f"Engine of its links: {engines.help_text(engines.VIRTUAL)}.",
         ),
     ] = engines.LINUX,
     settings: options.Settings = None,

@@ -46,8 +46,8 @@ Engines = Annotated[
         "--engine",
         autocompletion=completion.engines,
         metavar="NAME,...",
-        help=f"Engine of the runs: {engines.told()}. Several, such as sim,linux, make the same "
-        "runs, shown side by side.",
+        help=f"Engine of the runs: {engines.help_text()}. Several, such as sim,linux, make the "
+        "same runs, shown side by side.",
     ),
 ]
 Privilege = Annotated[
@@ -355,9 +355,9 @@ class Chosen:
 
     def tell_limits(self) -> None:
         """Prints the limits of the results, each once."""
-        from sojourn.scenario.engine import limits_told
+        from sojourn.scenario.engine import limit_sentences
 
-        for line in limits_told(self.limits):
+        for line in limit_sentences(self.limits):
             typer.echo(line)
 
     def report_violations(self) -> None:

@@ -21,7 +21,7 @@ def report_violations(record: LabRecord, *, as_json: bool) -> None:
         typer.echo(f"NOT VALID: {violation}", err=as_json)
 
 
-def told(record: LabRecord) -> str:
+def description(record: LabRecord) -> str:
     """Returns how a real run was made, in a few lines."""
     real, health = record.real, record.real["health"]
     if real["engine"] in engines.VIRTUAL:

@@ -11,7 +11,7 @@ import typer
 
 from sojourn import extras
 from sojourn.cli import bars, exits, options, output
-from sojourn.cli.real import exit_if_bad, report_violations, told
+from sojourn.cli.real import description, exit_if_bad, report_violations
 from sojourn.engines import SIM
 
 if TYPE_CHECKING:
@@ -70,7 +70,7 @@ def run(
     else:
         typer.echo(result.summary())
         if real is not None:
-            typer.echo(told(record))
+            typer.echo(description(record))
         chosen.tell_limits()
     if not result.complete:
         output.note("stopped early: the results cover only the elapsed time")

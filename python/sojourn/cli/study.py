@@ -111,7 +111,7 @@ def run(
     console.print(ci(table, metrics or table.headline(), width=console.width))
     console.print(Text(mean_of(table), style="dim"))
     if stopped is not None:
-        typer.echo(stopped.told())
+        typer.echo(stopped.description())
     chosen.tell_limits()
     typer.echo(
         f"{len(table)} runs in {folder}; `sojourn report {folder}` makes figures and a page, "

@@ -21,7 +21,7 @@ from sojourn import _core
 from sojourn.lab.run import LabRecord
 from sojourn.lab.violation import with_former_key
 from sojourn.scenario import Scenario
-from sojourn.scenario.engine import Engine, Record, untold_by
+from sojourn.scenario.engine import Engine, Record, unmeasured_by
 from sojourn.stats import welch_difference
 
 TOLERANCES = {"goodput": 0.03, "sojourn_mean": 0.15, "sojourn_p95": 0.15}
@@ -239,8 +239,8 @@ def validate(
     `done` receives the number of completed real runs and of all real runs. Raises the errors of the
     engine's `simulate`.
     """
-    told = not any(untold_by(engine, metric) for metric in TOLERANCES)
-    tolerances = TOLERANCES if told else WITHOUT_SOJOURN
+    is_complete = not any(unmeasured_by(engine, metric) for metric in TOLERANCES)
+    tolerances = TOLERANCES if is_complete else WITHOUT_SOJOURN
     runs = [(case, seed) for case in extent.cases for seed in range(1, extent.seeds + 1)]
     plans = {c: c.scenario(extent.duration, extent.warmup).plan_json for c in extent.cases}
     real: dict[Case, list[LabRecord]] = {}

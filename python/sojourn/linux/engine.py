@@ -81,7 +81,7 @@ class LinuxEngine:
 
     def __init__(self, kernel: kernels.Kernel | str | None = None, *, wire: bool = False) -> None:
         self.name: Literal["linux", "linux-wire"] = "linux-wire" if wire else "linux"
-        self.untold = () if wire else tuple(_core.unobserved())
+        self.unmeasured = () if wire else tuple(_core.unobserved())
         """Prefixes of metrics that it does not measure."""
         self.kernel = kernel if isinstance(kernel, kernels.Kernel) else kernels.find(kernel)
         self.made = 0

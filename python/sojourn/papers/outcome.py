@@ -151,7 +151,7 @@ class Outcome:
         if names:
             told = ", ".join(names[:TOLD]) + ", and more, which --json names" * (len(names) > TOLD)
             left = [f"not judged, because levels that they name were not run: {told}"]
-        left += [f"{part}: {one.told()}" for part, one in self.stopped.items()]
+        left += [f"{part}: {one.description()}" for part, one in self.stopped.items()]
         if self.real is None:
             return [*self.paper.notes(self), *left]
         here = self.in_simulation

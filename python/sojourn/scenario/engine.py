@@ -118,9 +118,9 @@ class Engine(Protocol):
     Optional attributes: `simulate_many(runs, progress)` makes many runs in one call and returns
     their `Records`; `call_seconds` is the intended duration of such a call; `tables` receives the
     names of the required tables; `name`; `slots` is the number of concurrent runs that this machine
-    supports; `limits` is a sentence on the limits of the results; `untold` lists prefixes of the
-    names of metrics that the engine does not measure; `check(plan_json, seed)` raises an error with
-    all `problems` of a plan that the engine cannot run.
+    supports; `limits` is a sentence on the limits of the results; `unmeasured` lists prefixes of
+    the names of metrics that the engine does not measure; `check(plan_json, seed)` raises an error
+    with all `problems` of a plan that the engine cannot run.
     """
 
     def fingerprint(self) -> str:
@@ -161,11 +161,11 @@ def named(engine: Engine | Mapping[str, Engine] | None) -> dict[str, Engine]:
 
 def limits_of(engine: Engine) -> str:
     """Returns the limits of an engine's results; empty if it states none."""
-    told = getattr(engine, "limits", "")
-    return told if isinstance(told, str) else ""  # the simulator has a function with this name
+    limits = getattr(engine, "limits", "")
+    return limits if isinstance(limits, str) else ""  # the simulator has a function with this name
 
 
-def limits_told(limits: Mapping[str, str]) -> list[str]:
+def limit_sentences(limits: Mapping[str, str]) -> list[str]:
     """Returns sentences on the limits of engines' results, each sentence once."""
     engines: dict[str, list[str]] = {}
     for name, text in limits.items():
@@ -176,10 +176,11 @@ def limits_told(limits: Mapping[str, str]) -> list[str]:
     ]
 
 
-def untold_by(engine: Engine, metric: str) -> bool:
+def unmeasured_by(engine: Engine, metric: str) -> bool:
     """Returns whether an engine does not measure a metric, for any link or group."""
     name = metric.rpartition(".")[2]
-    return any(name == one or name.startswith(f"{one}_") for one in getattr(engine, "untold", ()))
+    prefixes = getattr(engine, "unmeasured", ())
+    return any(name == prefix or name.startswith(f"{prefix}_") for prefix in prefixes)
 
 
 def check_seed(seed: object) -> None:

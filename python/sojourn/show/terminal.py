@@ -11,12 +11,12 @@ from rich.measure import Measurement
 from rich.table import Table as RichTable
 from rich.text import Text
 
-from sojourn.scenario.engine import limits_told
+from sojourn.scenario.engine import limit_sentences
 from sojourn.show import tables
 from sojourn.stats import Interval
 from sojourn.study import quantities
 from sojourn.study.across import AcrossEngines
-from sojourn.study.answer import interest_told, table_metrics
+from sojourn.study.answer import interest_text, table_metrics
 from sojourn.study.comparison import Comparison
 from sojourn.study.names import elided
 from sojourn.study.table import Table
@@ -100,7 +100,7 @@ def print_comparison(
             f"Mean over {len(c.seeds)} seeds ± half of the 95 % interval. {c.noun.capitalize()}s "
             "that share a letter do not differ significantly. A difference is significant if "
             "its paired, simultaneous 95 % interval is wholly beyond "
-            f"{interest_told(c.by, c.interest)}."
+            f"{interest_text(c.by, c.interest)}."
         )
     ]
     notes += [f"{_named(c)[e.choice]}: {e.reason}" for e in c.entries if e.reason]
@@ -148,12 +148,12 @@ def print_across(a: AcrossEngines, console: Console | None = None) -> None:
         (
             f"Mean over {seeds} seeds ± half of the 95 % interval. Letters compare each engine's "
             f"own runs: {noun}s that share a letter do not differ by more than "
-            f"{interest_told(a.by, a.first.interest)}, by the simultaneous 95 % interval. "
+            f"{interest_text(a.by, a.first.interest)}, by the simultaneous 95 % interval. "
             f"{quantities.NOTHING}: not measured by that engine."
         )
     ]
     notes += [f"{r.choice}, {r.engine}: {r.entry.reason}" for r in a.rows if r.entry.reason]
-    notes += limits_told(a.limits)
+    notes += limit_sentences(a.limits)
     for note in notes:
         console.print(Text(note, style="dim"))
 

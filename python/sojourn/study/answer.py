@@ -27,12 +27,12 @@ def listed(names: list[str]) -> str:
     return f"{', '.join(names[:-1])} and {names[-1]}"
 
 
-def interest_told(metric: str, interest: Interest) -> str:
+def interest_text(metric: str, interest: Interest) -> str:
     """Returns a smallest difference of interest in words, with its source."""
     entry = find(metric)
     if entry is None:
         return "any difference"
-    text = entry.told(interest)
+    text = entry.interest_text(interest)
     return f"{text} ({interest.source.partition(';')[0].partition(':')[0]})"
 
 
@@ -62,7 +62,7 @@ def answer(c: Comparison) -> str:
     if behind:
         text += f" {_gap(behind[0], best, c, unit)}"
     text += _open(c, fit)
-    stopped = c.stopping.told(names) if c.stopping else ""
+    stopped = c.stopping.description(names) if c.stopping else ""
     parts = [text, _otherwise(c), _outs(c), _same(c), _alike(c), stopped]
     return " ".join(filter(None, parts))
 

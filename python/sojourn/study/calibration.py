@@ -233,7 +233,7 @@ def calibration(found: Comparison, scenario: Scenario) -> Calibration:
     return Calibration(within, beyond, unknown, most)
 
 
-def told(found: Comparison, scenario: Scenario) -> str:
+def description(found: Comparison, scenario: Scenario) -> str:
     """Returns the result of `calibration` in a sentence or two."""
     try:
         known = calibration(found, scenario)

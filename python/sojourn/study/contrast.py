@@ -16,7 +16,7 @@ import pandas as pd
 from sojourn.metrics import Interest, direction, find, nearest
 from sojourn.stats import Gap, Interval, by_seed, gaps
 from sojourn.stats.cells import aligned
-from sojourn.study.answer import interest_told, words
+from sojourn.study.answer import interest_text, words
 from sojourn.study.cells import Level
 from sojourn.study.errors import StudyError
 from sojourn.study.question import interest
@@ -82,7 +82,7 @@ class Contrasts:
     @property
     def smallest(self) -> str:
         """Returns the smallest difference of interest in words, with its source."""
-        return interest_told(self.metric, self.interest)
+        return interest_text(self.metric, self.interest)
 
     def answer(self) -> str:
         """Returns a sentence for each level: the number of cells by verdict."""

@@ -12,7 +12,7 @@ from sojourn.metrics import Interest, direction, spelled
 from sojourn.scenario import Scenario, ScenarioError
 from sojourn.scenario import question as rules
 from sojourn.scenario.condition import Condition, parse
-from sojourn.scenario.engine import Engine, untold_by
+from sojourn.scenario.engine import Engine, unmeasured_by
 from sojourn.scenario.errors import QuestionError
 from sojourn.study.errors import StudyError
 from sojourn.study.table import BACKLOG
@@ -111,10 +111,10 @@ def asked_of(
     by, chosen = by or own.by, False
     if by is None:
         by, chosen = usual(scenario), True
-        if any(untold_by(engine, by) for engine in engines.values()):
+        if any(unmeasured_by(engine, by) for engine in engines.values()):
             by = BY_OTHERWISE
     by = spelled(by)
-    if not chosen and engines and all(untold_by(engine, by) for engine in engines.values()):
+    if not chosen and engines and all(unmeasured_by(engine, by) for engine in engines.values()):
         raise StudyError(
             f"{by}: not measured by {' and '.join(engines)}; compare by {BY_OTHERWISE}, or add "
             "the engine `sim`"

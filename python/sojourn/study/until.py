@@ -179,7 +179,7 @@ class Stopping:
         names = dict.fromkeys(one.metric for one in self.widths)
         return [max((w for w in self.widths if w.metric == m), key=rank) for m in names]
 
-    def told(self, names: Mapping[str, str] | None = None) -> str:
+    def description(self, names: Mapping[str, str] | None = None) -> str:
         """Returns in words where the runs stopped and why; `names` are short names of the cells."""
         wanted = " and ".join(str(one) for one in self.rule.precisions)
         if self.reached:
@@ -187,7 +187,7 @@ class Stopping:
         else:
             end = "the maximum was reached first" if self.over else "runs are missing"
             first = f"{wanted}: not decided with {self.seeds} seeds, {end}"
-        widest = "; ".join(self._told(one, names or {}) for one in self.widest())
+        widest = "; ".join(self._width_text(one, names or {}) for one in self.widest())
         looks = ", ".join(map(str, self.looks))
         many = len(self.widths)
         together = "the interval holds" if many == 1 else f"{many} intervals are simultaneous"
@@ -196,7 +196,7 @@ class Stopping:
             f"at 95 %; looks at {looks} seeds of at most {self.rule.most}."
         )
 
-    def _told(self, one: Width, names: Mapping[str, str]) -> str:
+    def _width_text(self, one: Width, names: Mapping[str, str]) -> str:
         of = " against ".join(names.get(name, name) for name in one.of if name)
         if not math.isfinite(one.half_width):
             return f"{one.metric}{f' of {of}' if of else ''} has too few values ({one.n})"

@@ -11,7 +11,7 @@ import numpy as np
 
 from sojourn.stats import Gap, Interval, gaps, paired_ratio
 from sojourn.study import quantities
-from sojourn.study.answer import interest_told, words
+from sojourn.study.answer import interest_text, words
 from sojourn.study.comparison import Comparison
 from sojourn.study.ranking import Verdict as Outcome
 from sojourn.study.ranking import verdict
@@ -82,7 +82,7 @@ def _verdict(proof: Comparison, found: str, rival: str, name: str, gap: Gap) -> 
         "better": f"It beats {name}: {figures}.",
         "worse": f"It is worse than {name}: {figures}.",
         "as good as": f"It is as good as {name}: {figures}, within "
-        f"{interest_told(proof.by, proof.interest)}.",
+        f"{interest_text(proof.by, proof.interest)}.",
         "not decided": f"It is not decided with {interval.n} seeds whether it beats {name}: "
         f"{figures}." + (f" About {gap.seeds} seeds would decide." if gap.seeds else ""),
     }[outcome]

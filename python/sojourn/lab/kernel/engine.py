@@ -40,7 +40,7 @@ class KernelEngine(WireEngine):
     name: Literal["wire", "kernel"] = "kernel"
     limits = "the kernel tells neither sojourn times nor why a packet was dropped"
     """Limits of the results of this engine."""
-    untold = ("sojourn",)
+    unmeasured = ("sojourn",)
     """Metrics that this engine does not measure, by the beginnings of their names."""
 
     def __init__(

@@ -18,15 +18,15 @@ REASONS = ("early", "forced", "overflow", "ack_filter", "measurement")
 class Counted:
     """How a discipline counts its drops."""
 
-    rest: tuple[str, ...]
-    """Reasons of drops without a counter: the split is known if it is one reason, or if no drops
-    remain.
+    uncounted: tuple[str, ...]
+    """Reasons without a counter of their own. The number of such drops is known if there is only
+    one such reason, or if the counters of the other reasons add up to all drops.
     """
-    told: Mapping[str, tuple[str, ...]]
-    """Counters of each reason, under the names of `tc -s -j`."""
-    room: tuple[str, str] | None = None
-    """Counters of the highest memory use and of its limit: unless it was exceeded, no packet
-    overflowed.
+    counters: Mapping[str, tuple[str, ...]]
+    """Names of the counters in the output of `tc -s -j`, by the reason that they count."""
+    memory: tuple[str, str] | None = None
+    """Names of the counters of the highest memory use and of its limit, if the discipline has them.
+    If the use never exceeded the limit, no drop was an overflow.
     """
 
 
@@ -84,7 +84,7 @@ class Counters:
     def since(self, before: Counters) -> Counters:
         """Returns the counts since `before`; limits and peaks are unchanged."""
         counted = DISCIPLINES.get(self.kind)
-        stay = (counted and counted.room) or ()
+        stay = (counted and counted.memory) or ()
         values = {
             name: n if name in stay else n - before.values.get(name, 0)
             for name, n in self.values.items()
@@ -162,17 +162,17 @@ def _split(counters: Counters) -> dict[str, int]:
         return {}
     found = {
         reason: sum(counters.values.get(name, 0) for name in names)
-        for reason, names in counted.told.items()
+        for reason, names in counted.counters.items()
     }
     left = counters.drops - sum(found.values())
-    rest = counted.rest
-    if counted.room is not None:
-        most, limit = (counters.values.get(name) for name in counted.room)
+    rest = counted.uncounted
+    if counted.memory is not None:
+        most, limit = (counters.values.get(name) for name in counted.memory)
         if most is not None and limit is not None and most <= limit:
             rest = tuple(reason for reason in rest if reason != "overflow")
             found["overflow"] = 0
     if len(rest) == 1 or left == 0:
         found |= dict.fromkeys(rest, left)
-    none = set(REASONS) - set(counted.rest) - set(counted.told)
+    none = set(REASONS) - set(counted.uncounted) - set(counted.counters)
     found |= dict.fromkeys(none, 0)
     return {f"drops_{reason}": found[reason] for reason in REASONS if reason in found}

@@ -12,7 +12,7 @@ from sojourn.show.html.comparison import command
 from sojourn.stats import Interval
 from sojourn.study import quantities
 from sojourn.study.across import AcrossEngines
-from sojourn.study.answer import interest_told
+from sojourn.study.answer import interest_text
 from sojourn.study.errors import StudyError
 
 
@@ -88,7 +88,7 @@ def _ranking(a: AcrossEngines) -> list[Block]:
     told = (
         "Each engine's runs are compared with each other, pair by pair over the same seeds. Two "
         f"{first.noun}s that share a letter do not differ by more than "
-        f"{interest_told(a.by, first.interest)}, by simultaneous intervals (Bonferroni). "
+        f"{interest_text(a.by, first.interest)}, by simultaneous intervals (Bonferroni). "
         f"{quantities.NOTHING}: not measured by that engine."
     )
     return [

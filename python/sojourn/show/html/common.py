@@ -10,7 +10,7 @@ from typing import Any
 from sojourn import _core
 from sojourn.metrics import find
 from sojourn.scenario import NoKernelEquivalent
-from sojourn.scenario.engine import limits_told
+from sojourn.scenario.engine import limit_sentences
 from sojourn.show import labels
 from sojourn.show.html import toml
 from sojourn.show.html.blocks import Block, Cell, Code, Facts, Section, Table, Text
@@ -56,7 +56,7 @@ def simulated(results: Results) -> str:
 
 def limits(results: Results) -> list[Block]:
     """Returns the limits of the results, by the engines that made them."""
-    return [Text(line, "note") for line in limits_told(results.manifest.limits)]
+    return [Text(line, "note") for line in limit_sentences(results.manifest.limits)]
 
 
 def scenario_section(results: Results, extra: Sequence[Block] = ()) -> Section:

@@ -13,7 +13,7 @@ from sojourn.show.html import common, plots
 from sojourn.show.html.blocks import Block, Cell, Code, Page, Section, Table, Text
 from sojourn.stats import Interval
 from sojourn.study import quantities
-from sojourn.study.answer import blind, interest_told, kept, table_metrics, undecided, words
+from sojourn.study.answer import blind, interest_text, kept, table_metrics, undecided, words
 from sojourn.study.comparison import Comparison
 from sojourn.study.durability import caution
 from sojourn.study.errors import StudyError
@@ -102,7 +102,7 @@ def _ranking(c: Comparison) -> list[Block]:
         f"{noun.capitalize()}s were run with the same seeds, so with the same arrivals, and are "
         "compared pair by pair. The intervals of all differences are simultaneous (Bonferroni). "
         f"One {noun} is better than another if the whole interval is beyond the smallest "
-        f"difference of interest, {interest_told(c.by, c.interest)}. It is as good if the whole "
+        f"difference of interest, {interest_text(c.by, c.interest)}. It is as good if the whole "
         f"interval is within it. Otherwise the pair is not decided. {noun.capitalize()}s that "
         "share a letter do not differ significantly."
     )
