@@ -176,7 +176,7 @@ def test_the_numbers_of_ping_go_round() -> None:
 def test_ping_that_did_not_end() -> None:
     text = recorded("ping-20221126.txt")
     for broken in (b"", text[: text.index(b"---")], text.replace(b"icmp_seq=3", b"icmp_seq=x")):
-        with pytest.raises(ValueError, match=r"totals|lines were read"):
+        with pytest.raises(ValueError, match=r"no totals|the total is"):
             ping.parse(broken, 0)
     program = ping.program("ping", ping.Ping(0, 1), 0, SECOND)
     complaint = b"ping: connect: Network is unreachable\n"

@@ -79,25 +79,28 @@ def test_what_hosts_and_routes_are_told() -> None:
 @pytest.mark.parametrize(
     ("tcp", "problem"),
     [
-        ("bbr", "`tcp bbr`: this kernel has cubic, dctcp, reno; others may be modules to load"),
+        ("bbr", "`tcp bbr`: this kernel has cubic, dctcp, reno; load the module if it exists"),
         ("prague", "`tcp prague`: this kernel has cubic, dctcp, reno"),
         ("cubic beta 0.5", "`cubic beta 0.5`: tcp_cubic's module parameters have 0.7002"),
         ("cubic reno_friendly off", "`cubic reno_friendly off`: tcp_cubic's module parameters"),
         ("cubic hystart plus_plus", "`hystart plus_plus`: this kernel's cubic has classic"),
         ("reno abc_limit 2", "`abc_limit 2`: Linux sets no limit"),
-        ("reno abc off", "`abc off`: Linux counts what is acknowledged"),
-        ("reno undo off", "`undo off`: Linux has on and no knob for it"),
-        ("reno recovery rfc6675", "`recovery rfc6675`: Linux reduces its window by `prr`"),
-        ("reno recovery newreno", "`recovery newreno`: Linux does so only with `sack off`"),
-        ("reno mss 64", "`mss 64`: 88 to 8960 bytes are possible"),
-        ("reno ecn l4s", "`ecn l4s`: this kernel has off, classic, and accurate with dctcp"),
+        ("reno abc off", "`abc off`: Linux counts acknowledged segments"),
+        ("reno undo off", "`undo off`: Linux always has on"),
+        ("reno recovery rfc6675", "`recovery rfc6675`: Linux reduces the window by `prr`"),
+        ("reno recovery newreno", "`recovery newreno`: Linux uses it only with `sack off`"),
+        ("reno mss 64", "`mss 64`: must be 88 to 8960 bytes"),
+        ("reno ecn l4s", "`ecn l4s`: this kernel supports off, classic, and with dctcp accurate"),
         ("dctcp ecn classic", "`dctcp ecn classic`: Linux's dctcp has accurate"),
         ("dctcp shift 5", "`dctcp shift 5`: Linux has 4"),
-        ("reno max_rto 60s", "`max_rto 60s`: Linux has 120s and no knob for it"),
+        ("reno max_rto 60s", "`max_rto 60s`: Linux always has 120s"),
         ("reno delack 4", "`delack 4`: Linux has 2, or 1 by a route's quickack"),
         ("reno delack_timeout 100ms", "`delack_timeout 100ms`: Linux has 40ms"),
         ("reno idle_restart rfc5681", "`idle_restart rfc5681`: Linux has off and decay"),
-        ("reno min_rto 1500us", "`min_rto 1.5ms`: a route's rto_min has whole milliseconds"),
+        (
+            "reno min_rto 1500us",
+            "`min_rto 1.5ms`: must be whole milliseconds, as a route's rto_min",
+        ),
     ],
 )
 def test_what_linux_cannot_is_refused(tcp: str, problem: str) -> None:
@@ -127,9 +130,9 @@ def test_two_flows_that_want_different_hosts() -> None:
     with pytest.raises(NotPossible) as error:
         prepare(both, 1, kernel=KERNEL)
     assert [str(problem) for problem in error.value.problems] == [
-        "y.0: `tcp_sack 0`: x.0 asks for 1, and a has one value for all",
-        "y.0: `tcp_sack 0`: x.0 asks for 1, and b has one value for all",
-        "y.0: `initcwnd to b 3`: x.0 asks for the default, and a has one value for all",
+        "y.0: `tcp_sack 0`: x.0 requires 1, and a has one value for all flows",
+        "y.0: `tcp_sack 0`: x.0 requires 1, and b has one value for all flows",
+        "y.0: `initcwnd to b 3`: x.0 requires the default, and a has one value for all flows",
     ]
     apart = plan(
         flow("bulk", tcp="reno", name="x"),
@@ -157,7 +160,7 @@ def test_what_is_not_installed(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_program_that_is_too_old(tmp_path: object, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(installed, "version", lambda path, kind: "3.1.7")
-    with pytest.raises(MissingProgram, match=r"3\.7 or later is needed; .*iperf3 is 3\.1\.7"):
+    with pytest.raises(MissingProgram, match=r"3\.7 or later is needed; .*iperf3 has 3\.1\.7"):
         prepare(plan(flow("bulk")), 1, kernel=KERNEL)
 
 
@@ -165,8 +168,8 @@ def test_a_program_that_is_too_old(tmp_path: object, monkeypatch: pytest.MonkeyP
     ("ping", "problem"),
     [
         (Ping(0, 2), "`0 to 2`: there are 2 nodes"),
-        (Ping(0, 1, interval=0.0001), "`interval 0.0001 s`: ping takes 0.002 to 3600 s"),
-        (Ping(0, 1, payload=8), "`payload 8`: 16 to 1472 bytes fit, with a time"),
+        (Ping(0, 1, interval=0.0001), "`interval 0.0001 s`: must be 0.002 to 3600 s"),
+        (Ping(0, 1, payload=8), "`payload 8`: must be 16 to 1472 bytes"),
     ],
 )
 def test_pings_without_sense(ping: Ping, problem: str) -> None:
@@ -179,10 +182,10 @@ def test_pings_without_sense(ping: Ping, problem: str) -> None:
     ("probe", "problem"),
     [
         (Probe(0, 2), "`0 to 2`: there are 2 nodes"),
-        (Probe(1, 1), "`1 to 1`: sender and receiver are one node"),
-        (Probe(0, 1, interval=0), "`interval 0 s`: 0.0001 to 3600 s are possible"),
-        (Probe(0, 1, payload=7), "`payload 7`: 8 to 1472 bytes fit, with a number"),
-        (Probe(0, 1, dscp=64), "`dscp 64`: it has six bits"),
+        (Probe(1, 1), "`1 to 1`: sender and receiver must be different nodes"),
+        (Probe(0, 1, interval=0), "`interval 0 s`: must be 0.0001 to 3600 s"),
+        (Probe(0, 1, payload=7), "`payload 7`: must be 8 to 1472 bytes"),
+        (Probe(0, 1, dscp=64), "`dscp 64`: must be 0 to 63"),
     ],
 )
 def test_probes_without_sense(probe: Probe, problem: str) -> None:
@@ -220,7 +223,7 @@ def test_no_packet_is_cut_in_pieces(flows: list[str], mtu: int) -> None:
 def test_flows_have_ports_of_their_own() -> None:
     run = plans.read(plan(flow("bulk", count=2), flow("bulk", tcp="reno")), 1)
     assert [flow.port for flow in run.flows] == [20_000, 20_001, 20_002]
-    with pytest.raises(NotPossible, match="at most 12768 flows have a port of their own"):
+    with pytest.raises(NotPossible, match="at most 12768, because each flow needs a port"):
         plans.read(plan(flow("bulk", count=20_000)), 1)
 
 
@@ -256,8 +259,8 @@ tcp = "reno min_rto 20ms ecn classic frto off"
         return [str(problem) for problem in error.value.problems]
 
     assert asks(**{"store.tcp": "reno mss 500"}) == [
-        "store.0: `mss 500`: its programs have what the device has"
+        "store.0: `mss 500`: the store's programs use the MTU of the device"
     ]
     flow = {"from": "a", "to": "b", "app": "bulk", "tcp": "reno sack off"}
-    has = "bulk.0 asks for 0, and a has one value for all"
+    has = "bulk.0 requires 0, and a has one value for all flows"
     assert f"store.0: `tcp_sack 1`: {has}" in asks(**{"store.tcp": "reno", "flows": [flow]})

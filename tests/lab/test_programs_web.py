@@ -141,7 +141,7 @@ def test_logs_that_nobody_writes(tmp_path: Path) -> None:
         results, _, errors = web.collect(setup.run, setup.run.flows, [ended])
         assert len(results[0].pages) == 1
         assert len(errors) == 1
-        assert errors[0].startswith("browser-b: line 2 of its log: ")
+        assert errors[0].startswith("browser-b: line 2 of the log: ")
         assert error in errors[0]
 
 

@@ -64,7 +64,7 @@ def test_a_good_run_is_valid() -> None:
 
 
 def test_late_packets_are_measured_against_the_round_trip() -> None:
-    assert found(lateness_p99=0.0011) == ["one packet in a hundred leaves late by"]
+    assert found(lateness_p99=0.0011) == ["lateness of the wire's packets (99th percentile)"]
     # 5 % of 100 ms.
     assert found(lateness_p99=0.0049, delay=50_000_000) == []
     assert found(lateness_p99=float("nan")) == []
@@ -74,9 +74,7 @@ def test_time_that_was_stolen_is_told_as_a_reason() -> None:
     collected = Collected((source("udp", 0.002),), {}, (), (), ())
     health = {**GOOD, "lateness_p99": 0.002, "stolen_share": 0.31}
     for violation in violations(plan(), health, {}, collected, preferred=True):
-        assert violation.advice.startswith(
-            "this virtual machine's host kept 31% of its processors'"
-        )
+        assert violation.advice.startswith("the host of this virtual machine took 31% of")
     # It is no violation of its own.
     assert found(stolen_share=0.31) == []
 
@@ -96,22 +94,20 @@ def test_stolen_time_is_read_from_the_kernel(tmp_path: Path) -> None:
 
 
 def test_late_senders_count_only_where_they_keep_their_own_time() -> None:
-    assert found(source("udp", 0.002)) == ["one datagram in a hundred is sent late by"]
+    assert found(source("udp", 0.002)) == ["lateness of sent datagrams (99th percentile)"]
     # A write waits for room in the send buffer: TCP's doing.
     assert found(source("tcp", 0.5)) == []
 
 
 def test_what_ends_lose_is_no_queues_doing() -> None:
-    assert found(source("udp", 0.0, not_sent=1)) == ["datagrams that the sender's machine refused"]
-    assert found(source("udp", 0.0, overflowed=3)) == [
-        "datagrams that the receiver's machine threw away"
-    ]
+    assert found(source("udp", 0.0, not_sent=1)) == ["datagrams that the sending host refused"]
+    assert found(source("udp", 0.0, overflowed=3)) == ["datagrams that the receiving host dropped"]
 
 
 def test_the_wire_has_limits() -> None:
     assert found(cpu_share=0.81) == ["the wire's share of a processor"]
-    assert found(overflowed=1) == ["packets for which the wire had no room"]
-    assert found(refused=1) == ["packets that a host did not take"]
+    assert found(overflowed=1) == ["packets dropped because the wire's memory was full"]
+    assert found(refused=1) == ["packets that a host refused"]
     collected = Collected((), {}, (), (), ("iperf3: no",))
     (failed, lost) = sorted(
         violations(plan(), GOOD, {"a": 7}, collected, preferred=True), key=lambda d: d.what
@@ -128,7 +124,7 @@ def test_advice_fits_the_user() -> None:
         found = violations(plan(), late, {}, collected, preferred=preferred)
         assert len(found) == 3
         assert all(("run as root" in violation.advice) == (not preferred) for violation in found)
-        assert all("leave the machine to the run" in violation.advice for violation in found)
+        assert all("stop other programs" in violation.advice for violation in found)
 
 
 def test_a_program_that_waited_for_a_processor_is_a_violation() -> None:
@@ -139,9 +135,9 @@ def test_a_program_that_waited_for_a_processor_is_a_violation() -> None:
     assert found(iperf3=0.049, wire=0.0) == []
     [alone] = found(a=0.2, b=0.01)
     assert alone.startswith("a was ready and waited for a processor: 20 % of the time (at most 5 %")
-    assert alone.endswith("leave the machine to the run or lower the rates")
+    assert alone.endswith("stop other programs on this machine, or lower the rates")
     [worst] = found(a=0.2, server=0.4, b=0.01)
-    assert worst.startswith("server was ready and waited for a processor (and 1 more programs): 40")
+    assert worst.startswith("server was ready and waited for a processor (and 1 more): 40")
 
 
 SPIN = """

@@ -214,7 +214,7 @@ def test_a_file_that_was_changed_is_told(linux: LinuxEngine, tmp_path: Path) -> 
     linux.check(made.plan_json, 1)
     other = scenario(tmp_path, 'client = "python3 own.py"', own="2\n")
     assert other.digest() != made.digest()
-    with pytest.raises(NotPossible, match=r"own.py`: it was changed since"):
+    with pytest.raises(NotPossible, match=r"own.py`: the file was changed after"):
         linux.check(made.plan_json, 1)
 
 
@@ -299,5 +299,7 @@ def test_missing_is_an_error_of_its_own_in_real_time(tmp_path: Path) -> None:
     from sojourn.lab.programs import prepare
 
     made = scenario(tmp_path, 'client = "no-such-program {to}"')
-    with pytest.raises(MissingProgram, match=r"a path beside the scenario such as \./server"):
+    with pytest.raises(
+        MissingProgram, match=r"a path from the scenario's folder such as \./server"
+    ):
         prepare(made.plan_json, 1)

@@ -75,7 +75,7 @@ def test_real_programs_do_not_run_it(tmp_path: Path) -> None:
     (tmp_path / "line.toml").write_text(LINE)
     done = sojourn("lab", "run", tmp_path / "line.toml")
     assert done.status != 0
-    assert "`responsiveness`: real programs do" in done.err
+    assert "`responsiveness`: real runs support" in done.err
 
 
 def test_words_for_a_result() -> None:

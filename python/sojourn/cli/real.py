@@ -93,7 +93,7 @@ def own_programs(real: Mapping[str, Any]) -> list[str]:
     """Returns the results of the scenario's own programs, a line for each."""
     lines = []
     for flow, end in ends(real):
-        when = "" if end.started is None else f" from {max(end.started, 0) / 1e9:.3f} s"
+        when = "" if end.started is None else f"; ran from {max(end.started, 0) / 1e9:.3f} s"
         if end.ended is not None:
             when += f" to {end.ended / 1e9:.3f} s"
         lines.append(f"  {end.role} of {flow}: `{end.command}`: {end.outcome}{when}")

@@ -1,4 +1,4 @@
-"""Downloads into the user's cache, each pinned by its SHA-256."""
+"""Downloads of files into the user's cache; each file's SHA-256 is known in advance."""
 
 from __future__ import annotations
 
@@ -16,30 +16,32 @@ from typing import Any
 from sojourn.lab.errors import LabError, Unavailable
 
 SECONDS = 60.0
-"""Longest silence of a server, in seconds."""
+"""Time without data from a server after which a transfer fails, in seconds."""
 TRIES = 5
-"""Consecutive transfers without a byte after which a download fails."""
+"""Number of consecutive transfers without any data after which a download fails."""
 HALF = ".half"
 """Suffix of incomplete files."""
 SCHEMES = ("https://", "http://", "file://")
+"""Beginnings of the addresses from which files can be downloaded."""
 _CHUNK = 1 << 18
+"""Bytes that are read at once."""
 
 Progress = Callable[[int, int], None]
-"""Callback with the number of received bytes and of all bytes."""
+"""Callback with the number of bytes received so far and the size of the file in bytes."""
 
 
 def cache() -> Path:
-    """Returns the folder of this user's downloads, whether it exists or not."""
-    told = os.environ.get("XDG_CACHE_HOME", "")
+    """Returns the folder of this user's downloads, which may not exist yet."""
+    cache_home = Path(os.environ.get("XDG_CACHE_HOME", ""))
     try:
-        root = Path(told) if Path(told).is_absolute() else Path.home() / ".cache"
+        root = cache_home if cache_home.is_absolute() else Path.home() / ".cache"
     except RuntimeError:
         raise Unavailable("this user has no home folder", "set XDG_CACHE_HOME") from None
     return root / "sojourn"
 
 
 def matches(path: Path, sha256: str) -> bool:
-    """Returns whether the file exists and has the pinned hash."""
+    """Returns whether the file exists and has this hash."""
     try:
         return digest(path) == sha256
     except OSError:
@@ -54,7 +56,7 @@ def digest(path: Path) -> str:
 
 @contextmanager
 def alone(folder: Path) -> Iterator[None]:
-    """Locks a folder, so that only one process at a time works in it."""
+    """Locks a folder against other processes; waits until it is unlocked."""
     lock = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
         fcntl.flock(lock, fcntl.LOCK_EX)
@@ -73,9 +75,10 @@ def fetch(
 ) -> None:
     """Downloads a file from the first address that provides it.
 
-    The file gets its final name only after its hash has been checked. A download continues where a
-    broken transfer or a killed process left it. Raises `LabError` with all addresses and reasons if
-    no address provides the file, and `OSError` if the disk is full.
+    The file gets its final name only after its hash has been checked. A download continues after
+    the last byte of an interrupted transfer, also of an earlier process. `progress` is called after
+    each received part. Raises `LabError` with all addresses and reasons if no address provides the
+    file, and `OSError` if the disk is full.
     """
     half, reasons = half_of(path), []
     try:
@@ -88,19 +91,19 @@ def fetch(
             half.replace(path)
             return
     except OSError as error:
-        error.filename = error.filename or str(path.parent)  # a full disk gives no name
+        error.filename = error.filename or str(path.parent)  # the error of a full disk has no name
         raise
     raise LabError("; ".join(reasons))
 
 
 def _transfer(address: str, half: Path, sha256: str, progress: Progress | None) -> None:
-    """Downloads into `half` from its end on; removes a file with the wrong hash."""
+    """Appends to the incomplete file `half`; removes it if it is complete but has a wrong hash."""
     silent, ours = 0, not half.exists()
     while True:
         before = half.stat().st_size if half.exists() else 0
         try:
             whole = _read(address, half, before, progress)
-            broken: object = "the transfer broke off"
+            broken: object = "the transfer ended too early"
         except _Broken as error:
             whole, broken = False, error
         if whole:
@@ -110,7 +113,7 @@ def _transfer(address: str, half: Path, sha256: str, progress: Progress | None) 
             half.unlink()
             if ours:
                 raise LabError(f"{address} is not the pinned file: SHA-256 {found}, not {sha256}")
-            ours = True  # its beginning came from another transfer
+            ours = True  # the removed file began with data of an earlier download
             continue
         after = half.stat().st_size if half.exists() else 0
         silent = 0 if after > before else silent + 1
@@ -119,15 +122,15 @@ def _transfer(address: str, half: Path, sha256: str, progress: Progress | None) 
 
 
 class _Broken(Exception):
-    """A transfer that ended too early."""
+    """A transfer ended too early."""
 
 
 class _Refused(_Broken):
-    """A transfer that did not begin."""
+    """A server could not be reached or refused the request."""
 
 
 def _read(address: str, half: Path, begin: int, progress: Progress | None) -> bool:
-    """Appends the response to `half`; returns whether the file is complete."""
+    """Appends bytes from `begin` on to `half`; returns whether the file is complete."""
     request = urllib.request.Request(address)  # noqa: S310 - our own addresses, or checked
     if begin:
         request.add_header("Range", f"bytes={begin}-")
@@ -136,16 +139,16 @@ def _read(address: str, half: Path, begin: int, progress: Progress | None) -> bo
     except urllib.error.HTTPError as error:
         with error:
             if error.code == http.HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE:
-                return True  # nothing follows
+                return True  # the file ends at `begin`
             raise _Refused(str(error)) from error
     except (OSError, ValueError, http.client.HTTPException) as error:
         raise _Refused(str(error) or type(error).__name__) from error
     with answer:
-        goes_on = answer.status == http.HTTPStatus.PARTIAL_CONTENT
-        done = begin if goes_on else 0
-        told = answer.headers.get("Content-Length")
-        total = done + int(told) if told else None
-        with half.open("ab" if goes_on else "wb") as file:
+        is_rest = answer.status == http.HTTPStatus.PARTIAL_CONTENT
+        done = begin if is_rest else 0
+        length = answer.headers.get("Content-Length")
+        total = done + int(length) if length else None
+        with half.open("ab" if is_rest else "wb") as file:
             while chunk := _chunk(answer):
                 file.write(chunk)
                 done += len(chunk)

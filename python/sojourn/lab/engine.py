@@ -1,8 +1,8 @@
 """The engine with real parts: runs a plan with real programs and real packets.
 
-It has the simulator's interface (`sojourn.scenario.engine.Engine`), so studies, comparisons,
-figures and reports work with both. It makes one run at a time, since simultaneous runs would
-disturb each other.
+`WireEngine` has the simulator's interface (`sojourn.scenario.engine.Engine`), so studies,
+comparisons, figures and reports work with both engines. It makes one run at a time, because
+simultaneous runs would disturb each other.
 """
 
 from __future__ import annotations
@@ -29,17 +29,17 @@ from sojourn.scenario.engine import RunProgress
 class WireEngine:
     """Runs plans between real hosts that are connected by the wire.
 
-    `options` are settings of the programs that a plan does not contain. `keep` is a folder for the
-    output of each run's programs, by plan and seed; without it the output is deleted. With
-    `journals`, the bottleneck's arrivals are recorded and replayed through a fresh link at the end.
-    `control` is a listening socket, through which other processes can read counters and change
-    links during a run. `datapath` is Open vSwitch's datapath in runs with balanced flows; by
-    default the kernel's datapath if available.
+    `options` are settings of the programs that a plan does not contain. `keep` is a folder in which
+    the output of each run's programs gets a folder of its own; without `keep` the output is
+    deleted. With `journals`, the arrivals at the bottleneck are recorded and, after the run,
+    replayed through a new link. `control` is a listening socket, through which other processes can
+    read counters and change links during a run. `datapath` is Open vSwitch's datapath in runs with
+    balanced flows; the default is the kernel's datapath if available.
     """
 
     name: Literal["wire", "kernel"] = "wire"
     slots = 1
-    """Number of simultaneous runs."""
+    """Maximum number of simultaneous runs."""
 
     def __init__(
         self,
@@ -63,7 +63,7 @@ class WireEngine:
         """Violations of each invalid run so far."""
 
     def fingerprint(self) -> str:
-        """Returns a hash of everything that decides results: versions, engine and kernel."""
+        """Returns a hash of everything that determines results: versions, engine and kernel."""
         parts = (
             _core.fingerprint(), self.name, platform.release(), platform.version(), CASSANDRA,
             *([] if self.datapath == "auto" else [self.datapath]),
@@ -71,21 +71,21 @@ class WireEngine:
         return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:32]
 
     def version(self) -> str:
-        """Returns the version for display."""
+        """Returns the version of Sojourn and the name of this engine, for display."""
         return f"{_core.version()} ({self.name})"
 
     def check(self, plan_json: str, seed: int) -> RunSetup:
-        """Checks whether this machine can run a plan, before anything is started."""
+        """Raises an error if this machine cannot run a plan; returns the prepared run otherwise."""
         plan = json.loads(plan_json)
         if store_in(plan):
             require(plan, self.name)
         return prepare(plan_json, seed, self.options)
 
     def simulate(self, plan_json: str, seed: int, progress: RunProgress | None = None) -> LabRecord:
-        """Runs a plan with a seed on real programs; the interface prescribes the name.
+        """Runs a plan with real programs; the engine's interface prescribes the name `simulate`.
 
-        Raises `NotPossible` or `Unavailable` before anything is started, `LabError` if a part
-        fails.
+        Raises `NotPossible` or `Unavailable` before any program is started, and `LabError` if a
+        program or the wire fails.
         """
         plan = json.loads(plan_json)
         setup = None if store_in(plan) else self.check(plan_json, seed)
@@ -103,7 +103,7 @@ class WireEngine:
     def make(
         self, setup: RunSetup, raw: Path, stack: ExitStack, progress: RunProgress | None
     ) -> LabRecord:
-        """Makes one run; `stack` holds its resources."""
+        """Makes one run; `stack` releases the resources of the run."""
         part = None if setup.balanced is None else Switch(setup.balanced, self.datapath)
         return Run(self, setup, raw, stack, part).make(progress)
 

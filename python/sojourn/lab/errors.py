@@ -4,13 +4,13 @@ from __future__ import annotations
 
 
 class LabError(RuntimeError):
-    """Base of all errors of the laboratory; its message can be shown to users."""
+    """Base class of all errors of the laboratory. The message is written for users."""
 
 
 class Unavailable(LabError):
     """A laboratory cannot run on this machine or as this user. Nothing has been changed.
 
-    `advice` states a remedy.
+    `advice` states a remedy; it is empty if none is known.
     """
 
     def __init__(self, message: str, advice: str = "") -> None:
@@ -20,7 +20,7 @@ class Unavailable(LabError):
 
 
 class SandboxDied(LabError):
-    """Init ended while it was still needed; everything inside the sandbox has ended with it."""
+    """The sandbox's init ended too early; the kernel has ended all programs in the sandbox."""
 
 
 class RequestFailed(LabError):
@@ -32,4 +32,4 @@ class RequestFailed(LabError):
 
 
 class DeadlinePassed(LabError):
-    """A deadline has passed."""
+    """A program did not end, or did not answer, before its deadline."""

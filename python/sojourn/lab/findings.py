@@ -1,7 +1,7 @@
-"""Adds the measurements of programs to a record's tables, next to those of the wire.
+"""Adds the measurements of programs to the tables of a record with the wire's measurements.
 
-The wire sees packets; congestion windows, pages and calls are known to the programs only. Their
-values fill the places that the wire left empty, under the same names as in simulation.
+The wire measures packets. Only the programs know congestion windows, pages and calls. Their values
+replace the wire's missing values, in the same columns as in simulation.
 """
 
 from __future__ import annotations
@@ -26,13 +26,15 @@ from sojourn.metrics import registry
 from sojourn.scenario.engine import Column
 
 Figures = dict[str, float]
+"""Values by the names of metrics."""
 
 
 def figures(result: FlowResult, warmup: int, duration: int, *, writes: bool = False) -> Figures:
-    """Returns a flow's metrics that its programs know, over the measured time (nanoseconds).
+    """Returns the metrics of a flow that only its programs measure.
 
-    `writes` states whether the flow is a packet source over TCP, whose delays are those of its
-    writes.
+    The measured time is from `warmup` to `duration`, in nanoseconds since the start of the run.
+    `writes` states whether the flow is a packet source over TCP. Its delays are from the
+    application's write to the receipt of the data.
     """
     found: Figures = {}
     if isinstance(result, BulkResult):
@@ -64,7 +66,10 @@ def figures(result: FlowResult, warmup: int, duration: int, *, writes: bool = Fa
 def filled(
     table: Sequence[Column], rows: Sequence[Mapping[str, float]], prefix: str = ""
 ) -> list[Column]:
-    """Returns a table in which each mapping in `rows` replaces the values that it names."""
+    """Returns a table with replaced values: row n has the values that `rows[n]` has, by metric.
+
+    Columns of a metric are named `prefix` and the name of the metric.
+    """
     out = []
     for name, unit, given, data in table:
         metric = name.removeprefix(prefix) if name.startswith(prefix) else ""
@@ -74,7 +79,7 @@ def filled(
         values = list(struct.unpack(f"<{len(rows)}{_CODES[given]}", data))
         for number, row in enumerate(rows):
             values[number] = row.get(metric, values[number])
-        # An integer column has no value for unknown data.
+        # A column of integers cannot contain NaN.
         dtype = "f8" if any(value != value for value in values) else given
         if dtype != "f8":
             values = [round(value) for value in values]
@@ -92,9 +97,11 @@ def with_findings(
     groups: Mapping[int, GroupStats],
     unseen: Mapping[str, float] = types.MappingProxyType({}),
 ) -> dict[str, Sequence[Column]]:
-    """Returns a record's tables with the programs' measurements of flows, in order, and of groups.
+    """Returns a record's tables with the programs' measurements.
 
-    `unseen` replaces the values of TCP flows' metrics that neither wire nor programs measure.
+    `results` has one result for each flow of the plan, in order; `groups` has statistics by the
+    number of the group. `unseen` has values for metrics of TCP flows that neither the wire nor the
+    programs measure.
     """
     groups_of = [group for group in plan["groups"] for _ in range(group["count"])]
     found = [
@@ -133,10 +140,11 @@ def with_findings(
 
 
 def indistinct(plan: Mapping[str, Any]) -> tuple[set[int], list[str]]:
-    """Returns flows whose packets cannot be distinguished, and groups of which all are so.
+    """Returns the flows whose packets cannot be distinguished, and the groups of such flows.
 
-    These are flows of the user's own programs between the same two hosts, none of which receives a
-    port number: each measurement applies to all of them together.
+    The packets of several flows cannot be distinguished if the user's programs send them between
+    the same two hosts and do not receive port numbers. Each packet then counts for all these flows
+    together. Groups are returned only if such flows belong to several groups.
     """
     pairs: dict[frozenset[int], list[tuple[int, str]]] = {}
     number = 0
@@ -154,7 +162,7 @@ def indistinct(plan: Mapping[str, Any]) -> tuple[set[int], list[str]]:
 
 
 def blanked(table: Sequence[Column], rows: Collection[int], prefix: str = "") -> list[Column]:
-    """Returns a table without the values of these rows that depend on their packets."""
+    """Returns a table in which the values of these rows that depend on packets are NaN."""
     out: list[Column] = []
     for name, unit, dtype, data in table:
         mine = name.startswith(prefix) and name.removeprefix(prefix) not in PLANNED
@@ -163,23 +171,27 @@ def blanked(table: Sequence[Column], rows: Collection[int], prefix: str = "") ->
             continue
         count = len(data) // 8
         values = list(struct.unpack(f"<{count}{_CODES[dtype]}", data))
-        told = [math.nan if row in rows else float(value) for row, value in enumerate(values)]
-        out.append((name, unit, "f8", struct.pack(f"<{count}d", *told)))
+        known = [math.nan if row in rows else float(value) for row, value in enumerate(values)]
+        out.append((name, unit, "f8", struct.pack(f"<{count}d", *known)))
     return out
 
 
 PLANNED = ("flow", "flows", "start", "finished", "unfinished")
-"""Columns that do not depend on packets."""
+"""Metrics that do not depend on which flow a packet belongs to."""
 
 
 UNSEEN: Figures = {"timeouts": math.nan, "recoveries": math.nan}
-"""Metrics of a TCP sender that its packets do not show; some kernels report the first."""
+"""Metrics of a TCP sender that its packets do not show. Programs report `timeouts` if the kernel
+does.
+"""
 SHOWN = 4
-"""Flows of each group whose windows a time series contains, as in simulation."""
+"""Number of flows of each group whose congestion windows the time series contains, as in
+simulation.
+"""
 
 
 def _of_all(flows: Sequence[Figures], groups: Sequence[Mapping[str, Any]]) -> Figures:
-    """Returns the known metrics of all flows together, each flow with its group."""
+    """Returns the metrics over all flows; `groups` has the group of each flow."""
     found: Figures = {}
     windows = [flow["cwnd_mean"] for flow in flows if "cwnd_mean" in flow]
     if windows:
@@ -196,7 +208,7 @@ def _of_all(flows: Sequence[Figures], groups: Sequence[Mapping[str, Any]]) -> Fi
 
 
 def _smoothed(plan: Mapping[str, Any], results: Sequence[FlowResult]) -> Figures:
-    """Returns the mean smoothed round-trip times of flows over time, from their samples."""
+    """Returns the mean and quantiles of flows' smoothed round-trip times, weighted by time."""
     times = sorted(
         (s.rtt / 1e9, min(s.end, plan["duration"]) - max(s.start, plan["warmup"]))
         for result in results
@@ -221,7 +233,7 @@ def _smoothed(plan: Mapping[str, Any], results: Sequence[FlowResult]) -> Figures
 def _with_samples(
     series: Sequence[Column], plan: Mapping[str, Any], results: Sequence[FlowResult]
 ) -> Sequence[Column]:
-    """Returns time series with the windows and smoothed round-trip times of endless transfers."""
+    """Returns time series with the windows and smoothed round-trip times of bulk transfers."""
     step = plan["observe"]["series_interval"]
     rows = next((len(data) // 8 for name, _, _, data in series if name == "time"), 0)
     if not step or not rows:
@@ -246,13 +258,13 @@ def _with_samples(
 
 
 def _writes(group: Mapping[str, Any]) -> bool:
-    """Whether a group's flows are packet sources over TCP."""
+    """Returns whether the flows of a group are packet sources over TCP."""
     tcp = group["transport"]["protocol"] == "tcp"
     return tcp and group["app"]["name"] not in ("bulk", "transfer", "web")
 
 
 def _of_packets(table: Sequence[Column], row: int, prefix: str = "") -> Figures:
-    """Returns the delays of packets that the wire measured, under the names of packet delays."""
+    """Returns the columns `delay_...` of a row, which the wire measured, as `packet_delay_...`."""
     found = {}
     for name, _, dtype, data in table:
         metric = name.removeprefix(prefix) if name.startswith(prefix) else ""
@@ -267,7 +279,7 @@ def _together(name: str, values: Sequence[float]) -> float:
 
 
 def _times(group: Mapping[str, Any], stats: GroupStats) -> Figures:
-    """Returns completion times and delays of writes; delays of packets come from the wire."""
+    """Returns a group's completion times and, for packet sources over TCP, the delays of writes."""
     found = _named("fct", stats.fct.stats) | _named("page", stats.page.stats)
     found["unfinished"] = stats.unfinished
     if group["app"]["name"] == "web":

@@ -1,9 +1,9 @@
 """Open vSwitch inside a sandbox, with its own database and run directory.
 
-If the kernel has Open vSwitch's datapath (module `openvswitch`), it is used
-(`datapath_type=system`); otherwise the datapath in user space (`netdev`), which needs no module.
-The latter reads and writes its ports through packet sockets. Senders to it must therefore not leave
-checksums or segmentation to hardware: see `switch_off_offloads`.
+The default datapath is the kernel's (module `openvswitch`, `datapath_type=system`) if the kernel
+has it. Otherwise it is the datapath in user space (`netdev`), which needs no module. The datapath
+in user space reads and writes its ports through packet sockets. Hosts must therefore send complete
+checksums and whole segments to it: see `switch_off_offloads`.
 """
 
 from __future__ import annotations
@@ -20,16 +20,22 @@ from sojourn.lab.sandbox.host import Host
 from sojourn.lab.sandbox.process import Process
 
 PROGRAMS = ("ovs-vswitchd", "ovsdb-server", "ovsdb-tool", "ovs-vsctl", "ovs-ofctl")
+"""Required programs."""
 SCHEMA = ("/usr/share/openvswitch/vswitch.ovsschema",)
+"""Possible paths of the database schema."""
 READY_SECONDS = 20.0
+"""Time limit for each start of a program and for each command, in seconds."""
 BRIDGE = "br0"
+"""Name of the bridge."""
 QUIET = ("-vconsole:warn", "-vsyslog:off", "-vfile:off")
+"""Options that limit the daemons' logs to warnings on the standard error stream."""
 
 
 Datapath = Literal["auto", "kernel", "user"]
 KINDS = {"kernel": "system", "user": "netdev"}
-"""Open vSwitch's names of the datapaths."""
+"""`datapath_type` of Open vSwitch by datapath."""
 FAMILY = "ovs_datapath"
+"""Generic netlink family that the kernel module `openvswitch` registers."""
 
 
 def require(datapath: Datapath = "auto") -> None:
@@ -40,7 +46,7 @@ def require(datapath: Datapath = "auto") -> None:
 
 
 def chosen(datapath: Datapath) -> Literal["kernel", "user"]:
-    """Returns the datapath to use; raises `Unavailable` if it is the kernel's and missing."""
+    """Returns the datapath to use; raises `Unavailable` if the kernel's is required but missing."""
     if datapath == "user":
         return "user"
     if in_kernel():
@@ -49,12 +55,12 @@ def chosen(datapath: Datapath) -> Literal["kernel", "user"]:
         return "user"
     raise Unavailable(
         "this kernel has no Open vSwitch datapath",
-        "load it (modprobe openvswitch), or leave the datapath to user space",
+        "load the module (modprobe openvswitch), or use the datapath in user space",
     )
 
 
 def in_kernel() -> bool:
-    """Whether the kernel has Open vSwitch's datapath, loaded or loadable on demand."""
+    """Returns whether the kernel has Open vSwitch's datapath; loads its module if possible."""
     from pyroute2.netlink import genlmsg
     from pyroute2.netlink.exceptions import NetlinkError
     from pyroute2.netlink.generic import GenericNetlinkSocket
@@ -68,7 +74,7 @@ def in_kernel() -> bool:
 
 
 def schema() -> str:
-    """Returns the path of the database's schema."""
+    """Returns the path of the database schema; raises `Unavailable` if the file is missing."""
     for path in SCHEMA:
         if Path(path).is_file():
             return path
@@ -76,7 +82,7 @@ def schema() -> str:
 
 
 def version(host: Host) -> str:
-    """Returns the version of the switch, for the record."""
+    """Returns the version of Open vSwitch, or `unknown`."""
     process = host.spawn(["ovs-vswitchd", "--version"])
     process.wait(READY_SECONDS)
     words = process.output().decode(errors="replace").split()
@@ -84,9 +90,10 @@ def version(host: Host) -> str:
 
 
 def switch_off_offloads(host: Host, link: str) -> None:
-    """Makes `link` send whole packets with complete checksums.
+    """Makes a host's device send segments of at most its MTU, with complete checksums.
 
-    Packets through packet sockets are not completed later, and TCP would hang.
+    Packet sockets forward unfinished checksums and long segments unchanged. The receivers would
+    drop such packets, and TCP would hang.
     """
     host.set_offloads(link, tx=False, tso=False, gso=False)
     wrong = [name for name in ("tso", "gso") if host.offloads(link).get(name)]
@@ -95,9 +102,10 @@ def switch_off_offloads(host: Host, link: str) -> None:
 
 
 class OpenVSwitch:
-    """A switch in a host: `start` it, give it ports, `stop` it, `start` it again.
+    """A switch in a host. It can be stopped and started again.
 
-    Its database lasts as long as the sandbox, its rules as long as its process.
+    The database of bridges and ports exists until the sandbox ends. The rules exist until the
+    switch stops.
     """
 
     def __init__(self, host: Host, datapath: Datapath = "auto") -> None:
@@ -110,7 +118,7 @@ class OpenVSwitch:
 
     @property
     def process(self) -> Process:
-        """Process of the switch."""
+        """The process `ovs-vswitchd`; raises `LabError` before `start`."""
         if self._switch is None:
             raise LabError("the switch has not been started")
         return self._switch
@@ -120,14 +128,17 @@ class OpenVSwitch:
         return dict.fromkeys(names, self.folder)
 
     def run(self, *argv: str) -> str:
-        """Runs one of the switch's tools to its end; returns its output."""
+        """Runs a tool of Open vSwitch to its end; returns its output.
+
+        Raises `LabError` if it fails.
+        """
         process = self.host.spawn(list(argv), env=self._environment())
         if process.wait(READY_SECONDS) != 0:
             raise LabError(f"{argv[0]} failed{process.complaint()}")
         return process.output().decode(errors="replace")
 
     def _daemon(self, socket: str, *argv: str) -> Process:
-        """Starts a program and waits for its control socket."""
+        """Starts a daemon and waits until its control socket exists."""
         process = self.host.spawn([*argv, *QUIET], env=self._environment())
         deadline = time.monotonic() + READY_SECONDS
         while True:
@@ -141,12 +152,12 @@ class OpenVSwitch:
             time.sleep(0.02)
 
     def start(self) -> None:
-        """Starts the database, if necessary, and the switch."""
+        """Starts the switch, and before that its database if it does not run yet."""
         if self._database is None:
-            # A program's working directory is private to the sandbox.
+            # The working directory of a program in the sandbox is private to the sandbox.
             holder = self.host.spawn(["mkdir", "ovs"])
             if holder.wait(READY_SECONDS) != 0:
-                raise LabError(f"no folder for Open vSwitch{holder.complaint()}")
+                raise LabError(f"the folder of Open vSwitch cannot be created{holder.complaint()}")
             self.folder = f"{holder.directory}/ovs"
             self.run("ovsdb-tool", "create", f"{self.folder}/conf.db", schema())
             self._database = self._daemon(
@@ -166,7 +177,7 @@ class OpenVSwitch:
         )
 
     def stop(self, *, kill: bool = False) -> None:
-        """Ends the switch and with it its rules."""
+        """Ends the switch, which loses its rules; `kill` ends it by SIGKILL."""
         if kill:
             self.process.signal(signal.SIGKILL)
             self.process.wait(READY_SECONDS)
@@ -175,15 +186,15 @@ class OpenVSwitch:
         self._switch = None
 
     def configure(self, *words: str) -> str:
-        """Runs `ovs-vsctl`, which waits until the switch has applied the change."""
+        """Runs `ovs-vsctl`, which waits until the switch applied the change; returns its output."""
         return self.run("ovs-vsctl", f"--db=unix:{self.folder}/db.sock", *words)
 
     def bridge(self, ports: Sequence[str], controller: str | None) -> None:
-        """Creates a bridge with these links of the host as ports 1, 2, ...
+        """Creates the bridge with these devices of the host as ports 1, 2, ...
 
-        The bridge forwards nothing without rules (fail-mode=secure). It connects to its controller
-        outside its own ports (out-of-band); otherwise the controller's rules could cut the
-        connection.
+        The bridge forwards nothing without rules (fail-mode=secure). Its connection to the
+        `controller` does not use its ports (out-of-band), so rules cannot interrupt the connection.
+        Without a controller, rules come only from `flows`.
         """
         words = ["add-br", BRIDGE, "--", "set", "bridge", BRIDGE]
         words += [f"datapath_type={KINDS[self.datapath]}"]

@@ -1,9 +1,9 @@
 """A real UDP server with a receive buffer and its clients, on two hosts.
 
-The input is the same as for the simulator (`sojourn._core.simulate_server`), so both execute the
-same scenario. A control group's quota limits the handler to its share of a processor. If no control
-group can be created, the handler itself pauses for the rest of each period, and a note reports
-this.
+The input is that of the simulator (`sojourn._core.simulate_server`), so the laboratory and the
+simulator execute the same scenario. A control group's quota limits the handler to its share of a
+processor. If no control group can be created, the handler pauses at the end of each period, and a
+note reports this.
 """
 
 from __future__ import annotations
@@ -28,21 +28,26 @@ from sojourn.lab.validity import WAITING
 
 SECOND = 1_000_000_000
 ADDRESSES = ("10.0.0.1", "10.0.0.2")
+"""IPv4 addresses of the server's and of the clients' host."""
 PORT = 9440
+"""UDP port of the server."""
 KERNEL_BUFFER = 4 << 20
-"""Size of the server's socket buffer in bytes: requested by the transport, in front of its own
-buffer.
+"""Size of the server's socket buffer in bytes, as the transport requests it from the kernel. The
+transport moves messages from it into the receive buffer.
 """
 START_SECONDS = 20.0
+"""Time limit for the server to listen, in seconds."""
 END_SECONDS = 30.0
+"""Time limit for the clients and the server to end after the run, in seconds."""
 CHARGE = 256
-"""Bytes that the server's buffer charges per message in addition to its payload."""
+"""Bytes that the receive buffer charges for each message in addition to the payload."""
 CLIENTS_NICE = -5
-"""Priority (nice) of clients: before other work, but after the server, since clients represent
-other machines.
+"""Nice value of the clients: a higher priority than other programs, but a lower one than the
+server's, because the clients represent other machines.
 """
 
 Quota = Literal["control group", "handler"]
+"""The mechanism that limits the handler's processor time."""
 
 
 @dataclass(frozen=True)
@@ -50,9 +55,9 @@ class Wanted:
     """Settings of a real server that the description of a simulated one does not contain."""
 
     share: float = 0.4
-    """Share of the handler's time for which it needs a processor; it waits for the rest."""
+    """Share of the handler's working time in which it uses a processor; otherwise it sleeps."""
     cpu: float = 1.0
-    """Share of this processor time that it gets in each period; it waits for the rest."""
+    """Share of this processor time that the quota grants in each period."""
     sample: float = 0.1
     """Interval between samples, in seconds."""
 
@@ -64,7 +69,7 @@ class Receivers:
         self._stack = ExitStack()
         self.privilege: Privilege = privilege
         self.notes: list[str] = []
-        """Deviations from the settings, with their reasons."""
+        """Deviations from the requested settings, with the reasons."""
         self.quota: Quota = quota or "control group"
         self._hierarchy: cpu.Hierarchy | None = None
 
@@ -73,7 +78,7 @@ class Receivers:
             try:
                 stack.enter_context(Settings({"net.core.rmem_max": AtLeast(KERNEL_BUFFER)}))
             except Unavailable as error:
-                self.notes.append(f"the server's socket keeps a small buffer: {error}")
+                self.notes.append(f"the server's socket buffer could not be enlarged: {error}")
             sandbox = stack.enter_context(Sandbox(self.privilege))
             self.server, self.clients = sandbox.host("server"), sandbox.host("clients")
             sandbox.veth(self.server, "eth0", self.clients, "eth0")
@@ -88,7 +93,7 @@ class Receivers:
                 except Unavailable as error:
                     self.quota = "handler"
                     self.notes.append(
-                        f"no control group ({error}): the handler keeps its quota by itself"
+                        f"no control group ({error}): the handler enforces its quota by pauses"
                     )
             self._stack = stack.pop_all()
         return self
@@ -108,16 +113,17 @@ class Receivers:
             "notes": self.notes,
         }
 
-    def run(self, told: Mapping[str, Any], wanted: Wanted, seed: int) -> dict[str, Any]:
-        """Runs a simulator's input with a seed; returns the same figures and a few more.
+    def run(self, plan: Mapping[str, Any], wanted: Wanted, seed: int) -> dict[str, Any]:
+        """Runs an input of the simulator with a seed.
 
-        `told` contains no pauses for the quota, which is `wanted.cpu`. Raises `LabError` if a part
-        fails.
+        The result has the simulator's figures, and in addition `violations` and the seconds for
+        which the quota `throttled` the handler. The handler's pauses in `plan` must not include the
+        quota, which is `wanted.cpu`. Raises `LabError` if a program fails.
         """
         handler = {
-            "rate": told["handler"]["rate"],
+            "rate": plan["handler"]["rate"],
             "cpu": wanted.share,
-            "pauses": list(told["handler"]["pauses"]),
+            "pauses": list(plan["handler"]["pauses"]),
         }
         limited = wanted.cpu < 1
         if limited and self.quota == "handler":
@@ -126,7 +132,7 @@ class Receivers:
             handler["pauses"].append({"every": period, "length": length, "jitter": 0.0})
         given = {
             "bind": f"{ADDRESSES[0]}:{PORT}",
-            "buffer": told["policy"],
+            "buffer": plan["policy"],
             "handler": handler,
             "seed": seed,
             "sample": wanted.sample,
@@ -140,14 +146,14 @@ class Receivers:
                 share = wanted.share * wanted.cpu
                 group = stack.enter_context(cpu.CpuGroup(share, self._hierarchy))
                 group.add(threads["udp-handle"])
-                # Its threads must end before the group is removed.
+                # The group can be removed only after the server's threads have ended.
                 stack.callback(server.stop)
             before = _lost(server.pid)
-            asking = _clients(told, seed)
-            clients, end = self._spawn(stack, self.clients, "clients", asking, CLIENTS_NICE)
+            settings = _clients(plan, seed)
+            clients, end = self._spawn(stack, self.clients, "clients", settings, CLIENTS_NICE)
             end.close()
-            took = told["duration"] / SECOND
-            if clients.wait(took + END_SECONDS) != 0:
+            seconds = plan["duration"] / SECOND
+            if clients.wait(seconds + END_SECONDS) != 0:
                 raise LabError(f"the clients failed{clients.complaint()}")
             sent = json.loads(clients.output())
             waited = {
@@ -155,29 +161,29 @@ class Receivers:
             }
             lost = _lost(server.pid) - before
             throttled = group.throttled().seconds if group is not None else 0.0
-            # The kernel counts this as waiting for a processor, too.
+            # The kernel counts throttled time as waiting for a processor.
             waited["udp-handle"] = max(0.0, waited["udp-handle"] - throttled)
             tell.close()
             if server.wait(END_SECONDS) != 0:
                 raise LabError(f"the server failed{server.complaint()}")
         lines = server.output().decode().splitlines()
-        heard = json.loads(lines[-1])
-        if heard["failure"]:
-            raise LabError(f"the server failed: {heard['failure']}")
-        found = _outcome(heard["samples"], sent)
+        report = json.loads(lines[-1])
+        if report["failure"]:
+            raise LabError(f"the server failed: {report['failure']}")
+        found = _outcome(report["samples"], sent)
         found["throttled"] = throttled
-        found["violations"] = _violations(sent, waited, lost, took)
+        found["violations"] = _violations(sent, waited, lost, seconds)
         return found
 
     def _spawn(
         self, stack: ExitStack, host: Any, module: str, given: Mapping[str, Any], nice: int
     ) -> tuple[Process, Any]:
-        """Starts one of Sojourn's programs that reads a line, and keeps its input open."""
+        """Starts a program of Sojourn with `given` as its first line; returns it and its input."""
         reading, writing = os.pipe()
         tell = stack.enter_context(os.fdopen(writing, "wb", buffering=0))
         try:
             process = host.spawn(python(module), env=environment(), stdin=reading)
-            process.prefer(nice)  # inherited by the threads that it starts later
+            process.prefer(nice)  # threads inherit the nice value
         finally:
             os.close(reading)
         stack.callback(process.stop)
@@ -185,24 +191,24 @@ class Receivers:
         return process, tell
 
 
-def _clients(told: Mapping[str, Any], seed: int) -> dict[str, Any]:
-    """Returns the settings of real clients from those of simulated clients."""
-    load = told["load"]
+def _clients(plan: Mapping[str, Any], seed: int) -> dict[str, Any]:
+    """Returns the settings of the real clients from the simulator's input."""
+    load = plan["load"]
     each = {
         "to": f"{ADDRESSES[0]}:{PORT}",
-        "clients": told["clients"],
-        "message": told["message"],
-        "duration": told["duration"],
+        "clients": plan["clients"],
+        "message": plan["message"],
+        "duration": plan["duration"],
         "seed": seed,
     }
     if load["kind"] == "open":
-        # The clients' link does not limit them below their rate.
+        # The simulated clients have no link that could limit their rate.
         rates = [[at, rate] for at, rate in load["rates"]]
-        least = {"rate": None, "timeout": 25_000_000, "jitter": 0.0}
-        return {**each, **least, "load": {"kind": "open", "rates": rates}}
-    # The client's own link, or its share of the server's port.
+        unlimited = {"rate": None, "timeout": 25_000_000, "jitter": 0.0}
+        return {**each, **unlimited, "load": {"kind": "open", "rates": rates}}
+    # Either the client's link or its share of the server's port is the bottleneck.
     link = load["link"]
-    rate = min(link, told["port"] / told["clients"]) if told["port"] else link
+    rate = min(link, plan["port"] / plan["clients"]) if plan["port"] else link
     return {
         **each,
         "load": {"kind": "closed", "processed": load["acknowledged"] == "processed"},
@@ -213,7 +219,7 @@ def _clients(told: Mapping[str, Any], seed: int) -> dict[str, Any]:
 
 
 def _outcome(samples: list[dict[str, Any]], sent: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns the figures of a run from its samples, under the names of a simulated run."""
+    """Returns the figures of a run from the server's samples, with the names of the simulator."""
 
     def payload(sample: Mapping[str, Any], what: str) -> int:
         count = sample[what]
@@ -257,7 +263,7 @@ def _outcome(samples: list[dict[str, Any]], sent: Mapping[str, Any]) -> dict[str
 
 
 def _lost(pid: int) -> int:
-    """Returns the datagrams that the kernel dropped in the server's namespace."""
+    """Returns how many datagrams full socket buffers dropped in a process's network namespace."""
     with suppress(OSError, ValueError):
         lines = Path(f"/proc/{pid}/net/snmp").read_text(encoding="ascii").splitlines()
         names, values = (line.split() for line in lines if line.startswith("Udp:"))
@@ -276,7 +282,7 @@ def _violations(
                 f"{name} waited for a processor for {100 * (time / seconds):.0f} % of the time"
             )
     if lost:
-        violations.append(f"{lost} datagrams were dropped before the server's buffer")
+        violations.append(f"{lost} datagrams were dropped by the server's socket buffer")
     if sent["failed"]:
         violations.append(f"{sent['failed']} clients failed")
     return violations

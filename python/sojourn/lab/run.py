@@ -1,6 +1,6 @@
 """One real run: programs on hosts that the wire connects, and the record of the run.
 
-A `Part` adds further hosts, devices and results to a run.
+A `Part` adds hosts, devices and results to a run, such as a switch with its controller.
 """
 
 from __future__ import annotations
@@ -38,21 +38,21 @@ END_SECONDS = 30.0
 
 @dataclass(frozen=True)
 class LabRecord:
-    """Record of a real run: the tables of a simulated run, and how the run was made."""
+    """Record of a real run: tables as of a simulated run, and a description of how it was made."""
 
     outcome: Outcome = field(repr=False)
     real: dict[str, Any]
-    """How the run was made, its validity, and the programs' output; saved with the run."""
+    """Description of how the run was made, with its violations; saved with the run."""
     tables: dict[str, Sequence[Column]]
     files: dict[str, bytes] = field(default_factory=dict, repr=False)
-    """Files that are saved with the run: the programs' output."""
+    """Content of files that are saved with the run, by name: the programs' output."""
     trace_hash: str = ""
-    """Always empty: no two real runs are the same."""
+    """Hash of the packets in virtual time; empty in real time, where no two runs are equal."""
     captures: Sequence[bytes] = ()
 
     @property
     def events(self) -> int:
-        """Number of events on the wire's links."""
+        """Number of packet events on the links."""
         return self.outcome.events
 
     @property
@@ -62,11 +62,11 @@ class LabRecord:
 
     @property
     def reached(self) -> int:
-        """Duration of the run in nanoseconds."""
+        """Time that the run has reached, in nanoseconds since its start."""
         return self.outcome.reached
 
     def table(self, name: str) -> Sequence[Column]:
-        """Returns one of the record's tables."""
+        """Returns the columns of a table by its name, such as `summary`."""
         return self.tables[name]
 
     @property
@@ -76,57 +76,57 @@ class LabRecord:
 
 
 class Part:
-    """Additions to a run's programs and wire; this base class adds nothing."""
+    """An addition to a run, such as a switch; this base class adds nothing."""
 
     def nodes(self) -> set[int]:
-        """Returns hosts in addition to senders and receivers."""
+        """Returns the numbers of hosts that are needed in addition to senders and receivers."""
         return set()
 
     def names(self) -> Mapping[int, str]:
-        """Returns names of programs' destinations that are not hosts."""
+        """Returns the names of destinations that are not hosts, by their numbers."""
         return {}
 
     def devices(self, run: Run, sandbox: Sandbox) -> list[dict[str, Any]]:
-        """Returns the wire's devices: one in each host."""
+        """Returns the wire's devices; by default one in each host."""
         del sandbox
         return devices_of(run.hosts)
 
     def control(self, run: Run) -> int | None:
-        """Returns the listening socket for requests to the wire."""
+        """Returns the listening socket of the wire's control channel; `None` without a channel."""
         return run.engine.control
 
     def settle(self, run: Run) -> None:
-        """Brings up all hosts' devices with their addresses."""
+        """Gives the devices of all hosts their addresses, and brings them up."""
         settle(run.hosts, run.setup.mtu)
 
     def begin(self, execution: Execution, tell: IO[bytes]) -> None:
-        """Sets the run's start and sends it to the wire."""
+        """Sets the start of the run and sends it to the wire through the pipe `tell`."""
         tell.write(b"%d\n" % execution.begin())
 
     def check(self) -> None:
-        """Raises the error that has ended the part's programs, if any."""
+        """Raises an error if a program of the part has ended too early."""
 
     def end(self, run: Run) -> None:
-        """Ends the part."""
+        """Ends the part's programs after the run."""
 
     def against(self) -> list[Violation]:
-        """Returns the part's violations in the run."""
+        """Returns the violations that the part has found."""
         return []
 
     def tables(
         self, run: Run, tables: Mapping[str, Sequence[Column]]
     ) -> dict[str, Sequence[Column]]:
-        """Adds the part's results to a record's tables."""
+        """Returns a record's tables with the part's results."""
         del run
         return dict(tables)
 
     def more(self) -> dict[str, Any]:
-        """Returns further data for the run's record."""
+        """Returns the part's entries in the description of the run."""
         return {}
 
 
 class Run:
-    """One run in progress, with the settings of an engine."""
+    """One run of an engine, from its preparation to its record."""
 
     def __init__(
         self,
@@ -145,21 +145,21 @@ class Run:
         self.hosts: dict[int, Host] = {}
 
     def make(self, progress: RunProgress | None) -> LabRecord:
-        """Makes the run; the record's tables are those of a simulated run."""
+        """Makes the run and returns its record; `progress` can end the run early."""
         sandbox = self.stack.enter_context(Sandbox(self.engine.privilege, needs=("tun",)))
         nodes = self.nodes()
         for node in nodes:
             self.hosts[node] = sandbox.host(self.plan["nodes"][node]["name"])
-        told, tell_fd = os.pipe()
+        reading, tell_fd = os.pipe()
         tell = self.stack.enter_context(os.fdopen(tell_fd, "wb", buffering=0))
         links = self.plan["observe"]["bottleneck"]["links"] if self.engine.journals else []
         wire = start_wire(
             sandbox, self.stack, self.plan, self.setup.run.seed,
             self.part.devices(self, sandbox),
-            mtu=self.setup.mtu, stdin=told, journals=links,
+            mtu=self.setup.mtu, stdin=reading, journals=links,
             control=self.part.control(self),
         )  # fmt: skip
-        os.close(told)
+        os.close(reading)
         self.part.settle(self)
         execution = self.stack.enter_context(Execution(self.setup, self.hosts, self.raw))
         execution.configure(DEVICE)
@@ -178,7 +178,7 @@ class Run:
         stolen = ProcessorTime.now().stolen_since(before)
         collected = execution.collect()
         self.part.end(self)
-        # The devices disappear with the wire.
+        # The devices exist only until the wire ends.
         lost = {host.name: n for host in self.hosts.values() if (n := lost_before(host)) > 0}
         offloads = {host.name: switched_on(host, DEVICE) for host in self.hosts.values()}
         tell.close()  # the programs have completed their connections
@@ -187,7 +187,7 @@ class Run:
         return self._record(sandbox, collected, wire, lost, offloads, stolen)
 
     def nodes(self) -> list[int]:
-        """Returns senders, receivers, and the hosts of the part."""
+        """Returns the numbers of senders, of receivers, and of the part's hosts, in order."""
         return sorted(ends_of(self.setup) | self.part.nodes())
 
     def _record(
@@ -232,7 +232,7 @@ class Run:
 
 
 def busy() -> float:
-    """Returns the mean number of running or ready programs on this machine in the last minute."""
+    """Returns the machine's load average: running or ready threads in the last minute."""
     return round(os.getloadavg()[0], 2)
 
 
@@ -245,7 +245,10 @@ def about_run(
     names: Mapping[int, str] | None = None,
     own_programs: Sequence[Mapping[str, Any]] = (),
 ) -> dict[str, Any]:
-    """Returns the common description of a real run; `names` are names of non-hosts."""
+    """Returns the entries of the description that all real runs have.
+
+    `names` has the names of destinations that are not hosts, by their numbers.
+    """
     nodes = setup.run.plan["nodes"]
     named = names or {}
     return {
@@ -272,7 +275,7 @@ def about_run(
 
 
 def ends_of(setup: RunSetup) -> set[int]:
-    """Returns the nodes of a line-up that send or receive."""
+    """Returns the numbers of nodes that send or receive in a run."""
     flows = {n for f in setup.run.flows for n in (f.sender, f.receiver, *f.servers)}
     pings = {n for p in setup.options.pings for n in (p.sender, p.receiver)}
     probes = {n for p in setup.run.probes for n in (p.sender, p.receiver)}
@@ -280,23 +283,23 @@ def ends_of(setup: RunSetup) -> set[int]:
 
 
 def switched_on(host: Host, device: str) -> list[str]:
-    """Returns the active offloads of a host's device, in ethtool's short words."""
+    """Returns the names of a device's active offloads, as `ethtool -K` abbreviates them."""
     return sorted(word for word, on in host.offloads(device).items() if on)
 
 
 def lost_before(host: Host) -> int:
-    """Returns the packets that a host's device dropped because the wire did not read in time."""
+    """Returns the number of packets that a host's device dropped before the wire read them."""
     process = host.spawn(["cat", "/proc/net/dev"])
     process.wait(END_SECONDS)
     for line in process.output().decode("ascii").splitlines():
         name, _, counts = line.partition(":")
         if name.strip() == DEVICE:
-            return int(counts.split()[11])  # dropped packets, in the transmit half
+            return int(counts.split()[11])  # dropped on transmission
     return 0
 
 
 def packed(folder: Path) -> bytes:
-    """Returns the programs' output as one archive."""
+    """Returns the files of a folder as a ZIP archive."""
     memory = io.BytesIO()
     with zipfile.ZipFile(memory, "w", zipfile.ZIP_DEFLATED) as archive:
         for path in sorted(folder.iterdir()):

@@ -1,9 +1,9 @@
-"""Runs with a switch that asks a controller for a server: Open vSwitch and Sojourn's controller.
+"""Runs with a balancer: Open vSwitch asks Sojourn's controller for the server of each new flow.
 
-The links are the wire's. Each host has a cable to the switch, with an Ethernet device at both ends,
-and the wire carries its packets along the plan's links. The queue of a server's port is therefore
-the wire's, and the controller reads its backlog through the wire's socket. The switch has no queue:
-the wire accepts its packets at once.
+Each host has a cable to the switch: an Ethernet device at each end, connected by the wire. The wire
+carries the packets of a cable along the plan's links. The queues of the servers' ports are
+therefore queues of the wire, and the controller reads their backlogs through the wire's socket.
+Packets do not queue in the switch, because the wire accepts them at once.
 """
 
 from __future__ import annotations
@@ -37,23 +37,27 @@ from sojourn.scenario.engine import Column
 from sojourn.temporary import folder, nameless
 
 LEAD = 4 * SECOND
-"""Time from the wire's start to the run's, in nanoseconds: the controller connects to the wire, and
-the switch to the controller.
+"""Time from the start of the wire to the start of the run, in nanoseconds. Meanwhile the controller
+connects to the wire, and the switch to the controller.
 """
 PORT = 6653
+"""TCP port of the controller."""
 LOADED_SECONDS = 60.0
+"""Time limit for the controller to load its modules, in seconds."""
 STALE_SECONDS = 1.0
+"""Age from which the controller does not use a backlog, in seconds."""
 AFFINITY_SECONDS = 60.0
+"""Time without packets after which the controller forgets a client's server, in seconds."""
 LEAST_PROBES = 0.1
 """Shortest interval between probes that the controller supports, in seconds."""
 IDLE_SECONDS = 5
-"""Idle time after which a flow has ended for the controller, in seconds; it recognises a flow that
-continues.
+"""Time without packets after which the switch removes a flow's rule, in seconds. If the flow
+continues, the controller selects the same server again.
 """
 
 
 def mac(node: int) -> str:
-    """Returns the MAC address of a host."""
+    """Returns the MAC address of the host with this node number."""
     return f"02:00:00:00:{node >> 8:02x}:{node & 255:02x}"
 
 
@@ -69,7 +73,7 @@ class Switch(Part):
         self.version = ""
         self.look: dict[str, Any] = {}
         self.went: dict[int, str] = {}
-        """The latest server of each flow."""
+        """Name of the server that was last selected for each flow, by the flow's number."""
         self._listener: socket.socket | None = None
         self._begin: IO[bytes]
 
@@ -82,26 +86,26 @@ class Switch(Part):
         return {self.balanced.virtual: self.balanced.name}
 
     def devices(self, run: Run, sandbox: Sandbox) -> list[dict[str, Any]]:
-        """Returns a cable for each host: the host's device and the switch's."""
+        """Returns two devices for each host: one in the host, and its peer in the switch."""
         self.bench: Host = sandbox.host(run.plan["nodes"][self.balanced.switch]["name"])
         made = []
         for number, (node, host) in enumerate(run.hosts.items()):
             common = {"kind": "tap", "addresses": []}
-            there = {"node": node, "network": host.path, "name": DEVICE, "passing": False}
-            here = {
+            at_host = {"node": node, "network": host.path, "name": DEVICE, "passing": False}
+            at_switch = {
                 "node": self.balanced.switch,
                 "network": self.bench.path,
                 "name": f"p{node}",
                 "passing": True,
             }
             made += [
-                common | there | {"peer": 2 * number + 1},
-                common | here | {"peer": 2 * number},
+                common | at_host | {"peer": 2 * number + 1},
+                common | at_switch | {"peer": 2 * number},
             ]
         return made
 
     def control(self, run: Run) -> int:
-        """Returns the socket through which the controller and other processes read backlogs."""
+        """Returns the listening socket from which the controller reads backlogs of the wire."""
         if run.engine.control is not None:
             self._listener = socket.socket(fileno=os.dup(run.engine.control))
         else:
@@ -113,7 +117,7 @@ class Switch(Part):
         return self._listener.fileno()
 
     def settle(self, run: Run) -> None:
-        """Brings hosts and switch up."""
+        """Configures the hosts, and starts the switch and the controller."""
         for node, host in run.hosts.items():
             host.set_link(DEVICE, mac=mac(node))
             switch_off_offloads(host, DEVICE)
@@ -132,7 +136,7 @@ class Switch(Part):
             for what, field in (("ip", "nw_dst"), ("arp", "arp_tpa")):
                 match = f"cookie=0x50,priority=1,{what},{field}={address(node)}"
                 self.switch.flows("add-flow", f"{match},actions=output:{number}")
-        told, tell = os.pipe()
+        reading, tell = os.pipe()
         self._begin = run.stack.enter_context(os.fdopen(tell, "wb", buffering=0))
         given = run.stack.enter_context(nameless())
         given.write(json.dumps(self._service(run)).encode())
@@ -140,14 +144,14 @@ class Switch(Part):
         self.controller = self.bench.spawn(
             [sys.executable, "-P", "-m", "sojourn.lb", "3"],
             env=environment(),
-            stdin=told,
+            stdin=reading,
             fds=[given.fileno()],
         )
-        os.close(told)
+        os.close(reading)
         self.controller.wait_output("loaded", LOADED_SECONDS)
 
     def _neighbours(self, run: Run) -> None:
-        """Adds neighbour entries, so that only the virtual address needs ARP."""
+        """Adds neighbour entries for all hosts; the virtual address is resolved by ARP."""
         known = set()
         for flow in run.setup.run.flows:
             for one, other in self.balanced.meetings(flow):
@@ -192,9 +196,9 @@ class Switch(Part):
         }
 
     def _health(self) -> dict[str, Any]:
-        """Returns the probe settings: no probes unless some servers fail during the run.
+        """Returns the settings of probes, which are off unless servers fail during the run.
 
-        Probes wait in the measured queues and may be dropped there.
+        Real probes wait in the measured queues and change the results.
         """
         probes = self.balanced.balancer.get("probes")
         if not self.balanced.balancer.get("faults") or probes is None:
@@ -203,7 +207,7 @@ class Switch(Part):
         return {"health": "arp", "health_seconds": every, "misses": probes["misses"]}
 
     def begin(self, execution: Execution, tell: IO[bytes]) -> None:
-        """Starts the wire, then the controller, which reads it, then the run."""
+        """Starts the wire, the controller and the run; waits until all servers are up."""
         start = execution.begin(time.monotonic_ns() + LEAD)
         tell.write(b"%d\n" % start)
         self._begin.write(b"%d\n" % start)
@@ -218,7 +222,7 @@ class Switch(Part):
                 errors = self.controller.errors()[-1000:].decode(errors="replace")
                 lacks = [s for s in (look or {}).get("servers", ()) if not s["up"]]
                 why = "; ".join(f"{s['name']}: {s['why']}" for s in lacks) or errors
-                raise LabError(f"the controller was not ready in {LEAD / SECOND:g} s: {why}")
+                raise LabError(f"the controller was not ready after {LEAD / SECOND:g} s: {why}")
             time.sleep(0.02)
 
     def _looks(self) -> list[bytes]:
@@ -226,12 +230,12 @@ class Switch(Part):
         return [line for line in lines if line.startswith(b'{"address"')]
 
     def _look(self) -> dict[str, Any]:
-        """Returns the controller's latest status."""
+        """Returns the latest status that the controller printed; empty if it printed none."""
         looks = self._looks()
         return json.loads(looks[-1]) if looks else {}
 
     def check(self) -> None:
-        """Raises the error that ended the controller: of the user's own policy, or another."""
+        """Raises an error if the controller has ended: `PolicyError` if a user's policy failed."""
         if self.controller.running:
             return
         complaint = self.controller.complaint()
@@ -240,7 +244,7 @@ class Switch(Part):
         raise LabError(f"the controller ended{complaint}")
 
     def end(self, run: Run) -> None:
-        """Ends controller and switch."""
+        """Ends the controller and the switch, and saves their output and rules."""
         self.check()
         self.controller.stop()
         self.look = self._look()
@@ -257,28 +261,28 @@ class Switch(Part):
     def against(self) -> list[Violation]:
         """Returns violations: events at the switch or controller that no scenario requires."""
         counts, made = self.look["counts"], self.look["decisions"]
-        advice = "leave the machine to the run, or lower the rates"
+        advice = "stop other programs on this machine, or lower the rates"
         lost = sum(server["port_dropped"] or 0 for server in self.look["servers"])
         return [
-            Violation(what, str(number), "none is good", advice)
+            Violation(what, str(number), "none allowed", advice)
             for what, number in (
-                ("choices made by turns, since the backlog was too old", made["by_turns"]),
-                ("packets that the controller had no time for", counts["limited"]),
+                ("servers selected by round robin because a backlog was too old", made["by_turns"]),
+                ("packets beyond the controller's rate limit", counts["limited"]),
                 ("rules that the switch refused", counts["full"] + counts["errors"]),
-                ("packets that the switch lost on their way to servers", lost),
+                ("packets to servers that the switch dropped", lost),
             )
             if number > 0
         ]
 
     def more(self) -> dict[str, Any]:
-        """Returns a description of the switch and its flows."""
+        """Returns a description of the switch, and the controller's last status."""
         about = {"name": "openvswitch", "version": self.version, "datapath": self.switch.datapath}
         return {"switch": about | self.look}
 
     def tables(
         self, run: Run, tables: Mapping[str, Sequence[Column]]
     ) -> dict[str, Sequence[Column]]:
-        """Returns a record's tables with the controller's choices, named as in simulated runs."""
+        """Returns a record's tables with the selected servers, named as in simulated runs."""
         name, look = self.balanced.name, self.look
         counts = [server["chosen"] for server in look["servers"]]
         squares = len(counts) * sum(n * n for n in counts)
@@ -288,7 +292,7 @@ class Switch(Part):
             (f"{name}.choices_refused", "1", "i8", struct.pack("<q", look["counts"]["refused"])),
             (f"{name}.choices_jain", "1", "f8", struct.pack("<d", jain)),
         ]
-        # Servers send Web pages and receive everything else.
+        # The server is the sender of a flow of Web pages, and the receiver of any other flow.
         pages = {flow.flow for flow in run.setup.run.flows if flow.app == "web"}
         flows: list[Column] = []
         for column, unit, kind, data in tables["flows"]:

@@ -1,6 +1,6 @@
 """System calls that Python 3.11 lacks: namespaces, mounts, prctl, capabilities.
 
-The constants are those of <linux/sched.h>, <linux/mount.h>, <linux/prctl.h> and
+The constants have the names and values of <linux/sched.h>, <linux/mount.h>, <linux/prctl.h> and
 <linux/capability.h>.
 """
 
@@ -49,17 +49,17 @@ def _check(result: int, what: str) -> None:
 
 
 def unshare(flags: int) -> None:
-    """Moves the process into new namespaces (`unshare(2)`)."""
+    """Moves this process into new namespaces of the kinds in `flags` (`unshare(2)`)."""
     _check(_libc.unshare(ctypes.c_int(flags)), "unshare")
 
 
 def setns(fd: int, kind: int) -> None:
-    """Moves the thread into the namespace of `fd` (`setns(2)`)."""
+    """Moves this thread into the namespace `fd`; `kind` is the CLONE flag (`setns(2)`)."""
     _check(_libc.setns(ctypes.c_int(fd), ctypes.c_int(kind)), "setns")
 
 
 def mount(source: str | None, target: str, kind: str | None, flags: int, data: str = "") -> None:
-    """Mounts (`mount(2)`)."""
+    """Mounts a file system at `target` (`mount(2)`)."""
     _check(
         _libc.mount(
             source.encode() if source else None,
@@ -73,9 +73,10 @@ def mount(source: str | None, target: str, kind: str | None, flags: int, data: s
 
 
 def die_with_parent(signal_number: int) -> None:
-    """Makes the kernel send `signal_number` when the thread that created this process ends.
+    """Makes the kernel send this process a signal when the thread that created it ends.
 
-    The parent may have ended already; the caller must check afterwards (`prctl(2)`).
+    No signal is sent if that thread ended before this call, so the caller must check afterwards
+    whether its parent is still alive.
     """
     _check(
         _libc.prctl(
@@ -135,7 +136,7 @@ def capable(capability: int) -> bool:
 
 
 def writer_is_gone(fd: int) -> bool:
-    """Returns whether no process holds the other end of the pipe `fd`."""
+    """Returns whether all processes have closed the writing end of the pipe `fd`."""
     poll = select.poll()
     poll.register(fd, 0)
     return bool(poll.poll(0))

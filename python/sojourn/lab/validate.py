@@ -1,9 +1,10 @@
 """Compares simulated and real runs of reference scenarios.
 
-The same plans run in the simulator and, with real programs and this kernel's TCP, over the wire.
-Queues, links and measurements use the same code in both; TCP, programs and the machine differ. A
-metric agrees if the ratio of its means is within its tolerance. It differs if even its confidence
-interval does not reach the tolerance. In between, more seeds are necessary.
+The same plans run in the simulator and over the wire, with real programs and this kernel's TCP.
+Both use the same code for queues, links and measurements. TCP, programs and the machine differ. A
+metric agrees if the ratio of its real to its simulated mean is within the tolerance. It differs if
+the whole confidence interval of the ratio is outside the tolerance. Otherwise the result is unsure,
+and more seeds are necessary.
 """
 
 from __future__ import annotations
@@ -25,17 +26,18 @@ from sojourn.scenario.engine import Engine, Record, unmeasured_by
 from sojourn.stats import welch_difference
 
 TOLERANCES = {"goodput": 0.03, "sojourn_mean": 0.15, "sojourn_p95": 0.15}
-"""Allowed difference between the real and the simulated mean of a metric, as a share."""
+"""Allowed difference between the real and the simulated mean of a metric, as a share of the latter.
+"""
 GRAIN = {"sojourn_mean": 1.0, "sojourn_p95": 1.0}
-"""Allowed difference of a delay in any case, in transmission times of a full packet: hosts pass on
-whole packets, and a delay of two packets has no finer resolution.
+"""Difference of a delay that is always allowed, in transmission times of a full packet, because
+hosts forward whole packets.
 """
 WITHOUT_SOJOURN = {"goodput": 0.03, "backlog_mean": 0.15}
 """Tolerances for engines that do not measure sojourn times."""
 FULL_PACKET = 1514
-"""Allowed difference of a mean backlog in any case, in bytes."""
+"""Difference of a mean backlog that is always allowed, in bytes: one full Ethernet frame."""
 SIMULATED = 10
-"""Number of simulated seeds per scenario; simulation is cheap."""
+"""Smallest number of simulated runs of a scenario; each has its own seed."""
 
 Verdict = Literal["agrees", "differs", "unsure"]
 
@@ -45,17 +47,19 @@ class Case:
     """A reference scenario: bulk flows across one bottleneck."""
 
     control: str
+    """Name of the congestion control."""
     flows: int
+    """Number of flows."""
     rate: int
     """Rate in Mbit/s."""
     rtt: int
     """Base RTT in milliseconds."""
     queue: str
-    """Name of a discipline."""
+    """Name of a queue discipline."""
 
     @property
     def name(self) -> str:
-        """Name of the case in tables."""
+        """Name of the scenario in tables."""
         return f"{self.flows} {self.control}, {self.rate} Mbit/s, {self.rtt} ms, {self.queue}"
 
     @property
@@ -64,7 +68,7 @@ class Case:
         return 1514 * 8 / (self.rate * 1e6)
 
     def words(self) -> str:
-        """Returns the queue, with 100 ms of capacity if it must be specified."""
+        """Returns the queue in words; `pfifo` and `red` have a limit of 100 ms of packets."""
         room = self.rate * 1_000_000 // 80
         if self.queue == "pfifo":
             return f"pfifo limit {room // 1514}"
@@ -107,12 +111,14 @@ class Case:
 
 
 QUEUES = ("pfifo", "red", "codel", "fq_codel", "pie", "cobalt")
+"""Queue disciplines of a full validation."""
 PATHS = (
     ("reno", 1, 10, 60),
     ("cubic", 1, 50, 20),
     ("cubic", 8, 10, 120),
     ("reno", 8, 50, 60),
 )
+"""Congestion control, number of flows, rate in Mbit/s and base RTT in milliseconds."""
 FULL = tuple(Case(*path, queue) for path in PATHS for queue in QUEUES)
 QUICK = (
     Case("cubic", 8, 10, 20, "pfifo"),
@@ -127,8 +133,11 @@ class Extent:
 
     cases: Sequence[Case]
     duration: float
+    """Duration of each run in seconds, with the warm-up."""
     warmup: float
+    """Warm-up of each run in seconds."""
     seeds: int
+    """Number of real runs of each scenario."""
 
 
 EXTENTS = {"quick": Extent(QUICK, 10.0, 3.0, 1), "full": Extent(FULL, 25.0, 5.0, 2)}
@@ -140,13 +149,17 @@ class Measured:
 
     metric: str
     real: float
+    """Mean of the real runs."""
     simulated: float
+    """Mean of the simulated runs."""
     ratio: float
-    """Real mean over simulated mean."""
+    """Real mean divided by simulated mean."""
     low: float
+    """Lower limit of the ratio's 95 % confidence interval; NaN if there is only one real run."""
     high: float
-    """Confidence limits of the ratio (95 %); NaN with a single real run."""
+    """Upper limit of the ratio's 95 % confidence interval; NaN if there is only one real run."""
     tolerance: float
+    """Largest allowed difference of the ratio from 1."""
     verdict: Verdict
 
 
@@ -157,15 +170,17 @@ class Result:
     case: Case
     measured: list[Measured]
     lateness: float
-    """99th percentile of the lateness of packets in the worst run, in seconds."""
+    """Largest 99th percentile of packets' lateness in any real run, in seconds."""
     violations: list[str] = field(default_factory=list)
-    """Violations of the real runs, each once; with violations the result does not count."""
+    """Violations of the real runs, each once. If there are any, the verdict is `not valid`."""
     agreements: list[bool] = field(default_factory=list)
-    """Whether the replay of arrivals made the same decisions, for each real run."""
+    """For each journal of the real runs: whether its replay through a new queue gave the same
+    decisions.
+    """
 
     @property
     def verdict(self) -> Verdict | Literal["not valid"]:
-        """Verdict on all metrics together."""
+        """Verdict on the scenario: the worst verdict of its metrics."""
         if self.violations:
             return "not valid"
         if not all(self.agreements):
@@ -184,7 +199,7 @@ class Result:
 
 
 def metrics(record: Record | LabRecord) -> dict[str, float]:
-    """Returns the compared metrics of a summary."""
+    """Returns the compared metrics from the summary of a run, by name."""
     found = {}
     for name, _, dtype, data in record.table("summary"):
         if name in {**TOLERANCES, **WITHOUT_SOJOURN} and isinstance(data, bytes):
@@ -198,7 +213,7 @@ def compare(
     simulated: Sequence[Mapping[str, float]],
     tolerances: Mapping[str, float] = TOLERANCES,
 ) -> list[Measured]:
-    """Returns the comparison of a scenario's runs by metric."""
+    """Returns the comparison of a scenario's real and simulated runs, for each metric."""
     return [
         _compare(
             case, metric, tolerance, [run[metric] for run in real], [r[metric] for r in simulated]
@@ -234,10 +249,10 @@ def validate(
     at_once: int = 1,
     done: Callable[[int, int], None] | None = None,
 ) -> Iterator[Result]:
-    """Makes all runs, `at_once` real ones at a time; yields the result of each scenario.
+    """Makes all runs, up to `at_once` real runs at a time; yields the result of each scenario.
 
-    `done` receives the number of completed real runs and of all real runs. Raises the errors of the
-    engine's `simulate`.
+    `done` is called after each real run, with the number of completed and of all real runs. Raises
+    the errors of the engine's `simulate`.
     """
     is_complete = not any(unmeasured_by(engine, metric) for metric in TOLERANCES)
     tolerances = TOLERANCES if is_complete else WITHOUT_SOJOURN

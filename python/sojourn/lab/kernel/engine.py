@@ -1,7 +1,7 @@
-"""The engine whose links are the kernel's own: `htb`, its queue disciplines, and `netem`.
+"""The engine with the kernel's links: `htb`, the kernel's queue disciplines, and `netem`.
 
-It runs the same programs as `WireEngine` and shows how the kernel's code behaves. Values that the
-kernel does not report are not a number (NaN); see `tables`.
+It runs the same programs as `WireEngine`. Values that the kernel does not report are not a number
+(NaN); see `tables`.
 """
 
 from __future__ import annotations
@@ -38,10 +38,10 @@ class KernelEngine(WireEngine):
     """Runs plans between real hosts that are connected by the kernel's links."""
 
     name: Literal["wire", "kernel"] = "kernel"
-    limits = "the kernel tells neither sojourn times nor why a packet was dropped"
-    """Limits of the results of this engine."""
+    limits = "the kernel reports neither sojourn times nor the reasons of drops"
+    """Limits of the engine's results, stated with every result."""
     unmeasured = ("sojourn",)
-    """Metrics that this engine does not measure, by the beginnings of their names."""
+    """Beginnings of the names of metrics that this engine does not measure."""
 
     def __init__(
         self,
@@ -54,10 +54,10 @@ class KernelEngine(WireEngine):
         self._known: set[str] = set()
 
     def check(self, plan_json: str, seed: int) -> RunSetup:
-        """Checks whether this machine can run a plan, with a trial of the kernel's disciplines."""
+        """Raises an error if this machine cannot run a plan; tries the kernel's disciplines."""
         setup = super().check(plan_json, seed)
         if setup.balanced is not None:
-            has = "a switch's ports are the wire's: use that engine"
+            has = "a switch needs the wire's links: use `--engine wire`"
             raise NotPossible([Problem(setup.balanced.name, "a balancer", has)])
         find_program("tc")
         wanted = qdiscs.links(setup.run.plan)
@@ -76,7 +76,7 @@ class KernelEngine(WireEngine):
 
 
 class _Run:
-    """One run in progress."""
+    """One run, from its preparation to its record."""
 
     def __init__(self, engine: KernelEngine, setup: RunSetup, raw: Path, stack: ExitStack) -> None:
         self.engine = engine
@@ -129,7 +129,7 @@ class _Run:
         return {link.number: qdiscs.marks(self.middle, link) for link in queued}
 
     def _address(self) -> None:
-        """Sets the hosts' addresses, and routes to every host that receives flows."""
+        """Sets the hosts' addresses, and routes to every host that sends or receives."""
         for node, host in self.hosts.items():
             host.add_address("lo", f"{address(node)}/32")
         for goal in sorted(ends_of(self.setup)):
@@ -198,10 +198,11 @@ SYSCTLS = {
     "net.ipv6.conf.all.disable_ipv6": 1,
     "net.ipv6.conf.default.disable_ipv6": 1,
     "net.ipv4.ip_forward": 1,
-    # The two directions of a link are separate devices, so answers leave by another device.
+    # Answers leave by another device, because each direction of a link has its own devices.
     "net.ipv4.conf.all.rp_filter": 0,
     "net.ipv4.conf.default.rp_filter": 0,
     "net.ipv4.conf.all.send_redirects": 0,
     "net.ipv4.conf.default.send_redirects": 0,
 }
+"""Settings of every host: no IPv6, forwarding, and no check of the reverse path."""
 """Sysctls of every host."""

@@ -1,10 +1,10 @@
-"""A plan's links as the kernel's own: veth pairs, `htb` for the rate, the discipline, `netem`.
+"""A plan's links made by the kernel: veth pairs, `htb` for the rate, the discipline, `netem`.
 
-Each direction of a link is a separate chain of veth pairs with bridges between them, in one
-namespace. At the first bridge `htb` sends at the link's rate. The discipline is the child of `htb`,
-so its backlog is exactly the queue. At the second bridge `netem` delays packets, and packets in
-flight wait there. Queues are not at the senders' own devices: there, the kernel holds TCP back as
-soon as a few packets of a connection wait (TCP small queues), and the queue would never fill.
+Each direction of a link is a separate chain of veth pairs and bridges in one namespace. At the
+first bridge `htb` sends at the link's rate. The discipline is the child of `htb`, so its backlog is
+exactly the link's queue. At the second bridge `netem` delays packets. Queues are not at the
+senders' own devices, because the kernel stops a TCP connection with a few packets in the sender's
+device (TCP small queues), and the queue would never fill.
 """
 
 from __future__ import annotations
@@ -25,14 +25,18 @@ from sojourn.lab.sandbox.sandbox import Sandbox
 from sojourn.scenario.tc import LEAF, QUEUE, shaper
 
 MTU = 1500
+"""Default MTU of the links' devices, in bytes."""
 CHILD = QUEUE
 """Handle of the discipline below the shaper."""
 _DISCIPLINE = re.compile(r"tc qdisc replace dev \S+ parent \S+ handle \S+ (.+)")
 IN_FLIGHT = 100_000
-"""Packets that a delay may hold: `netem`'s default limit of 1000 would drop packets."""
+"""Maximum number of packets in a delay line. The default limit of `netem`, 1000, would drop
+packets.
+"""
 TC_SECONDS = 30.0
+"""Time limit of a command of `tc`, in seconds."""
 NO_OFFLOADS = {"tso": False, "gso": False, "gro": False}
-"""Packets merged by offloads would count as one packet."""
+"""Offloads that are switched off, because they merge packets that must count separately."""
 
 
 @dataclass(frozen=True)
@@ -44,20 +48,21 @@ class Link:
     sender: int
     receiver: int
     rate: int | None
-    """Rate in bits per second; without a rate there is neither shaper nor queue."""
+    """Rate in bits per second; `None` for a link without a shaper and a queue."""
     queue: tuple[str, ...] | None
-    """Commands of `tc` that install the discipline in its shaper's class."""
+    """Commands of `tc` that install the discipline in the shaper's class."""
     overhead: int
+    """Bytes that the shaper adds to the length of each packet."""
     delay: str | None
-    """Discipline of the delay line, in the words of `tc`."""
+    """Discipline of the delay line, in the words of `tc`; `None` without delay."""
     own: bool = False
-    """Whether the queue lies at the sender's own device, and paces its TCP."""
+    """Whether the queue is at the sender's own device, where it paces the sender's TCP."""
     marked: bool = False
-    """Whether filters of the queue ask for the marks that flows have."""
+    """Whether filters of the queue read the marks of flows."""
 
     @property
     def device(self) -> str:
-        """Name of its device, at both ends."""
+        """Name of the link's device, in the sender and in the receiver."""
         return f"l{self.number}"
 
     def mac(self, end: int) -> str:
@@ -66,7 +71,7 @@ class Link:
         return f"02:00:00:{end:02x}:{high:02x}:{low:02x}"
 
     def stages(self) -> list[list[str]]:
-        """Returns the commands for each bridge's far port, on the way to the receiver."""
+        """Returns the commands of `tc` for each bridge's port towards the receiver, in order."""
         made = []
         if self.rate is not None and self.queue is not None:
             made.append([*shaper(self.far(0), self.rate, self.overhead), *self.queue])
@@ -76,23 +81,23 @@ class Link:
 
     @property
     def disciplines(self) -> list[str]:
-        """All disciplines of the queue, in the words of `tc`."""
+        """Disciplines that the queue consists of, in the words of `tc`."""
         found = (_DISCIPLINE.fullmatch(command) for command in self.queue or ())
         return [match[1] for match in found if match]
 
     @property
     def queued(self) -> bool:
-        """Whether there is a queue, at the far port of the first bridge."""
+        """Whether the link has a queue."""
         return self.rate is not None and self.queue is not None
 
     @property
     def routed(self) -> bool:
-        """Whether a router has the queue."""
+        """Whether the link has a queue that is not at the sender's own device."""
         return self.queued and not self.own
 
     @property
     def queue_device(self) -> str:
-        """The device that has the queue."""
+        """Name of the device with the queue."""
         return self.device if self.own else self.far(0)
 
     def near(self, stage: int) -> str:
@@ -110,15 +115,15 @@ def far_port(number: int, stage: int) -> str:
 
 
 def delay_line(nanoseconds: int) -> str:
-    """Returns a propagation delay in the words of `tc`."""
+    """Returns a delay line in the words of `tc`."""
     return f"netem limit {IN_FLIGHT} delay {nanoseconds / 1000:g}us"
 
 
 def links(plan: Mapping[str, Any], *, captures: bool = False, marks: bool = False) -> list[Link]:
-    """Returns all links of a plan; raises `NotPossible` with everything that the kernel lacks.
+    """Returns all links of a plan; raises `NotPossible` with all features that the kernel lacks.
 
-    `captures` states whether packets before and behind queues can be written to files, `marks`
-    whether packets can be given the marks of their flows.
+    `captures` states whether the engine can write packets before and after queues to files, `marks`
+    whether it can give packets the marks of their flows.
     """
     made: list[Link] = []
     problems: list[Problem] = []
@@ -130,7 +135,7 @@ def links(plan: Mapping[str, Any], *, captures: bool = False, marks: bool = Fals
             asked = _labels(plan, params["queue"])
             marked = marks and "mark" in asked and not _has_programs_with_marks(plan)
             if asked - ({"mark"} if marked else set()):
-                why = f"real packets do not have the ports and marks of keys; {_WIRE}"
+                why = f"real packets do not have the flows' ports and marks; {_WIRE}"
                 problems.append(Problem(name, "filters by port or mark", why))
             try:
                 device, queue_json = far_port(number, 0), json.dumps(params["queue"])
@@ -154,15 +159,15 @@ def links(plan: Mapping[str, Any], *, captures: bool = False, marks: bool = Fals
     return made
 
 
-_WIRE = "not with the kernel's links: `--engine wire` has it"
+_WIRE = "the kernel's links do not support this: use `--engine wire`"
 
 
 _PORTS, _MARK = frozenset({"sport", "dport", "port"}), "mark"
-"""Conditions of filters that read keys of a flow."""
+"""Conditions of filters by ports, and by mark."""
 
 
 def _labels(plan: Mapping[str, Any], queue: object) -> set[str]:
-    """Returns those conditions of a queue's filters that read keys which flows have."""
+    """Returns the conditions of a queue's filters that read ports or marks of the plan's flows."""
     keys = {key for group in plan["groups"] for key in group}
     own = set(_PORTS) if keys & {"source_port", "destination_port"} else set()
     if _MARK in keys:
@@ -171,7 +176,7 @@ def _labels(plan: Mapping[str, Any], queue: object) -> set[str]:
 
 
 def _conditions(queue: object) -> Iterator[str]:
-    """Yields the conditions of the filters of a queue, and of those inside it."""
+    """Yields the conditions of all filters of a queue and of the queues inside it."""
     if isinstance(queue, list):
         for part in queue:
             yield from _conditions(part)
@@ -182,12 +187,12 @@ def _conditions(queue: object) -> Iterator[str]:
 
 
 def _has_programs_with_marks(plan: Mapping[str, Any]) -> bool:
-    """Whether a group with a mark plays programs of the user, whose ports are not known."""
+    """Returns whether the user's own programs, whose ports are unknown, have a mark."""
     return any(_MARK in group and group["app"]["name"] == PROGRAMS for group in plan["groups"])
 
 
 def _beyond(link: Mapping[str, Any]) -> list[str]:
-    """Returns the features of a link in addition to rate, delay and queue."""
+    """Returns the features of a link that the kernel's links lack."""
     impairments = link["params"]["impairments"]
     found = {
         "a shared medium": link["medium"] is not None or link["to"] is None,
@@ -195,7 +200,7 @@ def _beyond(link: Mapping[str, Any]) -> list[str]:
         "a late host": "host" in link,
         "cells": "cells" in link["params"],
         "a trace": "trace" in link["params"],
-        "changes on the way": bool(link.get("changes")),
+        "changes during the run": bool(link.get("changes")),
         "jitter": impairments["jitter"] is not None,
         "loss": impairments["loss"]["model"] != "none",
         "reorder": impairments["reorder"] is not None,
@@ -205,11 +210,11 @@ def _beyond(link: Mapping[str, Any]) -> list[str]:
         "netem's limit": "limit" in impairments,
         "slot": "slot" in impairments,
     }
-    return [what for what, there in found.items() if there]
+    return [feature for feature, is_used in found.items() if is_used]
 
 
 def require(sandbox: Sandbox, wanted: list[Link]) -> None:
-    """Tries every discipline on an unconnected link; raises `Unavailable` if one is missing."""
+    """Installs every discipline on a test device; raises `Unavailable` if one is missing."""
     tried: dict[str, str] = {}
     for link in wanted:
         if link.queue is not None:
@@ -230,7 +235,7 @@ def require(sandbox: Sandbox, wanted: list[Link]) -> None:
 
 
 def refusals(sandbox: Sandbox, tried: Mapping[str, str]) -> dict[str, str]:
-    """Tries disciplines in the words of `tc`, by kind; returns the refused ones with the error."""
+    """Tries disciplines in the words of `tc`, by name; returns the errors of those that fail."""
     host = sandbox.host("probe")
     sandbox.veth(host, "probe0", host, "probe1")
     said = {kind: tc(host, f"tc qdisc replace dev probe0 root {tried[kind]}") for kind in tried}
@@ -238,12 +243,12 @@ def refusals(sandbox: Sandbox, tried: Mapping[str, str]) -> dict[str, str]:
 
 
 def unknown(said: str) -> bool:
-    """Whether the error of `tc` means that the discipline does not exist."""
+    """Returns whether an error of `tc` means that the kernel lacks the discipline."""
     return "unknown" in said.lower()
 
 
 def tc(host: Host, command: str) -> str | None:
-    """Executes a command of `tc`; returns its error message, or `None`."""
+    """Executes a command of `tc`; returns the error message, or `None` if it succeeds."""
     process = host.spawn(command.split())
     try:
         status = process.wait(TC_SECONDS)
@@ -253,7 +258,7 @@ def tc(host: Host, command: str) -> str | None:
 
 
 def build(sandbox: Sandbox, hosts: Mapping[int, Host], wanted: list[Link], mtu: int = MTU) -> Host:
-    """Creates all links between hosts, up and with queues; returns the host of the queues."""
+    """Creates all links with their queues and brings them up; returns the host with the queues."""
     middle = sandbox.host("the links")
     for link in wanted:
         sender, receiver = hosts[link.sender], hosts[link.receiver]
@@ -288,7 +293,7 @@ def _must(host: Host, command: str) -> None:
 
 
 def next_links(wanted: list[Link], goal: int) -> dict[int, Link]:
-    """Returns each node's link towards `goal`: on a shortest path, with the lowest number."""
+    """Returns each node's next link towards `goal`: the first that is on a shortest path."""
     distance = {goal: 0}
     reached = [goal]
     for node in reached:
@@ -313,7 +318,9 @@ class Sample:
     bytes: int
     """Bytes sent, with Ethernet headers."""
     packets: int
+    """Packets sent."""
     drops: int
+    """Packets dropped."""
     length: int
     """Packets in the queue."""
     backlog: int
@@ -321,18 +328,18 @@ class Sample:
 
 
 def sample(middle: Host, link: Link, now: int) -> Sample:
-    """Reads a queue's counters."""
+    """Reads the counters of a link's queue; `now` is nanoseconds since the start of the run."""
     for found in middle.qdiscs(link.far(0)):
         if found["handle"] == CHILD:
             return Sample(
                 now, found["bytes"], found["packets"], found["drops"], found["qlen"],
                 found["backlog"],
             )  # fmt: skip
-    raise LabError(f"{link.name}: its queue has gone")
+    raise LabError(f"{link.name}: the queue no longer exists")
 
 
 def marks(middle: Host, link: Link) -> int | None:
-    """Returns the packets that a queue has marked; `None` if its discipline does not count them."""
+    """Returns the number of packets that a queue has marked; `None` if that is not counted."""
     process = middle.spawn(["tc", "-s", "-j", "qdisc", "show", "dev", link.far(0)])
     if process.wait(TC_SECONDS) != 0:
         return None

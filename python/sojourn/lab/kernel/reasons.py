@@ -1,8 +1,8 @@
 """Reasons for drops by the kernel's disciplines, from their counters.
 
-The reasons are the simulator's: `early` by the policy's probability or schedule, `forced` above its
-upper threshold, `overflow` because the queue is full, `ack_filter` for acknowledgements that a
-later one makes redundant.
+The reasons are the simulator's: `early` by the policy's probability or schedule, `forced` above the
+policy's upper threshold, `overflow` because the queue is full, `ack_filter` for acknowledgements
+that a later acknowledgement makes redundant, `measurement` for drops by which dAQM measures.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 REASONS = ("early", "forced", "overflow", "ack_filter", "measurement")
+"""All reasons, in the order of the metrics `drops_...`."""
 
 
 @dataclass(frozen=True)
@@ -63,7 +64,7 @@ DISCIPLINES = {
     ),
     "dualpi2": Counted(("early", "forced", "overflow"), {}),
 }
-"""Counting by the name of the discipline; a discipline has no other reasons than those listed."""
+"""Counting by the name of the discipline; reasons that a discipline does not list never occur."""
 
 TREES = ("prio", "drr", "ets", "htb", "hfsc")
 """Disciplines with classes."""
@@ -76,13 +77,17 @@ class Counters:
     """The counters of a discipline and of its inner disciplines."""
 
     kind: str
-    """The discipline that decides: the inner one if there is exactly one."""
+    """Name of the discipline that decides about drops: the inner discipline if there is exactly
+    one.
+    """
     values: Mapping[str, int]
     leaves: Mapping[str, Counters] = field(default_factory=dict)
-    """The deciding disciplines of a tree, by handle; Linux does not list its default FIFOs."""
+    """Counters of a tree's disciplines without inner disciplines, by handle. Linux does not list
+    the default FIFOs of classes.
+    """
 
     def since(self, before: Counters) -> Counters:
-        """Returns the counts since `before`; limits and peaks are unchanged."""
+        """Returns the increase of the counters since `before`; limits and peaks are copied."""
         counted = DISCIPLINES.get(self.kind)
         stay = (counted and counted.memory) or ()
         values = {
@@ -98,12 +103,12 @@ class Counters:
 
     @property
     def drops(self) -> int:
-        """Packets dropped, for any reason."""
+        """Number of packets dropped, for any reason."""
         return self.values.get("drops", 0)
 
     @property
     def marks(self) -> int | None:
-        """Packets marked, if the discipline counts them."""
+        """Number of packets marked; `None` if the discipline does not count them."""
         if self.leaves:
             counted = [n for leaf in self.leaves.values() if (n := leaf.marks) is not None]
             return sum(counted) if counted else None
@@ -112,7 +117,7 @@ class Counters:
 
 
 def read(listed: Sequence[Mapping[str, Any]], handle: str, device: str) -> Counters | None:
-    """Returns the counters of a device's discipline from the output of `tc -s -j qdisc show`."""
+    """Returns a discipline's counters from `tc -s -j qdisc show`; `None` if it is not listed."""
     here = [one for one in listed if one.get("dev") == device]
     found = next((one for one in here if one.get("handle") == handle), None)
     if found is None:
@@ -127,7 +132,7 @@ def read(listed: Sequence[Mapping[str, Any]], handle: str, device: str) -> Count
 
 
 def _inside(here: Sequence[Mapping[str, Any]], handle: str) -> list[Mapping[str, Any]]:
-    """Returns the disciplines inside one, at all depths."""
+    """Returns the disciplines inside the discipline with this handle, at all depths."""
     direct = [one for one in here if str(one.get("parent", "")).startswith(handle)]
     return [*direct, *(inner for one in direct for inner in _inside(here, one["handle"]))]
 
@@ -145,11 +150,11 @@ def _numbers(one: Mapping[str, Any]) -> dict[str, int]:
 
 
 def split(counters: Counters) -> dict[str, int]:
-    """Returns drops by reason as metrics of a link, as far as they are known."""
+    """Returns the drops by reason as metrics of a link; reasons with unknown counts are absent."""
     if not counters.leaves:
         return _split(counters)
     parts = [_split(leaf) for leaf in counters.leaves.values()]
-    # The remaining drops are those of classes with a default FIFO.
+    # Only the default FIFOs of classes, which are not listed, can have the remaining drops.
     rest = counters.drops - sum(leaf.drops for leaf in counters.leaves.values())
     parts.append({f"drops_{reason}": 0 for reason in REASONS} | {"drops_overflow": rest})
     known = [name for name in parts[-1] if all(name in part for part in parts)]

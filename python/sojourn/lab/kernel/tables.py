@@ -1,7 +1,7 @@
-"""The tables of a run over the kernel's links, from its counters and the programs' output.
+"""The tables of a run over the kernel's links, from the kernel's counters and the programs' output.
 
-The columns are those of every run. A value that neither the kernel nor packets show, such as the
-number of consecutive losses, is not a number (NaN).
+The columns are those of a simulated run. A value that neither the kernel's counters nor observed
+packets show, such as the number of consecutive losses, is not a number (NaN).
 """
 
 from __future__ import annotations
@@ -21,11 +21,12 @@ from sojourn.metrics import registry
 from sojourn.scenario.engine import Column
 
 Row = dict[str, float]
+"""Values by the names of metrics."""
 NAN = math.nan
 UNIMPAIRED = {"abandoned": 0.0, "line_losses": 0.0, "duplicates": 0.0}
-"""Metrics of features that the kernel's links do not have: impairments and a shared medium."""
+"""Metrics of impairments and of a shared medium, which the kernel's links never have."""
 KEPT = ("flow", "start", "finished")
-"""Columns that a plan decides, or that programs always fill."""
+"""Columns that do not depend on measurements of packets."""
 
 
 @dataclass(frozen=True)
@@ -37,20 +38,22 @@ class Observed:
     flows: Sequence[Row] = ()
     """Metrics of the plan's flows, from packets at their hosts; empty if they were not observed."""
     groups: Sequence[Row] = ()
+    """Metrics of the plan's groups, in order; empty if they were not observed."""
     total: Row = field(default_factory=dict)
     """Metrics of all flows together."""
     series: Sequence[tuple[str, Sequence[float]]] = ()
-    """Columns of the time series, at the plan's interval."""
+    """Names and values of columns of the time series, at the plan's interval."""
 
 
 NOTHING = Observed()
+"""Measurements of a run without observed packets."""
 
 
 def blank(plan_json: str, seed: int) -> dict[str, list[Column]]:
-    """Returns the tables of a run without values: the simulator's, stopped at once."""
+    """Returns the tables of a simulated run that is stopped at its start, for their columns."""
     plan = json.loads(plan_json)
     for group in plan["groups"]:
-        if group["app"]["name"] == "command":  # not simulated; the same columns
+        if group["app"]["name"] == "command":  # not simulated; has the same columns as `bulk`
             group["app"] = {"name": "bulk"}
     record = _core.simulate(json.dumps(plan), seed, lambda _fraction, _events: False)
     names = ("summary", "flows", "queues", "series", "distributions", "flow_series")
@@ -58,9 +61,9 @@ def blank(plan_json: str, seed: int) -> dict[str, list[Column]]:
 
 
 def put(table: Sequence[Column], rows: Sequence[Mapping[str, float]]) -> list[Column]:
-    """Returns a table with these rows' values; integers only if all values are known, else floats.
+    """Returns a table with the values in `rows` and NaN for missing values.
 
-    Texts and values that a plan decides are unchanged.
+    Texts are unchanged. A column of integers becomes one of floats if a value is missing.
     """
     made: list[Column] = []
     for name, unit, dtype, data in table:
@@ -77,12 +80,12 @@ def put(table: Sequence[Column], rows: Sequence[Mapping[str, float]]) -> list[Co
 
 
 def at(samples: Sequence[Sample], time: int) -> Sample:
-    """Returns the last sample at or before a time; the first sample if all are later."""
+    """Returns the last sample at or before `time`; the first sample if all samples are later."""
     return samples[max(bisect_right(samples, time, key=lambda s: s.time) - 1, 0)]
 
 
 def queue(link: Link, samples: Sequence[Sample], marks: int | None, warmup: int, end: int) -> Row:
-    """Returns a link's metrics from its counters, between the samples next to the measured time."""
+    """Returns a link's metrics from samples of its counters in the measured time."""
     first, last = at(samples, warmup), at(samples, end)
     seconds = (last.time - first.time) / 1e9
     if seconds <= 0:
@@ -109,14 +112,14 @@ def queue(link: Link, samples: Sequence[Sample], marks: int | None, warmup: int,
 
 
 def spread(name: str, values: Sequence[float]) -> Row:
-    """Returns mean, standard deviation and maximum of samples."""
+    """Returns the mean, standard deviation and maximum of values as metrics `name_...`."""
     mean = sum(values) / len(values)
     deviation = math.sqrt(sum((x - mean) ** 2 for x in values) / len(values))
     return {f"{name}_mean": mean, f"{name}_sd": deviation, f"{name}_max": max(values)}
 
 
 def flow(result: FlowResult, warmup: int, end: int) -> Row:
-    """Returns a flow's metrics from its programs, over the measured time."""
+    """Returns the metrics that a flow's programs measured from `warmup` to `end` (nanoseconds)."""
     seconds = (end - warmup) / 1e9
     if isinstance(result, BulkResult):
         goodput = result.goodput(warmup, end)
@@ -133,7 +136,7 @@ def flow(result: FlowResult, warmup: int, end: int) -> Row:
 
 
 def datagrams(result: FlowResult, seconds: float) -> Row:
-    """Returns the additional metrics of a flow of datagrams."""
+    """Returns the metrics that only UDP flows have: UDP goodput, sent, received, loss."""
     if not isinstance(result, EndpointResult):
         return {}
     decided = result.received + result.lost
@@ -146,7 +149,7 @@ def datagrams(result: FlowResult, seconds: float) -> Row:
 
 
 def together(rows: Sequence[Row]) -> Row:
-    """Returns sums over flows of the metrics that all flows have, and their fairness."""
+    """Returns the sums of the additive metrics that all flows have, and Jain's fairness index."""
     sums = [metric.name for metric in registry().values() if metric.sum]
     found = {name: sum(r[name] for r in rows) for name in sums if all(name in r for r in rows)}
     if found.get("goodput"):
@@ -165,7 +168,10 @@ def tables(
     end: int,
     observed: Observed = NOTHING,
 ) -> dict[str, Sequence[Column]]:
-    """Returns all tables of a run that ended after `end` nanoseconds."""
+    """Returns all tables of a run that ended `end` nanoseconds after its start.
+
+    `marked` has the number of marked packets by the number of the link; `None` if not counted.
+    """
     plan, warmup = run.plan, run.warmup
     made = blank(run.plan_json, run.seed)
     seconds = max(end - warmup, 1) / 1e9
@@ -242,7 +248,7 @@ def series(
     end: int,
     observed: Observed = NOTHING,
 ) -> list[Column]:
-    """Returns queues and throughputs over time, at the plan's interval, from near samples."""
+    """Returns the time series at the plan's interval, from the last sample before each time."""
     step = plan["observe"]["series_interval"]
     if not table or not step:
         return [(n, u, d, [] if isinstance(x, list) else b"") for n, u, d, x in table]

@@ -1,8 +1,9 @@
-"""Flows whose server a balancer chooses, in the terms of their programs.
+"""Flows whose servers a balancer selects, as their programs need them.
 
-Clients send to a virtual address; all servers listen for every flow. The virtual address is that of
-a host beyond the plan's last one, so programs need no special case: a client executes a plan in
-which that host is the receiver, and each server one in which it is the receiver itself.
+Clients send to a virtual address, and all servers listen for every flow. The virtual address
+belongs to an additional host, which no plan has. A client executes a plan in which the additional
+host is the receiver of the flows. A server executes a plan in which the server is their receiver.
+Programs therefore need no code for balancers.
 """
 
 from __future__ import annotations
@@ -17,8 +18,9 @@ from sojourn.lab.programs.errors import NotPossible, Problem
 from sojourn.lab.programs.plan import Flow
 
 APPS = ("bulk", "cbr", "packets", "voip", "replay", "external", "transfer", "web")
+"""Applications whose flows can be balanced in real runs."""
 APART = ("transfer", "web")
-"""Applications whose connections may each have a different server."""
+"""Applications for whose connections the balancer selects servers separately."""
 
 
 @dataclass(frozen=True)
@@ -27,6 +29,7 @@ class Balanced:
 
     plan: Mapping[str, Any]
     balancer: Mapping[str, Any]
+    """The balancer's entry in the plan."""
 
     @property
     def name(self) -> str:
@@ -40,51 +43,55 @@ class Balanced:
 
     @property
     def servers(self) -> tuple[int, ...]:
-        """The hosts behind the balancer."""
+        """Numbers of the balancer's servers."""
         return tuple(server["node"] for server in self.balancer["servers"])
 
     @cached_property
     def switch(self) -> int:
-        """The node from which all servers' links start."""
+        """Number of the node at which the links to all servers begin."""
         links = self.plan["links"]
         return int(links[self.balancer["servers"][0]["port"]]["from"])
 
     @cached_property
     def groups(self) -> frozenset[int]:
-        """Groups whose flows the balancer assigns to servers."""
+        """Numbers of the groups whose flows the balancer assigns to servers."""
         found = enumerate(self.plan["groups"])
         return frozenset(n for n, group in found if group.get("balancer") is not None)
 
     @property
     def affinity(self) -> str:
-        """Scope of affinity: iperf3's connections to one port go to the same server."""
+        """The controller's affinity: `client-port` or `none`.
+
+        Flows with iperf3 need `client-port`: iperf3's two connections to a port must have one
+        server.
+        """
         apps = {self.plan["groups"][n]["app"]["name"] for n in self.groups}
         return "client-port" if "bulk" in apps else "none"
 
     def receivers(self, flow: Flow) -> tuple[int, ...]:
-        """Returns the possible receivers of a flow that is not a Web session."""
+        """Returns the numbers of hosts that may receive a flow other than a Web session."""
         return self.servers if flow.group in self.groups else (flow.receiver,)
 
     def serving(self, flow: Flow) -> tuple[int, ...]:
-        """Returns the possible servers of a Web session."""
+        """Returns the numbers of hosts that may serve a Web session."""
         return self.servers if flow.group in self.groups else flow.servers
 
     def meetings(self, flow: Flow) -> list[tuple[int, int]]:
-        """Returns the pairs of hosts between which a flow's packets may go."""
+        """Returns the pairs of sender and receiver that a flow may have."""
         if flow.app == "web":
             return [(node, flow.receiver) for node in self.serving(flow)]
         return [(flow.sender, node) for node in self.receivers(flow)]
 
     def measured_outside(self, flow: Flow) -> bool:
-        """Whether only the wire can measure a flow's transfers."""
+        """Returns whether only the wire can measure a flow's transfers, not its programs."""
         return flow.group in self.groups and flow.app == "transfer"
 
     def sent(self, flow: Flow) -> Flow:
-        """Returns the flow with the receiver that its sender knows."""
+        """Returns the flow as its sender needs it: a balanced flow goes to the virtual address."""
         return replace(flow, receiver=self.virtual) if flow.group in self.groups else flow
 
     def ways(self, flow: Flow) -> list[tuple[int, int]]:
-        """Returns the directions of a flow's data as pairs of hosts, with the virtual address."""
+        """Returns a flow's possible pairs of sender and receiver, with the virtual address."""
         if flow.group not in self.groups:
             return self.meetings(flow)
         goals = (*self.servers, self.virtual)
@@ -93,7 +100,7 @@ class Balanced:
         return [(flow.sender, goal) for goal in goals]
 
     def plan_of(self, node: int) -> str:
-        """Returns the plan that a host executes."""
+        """Returns the plan that the programs of a host execute, as JSON."""
         plan = {key: value for key, value in self.plan.items() if key != "balancers"}
         server = node in self.servers
         goal = node if server else self.virtual
@@ -122,7 +129,7 @@ def _with(goal: int, group: Mapping[str, Any]) -> list[list[int]]:
 
 
 def find(plan: Mapping[str, Any]) -> Balanced | None:
-    """Returns a plan's balancer, if any; raises `NotPossible` if it cannot be a real one."""
+    """Returns a plan's balancer, or `None`; raises `NotPossible` if real runs do not support it."""
     balancers = plan.get("balancers") or []
     if not balancers:
         return None
@@ -133,25 +140,25 @@ def find(plan: Mapping[str, Any]) -> Balanced | None:
     links = plan["links"]
     starts = {links[server["port"]]["from"] for server in found.balancer["servers"]}
     if len(starts) > 1:
-        has = "all its servers' links begin at one switch"
+        has = "in a real run the links to all servers begin at one switch"
         problems.append(Problem(found.name, "servers behind several switches", has))
     busy = {n for group in plan["groups"] for pair in group["pairs"] for n in pair}
     if found.switch in busy:
-        has = "the switch is no host"
+        has = "in a real run the switch cannot send or receive"
         problems.append(Problem(found.name, "flows of its switch", has))
     if any(server.get("service") is not None for server in found.balancer["servers"]):
-        has = "real servers take the time that they take: leave `service` out"
+        has = "the service time of real servers cannot be set: omit `service`"
         problems.append(Problem(found.name, "service", has))
     for n in sorted(found.groups):
         group = plan["groups"][n]
         if group["app"]["name"] not in APPS:
-            has = f"balanced for real are {', '.join(APPS)}"
+            has = f"real runs can balance {', '.join(APPS)}"
             problems.append(Problem(group["name"], group["app"]["name"], has))
     apps = {plan["groups"][n]["app"]["name"] for n in found.groups}
     for app in APART:
         if {"bulk", app} <= apps:
-            has = f"iperf3's connections must stay together, those of {app} must not"
-            problems.append(Problem(found.name, f"bulk beside {app}", has))
+            has = f"iperf3 needs one server for all connections, {app} does not"
+            problems.append(Problem(found.name, f"bulk together with {app}", has))
     if problems:
         raise NotPossible(problems)
     return found

@@ -1,4 +1,4 @@
-"""`command`: the user's own programs at both ends of a flow, in real or virtual time."""
+"""`command`: the user's own programs as client and server of a flow, in real or virtual time."""
 
 from __future__ import annotations
 
@@ -21,31 +21,34 @@ from sojourn.scenario.commands import filled
 
 APP = "command"
 KEPT = 64 << 10
-"""Bytes of each standard stream that are kept, from its end."""
+"""Number of bytes at the end of each standard stream that are saved."""
 ENVIRONMENT = {"PYTHONHASHSEED": "0"}
-"""Additional environment variables of programs, on hosts of either kind."""
+"""Additional environment variables of the programs, on this machine and in guests."""
 LINE = 300
-"""Characters of a program's last line in messages."""
+"""Maximum number of characters of a program's last line in messages."""
 
 Find = Callable[[str, Path], str | None]
-"""Returns the path of a program from its word and its folder, or `None`."""
+"""Function that returns the path of a program, or `None`, from its name and the scenario's folder.
+"""
 
 
 @dataclass(frozen=True)
 class Command:
-    """The program at one end of a flow with its arguments."""
+    """The program of a flow's client or server, with its arguments."""
 
     flow: Flow
     role: str
     """`client` or `server`."""
     words: tuple[str, ...]
+    """Name of the program and arguments, without placeholders."""
     folder: Path
+    """Folder of the scenario, which is the working folder."""
     listens: bool
     """Whether other programs wait until it listens on the flow's port."""
 
     @property
     def name(self) -> str:
-        """Name of the program in files and among programs."""
+        """Name of the program in a run, and of its files."""
         return f"command-{self.role}-{self.flow.label}"
 
     @property
@@ -55,17 +58,17 @@ class Command:
 
     @property
     def node(self) -> int:
-        """Number of the host that runs it."""
+        """Number of the host that runs the program."""
         return self.flow.sender if self.role == "client" else self.flow.receiver
 
     @property
     def start(self) -> int | None:
-        """Start time in nanoseconds of the run; `None` for a server, which starts earlier."""
+        """Start time in nanoseconds after the start of the run; `None` (servers): before it."""
         return self.flow.start if self.role == "client" else None
 
 
 def commands(run: Run) -> list[Command]:
-    """Returns the programs of all flows that ever start, servers first."""
+    """Returns the programs of all flows that start during the run, servers first."""
     found = []
     for role in ("server", "client"):
         for flow in run.flows:
@@ -79,7 +82,7 @@ def commands(run: Run) -> list[Command]:
 
 
 def values(flow: Flow, seed: int) -> dict[str, str]:
-    """Returns the values of the placeholders in a flow's command lines."""
+    """Returns the values of the placeholders in a flow's command lines, by name."""
     seconds = (flow.stop - (flow.start or 0)) / SECOND
     return {
         "from": address(flow.sender),
@@ -92,35 +95,37 @@ def values(flow: Flow, seed: int) -> dict[str, str]:
 
 
 def here(word: str, folder: Path) -> str | None:
-    """Returns the path of a program of this machine; `None` if it is not executable."""
+    """Returns the path of a program on this machine; `None` if there is no such executable file."""
     if "/" not in word:
         return shutil.which(word)
     path = folder / word
     return str(path) if path.is_file() and os.access(path, os.X_OK) else None
 
 
-ALLOWED = "an absolute path, a path beside the scenario such as ./server, or a program in PATH"
-"""Allowed first words of a command line."""
+ALLOWED = (
+    "use an absolute path, a path from the scenario's folder such as ./server, or a program in PATH"
+)
+"""Advice on the first word of a command line."""
 
 
 def problems(run: Run, find: Find, allowed: str = ALLOWED) -> list[Problem]:
-    """Returns the reasons why programs cannot be started, each once per group."""
+    """Returns the reasons why programs cannot be started, once for each group and role."""
     found: dict[Problem, None] = {}
     groups: set[tuple[int, str]] = set()
     for command in commands(run):
         if (command.flow.group, command.role) in groups:
             continue
         groups.add((command.flow.group, command.role))
-        place, told = command.flow.label, command.flow.command or {}
+        place, settings = command.flow.label, command.flow.command or {}
         if not command.folder.is_dir():
-            found[Problem(place, str(command.folder), "there is no such folder")] = None
+            found[Problem(place, str(command.folder), "no such folder")] = None
             continue
         if find(command.words[0], command.folder) is None:
             has = f"no such program for the {command.role}: {allowed}"
             found[Problem(place, command.words[0], has)] = None
-        for name, digest in told["files"].items():
+        for name, digest in settings["files"].items():
             if _digest(command.folder / name) != digest:
-                has = "it was changed since the scenario was read"
+                has = "the file was changed after the scenario was read"
                 found[Problem(place, name, has)] = None
     return list(found)
 
@@ -133,7 +138,10 @@ def _digest(path: Path) -> str:
 
 
 def demand(flow: Flow, settings: stack.Settings) -> None:
-    """Adds the settings of a flow's transport to the hosts; the programs choose none themselves."""
+    """Adds the flow's requirements on TCP to the settings of its hosts.
+
+    Requirements that only the program can satisfy, by an option of its socket, become problems.
+    """
     tcp = flow.tcp
     if tcp is None:
         return
@@ -149,12 +157,12 @@ def demand(flow: Flow, settings: stack.Settings) -> None:
         ("blocking", "blocking"),
     ):
         if getattr(asked, name) != getattr(usual, name):
-            has = "an option of sockets, which the programs of `command` set themselves"
+            has = "only the program can set this option of its socket"
             settings.problems.append(Problem(flow.label, word, has))
 
 
 def programs(run: Run) -> list[Program]:
-    """Returns the programs of all flows for hosts of this machine, servers first."""
+    """Returns the programs of all flows for the hosts on this machine, servers first."""
     return [
         Program(
             name=command.name,
@@ -175,11 +183,11 @@ def programs(run: Run) -> list[Program]:
 
 
 KEPT_HERE = 16 << 20
-"""Bytes of the output of a program of this machine that are kept, from its end."""
+"""Maximum number of bytes of each standard stream that are held in memory, on this machine."""
 
 
 def collect(run: Run, ended: Mapping[str, Ended]) -> dict[int, CommandResult]:
-    """Returns the outcome of each flow's programs, by the flow's number."""
+    """Returns the results of flows with their own programs, by the number of the flow."""
     ends = []
     for command in commands(run):
         one = ended[command.name]
@@ -209,7 +217,11 @@ def end_of(
     *,
     killed: bool,
 ) -> ProgramEnd:
-    """Returns a program's end; `stopped` is the time of the stop signal, if it still ran then."""
+    """Returns the description of a program's end.
+
+    `stopped` is the time of the stop signal; `None` if the program had ended before. Times are in
+    nanoseconds after the start of the run.
+    """
     said = (stderr.strip() or stdout.strip()).decode("utf-8", "replace").splitlines()
     return ProgramEnd(
         role=command.role,
@@ -224,7 +236,7 @@ def end_of(
 
 
 def results(run: Run, ends: Iterable[tuple[Command, ProgramEnd]]) -> dict[int, CommandResult]:
-    """Returns the results of flows from the ends of their programs."""
+    """Returns the results of flows from the ends of their programs, by the number of the flow."""
     by_flow: dict[int, list[ProgramEnd]] = {}
     for command, end in ends:
         by_flow.setdefault(command.flow.flow, []).append(end)
@@ -242,7 +254,7 @@ def results(run: Run, ends: Iterable[tuple[Command, ProgramEnd]]) -> dict[int, C
 
 
 def records(results: Sequence[Any]) -> list[dict[str, Any]]:
-    """Returns the ends of the flows' programs, for a run's record."""
+    """Returns the ends of all programs as dictionaries with the name of the flow."""
     return [
         {"flow": f"{result.name}.{result.number}", **end.as_dict()}
         for result in results

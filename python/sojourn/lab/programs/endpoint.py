@@ -1,7 +1,7 @@
 """Packet sources and transfers by Sojourn's endpoints: one process per host for all its flows.
 
-They send real packets over real sockets, with the same code and random draws as the simulator
-(`crates/endpoint`). Their logs are evaluated after the run.
+Endpoints send real packets over real sockets, with the code and random draws of the simulator
+(`crates/endpoint`). The endpoints' logs are evaluated after the run.
 """
 
 from __future__ import annotations
@@ -29,19 +29,20 @@ from sojourn.lab.programs.results import (
 from sojourn.lab.programs.summaries import summarize, summary
 
 PACKETS = ("cbr", "packets", "replay", "voip", "external")
-"""Applications that send packets on their own schedule."""
+"""Applications that send packets at times that do not depend on the network."""
 APPS = (*PACKETS, "transfer")
+"""Applications that endpoints execute."""
 FAULT = 3
-"""Exit status of an endpoint that ended at an error of a user's source."""
+"""Exit status of an endpoint that ended because of an error in the user's own source."""
 
 
 def python(module: str, *words: str) -> tuple[str, ...]:
-    """Returns the command of one of Sojourn's programs."""
+    """Returns the command line of a module in `inside`, with arguments."""
     return (sys.executable, "-P", "-m", f"sojourn.lab.programs.inside.{module}", *words)
 
 
 def environment() -> dict[str, str]:
-    """Returns the environment in which a program finds the same modules as this process."""
+    """Returns the environment variable that gives a program this process's path of modules."""
     return {"PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
 
 
@@ -72,10 +73,10 @@ def programs(run: Run, flows: Iterable[Flow], balanced: Balanced | None = None) 
 def collect(
     run: Run, ended: Sequence[Ended], end: int
 ) -> tuple[dict[int, FlowResult], dict[int, GroupStats], list[str]]:
-    """Returns the results of flows and groups by their numbers, and errors.
+    """Returns results by number of the flow, statistics by number of the group, and errors.
 
-    `end` is the end of the run in nanoseconds since its start. Raises `PolicyError` at an error of
-    a user's source.
+    `end` is the end of the run in nanoseconds since its start. Raises `PolicyError` for an error in
+    the user's own source.
     """
     for one in ended:
         if one.status == FAULT:
@@ -85,9 +86,9 @@ def collect(
     try:
         report = json.loads(_core.endpoint_report(run.probed_json, run.seed, logs, end))
     except ValueError as error:
-        return {}, {}, [*errors, f"an endpoint's log: {error}"]
+        return {}, {}, [*errors, f"the endpoints' logs cannot be evaluated: {error}"]
     flows, groups = read_report(run, report)
-    # Other programs measure endless transfers.
+    # The report also has rows of flows that other programs execute, such as iperf3.
     ours = {flow.flow for flow in (*run.flows, *run.probes) if flow.app in APPS}
     return {number: flow for number, flow in flows.items() if number in ours}, groups, errors
 
@@ -95,7 +96,7 @@ def collect(
 def read_report(
     run: Run, report: dict[str, Any]
 ) -> tuple[dict[int, FlowResult], dict[int, GroupStats]]:
-    """Returns the results of flows and groups by their numbers (`_core.endpoint_report`)."""
+    """Converts a report of `_core.endpoint_report` into results of flows and groups, by number."""
     flows = {item["flow"]: _result(run, item) for item in report["flows"]}
     members: dict[int, set[int]] = {}
     for flow in (*run.flows, *run.probes):
@@ -153,7 +154,7 @@ def _flow(run: Run, item: dict[str, Any]) -> EndpointResult:
     }  # fmt: skip
     errors = [f"{os.strerror(number)} ({count} times)" for number, count in item["errors"]]
     if item["overflowed"]:
-        errors.append(f"the receiving socket overflowed by {item['overflowed']} datagrams")
+        errors.append(f"the receiving socket buffer dropped {item['overflowed']} datagrams")
     return EndpointResult(
         flow.flow,
         flow.name,
@@ -172,7 +173,7 @@ def _flow(run: Run, item: dict[str, Any]) -> EndpointResult:
 
 
 def _error(number: int | None) -> str | None:
-    """Returns the name and the text of an error number."""
+    """Returns the name and description of an error number; `None` without an error."""
     if number is None:
         return None
     return f"{errno.errorcode.get(number, number)}: {os.strerror(number)}"

@@ -1,4 +1,4 @@
-"""Requirements that real programs cannot meet, found before any program is started."""
+"""Errors for plans that real programs cannot run; they are found before a program is started."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from sojourn.lab.errors import LabError
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """A requirement of a plan that this machine does not meet."""
+    """A requirement of a plan that this machine does not satisfy."""
 
     place: str
-    """The flow, such as `bulk.3`; empty if the problem concerns no flow."""
+    """Name of the flow or link, such as `bulk.3`; empty if the problem concerns the whole plan."""
     asked: str
-    """The requirement in the words of a plan: `tcp prague`."""
+    """The requirement in the words of a scenario, such as `tcp prague`."""
     has: str
-    """The available alternative."""
+    """The reason or the available alternative."""
 
     def __str__(self) -> str:
         head = f"{self.place}: " if self.place else ""
@@ -25,12 +25,13 @@ class Problem:
 
 
 class NotPossible(LabError):
-    """A plan that real programs cannot run here. Nothing was started.
+    """Real programs on this machine cannot run a plan. No program was started.
 
-    `problems` lists all reasons without duplicates.
+    `problems` lists all reasons.
     """
 
     SHOWN = 20
+    """Maximum number of problems in the message."""
 
     def __init__(self, problems: Sequence[Problem]) -> None:
         self.problems = tuple(problems)

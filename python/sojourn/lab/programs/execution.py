@@ -1,7 +1,7 @@
-"""Executes a line-up: starts and stops its programs at their times.
+"""Executes a run: starts and stops its programs at their times.
 
-Servers start first; the run begins when all programs that others depend on are ready. Everything
-happens in the calling thread, which sleeps between events.
+Servers are started first. The run begins when all programs without a start time are ready. The
+calling thread does everything and sleeps between events.
 """
 
 from __future__ import annotations
@@ -28,24 +28,26 @@ from sojourn.lab.sandbox.process import Process
 READY_TIMEOUT = 30.0
 """Time limit for programs to become ready, in seconds."""
 LEAD = SECOND // 5
-"""Time from readiness of all programs to the run's start, in nanoseconds; waiting programs receive
-the start time before.
+"""Time from the readiness of all programs to the start of the run, in nanoseconds. In this time,
+waiting programs receive the time of the start.
 """
 GRACE = 10.0
-"""Time limit for a program to write its results after the stop signal or after the end of its
-client, in seconds. A loaded machine needs several seconds.
+"""Time limit for a program to write its results and to end, in seconds. The time begins with the
+stop signal, or for a server with the end of its client. A loaded machine needs several seconds.
 """
 POLL = 0.01
-"""Interval between checks of a set of programs of which one will end, in seconds."""
+"""Interval between checks whether one program of a set `one_of` has ended, in seconds."""
 NICE = -15
-"""Priority (nice) of programs: they only answer packets, and must not wait for other work."""
+"""Nice value of the run's programs: a higher priority than other programs, because a wait for a
+processor would change the measurements.
+"""
 
 
 class Execution:
-    """A line-up's programs from start to end.
+    """The programs of a run from their start to their end.
 
-    `configure`, `ready`, `play` and `collect` are called in this order. The context manager kills
-    programs that still run at its end. The programs' output stays in the folder `raw`.
+    `configure`, `ready`, `play` and `collect` are called in this order. At its end, the context
+    manager kills the programs that still run. The programs' output is saved in the folder `raw`.
     """
 
     def __init__(self, setup: RunSetup, hosts: Mapping[int, Host], raw: Path) -> None:
@@ -53,9 +55,9 @@ class Execution:
         self.hosts = hosts
         self.raw = raw
         self.start = 0
-        """Start of the run by `CLOCK_MONOTONIC` in nanoseconds; 0 before it is known."""
+        """Start of the run by `CLOCK_MONOTONIC` in nanoseconds; 0 until `begin` sets it."""
         self.wall = 0
-        """Start of the run by `CLOCK_REALTIME` in nanoseconds."""
+        """Start of the run by `CLOCK_REALTIME` in nanoseconds; 0 until `begin` sets it."""
         self.ended = setup.run.duration
         """End of the run, in nanoseconds since its start."""
         self._running: dict[str, Process] = {}
@@ -76,7 +78,7 @@ class Execution:
         self._waiting.clear()
 
     def configure(self, link: str = "eth0") -> None:
-        """Sets the sysctls and routes of the flows on all hosts; routes use `link`."""
+        """Sets the sysctls and routes of all hosts; routes use the device `link`."""
         for node, settings in self.setup.settings.items():
             host = self.hosts[node]
             host.sysctl(settings.sysctls)
@@ -85,9 +87,9 @@ class Execution:
                 host.add_route(f"{address(to)}/32", link=link, **metrics)
 
     def ready(self) -> None:
-        """Starts all programs that others depend on, and waits until they are ready.
+        """Starts all programs without a start time, and waits until they are ready.
 
-        Raises `NotPossible` with their error output if they do not become ready.
+        Raises `NotPossible` with the error output of the programs that do not become ready.
         """
         self.raw.mkdir(parents=True, exist_ok=True)
         before = [program for program in self.setup.programs if program.start_at is None]
@@ -117,26 +119,26 @@ class Execution:
             raise NotPossible(problems)
 
     def begin(self, start: int | None = None) -> int:
-        """Sets the run's start by `CLOCK_MONOTONIC` in nanoseconds, by default `LEAD` from now."""
+        """Sets and returns the run's start by `CLOCK_MONOTONIC`, by default `LEAD` from now."""
         now = time.monotonic_ns()
         self.start = now + LEAD if start is None else start
         self.wall = time.time_ns() - now + self.start
         for fd in self._waiting:
-            with suppress(BrokenPipeError):  # a program that has ended is noticed at the end
+            with suppress(BrokenPipeError):  # `collect` reports programs that have ended
                 os.write(fd, b"%d\n" % self.start)
         return self.start
 
     def play(self, tick: Callable[[int], bool] | None = None, every: float = 0.5) -> bool:
-        """Starts and stops programs at their times, until the run's end.
+        """Starts and stops programs at their times, until the end of the run.
 
-        `tick(now)` is called about every `every` seconds with the nanoseconds since the start. If
-        it returns `False`, all programs are stopped and `play` returns `False`.
+        `tick(now)` is called about every `every` seconds; `now` is in nanoseconds since the start
+        of the run. If `tick` returns `False`, all programs are stopped and `play` returns `False`.
         """
         if not self.start:
             self.begin()
         step = round(every * SECOND)
         looked = -step
-        for at, act, program in self._acts():
+        for at, act, program in self._schedule():
             while (now := time.monotonic_ns() - self.start) < at:
                 if tick is not None and now >= looked + step:
                     looked = now
@@ -152,7 +154,7 @@ class Execution:
         return True
 
     def _watch(self, *names: str) -> None:
-        """Records the waits of these programs, or of all running ones, for a processor."""
+        """Records how long these programs, or all running programs, waited for a processor."""
         pids = {
             name: running.pid
             for name, running in self._running.items()
@@ -160,7 +162,7 @@ class Execution:
         }
         self._waits.look(pids, time.monotonic())
 
-    def _acts(self) -> list[tuple[int, Callable[[Program], None], Program]]:
+    def _schedule(self) -> list[tuple[int, Callable[[Program], None], Program]]:
         """Returns starts and stops in order of time; a stop precedes a start at the same time."""
         duration = self.setup.run.duration
         acts: list[tuple[int, Callable[[Program], None], Program]] = []
@@ -171,12 +173,12 @@ class Execution:
                 acts.append((stop, self._stop, program))
             elif program.stop_at is not None:
                 acts.append((min(program.stop_at, duration), self._stop, program))
-            # Programs may all end before the run does.
+            # The run ends at its duration, even if all programs have ended earlier.
             acts.append((duration, _nothing, program))
         return sorted(acts, key=lambda act: (act[0], act[1] == self._start))
 
     def collect(self) -> Collected:
-        """Ends all programs, saves their output, and parses it."""
+        """Ends all programs, saves their output, and returns their results."""
         for program in self.setup.programs:
             if program.start_at is not None or program.ends:
                 self._wait(program, GRACE)
@@ -202,9 +204,9 @@ class Execution:
                 mine.callback(os.close, fds[-1])
             stdin = None
             if program.waits:
-                stdin, told = os.pipe()
+                stdin, tell = os.pipe()
                 mine.callback(os.close, stdin)
-                self._waiting.append(told)
+                self._waiting.append(tell)
             self._started[program.name] = time.monotonic_ns()
             self._running[program.name] = self.hosts[program.node].spawn(
                 program.argv,
@@ -214,7 +216,7 @@ class Execution:
                 fds=fds,
                 limit=program.kept,
             )
-        # Waiting for other work of this machine would appear as late acknowledgements.
+        # A wait for other programs of this machine would delay acknowledgements.
         self._running[program.name].prefer(NICE)
 
     def _log(self, program: Program) -> Path:
@@ -233,7 +235,10 @@ class Execution:
                 self._stop(program)
 
     def _wait(self, program: Program, timeout: float) -> int | None:
-        """Waits for the end of a started program; returns `None` if it continues to run."""
+        """Returns a program's exit status, 0 if it never started, `None` if it still runs.
+
+        Waits at most `timeout` seconds.
+        """
         running = self._running.get(program.name)
         if running is None:
             return 0
@@ -242,7 +247,7 @@ class Execution:
         return None
 
     def _wait_for_chosen(self) -> None:
-        """Waits until one of each set `Program.one_of` has ended, at most `GRACE` seconds."""
+        """Waits until one program of each set `one_of` has ended, at most `GRACE` seconds."""
         sets: dict[str, list[Program]] = {}
         for program in self.setup.programs:
             if program.one_of:
@@ -276,7 +281,7 @@ class Execution:
 
 
 def _json_error(text: bytes) -> str | None:
-    """Returns the error in the JSON output of a program."""
+    """Returns the value of `error` in the JSON output of a program; `None` if there is none."""
     with suppress(ValueError):
         said = json.loads(text)
         if isinstance(said, dict) and isinstance(said.get("error"), str):
@@ -285,12 +290,12 @@ def _json_error(text: bytes) -> str | None:
 
 
 def _nothing(program: Program) -> None:
-    """Does nothing; marks the run's end."""
+    """Does nothing; makes `play` wait until the end of the run."""
 
 
 @contextmanager
 def _contents(item: bytes | int) -> Iterator[int]:
-    """A file in memory with these contents, or with this number of zeros, which take no memory."""
+    """Gives a file in memory with these bytes; a number gives a sparse file of so many zeros."""
     fd = os.memfd_create("sojourn", os.MFD_CLOEXEC)
     try:
         if isinstance(item, int):

@@ -15,14 +15,14 @@ from sojourn.lab.programs.errors import MissingProgram, Problem
 
 @dataclass(frozen=True)
 class Kind:
-    """A program that the laboratory uses."""
+    """How a program reports its version, and which versions are supported."""
 
     asked: tuple[str, ...]
     """Arguments with which the program prints its version."""
     version: str
-    """Pattern of the version in the output."""
+    """Regular expression for the output; its first group is the version."""
     least: tuple[int, ...] = ()
-    """Lowest supported version."""
+    """Lowest supported version; empty if all versions are supported."""
 
 
 PROGRAMS = {
@@ -30,12 +30,13 @@ PROGRAMS = {
     "nginx": Kind(("-v",), r"nginx/(\d[\w.]*)", least=(1, 10)),
     "ping": Kind(("-V",), r"iputils[ -]s?(\d\w*)"),
 }
+"""Programs that the laboratory can use, by name."""
 
 
 def require(names: Iterable[str]) -> dict[str, str]:
-    """Returns the paths of programs.
+    """Returns the paths of programs by name.
 
-    Raises `MissingProgram` if any is not installed or too old.
+    Raises `MissingProgram` with all programs that are not installed or too old.
     """
     paths: dict[str, str] = {}
     problems = []
@@ -50,7 +51,7 @@ def require(names: Iterable[str]) -> dict[str, str]:
             found = version(path, kind)
             least = ".".join(map(str, kind.least))
             if not recent(found, kind):
-                has = f"{least} or later is needed; {path} is {found or 'of no version it tells'}"
+                has = f"{least} or later is needed; {path} has {found or 'an unknown version'}"
                 problems.append(Problem("", name, has))
         paths[name] = path
     if problems:
@@ -59,12 +60,12 @@ def require(names: Iterable[str]) -> dict[str, str]:
 
 
 def versions(paths: dict[str, str]) -> dict[str, str]:
-    """Returns the versions of programs, for a run's record."""
+    """Returns the versions of programs by name; `?` for an unknown version."""
     return {name: version(path, PROGRAMS[name]) or "?" for name, path in sorted(paths.items())}
 
 
 def version(path: str, kind: Kind) -> str | None:
-    """Returns a program's version; `None` if it cannot be read."""
+    """Returns the version of the program at `path`; `None` if it is unknown."""
     try:
         answer = subprocess.run(  # noqa: S603 - a program that was found, with fixed arguments
             [Path(path), *kind.asked],
@@ -81,7 +82,7 @@ def version(path: str, kind: Kind) -> str | None:
 
 
 def recent(found: str | None, kind: Kind) -> bool:
-    """Returns whether a version is supported; an unknown version is not."""
+    """Returns whether a version is supported; an unknown version (`None`) is not."""
     return found is not None and _numbers(found) >= kind.least
 
 

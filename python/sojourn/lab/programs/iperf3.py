@@ -1,7 +1,8 @@
-"""`bulk` by iperf3: a server at the flow's receiver, a client at its sender, one stream.
+"""`bulk` by iperf3: a server at the flow's receiver and a client at its sender, with one stream.
 
-SIGINT stops the client at an exact time, not at iperf3's whole seconds. The client then writes all
-its measurements; the time of the signal also aligns its clock with that of the run.
+SIGINT stops the client at the exact stop time, whereas iperf3's own option has whole seconds. After
+the signal, the client writes all measurements. The time of the signal also relates the client's
+clock to the clock of the run.
 """
 
 from __future__ import annotations
@@ -20,24 +21,25 @@ from sojourn.lab.programs.stack import PACED, Socket
 INTERRUPTED = re.compile(
     r"(interrupt - )?the client has terminated( by signal .*)?|getsockopt - Bad file descriptor"
 )
-"""Messages of both ends after the client was stopped; later versions name the signal.
+"""Messages of client and server that are no errors, because the client was stopped by a signal.
 
-The last one comes from a server whose report is due after it has closed its sockets.
+Newer versions of iperf3 name the signal. The last message comes from a server that makes a report
+after it has closed its sockets.
 """
 
 LEAST_INTERVAL, MOST_INTERVAL = 0.1, 60.0
-"""Intervals between reports that iperf3 accepts, in seconds."""
+"""Shortest and longest interval between reports that iperf3 accepts, in seconds."""
 
 
 def names(flow: Flow) -> tuple[str, str]:
-    """Returns the names of a flow's client and server."""
+    """Returns the program names of a flow's client and server."""
     return f"iperf3-client-{flow.label}", f"iperf3-server-{flow.label}"
 
 
 def server(path: str, flow: Flow, interval: float, one_of: str = "") -> Program:
-    """Returns the receiving end, which ends with its client.
+    """Returns the server of a flow, which ends after its client.
 
-    `one_of` distinguishes servers of the same flow, of which the balancer chooses one.
+    `one_of` is empty, or distinguishes the possible servers of a balanced flow.
     """
     argv = [path, "--server", "--one-off", "--json", "--forceflush"]
     argv += ["--bind", address(flow.receiver), "--port", str(flow.port)]
@@ -54,7 +56,7 @@ def server(path: str, flow: Flow, interval: float, one_of: str = "") -> Program:
 
 
 def client(path: str, flow: Flow, socket: Socket, interval: float) -> Program:
-    """Returns the sending end."""
+    """Returns the client of a flow, which sends the data."""
     argv = [path, "--client", address(flow.receiver), "--port", str(flow.port), "--json"]
     argv += ["--bind", address(flow.sender), "--time", "0", "--interval", f"{interval:g}"]
     argv += ["--congestion", socket.congestion, "--set-mss", str(socket.mss)]
@@ -75,7 +77,7 @@ def client(path: str, flow: Flow, socket: Socket, interval: float) -> Program:
 
 
 class _Model(BaseModel):
-    """The parts of iperf3's JSON in use; numbers must be numbers, other keys are ignored."""
+    """An object in iperf3's JSON. Types are checked strictly; unknown keys are ignored."""
 
     model_config = ConfigDict(extra="ignore", strict=True)
 
@@ -115,7 +117,7 @@ class _End(_Model):
 
 
 class Report(_Model):
-    """The output of one end."""
+    """The JSON output of a client or server."""
 
     start: _Start
     intervals: list[_Interval]
@@ -123,7 +125,7 @@ class Report(_Model):
     error: str | None = None
 
     def samples(self, shift: int) -> tuple[Sample, ...]:
-        """Returns its intervals; `shift` nanoseconds convert its clock to the run's."""
+        """Returns the intervals; `shift` nanoseconds are added to the times of iperf3's clock."""
         found: list[Sample] = []
         for stream in (stream for interval in self.intervals for stream in interval.streams):
             sample = Sample(
@@ -134,18 +136,21 @@ class Report(_Model):
                 cwnd=stream.snd_cwnd,
                 rtt=None if stream.rtt is None else stream.rtt * 1_000,
             )
-            # A server whose client was stopped reports its last interval twice.
+            # A server reports the last interval twice if its client was stopped.
             if not found or sample.start >= found[-1].end:
                 found.append(sample)
         return tuple(found)
 
     @property
     def last(self) -> float:
-        """End of its last interval, in seconds of its clock."""
+        """End of the last interval, in seconds of the program's clock."""
         return max((s.end for interval in self.intervals for s in interval.streams), default=0.0)
 
     def received(self, start: int, stop: int) -> tuple[Sample, ...]:
-        """Returns a server's intervals and the data after the last; its clock begins at `start`."""
+        """Returns a server's intervals; data after the last interval are one more until `stop`.
+
+        The server's clock begins at `start`, in nanoseconds after the start of the run.
+        """
         samples = self.samples(start)
         total = sum(stream.receiver.bytes for stream in self.end.streams)
         rest = total - sum(sample.bytes for sample in samples)
@@ -156,9 +161,9 @@ class Report(_Model):
 
 
 def parse(text: bytes) -> Report:
-    """Parses iperf3's JSON.
+    """Parses the JSON output of iperf3.
 
-    Raises `ValueError` with the reason if it is invalid.
+    Raises `ValueError` with the place and reason if the output is invalid.
     """
     try:
         report = Report.model_validate_json(text)
@@ -172,14 +177,14 @@ def parse(text: bytes) -> Report:
 
 
 def collect(flow: Flow, sent: Ended, received: Ended) -> BulkResult:
-    """Returns the measurements of both ends of a flow."""
+    """Returns the measurements of a flow from its ended client (`sent`) and server (`received`)."""
     errors: list[str] = []
     client = _report(sent, errors)
     server = _report(received, errors)
     values: dict[str, Any] = {}
-    # A stopped client ends its last interval at once or a little later. The interval did not begin
-    # before the client was started. The server's clock begins with the client's, plus the delay
-    # from client to server.
+    # The client's last interval ends at the stop signal or shortly after it. Its clock cannot begin
+    # before the client was started. The server's clock begins one delay later than the client's;
+    # this difference is neglected.
     stopped = sent.signalled if sent.signalled is not None else flow.stop
     begun = flow.start or 0
     if client is not None and client.intervals:
@@ -202,7 +207,7 @@ def collect(flow: Flow, sent: Ended, received: Ended) -> BulkResult:
 
 
 def _report(ended: Ended, errors: list[str]) -> Report | None:
-    """Parses the output of one end; adds its faults to `errors`."""
+    """Returns the report of a program, or `None`; adds the program's errors to `errors`."""
     name = ended.program.name
     if ended.status is None:
         errors.append(f"{name} was not started")

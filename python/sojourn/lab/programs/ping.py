@@ -1,4 +1,4 @@
-"""Delay under load by ping: small echo requests at a fixed interval during a plan's flows."""
+"""Ping: echo requests at a fixed interval, which measure round-trip times during a plan's flows."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _ECHO = re.compile(
 )
 _TOTAL = re.compile(rb"^(\d+) packets transmitted, (\d+) received,")
 _WRAP = 1 << 16
-"""Ping's sequence numbers have 16 bits."""
+"""Number of sequence numbers, after which ping begins again at 0."""
 
 
 @dataclass(frozen=True)
@@ -24,15 +24,18 @@ class Ping:
     """A ping between two hosts."""
 
     sender: int
+    """Number of the sending node."""
     receiver: int
+    """Number of the node that answers."""
     interval: float = 0.1
     """Interval between requests, in seconds."""
     payload: int = 56
+    """Payload of a request in bytes."""
     dscp: int = 0
 
 
 def program(path: str, ping: Ping, number: int, duration: int) -> Program:
-    """Returns the ping program for the whole run."""
+    """Returns the program, which runs for `duration` nanoseconds from the start of the run."""
     argv = [path, "-D", "-n", "-i", f"{ping.interval:g}", "-s", str(ping.payload)]
     if ping.dscp:
         argv += ["-Q", str(ping.dscp << 2)]
@@ -48,7 +51,7 @@ def program(path: str, ping: Ping, number: int, duration: int) -> Program:
 
 
 def collect(ping: Ping, ended: Ended, wall: int) -> PingResult:
-    """Returns the echoes; `wall` is `CLOCK_REALTIME` at the run's start, in nanoseconds."""
+    """Returns the measurements; `wall` is `CLOCK_REALTIME` at the run's start (nanoseconds)."""
     if ended.status is None:
         return PingResult(ping.sender, ping.receiver, error="ping was not started")
     try:
@@ -60,9 +63,11 @@ def collect(ping: Ping, ended: Ended, wall: int) -> PingResult:
 
 
 def parse(text: bytes, wall: int) -> tuple[int, tuple[Echo, ...], int]:
-    """Parses the output of `ping -D -n`; returns the number sent, the echoes, and duplicates.
+    """Parses the output of `ping -D -n`.
 
-    Raises `ValueError` if the totals are missing or differ from the lines.
+    Returns the number of requests, the answers, and the number of duplicate answers. `wall` is
+    `CLOCK_REALTIME` at the start of the run in nanoseconds. Raises `ValueError` if the totals are
+    missing, or if the number of answers differs from the total.
     """
     sent = received = None
     echoes: list[Echo] = []
@@ -80,7 +85,7 @@ def parse(text: bytes, wall: int) -> tuple[int, tuple[Echo, ...], int]:
         elif total := _TOTAL.match(line):
             sent, received = int(total[1]), int(total[2])
     if sent is None:
-        raise ValueError("its output ends without its totals")
+        raise ValueError("the output has no totals")
     if received != len(echoes):
-        raise ValueError(f"it counts {received} answers, but {len(echoes)} lines were read")
+        raise ValueError(f"the total is {received} answers, but the output has {len(echoes)}")
     return sent, tuple(echoes), duplicates

@@ -1,4 +1,4 @@
-"""A plan's flows in the form that programs need."""
+"""The flows of a plan with the ports and times that their programs need."""
 
 from __future__ import annotations
 
@@ -12,38 +12,48 @@ from sojourn import _core
 from sojourn.lab.programs.errors import NotPossible, Problem
 
 FIRST_PORT = 20_000
-"""Port of flow 0; flow `f`, counted over all groups, has this port plus `f`."""
+"""Port of flow 0. Flow `f`, counted over all groups, has the port `FIRST_PORT + f`."""
 MOST_FLOWS = 12_768
-"""Highest number of flows; above their ports begin the ephemeral ports of Linux."""
+"""Maximum number of flows; the ports above are the ephemeral ports of Linux."""
 TCP_HEADERS = 40
 """Bytes of IPv4 and TCP headers without options."""
 UDP_HEADERS = 28
 """Bytes of IPv4 and UDP headers."""
 MTU, LONGEST_MTU = 1500, 9000
-"""MTU of Ethernet and of its jumbo frames, in bytes; no packet of a plan is longer."""
+"""MTU of Ethernet and of its jumbo frames, in bytes. No packet of a plan is longer than the latter.
+"""
 SECOND = 1_000_000_000
+"""Nanoseconds of a second."""
 
 
 @dataclass(frozen=True)
 class Flow:
-    """One flow of a run; times are in nanoseconds since its start."""
+    """One flow of a run. Times are in nanoseconds since the start of the run."""
 
     flow: int
+    """Number of the flow in the plan."""
     group: int
+    """Number of the flow's group."""
     name: str
+    """Name of the flow's group."""
     number: int
+    """Number of the flow in its group."""
     sender: int
     receiver: int
     servers: tuple[int, ...]
+    """Numbers of the hosts that serve a Web session; empty for other applications."""
     start: int | None
+    """Start time; `None` if the flow does not start before the end of the run."""
     stop: int
     dscp: int
     app: str
+    """Name of the application."""
     payload: int
     """Longest packet or write of the application, in bytes; 0 for streams."""
     tcp: dict[str, Any] | None
+    """TCP of the flow as in the plan; `None` for UDP."""
     command: dict[str, Any] | None = None
-    """Words, folder and files of the user's own programs."""
+    """Command lines, folder and files of the user's own programs; `None` for other applications."""
 
     @property
     def port(self) -> int:
@@ -52,45 +62,45 @@ class Flow:
 
     @property
     def label(self) -> str:
-        """Name of the flow in messages and file names."""
+        """Name of the flow in messages and file names, such as `bulk.3`."""
         return f"{self.name}.{self.number}"
 
 
 @dataclass(frozen=True)
 class Run:
-    """A plan with the flow starts that a seed draws."""
+    """A plan and its flows, with the start times that a seed draws."""
 
     plan: dict[str, Any]
     plan_json: str
     seed: int
     flows: tuple[Flow, ...]
     probes: tuple[Flow, ...] = ()
-    """Flows of probes in addition to the plan's, with the following numbers."""
+    """Flows of the probes; their numbers follow the numbers of the plan's flows."""
     probed_json: str = ""
-    """The plan with the probes."""
+    """The plan as JSON, with the groups of the probes."""
 
     @property
     def duration(self) -> int:
-        """Length of the run in nanoseconds."""
+        """Duration of the run in nanoseconds."""
         return int(self.plan["duration"])
 
     @property
     def warmup(self) -> int:
-        """Length of the warm-up, which is not measured, in nanoseconds."""
+        """Duration of the warm-up in nanoseconds."""
         return int(self.plan["warmup"])
 
 
 def read(plan_json: str, seed: int, probed_json: str | None = None) -> Run:
     """Parses a plan and draws its flows' starts; `probed_json` is the plan with the probes.
 
-    Raises `_core.PlanError` if the plan is invalid, `NotPossible` if it has too many flows for real
-    ports.
+    Raises `_core.PlanError` if the plan is invalid, and `NotPossible` if it has more than
+    `MOST_FLOWS` flows.
     """
     own = len(json.loads(_core.plan_flows(plan_json, seed)))
     probed_json = probed_json or plan_json
     listed = json.loads(_core.plan_flows(probed_json, seed))
     if len(listed) > MOST_FLOWS:
-        has = f"at most {MOST_FLOWS} flows have a port of their own"
+        has = f"at most {MOST_FLOWS}, because each flow needs a port"
         raise NotPossible([Problem("", f"{len(listed)} flows", has)])
     flows = tuple(
         Flow(
@@ -115,7 +125,7 @@ def read(plan_json: str, seed: int, probed_json: str | None = None) -> Run:
 
 
 def mtu(flows: Iterable[Flow]) -> int:
-    """Returns the MTU that no packet of these flows exceeds, at least Ethernet's."""
+    """Returns an MTU for all packets of these flows in bytes: Ethernet's, or a larger one."""
     longest = MTU
     for flow in flows:
         if flow.tcp is not None:

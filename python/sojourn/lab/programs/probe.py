@@ -1,7 +1,7 @@
-"""Delay under load by datagrams: small ones at a fixed interval during a plan's flows.
+"""Probes: small datagrams at a fixed interval, which measure delay during a plan's flows.
 
-The endpoints send and receive them, so their delay is one-way between hosts and precise to
-microseconds. Ping measures round trips, above 10 ms with a precision of a tenth of a millisecond.
+The endpoints send and receive the datagrams, and measure one-way delays to microseconds. In
+contrast, ping measures round-trip times, and prints those above 10 ms to a tenth of a millisecond.
 """
 
 from __future__ import annotations
@@ -20,16 +20,18 @@ class Probe:
     """A stream of datagrams between two hosts."""
 
     sender: int
+    """Number of the sending node."""
     receiver: int
+    """Number of the receiving node."""
     interval: float = 0.02
     """Interval between datagrams, in seconds."""
     payload: int = 32
-    """Payload in bytes."""
+    """Payload of a datagram in bytes."""
     dscp: int = 0
 
 
 def problems(probe: Probe, nodes: int) -> list[Problem]:
-    """Returns the faults of a probe."""
+    """Returns the errors in the settings of a probe; `nodes` is the number of nodes."""
 
     def problem(asked: str, has: str) -> list[Problem]:
         return [Problem("probe", asked, has)]
@@ -37,18 +39,20 @@ def problems(probe: Probe, nodes: int) -> list[Problem]:
     if not (0 <= probe.sender < nodes and 0 <= probe.receiver < nodes):
         return problem(f"{probe.sender} to {probe.receiver}", f"there are {nodes} nodes")
     if probe.sender == probe.receiver:
-        return problem(f"{probe.sender} to {probe.receiver}", "sender and receiver are one node")
+        return problem(
+            f"{probe.sender} to {probe.receiver}", "sender and receiver must be different nodes"
+        )
     if not 0.0001 <= probe.interval <= 3600:
-        return problem(f"interval {probe.interval:g} s", "0.0001 to 3600 s are possible")
+        return problem(f"interval {probe.interval:g} s", "must be 0.0001 to 3600 s")
     if not 8 <= probe.payload <= 1472:
-        return problem(f"payload {probe.payload}", "8 to 1472 bytes fit, with a number")
+        return problem(f"payload {probe.payload}", "must be 8 to 1472 bytes")
     if not 0 <= probe.dscp <= 63:
-        return problem(f"dscp {probe.dscp}", "it has six bits")
+        return problem(f"dscp {probe.dscp}", "must be 0 to 63")
     return []
 
 
 def with_probes(plan_json: str, probes: Sequence[Probe]) -> str:
-    """Returns a plan with a separate group for each probe, after all other groups."""
+    """Returns a plan with one more group for each probe, after the groups of the plan."""
     if not probes:
         return plan_json
     plan = json.loads(plan_json)

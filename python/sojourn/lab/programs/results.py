@@ -1,4 +1,4 @@
-"""Measurements of a plan's flows by their programs. Times are nanoseconds since the run's start."""
+"""Measurements of flows by their programs. Times are in nanoseconds since the start of the run."""
 
 from __future__ import annotations
 
@@ -8,46 +8,50 @@ from typing import Any
 
 @dataclass(frozen=True)
 class FlowResult:
-    """Result of a flow, as measured by its programs."""
+    """Measurements of a flow by its programs."""
 
     flow: int
     """Number of the flow in the plan."""
     name: str
-    """Name of its group."""
+    """Name of the flow's group."""
     number: int
     """Number of the flow in its group."""
     error: str | None = None
-    """Error, if any; measurements until then remain valid."""
+    """Error message; `None` without an error. Measurements before the error are valid."""
 
 
 @dataclass(frozen=True)
 class Sample:
-    """Measurement of a TCP program over one interval."""
+    """Measurements of one end of a TCP connection over one interval."""
 
     start: int
     end: int
     bytes: int
     """Payload written by the sender or read by the receiver, in bytes."""
     retransmissions: int | None = None
+    """Segments retransmitted; `None` if unknown, as at the receiver."""
     cwnd: int | None = None
     """Congestion window at the interval's end, in bytes."""
     rtt: int | None = None
     """Smoothed round-trip time at the interval's end, in nanoseconds."""
     timeouts: int | None = None
-    """Expiries of the retransmission timer, if the kernel counts them."""
+    """Expiries of the retransmission timer; `None` if the kernel does not report them."""
 
 
 @dataclass(frozen=True)
 class BulkResult(FlowResult):
-    """An endless transfer."""
+    """Measurements of a bulk transfer."""
 
     sent: tuple[Sample, ...] = ()
+    """Intervals of the sender, in order."""
     received: tuple[Sample, ...] = ()
+    """Intervals of the receiver, in order."""
     congestion: str | None = None
-    """Congestion control that the kernel actually used."""
+    """Name of the congestion control that the kernel used."""
     mss: int | None = None
     """Payload of a full segment in bytes, as the kernel reports it."""
     version: str | None = None
+    """Version of iperf3."""
 
     @property
     def bytes(self) -> int:
@@ -60,7 +64,10 @@ class BulkResult(FlowResult):
         return sum(sample.retransmissions or 0 for sample in self.sent)
 
     def goodput(self, start: int, end: int) -> float:
-        """Returns the goodput in bit/s over a span; partly covered intervals count in part."""
+        """Returns the goodput from `start` to `end` in bit/s.
+
+        An interval that is partly inside counts in proportion.
+        """
         total = 0.0
         for sample in self.received:
             inside = min(sample.end, end) - max(sample.start, start)
@@ -71,26 +78,30 @@ class BulkResult(FlowResult):
 
 @dataclass(frozen=True)
 class ProgramEnd:
-    """End of one of the user's own programs."""
+    """Start and end of one of the user's own programs."""
 
     role: str
     """`client` or `server`."""
     command: str
+    """Command line."""
     status: int | None
-    """Exit status, or minus the number of the signal that ended it; `None` if it never started."""
+    """Exit status, or minus the number of the signal that ended the program; `None` if it did not
+    start or did not end.
+    """
     started: int | None
-    """Start time; negative before the run's start."""
+    """Start time, negative before the start of the run; `None` if the program did not start."""
     ended: int | None
+    """End time; `None` if the program did not end."""
     stopped: bool
-    """Whether it received a stop signal, at its stop time or at the run's end."""
+    """Whether the program still ran when it received the stop signal."""
     killed: bool
-    """Whether it was killed because it did not end after the stop signal."""
+    """Whether the program was killed because it did not end after the stop signal."""
     last: str
-    """Last line of its standard error, or of its standard output if that is empty."""
+    """Last line of the standard error stream, or of the standard output if the former is empty."""
 
     @property
     def failure(self) -> str:
-        """Error in one line; empty after a success."""
+        """Error message in one line; empty if the program succeeded or was stopped."""
         if self.stopped or self.status == 0:
             return ""
         said = f": {self.last}" if self.last else ""
@@ -98,13 +109,13 @@ class ProgramEnd:
 
     @property
     def outcome(self) -> str:
-        """How it ended, in a few words."""
+        """Description of the end, such as `exit status 1`."""
         if self.status is None:
-            return "it was not started" if self.started is None else "it did not end"
+            return "not started" if self.started is None else "did not end"
         if self.killed:
-            return "ended by SIGKILL: it did not end when it was told to"
+            return "killed by SIGKILL, because it did not end after the stop signal"
         if self.stopped:
-            return "told to end"
+            return "stopped"
         return (
             f"ended by signal {-self.status}" if self.status < 0 else f"exit status {self.status}"
         )
@@ -119,31 +130,37 @@ class Echo:
     """An answered ping."""
 
     number: int
+    """Sequence number of the request."""
     received: int
     """Arrival time of the answer."""
     rtt: int
+    """Round-trip time in nanoseconds."""
 
 
 @dataclass(frozen=True)
 class PingResult:
-    """Round trips of small packets between two hosts during the plan's flows."""
+    """Round-trip times between two hosts, measured by ping during the run."""
 
     sender: int
     receiver: int
     sent: int = 0
+    """Number of requests sent."""
     echoes: tuple[Echo, ...] = ()
     duplicates: int = 0
     error: str | None = None
 
     @property
     def lost(self) -> int:
-        """Number of pings without an answer."""
+        """Number of requests without an answer."""
         return self.sent - len(self.echoes)
 
 
 @dataclass(frozen=True)
 class Stats:
-    """Statistics in seconds; all but `count` are `None` without values."""
+    """Statistics of values in seconds.
+
+    If there are no values, all fields except `count` are `None`.
+    """
 
     count: int
     mean: float | None
@@ -158,62 +175,65 @@ class Stats:
 
 @dataclass(frozen=True)
 class Summary:
-    """Statistics and histogram."""
+    """Statistics and histogram of values."""
 
     stats: Stats
     bins: tuple[tuple[int, int, int], ...] = ()
-    """Non-empty bins: lowest and highest value in nanoseconds, and count."""
+    """Bins of the histogram with values: lowest and highest value in nanoseconds, and count."""
 
 
 @dataclass(frozen=True)
 class Transfer:
-    """A transfer, or a stream of writes."""
+    """One transfer of a flow, or the whole stream of a packet source over TCP."""
 
     start: int
-    """Due time of the start."""
+    """Time at which the transfer is due to start."""
     end: int | None
-    """Arrival of the last byte."""
+    """Arrival time of the last byte; `None` if the transfer is incomplete."""
     bytes: int
     error: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
 class EndpointResult(FlowResult):
-    """Result of a packet source or a flow of transfers. Counts begin after the warm-up."""
+    """Measurements of a packet source or of a flow of transfers, after the warm-up."""
 
     bytes: int
-    """Application bytes received, without duplicates; over TCP in order."""
+    """Application bytes received, without duplicates. Over TCP only data in order count."""
     sent: int
     """Datagrams or writes sent."""
     not_sent: int
-    """Datagrams that the sender's own machine refused."""
+    """Datagrams that the kernel of the sending host refused."""
     received: int
+    """Datagrams or writes received, without duplicates."""
     lost: int
-    """Datagrams lost on the way."""
+    """Datagrams lost between sender and receiver."""
     pending: int
-    """Datagrams in flight at the run's end."""
+    """Datagrams or writes in flight at the end of the run."""
     duplicates: int
+    """Datagrams received again."""
     reordered: int
+    """Datagrams received after a datagram that was sent later."""
     overflowed: int
-    """Datagrams that the receiver's own machine dropped; they count as lost."""
+    """Datagrams that the receiving host dropped, warm-up included; they count as lost, too."""
     strange: int
-    """Received datagrams that no known sender sent."""
+    """Received datagrams that match no sent datagram, warm-up included."""
     refused: int
     """Writes refused because the send buffer was full."""
     finished: int
-    """Completed transfers."""
+    """Transfers that are complete."""
     unfinished: int
-    """Transfers begun and not completed."""
+    """Transfers that have begun and are incomplete at the end of the run."""
     end: int | None
-    """End of the flow, if it ended."""
+    """End time of the flow; `None` if it did not end."""
     delay: Stats
-    """Delay from sending to arrival; for writes, from the due time to delivery."""
+    """Delays from sending to arrival; for writes, from the due time to the delivery."""
     lateness: Stats
-    """Delay between the due time and the sending of datagrams or writes."""
+    """Delays from the due time to the sending of datagrams or writes."""
     jitter: float | None
-    """Jitter after RFC 3550, in seconds."""
+    """Interarrival jitter (RFC 3550) in seconds; `None` if unknown."""
     mos: float | None
-    """Mean opinion score of a call."""
+    """Mean opinion score of a voice call; `None` for other applications."""
     transfers: tuple[Transfer, ...]
 
 
@@ -226,9 +246,9 @@ class GroupStats:
     fct: Summary
     """Completion times of transfers, or of a page's objects."""
     page: Summary
-    """Load times of pages."""
+    """Times from the request of a page to the receipt of its last object."""
     unfinished: int = 0
-    """Transfers or objects in progress at the run's end."""
+    """Transfers or objects in progress at the end of the run."""
 
 
 @dataclass(frozen=True)
@@ -236,45 +256,48 @@ class WebObject:
     """An object that a user requested."""
 
     page: int
+    """Number of the page in the session."""
     number: int
     """Number of the object in its page."""
     server: int
-    """Node of the server."""
+    """Number of the server's host."""
     due: int
-    """Time of the user's request, from which a completion time counts."""
+    """Time of the user's request, at which the completion time begins."""
     started: int
-    """Time at which the browser began."""
+    """Time at which the browser began the request."""
     connected: int | None
-    """Nanoseconds from `started` until the connection was open."""
+    """Nanoseconds from `started` until the connection was open; `None` if it was never open."""
     first_byte: int | None
-    """Nanoseconds from `started` until the first byte of the answer arrived."""
+    """Nanoseconds from `started` until the first byte of the answer; `None` without an answer."""
     ended: int | None
-    """Time of completion or failure; `None` if in progress at the run's end."""
+    """Time of completion or failure; `None` if in progress at the end of the run."""
     asked: int
-    """Requested bytes of the answer."""
+    """Expected length of the answer in bytes."""
     bytes: int
-    """Received bytes of the answer, header and body."""
+    """Received length of the answer in bytes, with the header."""
     error: str | None = None
 
 
 @dataclass(frozen=True)
 class Page:
-    """A page whose objects have all completed or failed."""
+    """A page whose last object has been received or has failed."""
 
     number: int
+    """Number of the page in the session."""
     started: int
     ended: int
     objects: int
+    """Number of objects."""
     whole: bool
-    """Whether the last of its objects arrived."""
+    """Whether the last object was received without an error."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class WebResult(FlowResult):
-    """Result of a user's session, including the warm-up."""
+    """Measurements of a user's Web session, including the warm-up."""
 
     objects: tuple[WebObject, ...] = ()
-    """Objects in the order of their ends."""
+    """Objects in the order of their completion or failure; unfinished objects are last."""
     pages: tuple[Page, ...] = ()
 
 

@@ -1,4 +1,4 @@
-"""All programs of a run with their hosts and times, and the collection of their results."""
+"""The programs of a run with their hosts and times, and the collection of their results."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ from sojourn.plans import store_in
 
 @dataclass(frozen=True)
 class Options:
-    """Settings of the programs that a plan does not contain."""
+    """Settings of programs that are not part of a plan."""
 
     interval: float = 0.5
-    """Interval between samples of TCP programs, in seconds."""
+    """Interval between iperf3's reports, in seconds."""
     pings: tuple[Ping, ...] = ()
     """Pings that measure round-trip times during the flows."""
     probes: tuple[Probe, ...] = ()
@@ -41,7 +41,7 @@ class Options:
     def __post_init__(self) -> None:
         if not iperf3.LEAST_INTERVAL <= self.interval <= iperf3.MOST_INTERVAL:
             low, high = iperf3.LEAST_INTERVAL, iperf3.MOST_INTERVAL
-            raise ValueError(f"interval {self.interval:g} s: iperf3 takes {low:g} to {high:g} s")
+            raise ValueError(f"interval must be {low:g} to {high:g} s; found {self.interval:g} s")
 
 
 @dataclass(frozen=True)
@@ -49,16 +49,16 @@ class Collected:
     """Results of all programs of a run."""
 
     flows: tuple[FlowResult, ...]
-    """Results in the plan's order."""
+    """Results of the plan's flows, in order."""
     groups: Mapping[int, GroupStats]
-    """Statistics of groups with endpoints, by index in the plan."""
+    """Statistics of groups whose flows are executed by endpoints or browsers, by number."""
     pings: tuple[PingResult, ...]
     probes: tuple[FlowResult, ...]
-    """Results of `Options.probes`, in their order."""
+    """Results of `Options.probes`, in order."""
     errors: tuple[str, ...]
-    """Errors of all flows."""
+    """Error messages of all programs."""
     waits: Mapping[str, float] = field(default_factory=dict)
-    """Share of its time for which each program waited for a processor, by name."""
+    """Share of the time for which a program waited for a processor, by the name of the program."""
 
 
 @dataclass(frozen=True)
@@ -68,34 +68,34 @@ class RunSetup:
     run: Run
     options: Options
     settings: Mapping[int, stack.HostSettings]
-    """Settings of each host's namespace, applied before the run."""
+    """Settings of each host by its number, applied before the run."""
     mtu: int
-    """MTU of every host's interface, such that no packet is fragmented."""
+    """MTU of every host's device in bytes, so that no packet is fragmented."""
     programs: tuple[Program, ...]
     """Programs in the order in which they are started."""
     paths: Mapping[str, str]
-    """Paths of the programs."""
+    """Paths of installed programs, by name."""
     versions: Mapping[str, str]
-    """Versions of the programs, for the record."""
+    """Versions of programs, by name."""
     balanced: Balanced | None = None
-    """The balancer of the flows, if any."""
+    """The plan's balancer; `None` if the plan has none."""
     _endpoints: tuple[str, ...] = field(repr=False, default=())
     _browsers: tuple[str, ...] = field(repr=False, default=())
     _pings: tuple[str, ...] = field(repr=False, default=())
 
     def collect(self, ended: Mapping[str, Ended], wall: int, end: int) -> Collected:
-        """Parses the programs' output.
+        """Returns the results from the programs' output.
 
-        `ended` has each program by name; programs that never started have no status. `wall` is
-        `CLOCK_REALTIME` at the run's start in nanoseconds, `end` the end of the run in nanoseconds
-        since then. Unreadable output becomes its flow's `error`. An error of a user's source is
-        raised as `PolicyError`.
+        `ended` has each program by name. `wall` is the start of the run by `CLOCK_REALTIME` in
+        nanoseconds. `end` is the end of the run in nanoseconds after its start. If the output of a
+        program is invalid, the result of its flow has an `error`. Raises `PolicyError` for an error
+        in the user's own source.
         """
         played = [ended[name] for name in self._endpoints]
         made, groups, errors = endpoint.collect(self.run, played, end) if played else ({}, {}, [])
         if self.balanced is not None:
-            # A server counts the connections that it accepts, but no program knows the flow of a
-            # connection. The wire sees both ends and measures the transfers.
+            # A balanced server cannot know the flow of a connection that it accepts. The wire
+            # observes both ends of the connection, and its measurements are used.
             away = {flow.flow for flow in self.run.flows if self.balanced.measured_outside(flow)}
             made = {n: result for n, result in made.items() if n not in away}
             apart = {flow.group for flow in self.run.flows if flow.flow in away}
@@ -133,7 +133,7 @@ class RunSetup:
             name, server_name = iperf3.names(flow)
             client, server = ended.get(name), ended.get(server_name)
             if self.balanced is not None and flow.group in self.balanced.groups:
-                # The chosen server ended with its client; the others were stopped.
+                # The selected server ended with its client; the other servers were stopped.
                 nodes = self.balanced.servers
                 server = max(
                     (ended[f"{server_name}-{node}"] for node in nodes),
@@ -141,7 +141,7 @@ class RunSetup:
                 )
             if client is not None and server is not None:
                 return iperf3.collect(flow, client, server)
-        return FlowResult(flow.flow, flow.name, flow.number, "its programs are not there")
+        return FlowResult(flow.flow, flow.name, flow.number, "the flow's programs were not started")
 
 
 NEEDED: dict[str, tuple[str, ...]] = {
@@ -150,7 +150,7 @@ NEEDED: dict[str, tuple[str, ...]] = {
     command.APP: (),
     **dict.fromkeys(endpoint.APPS, ()),
 }
-"""Applications with the programs that they need."""
+"""Programs that must be installed, by application."""
 
 
 def prepare(
@@ -159,10 +159,11 @@ def prepare(
     options: Options | None = None,
     kernel: stack.Kernel | None = None,
 ) -> RunSetup:
-    """Converts a plan's flows into programs. Nothing is started or changed.
+    """Returns the programs of a plan. No program is started, and no setting is changed.
 
-    Raises `MissingProgram`, `NotPossible` with everything that this machine cannot do, or
-    `_core.PlanError` if the plan is invalid.
+    `kernel` has the features of the kernel; `None` reads those of the running kernel. Raises
+    `MissingProgram` if programs are not installed, `NotPossible` with all requirements of the plan
+    that this machine does not satisfy, and `_core.PlanError` if the plan is invalid.
     """
     options = options or Options()
     nodes = len(json.loads(plan_json).get("nodes", ()))
@@ -173,7 +174,7 @@ def prepare(
     balanced = find(run.plan)
     problems = _possible(run, options)
     if balanced is not None and (options.pings or options.probes):
-        problems.append(Problem("", "pings and probes", "none beside a balancer"))
+        problems.append(Problem("", "pings and probes", "not possible with a balancer"))
     names = [node["name"] for node in run.plan["nodes"]]
     if balanced is not None:
         names.append(balanced.name)
@@ -238,7 +239,7 @@ def prepare(
 
 
 def _demand(flow: Flow, settings: stack.Settings, balanced: Balanced | None) -> None:
-    """Adds the settings of a flow's transport to its hosts."""
+    """Adds a flow's requirements on TCP to the settings of its hosts."""
     if flow.app == command.APP:
         command.demand(flow, settings)
     elif flow.app == "web":
@@ -254,7 +255,7 @@ def _possible(run: Run, options: Options) -> list[Problem]:
     seen: set[int] = set()
     for flow in run.flows:
         if flow.app not in NEEDED and flow.group not in seen:
-            has = f"real programs do {', '.join(sorted(NEEDED))}"
+            has = f"real runs support {', '.join(sorted(NEEDED))}"
             problems.append(Problem(flow.label, flow.app, has))
             seen.add(flow.group)
     if any(flow.app == "web" for flow in run.flows) and not web.available():
@@ -269,7 +270,7 @@ def _ping(asked: Ping, nodes: int) -> Sequence[Problem]:
     if not (0 <= asked.sender < nodes and 0 <= asked.receiver < nodes):
         return [Problem("ping", f"{asked.sender} to {asked.receiver}", f"there are {nodes} nodes")]
     if not 0.002 <= asked.interval <= 3600:
-        return [Problem("ping", f"interval {asked.interval:g} s", "ping takes 0.002 to 3600 s")]
+        return [Problem("ping", f"interval {asked.interval:g} s", "must be 0.002 to 3600 s")]
     if not 16 <= asked.payload <= 1472:
-        return [Problem("ping", f"payload {asked.payload}", "16 to 1472 bytes fit, with a time")]
+        return [Problem("ping", f"payload {asked.payload}", "must be 16 to 1472 bytes")]
     return []

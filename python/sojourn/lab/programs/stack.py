@@ -1,8 +1,8 @@
-"""A flow's requirements on TCP, and the kernel's settings for them: per socket, host or route.
+"""The settings of the kernel for a flow's TCP: socket options, sysctls, attributes of routes.
 
-A plan's transport specifies TCP completely. Linux has settings for some of it: socket options,
-sysctls of a network namespace, attributes of a route. The rest of Linux's behaviour is fixed. A
-plan that requires the fixed behaviour is accepted, any other is refused.
+A plan specifies TCP completely. Linux has settings for some of the specified properties: options of
+a socket, sysctls of a network namespace, and attributes of a route. The other properties are fixed
+in Linux. A plan that requires another value of a fixed property is refused.
 """
 
 from __future__ import annotations
@@ -21,34 +21,36 @@ from sojourn.lab.programs.plan import LONGEST_MTU, TCP_HEADERS, Flow
 from sojourn.own.declare import FAMILIES
 
 PROC = Path("/proc/sys/net/ipv4")
+"""Folder of the sysctls of IPv4 and TCP."""
 CUBIC = Path("/sys/module/tcp_cubic/parameters")
+"""Folder of the parameters of Linux's CUBIC."""
 
 ALWAYS_RACK = (6, 17)
-"""Version since which the kernel always uses RACK (its commit "tcp: remove obsolete and unused
+"""First version of the kernel that always uses RACK (commit "tcp: remove obsolete and unused
 RFC3517/RFC6675 loss recovery code").
 """
 
 _MS = 1_000_000
 _UNLIMITED = 1_000_000
-"""Segments that one ACK may add in slow start without a limit (`tcp::profile`)."""
+"""Value of the plan's `slow_start.limit` that means no limit, in segments (`tcp::profile`)."""
 
 
 PACED = 4_000_000_000
-"""Bytes per second that never limit a flow; a set rate makes the kernel pace."""
+"""Pacing rate in bytes per second that never limits a flow. The kernel paces if a rate is set."""
 _RTAX_RTO_MIN = 13
-"""Constant from <linux/rtnetlink.h>."""
+"""Number of the attribute `rto_min` (<linux/rtnetlink.h>)."""
 
 
 @dataclass(frozen=True)
 class Kernel:
-    """Features of the kernel."""
+    """Features of a kernel."""
 
     controls: tuple[str, ...]
-    """Loaded congestion controls."""
+    """Names of the available congestion controls."""
     cubic: dict[str, int]
-    """Parameters of the module `tcp_cubic`, which apply to the whole machine."""
+    """Parameters of the module `tcp_cubic`, which apply to the whole machine; empty without it."""
     sysctls: frozenset[str]
-    """Names below net.ipv4 that a host may set."""
+    """Names of sysctls below net.ipv4 that a network namespace can set."""
     version: tuple[int, int]
     """Version, such as (6, 1)."""
 
@@ -70,37 +72,43 @@ class Socket:
     """Options of a flow's sending socket."""
 
     congestion: str
+    """Name of the congestion control."""
     mss: int
+    """Payload of a full segment in bytes."""
     paced: bool
-    """Whether the kernel paces although the congestion control does not require it."""
+    """Whether the socket paces even if its congestion control does not require pacing."""
     nodelay: bool
+    """Whether Nagle's algorithm is off."""
     send_buffer: int
-    """Limit of bytes written and not yet acknowledged."""
+    """Maximum number of bytes that are written and not acknowledged."""
     blocking: bool
+    """Whether writes wait for space in the send buffer."""
 
 
 @dataclass
 class Route:
-    """Attributes of a host's route to another (`ip route`); `None` is the kernel's default."""
+    """Attributes of a route between two hosts (`ip route`); `None` is the kernel's default."""
 
     initcwnd: int | None = None
+    """Initial window in segments."""
     rto_min: int | None = None
     """Minimum RTO in nanoseconds."""
     quickack: bool | None = None
+    """Whether every segment is acknowledged at once."""
     ecn: bool | None = None
-    """Feature `ecn` of the route: connections over it request ECN."""
+    """Whether connections opened over the route request ECN (feature `ecn`)."""
     congestion: str | None = None
-    """Congestion control of connections whose programs choose none."""
+    """Congestion control of connections whose programs select none."""
 
     def metrics(self) -> dict[str, int | str]:
-        """Returns the attributes in netlink's terms: names, milliseconds, and feature bits."""
+        """Returns the attributes for pyroute2: milliseconds, and bits of features and locks."""
         found: dict[str, int | str] = {}
         if self.congestion is not None:
             found["congctl"] = self.congestion
         if self.initcwnd is not None:
             found["initcwnd"] = self.initcwnd
         if self.rto_min is not None:
-            # The kernel applies this value only if it is locked.
+            # The kernel uses the value of `rto_min` only if the attribute is locked.
             found |= {"rto_min": self.rto_min // _MS, "lock": 1 << _RTAX_RTO_MIN}
         if self.quickack:
             found["quickack"] = 1
@@ -126,16 +134,16 @@ class Route:
 
 @dataclass
 class HostSettings:
-    """Settings of a host's namespace, applied before its programs start."""
+    """Settings of a host's network namespace, which are applied before its programs start."""
 
     sysctls: dict[str, str] = field(default_factory=dict)
     """Sysctls by full name, such as net.ipv4.tcp_sack."""
     routes: dict[int, Route] = field(default_factory=dict)
-    """Routes by the node to which they lead."""
+    """Routes by the number of the destination node."""
 
 
 def default() -> dict[str, Any]:
-    """Returns the default transport of a flow."""
+    """Returns the default TCP of a plan, with CUBIC."""
     tcp: dict[str, Any] = json.loads(_core.parse_tcp("cubic"))
     return tcp
 
@@ -153,7 +161,10 @@ def socket(tcp: dict[str, Any]) -> Socket:
 
 
 class Settings:
-    """Collects the requirements of all flows on their hosts, and records contradictions."""
+    """The settings of all hosts, from the requirements of all flows.
+
+    `problems` has the requirements that the kernel cannot satisfy, and contradictory requirements.
+    """
 
     def __init__(self, names: list[str], kernel: Kernel) -> None:
         self.names = names
@@ -165,14 +176,15 @@ class Settings:
         self._ways: set[tuple[int, int, int]] = set()
 
     def host(self, node: int) -> HostSettings:
-        """Returns a host's settings."""
+        """Returns the settings of a host, with the sysctls in `QUIET` at first."""
         return self.hosts.setdefault(node, HostSettings(sysctls=dict(QUIET)))
 
     def add(self, flow: Flow, opener: int, ways: Iterable[tuple[int, int]]) -> None:
-        """Adds a TCP flow with the host that opens its connections and the directions of its data.
+        """Adds the requirements of a TCP flow; a flow without TCP has none.
 
-        Flows of a group in the same direction have the same requirements; only the first is
-        evaluated.
+        `opener` is the host that opens the connections. `ways` are the pairs of sender and
+        receiver. Flows of a group between the same hosts have the same requirements, so only the
+        first flow is evaluated.
         """
         tcp = flow.tcp
         if tcp is None:
@@ -203,7 +215,7 @@ class Settings:
         self._route(flow, opener, other, "ecn", tcp["ecn"] == "classic" or None)
 
     def control(self, flow: Flow, node: int, to: int, name: str) -> None:
-        """Requires a congestion control for flows whose programs do not choose one."""
+        """Requires the congestion control `name` for data from `node` to `to`, by the route."""
         self._route(flow, node, to, "congestion", name)
 
     def _route(self, flow: Flow, node: int, to: int, name: str, value: Any) -> None:
@@ -217,22 +229,23 @@ class Settings:
         if other == value:
             return True
         mine, theirs = (str(v) if v is not None else "the default" for v in (value, other))
-        has = f"{earlier.label} asks for {theirs}, and {self.names[node]} has one value for all"
+        has = (
+            f"{earlier.label} requires {theirs}, and {self.names[node]} has one value for all flows"
+        )
         self.problems.append(Problem(flow.label, f"{name} {mine}", has))
         return False
 
 
 QUIET = {
-    # Each run begins without metrics of earlier connections.
+    # Connections do not start with the metrics of earlier connections.
     "net.ipv4.tcp_no_metrics_save": "1",
-    # A machine's default may pace (bbr), and a socket that starts with pacing continues to pace
-    # with any other congestion control. Programs that set their control after connecting, such as
-    # iperf3, would not show this.
+    # If the machine's default control paces (bbr), a socket continues to pace after a program such
+    # as iperf3 has set another control for it.
     "net.ipv4.tcp_congestion_control": "reno",
-    # SYN cookies are not part of the measurement.
+    # SYN cookies would change the options of connections.
     "net.ipv4.tcp_syncookies": "0",
 }
-"""Sysctls of every host with TCP."""
+"""Sysctls of every host with TCP flows."""
 
 _ROLE = {
     "tcp_sack": "b",
@@ -250,14 +263,14 @@ _ROLE = {
     "tcp_rmem": "r",
     "tcp_wmem": "s",
 }
-"""Host to which each sysctl applies: the sender, the receiver, or both."""
+"""Hosts to which a sysctl applies: the sender (`s`), the receiver (`r`), or both (`b`)."""
 
 
 def sysctls(tcp: dict[str, Any]) -> dict[str, str]:
-    """Returns the sysctls below net.ipv4 that a transport requires.
+    """Returns the sysctls below net.ipv4 that a plan's TCP requires, by name.
 
-    Half of a socket's receive buffer is window if the window counts payload; the kernel counts the
-    memory of packets. A window that does not grow has its final size from the start.
+    The kernel's receive buffer counts the memory of packets. It is twice the plan's window if the
+    window counts payload. A window without autotuning has its maximum size from the start.
     """
     window, autotune = tcp["receive_window"], tcp["autotune"]
     memory = window if tcp["memory"] == "truesize" else 2 * window
@@ -269,7 +282,7 @@ def sysctls(tcp: dict[str, Any]) -> dict[str, str]:
         "tcp_dsack": _flag(tcp["dsack"]),
         "tcp_timestamps": _flag(tcp["timestamps"]),
         "tcp_window_scaling": _flag(tcp["window_scaling"]),
-        # ECN is accepted if requested; the route decides whether it is requested.
+        # 2: accept ECN from the peer. Whether a connection requests ECN depends on its route.
         "tcp_ecn": "2",
         "tcp_frto": "2" if tcp["frto"] else "0",
         "tcp_recovery": _flag(tcp["rack"]),
@@ -288,19 +301,19 @@ def _flag(on: bool) -> str:
 
 
 def refusals(tcp: dict[str, Any], settings: Settings) -> Iterator[tuple[str, str]]:
-    """Yields requirements that this kernel cannot satisfy, with the available alternative."""
+    """Yields each requirement that the kernel cannot satisfy, with the available alternative."""
     yield from _congestion(tcp, settings.kernel)
     yield from _slow_start(tcp, settings.kernel)
     yield from _recovery(tcp, settings.kernel)
     yield from _acknowledgements(tcp)
     for key, word, value in _FIXED:
         if tcp[key] != value:
-            yield f"{word} {_shown(tcp[key])}", f"Linux has {_shown(value)} and no knob for it"
+            yield f"{word} {_shown(tcp[key])}", f"Linux always has {_shown(value)}"
     longest = LONGEST_MTU - TCP_HEADERS
     if not 88 <= tcp["mss"] <= longest:
-        yield f"mss {tcp['mss']}", f"88 to {longest} bytes are possible"
+        yield f"mss {tcp['mss']}", f"must be 88 to {longest} bytes"
     if tcp["ecn"] in ("accurate", "l4s", "accecn") and tcp["congestion"]["name"] != "dctcp":
-        yield f"ecn {tcp['ecn']}", "this kernel has off, classic, and accurate with dctcp"
+        yield f"ecn {tcp['ecn']}", "this kernel supports off, classic, and with dctcp accurate"
     if not 1 <= tcp["syn_retries"] <= 127:
         yield f"syn_retries {tcp['syn_retries']}", "Linux has 1 to 127"
     if tcp["pacing"] == "off" and tcp["congestion"]["name"] == "bbr":
@@ -312,15 +325,15 @@ def refusals(tcp: dict[str, Any], settings: Settings) -> Iterator[tuple[str, str
 
 def _recovery(tcp: dict[str, Any], kernel: Kernel) -> Iterator[tuple[str, str]]:
     if tcp["recovery"] == "new_reno" and tcp["sack"]:
-        yield "recovery newreno", "Linux does so only with `sack off`"
+        yield "recovery newreno", "Linux uses it only with `sack off`"
     if tcp["recovery"] == "rfc6675":
-        yield "recovery rfc6675", "Linux reduces its window by `prr`"
+        yield "recovery rfc6675", "Linux reduces the window by `prr`"
     if not tcp["rack"] and kernel.version >= ALWAYS_RACK:
-        yield "rack off", "since Linux 6.17 losses are always found by time"
+        yield "rack off", "Linux always uses RACK since version 6.17"
     if tcp["idle_restart"] == "rfc5681":
         yield "idle_restart rfc5681", "Linux has off and decay"
     if tcp["min_rto"] % _MS:
-        yield f"min_rto {_time(tcp['min_rto'])}", "a route's rto_min has whole milliseconds"
+        yield f"min_rto {_time(tcp['min_rto'])}", "must be whole milliseconds, as a route's rto_min"
 
 
 def _acknowledgements(tcp: dict[str, Any]) -> Iterator[tuple[str, str]]:
@@ -342,7 +355,7 @@ _FIXED: tuple[tuple[str, str, Any], ...] = (
     ("quick_ack", "quick_ack", True),
     ("tso", "tso", True),
 )
-"""Fixed behaviour of Linux: key of the plan, word, required value."""
+"""Fixed properties of Linux: key of the plan's TCP, word of the scenario, value."""
 
 
 def _congestion(tcp: dict[str, Any], kernel: Kernel) -> Iterator[tuple[str, str]]:
@@ -353,7 +366,7 @@ def _congestion(tcp: dict[str, Any], kernel: Kernel) -> Iterator[tuple[str, str]
         return
     if name not in kernel.controls:
         has = f"this kernel has {', '.join(kernel.controls)}"
-        yield f"tcp {name}", f"{has}; others may be modules to load (modprobe tcp_{name})"
+        yield f"tcp {name}", f"{has}; load the module if it exists (modprobe tcp_{name})"
         return
     standard = _core_control(name)
     have = _cubic(kernel) if name == "cubic" else standard
@@ -367,13 +380,13 @@ def _congestion(tcp: dict[str, Any], kernel: Kernel) -> Iterator[tuple[str, str]
 
 
 def _core_control(name: str) -> dict[str, Any]:
-    """Returns a control's parameters in the kernel's code: the profile linux-7.3's."""
+    """Returns a control's parameters in the default profile, which has Linux's values."""
     control: dict[str, Any] = json.loads(_core.parse_tcp(name))["congestion"]
     return control
 
 
 def _cubic(kernel: Kernel) -> dict[str, Any]:
-    """Returns this kernel's CUBIC in a plan's terms (`net/ipv4/tcp_cubic.c`)."""
+    """Returns the parameters of the kernel's CUBIC as a plan has them (`net/ipv4/tcp_cubic.c`)."""
     have = kernel.cubic
     return {
         "variant": "linux",
@@ -385,7 +398,7 @@ def _cubic(kernel: Kernel) -> dict[str, Any]:
 
 
 def _same(asked: Any, have: Any) -> bool:
-    """Returns whether two parameters are equal; the kernel's fractions are multiples of 1/1024."""
+    """Returns whether two parameters are equal; fractions are equal if they differ by 1/1024."""
     if isinstance(asked, float) and isinstance(have, int | float):
         return abs(asked - have) <= 1 / 1024
     return bool(asked == have)
@@ -403,7 +416,7 @@ def _slow_start(tcp: dict[str, Any], kernel: Kernel) -> Iterator[tuple[str, str]
     if slow_start["limit"] < _UNLIMITED:
         yield f"abc_limit {slow_start['limit']}", "Linux sets no limit"
     if not slow_start["byte_counting"]:
-        yield "abc off", "Linux counts what is acknowledged"
+        yield "abc off", "Linux counts acknowledged segments"
 
 
 def _time(nanos: int) -> str:

@@ -1,4 +1,7 @@
-"""TCP settings of a plan's store: its programs choose none, so its hosts' routes set them."""
+"""TCP settings for a plan's store.
+
+The store's programs set no options of sockets, so attributes of the hosts' routes set them.
+"""
 
 from __future__ import annotations
 
@@ -12,9 +15,9 @@ from sojourn.lab.programs.stack import Settings
 
 
 def ask(settings: Settings, store: Mapping[str, Any]) -> Flow:
-    """Requires the store's TCP at all its hosts, between any two that communicate.
+    """Adds the store's requirements on TCP between all hosts that communicate.
 
-    Returns a flow that represents these requirements.
+    Returns a flow with these requirements, which does not belong to the plan.
     """
     tcp = store["tcp"]
     nodes, clients = ([host["node"] for host in store[key]] for key in ("nodes", "clients"))
@@ -23,9 +26,10 @@ def ask(settings: Settings, store: Mapping[str, Any]) -> Flow:
         servers=(), start=None, stop=0, dscp=0, app="store", payload=0, tcp=tcp,
     )  # fmt: skip
     if tcp["mss"] + TCP_HEADERS < MTU:
-        has = "its programs have what the device has"
+        has = "the store's programs use the MTU of the device"
         settings.problems.append(Problem(flow.label, f"mss {tcp['mss']}", has))
-    # Each node opens the connections on which it sends to other nodes; clients open their own.
+    # A node opens the connections on which it sends to another node. A client opens its connection
+    # to a node, on which both send.
     for one, other in permutations(nodes, 2):
         settings.add(flow, one, [(one, other)])
     for client, node in product(clients, nodes):

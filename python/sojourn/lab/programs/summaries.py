@@ -1,4 +1,4 @@
-"""The engine's statistics, for measurements of programs."""
+"""Statistics of the programs' measurements, computed by the engine."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from sojourn.lab.programs.results import Stats, Summary
 
 
 def summary(item: dict[str, Any]) -> Summary:
-    """Returns a summary from the engine's output."""
+    """Converts the engine's output into a summary."""
     bins = tuple((low, high, count) for low, high, count in item["bins"])
     return Summary(Stats(**item["stats"]), bins)
 
 
 def summarize(nanos: Iterable[int]) -> Summary:
-    """Summarises values in nanoseconds, as the engine does."""
+    """Returns the summary of values in nanoseconds."""
     return summary(json.loads(_core.summarize(list(nanos))))

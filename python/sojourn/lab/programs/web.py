@@ -1,9 +1,9 @@
-"""`web`: nginx at the servers, libcurl at the clients, users by the engine's model.
+"""`web`: nginx at the servers, libcurl at the clients, and the engine's model of users.
 
-An object of the model is a request of a number of bytes, answered by a number of packets. Here the
-request is padded to its length, and header and body of the answer together have the bytes of the
-packets. One difference remains: the model (as in ns-2) answers on a new connection, HTTP on the
-request's own, so an object takes one round trip less.
+In the model, a user requests an object by a number of bytes, and the server answers with a number
+of packets. Here the request is padded to its length, and the header and body of the answer together
+have the length of the packets. There is one difference. The model, as in ns-2, answers on a new
+connection. HTTP answers on the connection of the request, so an object takes one round trip less.
 """
 
 from __future__ import annotations
@@ -22,8 +22,9 @@ from sojourn.lab.programs.stack import PACED, socket
 from sojourn.lab.programs.summaries import summarize
 
 LARGEST = 1 << 40
-"""Size of the file from which objects are cut, in bytes; it contains zeros and takes no memory."""
+"""Size in bytes of the sparse file of zeros whose ranges are the objects."""
 OBJECT = "/o"
+"""Path of all objects in their URL."""
 _HEADER = (
     "HTTP/1.1 206 Partial Content\r\n"
     "Server: nginx\r\n"
@@ -33,30 +34,30 @@ _HEADER = (
     "Content-Range: bytes 0-{last}/{largest}\r\n"
     "\r\n"
 )
-"""Header of nginx's answer with this module's configuration."""
+"""Header of nginx's answers with this module's configuration, to compute its length."""
 
 
 def url(server: int, port: int) -> str:
-    """Returns the URL of objects."""
+    """Returns the URL of the objects of a server."""
     return f"http://{address(server)}:{port}{OBJECT}"
 
 
 def header(length: int) -> int:
-    """Returns the bytes of the header before a body of this length."""
+    """Returns the length of the header before a body of `length` bytes, in bytes."""
     return len(_HEADER.format(length=length, last=length - 1, largest=LARGEST))
 
 
 def body(answer: int) -> int:
-    """Returns the length of a body for an answer of this length, at least one byte."""
+    """Returns the length of the body, at least 1, so that the answer has `answer` bytes."""
     length = max(1, min(answer, LARGEST) - header(max(1, answer)))
-    # A number with fewer digits makes the header shorter.
+    # The header is shorter if the length of the body has fewer digits.
     while length + header(length) < answer:
         length += 1
     return length
 
 
 def request_padding(target: str, bounds: str, request: int) -> list[str]:
-    """Returns the header field that pads a request to its length; empty if it is long enough."""
+    """Returns the header field that pads a request to `request` bytes; empty if none is needed."""
     host, _, path = target.removeprefix("http://").partition("/")
     lines = [f"GET /{path} HTTP/1.0", f"Host: {host}", f"Range: bytes={bounds}", "X: ", ""]
     missing = request - sum(len(line) + 2 for line in lines)
@@ -64,7 +65,10 @@ def request_padding(target: str, bounds: str, request: int) -> list[str]:
 
 
 def configuration(listening: Iterable[tuple[str, int]]) -> str:
-    """Returns nginx's configuration for these sockets: one file, no logs, only its own folder."""
+    """Returns the configuration of nginx for these addresses and ports.
+
+    nginx serves one file, writes no log of requests, and uses only its working folder.
+    """
     listen = "".join(f"    listen {host}:{port};\n" for host, port in sorted(listening))
     return f"""\
 daemon off;
@@ -105,12 +109,12 @@ http {{
 
 
 def available() -> bool:
-    """Returns whether libcurl is available in Python."""
+    """Returns whether Python can import pycurl."""
     return find_spec("pycurl") is not None
 
 
 def version() -> dict[str, str]:
-    """Returns libcurl's version, for a run's record."""
+    """Returns the version of libcurl by its name."""
     import pycurl
 
     return {"libcurl": str(pycurl.version_info()[1])}
@@ -119,9 +123,9 @@ def version() -> dict[str, str]:
 def programs(
     path: str, run: Run, flows: Iterable[Flow], balanced: Balanced | None = None
 ) -> list[Program]:
-    """Returns the servers and browsers of these flows.
+    """Returns the Web servers and the browsers of these flows.
 
-    With a balancer, all servers serve a session, and its browser knows only the virtual address.
+    With a balancer, all servers listen for every session, and browsers send to the virtual address.
     """
     served: dict[int, list[Flow]] = {}
     clients: dict[int, dict[str, Any]] = {}
@@ -170,7 +174,7 @@ def programs(
 
 
 def browser_name(host: str) -> str:
-    """Returns the name of a client's browser."""
+    """Returns the name of the program that plays the users of a host."""
     return f"browser-{host}"
 
 
@@ -188,7 +192,7 @@ def _options(flow: Flow) -> dict[str, Any]:
 def collect(
     run: Run, flows: Iterable[Flow], ended: Iterable[Ended]
 ) -> tuple[dict[int, WebResult], dict[int, GroupStats], list[str]]:
-    """Returns the results of sessions and groups by their numbers, and errors."""
+    """Returns results by number of the flow, statistics by number of the group, and errors."""
     objects: dict[int, list[WebObject]] = {}
     pages: dict[int, list[Page]] = {}
     errors = []
@@ -201,7 +205,7 @@ def collect(
             try:
                 _take(json.loads(line), objects, pages)
             except (ValueError, KeyError, TypeError) as error:
-                errors.append(f"{one.program.name}: line {number} of its log: {error!r}")
+                errors.append(f"{one.program.name}: line {number} of the log: {error!r}")
                 break
     results = {
         flow.flow: _result(flow, objects.get(flow.flow, []), pages.get(flow.flow, []))

@@ -1,8 +1,8 @@
-"""Measures the wire's capacity on this machine, and the highest rate with valid runs.
+"""Measures the wire's capacity on this machine, and the highest rate at which runs are valid.
 
-The trials are real runs as with `sojourn lab run`, with the traffic programs on the same machine:
-TCP without a limit, small packets without a limit, then increasing rates until a run is not valid.
-The results are not saved, since they depend on the other load of the machine.
+The trials are real runs, as by `sojourn lab run`: TCP without a rate limit, small packets without a
+rate limit, then TCP at increasing rates until a run is not valid or does not use the rate. The
+results are not saved, because they depend on other programs on the machine.
 """
 
 from __future__ import annotations
@@ -20,53 +20,66 @@ from sojourn.lab.wire.watch import bits, duration
 from sojourn.scenario import Scenario
 
 RATES = ("10mbit", "50mbit", "100mbit", "200mbit", "500mbit", "1gbit", "2gbit", "5gbit", "10gbit")
+"""Rates of the trials with increasing rates."""
 REFERENCE = "100mbit"
-"""Rate at which lateness is measured."""
+"""Rate of the trial whose lateness is reported."""
 UNLIMITED = "100gbit"
+"""Rate of a link that is never the bottleneck."""
 FILLED = 0.97
-"""Share of a rate that TCP must use for the rate to count as held."""
+"""Share of the link's rate that TCP must use for the rate to count as reached."""
 WARMUP = 1.0
+"""Warm-up of each trial in seconds."""
 AROUND = 3.0
-"""Approximate duration of a run in addition to the measured time, in seconds."""
+"""Approximate duration of a trial in addition to the measured time, in seconds."""
 SMALL = "cbr rate 400mbit size 106"
-"""Small packets, faster than one sender sends; the sender is part of the measurement."""
+"""Application of the trial with small packets. Its rate exceeds the sender's capacity, so the trial
+measures the sender as well.
+"""
 QUEUE = "fq_codel limit 10000p"
+"""Queue discipline of the link in all trials."""
 
 
 @dataclass(frozen=True)
 class Trial:
-    """One run; rates in bit/s, times in seconds."""
+    """Results of one run."""
 
     what: str
+    """Name of the trial for display."""
     rate: int | None
-    """Rate of the link, if it is the subject of the trial."""
+    """Rate of the link in bit/s; `None` in trials without a rate limit."""
     throughput: float
+    """Throughput of the link in bit/s, with headers."""
     packets_per_second: float
     lateness_p50: float
+    """Median lateness of packets, in seconds."""
     lateness_p99: float
     lateness_max: float
     cpu_share: float
+    """Share of one processor that the wire used."""
     violations: list[str]
     """Violations of the run, as texts; empty if the run is valid."""
 
     @property
     def held(self) -> bool:
-        """Whether the run is valid and used the link."""
+        """Whether the run is valid and TCP used the rate of the link."""
         return not self.violations and (self.rate is None or self.throughput >= FILLED * self.rate)
 
 
 @dataclass(frozen=True)
 class Report:
-    """Capacity of a machine."""
+    """Results of all trials."""
 
     trials: list[Trial]
     tcp: float
-    """Throughput of TCP in Ethernet frames of 1514 bytes, in bit/s."""
+    """Throughput of TCP without a rate limit in bit/s, with headers."""
     packets_per_second: float
+    """Small packets per second without a rate limit."""
     lateness: tuple[float, float, float]
-    """Lateness at 100 Mbit/s in seconds: median, 99th percentile, maximum."""
+    """Lateness of packets at 100 Mbit/s in seconds: median, 99th percentile, maximum."""
     believed: int | None
-    """The highest rate that was held, with all lower ones; `None` if none was held."""
+    """The highest rate in bit/s up to which all trials were valid and used the rate; `None` if the
+    first rate failed.
+    """
 
     def as_dict(self) -> dict[str, Any]:
         """Returns the fields as a dictionary, with the report's text as `words`."""
@@ -74,18 +87,20 @@ class Report:
         return {**asdict(self), "trials": trials, "words": self.words()}
 
     def words(self) -> str:
-        """Returns the report in plain words."""
+        """Returns one or two sentences on the highest rate with valid runs."""
         if self.believed is None:
             first = next(trial for trial in self.trials if trial.rate is not None)
             why = "; ".join(first.violations) or "TCP did not fill the link"
-            return f"No rate is held here, not even {bits(first.rate or 0)}: {why}"
+            return f"Runs are not valid at any rate, not even {bits(first.rate or 0)}: {why}"
         above = [trial for trial in self.trials if (trial.rate or 0) > self.believed]
-        head = f"Runs are to be believed up to {bits(self.believed)}."
+        head = f"Runs are valid up to {bits(self.believed)}."
         if not above:
-            return f"{head} Nothing faster was tried."
+            return f"{head} Higher rates were not tried."
         trial = above[0]
         why = (
-            trial.violations[0] if trial.violations else f"TCP used {bits(trial.throughput)} of it"
+            trial.violations[0]
+            if trial.violations
+            else f"TCP reached only {bits(trial.throughput)}"
         )
         return f"{head} At {bits(trial.rate or 0)}: {why}"
 
@@ -123,7 +138,7 @@ def _try(engine: WireEngine, what: str, wanted: Scenario, rate: str | None) -> T
 
 
 def trials(seconds: float, privilege: Privilege) -> Iterator[tuple[str, Callable[[], Trial]]]:
-    """Yields the trials, each with its name and its function."""
+    """Yields the name of each trial and a function that makes the run."""
     engine = WireEngine(privilege=privilege)
 
     def tcp(what: str, rate: str, asked: str | None, netem: str) -> Callable[[], Trial]:
@@ -143,20 +158,21 @@ def selftest(
     privilege: Privilege = "auto",
     tell: Callable[[str], object] = lambda _: None,
 ) -> Report:
-    """Measures this machine in runs of `seconds` each; `tell` receives the name of each trial.
+    """Makes the trials, each with `seconds` of measured time; calls `tell` with each trial's name.
 
-    Raises `Unavailable` if this machine cannot run a laboratory.
+    A trial at a fixed rate that fails is repeated once. Raises `Unavailable` if this machine cannot
+    run a laboratory.
     """
     made: list[Trial] = []
     for what, run in trials(seconds, privilege):
         tell(what)
         trial = run()
         if trial.rate is not None and not trial.held:
-            tell(f"{what}, again")  # other load may have ended by now
+            tell(f"{what}, again")  # a short load of other programs may have ended
             again = run()
             trial = again if again.held else trial
         made.append(trial)
-        # Lateness at the reference rate is always reported.
+        # The report needs the lateness at the reference rate.
         known = any(t.what == f"TCP, {REFERENCE}" for t in made)
         if known and not trial.held:
             break
@@ -169,7 +185,7 @@ def selftest(
 
 
 def rows(report: Report) -> list[dict[str, str]]:
-    """Returns the trials for a table."""
+    """Returns the rows of a table of the trials."""
     return [
         {
             "run": trial.what,

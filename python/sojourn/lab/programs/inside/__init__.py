@@ -1,1 +1,4 @@
-"""Programs that run in the laboratory's hosts. They import little because many are started."""
+"""Programs that run in the laboratory's hosts.
+
+They import little, since each host starts several.
+"""

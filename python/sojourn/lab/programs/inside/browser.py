@@ -1,11 +1,12 @@
-"""A Web client and its users: `python -m ... SEED NODE`.
+"""A Web client with its users: `python -m ... SEED NODE`.
 
-The plan is at descriptor 3, the flows' socket options are at 4 as JSON, and the log goes to 5.
-Users behave by the engine's model (`_core.web_sessions`); libcurl fetches the objects that they
-request, each on a separate connection. The program reports that it is ready, reads the start time
-of the run, and continues until the run's end or SIGTERM.
+The program reads the plan from descriptor 3 and the flows' socket options as JSON from descriptor
+4, and writes its log to descriptor 5. The engine's model decides the users' requests
+(`_core.web_sessions`). libcurl fetches each requested object on a separate connection. The program
+reports that it is ready, reads the start time of the run from its standard input, and ends at the
+end of the run or at SIGTERM.
 
-The log contains a line of JSON for each completed or failed object and for each page.
+The log has a line of JSON for each completed, failed or unfinished object and for each page.
 """
 
 from __future__ import annotations
@@ -27,12 +28,13 @@ from sojourn.lab.programs.inside.nginx import set_options
 from sojourn.lab.programs.web import body, request_padding, url
 
 PLAN, OPTIONS, LOG = 3, 4, 5
+"""Descriptors of the files."""
 SECOND = 1_000_000_000
 MILLISECOND = 1_000_000
 
 
 class Fetch:
-    """A request for an object in progress."""
+    """An object in progress."""
 
     def __init__(
         self, session: _core.WebSession, asked: tuple[int, int, int, int, int, int]
@@ -59,12 +61,12 @@ class Fetch:
         }
 
     def take(self, data: bytes) -> None:
-        """Counts received bytes."""
+        """Counts received bytes of the body."""
         self.bytes += len(data)
 
 
 class Browser:
-    """All users of one client."""
+    """All users of one host, in one thread."""
 
     def __init__(self, plan: str, seed: int, node: int, options: dict[str, Any]) -> None:
         self.sessions = _core.web_sessions(plan, seed, node)
@@ -73,12 +75,12 @@ class Browser:
         self.multi = pycurl.CurlMulti()
         self.multi.setopt(pycurl.M_SOCKETFUNCTION, self.watch)
         self.multi.setopt(pycurl.M_TIMERFUNCTION, self.set_timer)
-        # No connection is kept for later use: every object has its own connection.
+        # Each object has its own connection, so libcurl needs no cache of connections.
         self.multi.setopt(pycurl.M_MAXCONNECTS, 1)
         self.epoll = select.epoll()
         self.watched: set[int] = set()
         self.timer: int | None = None
-        # Created in advance, because this takes time.
+        # Handles are created before the run, because their creation takes time.
         self.idle = [pycurl.Curl() for _ in self.sessions]
         self.going: dict[int, Fetch] = {}
         self.alarms: list[tuple[int, int]] = []
@@ -87,13 +89,13 @@ class Browser:
         self.log: IO[str] = open(LOG, "w", encoding="utf-8")  # noqa: SIM115 - open to the end
 
     def now(self) -> int:
-        """Returns the time since the run's start in nanoseconds."""
+        """Returns the time since the start of the run in nanoseconds."""
         return time.monotonic_ns() - self.start
 
     # Callbacks of libcurl
 
     def watch(self, what: int, fd: int, multi: object, data: object) -> None:
-        """Starts or stops waiting for one of libcurl's sockets."""
+        """Sets or removes the events of libcurl's socket `fd` that the program waits for."""
         del multi, data
         if what == pycurl.POLL_REMOVE:
             if fd in self.watched:
@@ -112,25 +114,25 @@ class Browser:
             self.epoll.register(fd, events)
 
     def set_timer(self, milliseconds: int) -> None:
-        """Schedules the next call of libcurl."""
+        """Sets the time of the next call of libcurl; a negative value removes it."""
         self.timer = None if milliseconds < 0 else self.now() + milliseconds * MILLISECOND
 
     # Requests of users
 
     def ask(self, session: _core.WebSession) -> None:
-        """Requests all objects that a user wants now, and notes the time of the next request."""
-        while (asked := session.poll(max(0, self.now()))) is not None:
-            self.fetch(Fetch(session, asked))
+        """Requests all objects of a user that are due, and schedules the user's next request."""
+        while (request := session.poll(max(0, self.now()))) is not None:
+            self.fetch(Fetch(session, request))
         self.note(session)
 
     def note(self, session: _core.WebSession) -> None:
-        """Notes the time of a user's next request, unless it depends on objects in progress."""
+        """Schedules a user's next request, unless it depends on objects in progress."""
         at = session.next_event()
         if at is not None:
             heapq.heappush(self.alarms, (at, self.numbers[id(session)]))
 
     def fetch(self, wanted: Fetch) -> None:
-        """Begins to fetch an object."""
+        """Begins the request of an object."""
         curl = self.idle.pop() if self.idle else pycurl.Curl()
         options = self.options[str(wanted.session.flow)]
 
@@ -166,7 +168,10 @@ class Browser:
         self.multi.add_handle(curl)
 
     def done(self, curl: pycurl.Curl, error: str | None) -> None:
-        """Ends the fetch of an object, with or without an error."""
+        """Logs the end of a request; `error` is `None` if it succeeded.
+
+        Requests the next objects.
+        """
         wanted = self.going.pop(id(curl))
         now = self.now()
         entry = wanted.entry() | {
@@ -180,7 +185,7 @@ class Browser:
         self.write(entry)
         self.multi.remove_handle(curl)
         self.idle.append(curl)
-        # The user continues, even after a failed object.
+        # A user also continues after a failed object.
         page = wanted.session.complete(now, wanted.page, wanted.object)
         if page is not None:
             number, started, objects = page
@@ -197,11 +202,11 @@ class Browser:
         self.ask(wanted.session)
 
     def write(self, entry: dict[str, Any]) -> None:
-        """Writes an entry to the log."""
+        """Writes an entry to the log, as a line of JSON."""
         self.log.write(json.dumps(entry, separators=(",", ":")) + "\n")
 
     def run(self, start: int, stop: int) -> None:
-        """Runs until the run's end, or until `stop` becomes readable."""
+        """Plays the users until the end of the run, or until the descriptor `stop` is readable."""
         self.start = start
         self.epoll.register(stop, select.EPOLLIN)
         for session in self.sessions:
@@ -210,7 +215,7 @@ class Browser:
             until = min(self.alarms[0][0] if self.alarms else self.duration, self.duration)
             if self.timer is not None:
                 until = min(until, self.timer)
-            # epoll waits for whole milliseconds; the rest is slept.
+            # epoll waits for whole milliseconds; `sleep` waits for the remaining fraction.
             events = self.epoll.poll(max(0, until - now) // MILLISECOND / 1_000)
             left = until - self.now()
             if not events and 0 < left < MILLISECOND:
@@ -223,7 +228,8 @@ class Browser:
                 self.timer = None
                 self.multi.socket_action(pycurl.SOCKET_TIMEOUT, 0)
             self.gather()
-            # A user who was noted again in the meantime has no request yet and is only noted anew.
+            # A user may have several times in `alarms`; `ask` schedules a user without a due
+            # request again.
             due = []
             now = self.now()
             while self.alarms and self.alarms[0][0] <= now:
@@ -243,7 +249,7 @@ class Browser:
         self.multi.socket_action(fd, bits)
 
     def gather(self) -> None:
-        """Ends the fetches that libcurl has completed."""
+        """Handles the requests that libcurl has completed."""
         left = 1
         while left:
             left, good, bad = self.multi.info_read()
@@ -260,7 +266,7 @@ class Browser:
 
 
 def main(seed: int, node: int) -> int:
-    """Runs the users of a client."""
+    """Runs the users of a host; returns the exit status."""
     with open(PLAN, encoding="utf-8") as file:
         plan = file.read()
     with open(OPTIONS, encoding="utf-8") as file:

@@ -1,4 +1,7 @@
-"""Clients that send messages to a UDP server, as a line of JSON on standard input specifies."""
+"""Clients that send messages to a UDP server.
+
+Their settings are a line of JSON on the standard input (`_core.udp_clients`).
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,7 @@ from sojourn import _core
 
 
 def main() -> int:
-    """Sends for the specified time and prints the outcome."""
+    """Sends for the time in the settings and prints the result as JSON; returns the exit status."""
     params = sys.stdin.readline()
     begin = time.monotonic()
     try:

@@ -1,7 +1,8 @@
-"""One host's packet sources and transfers: `python -m ... SEED NODE`.
+"""The packet sources and transfers of one host: `python -m ... SEED NODE`.
 
-The plan is at descriptor 3; the log goes to 4. The program reports that it listens, reads the start
-time of the run, and executes its part until the end or SIGTERM.
+The program reads the plan from descriptor 3 and writes its log to descriptor 4. It reports that it
+is ready, reads the start time of the run from its standard input, and executes the host's part of
+the plan until the end of the run or SIGTERM.
 """
 
 from __future__ import annotations
@@ -14,10 +15,11 @@ from sojourn import _core
 from sojourn.lab.programs.endpoint import FAULT
 
 PLAN, LOG = 3, 4
+"""Descriptors of the files."""
 
 
 def main(seed: int, node: int) -> int:
-    """Executes the part of a host."""
+    """Executes the part of a host; returns the exit status."""
     with open(PLAN, encoding="utf-8") as file:
         plan = file.read()
     try:
@@ -25,7 +27,7 @@ def main(seed: int, node: int) -> int:
     except OSError as error:
         print(error, file=sys.stderr)
         return 1
-    # A signal writes to this pipe; this ends the run, and the log is complete.
+    # A signal writes to this pipe, which ends the run with a complete log.
     stop, stopped = os.pipe()
     os.set_blocking(stopped, False)
     signal.signal(signal.SIGTERM, lambda *_: None)

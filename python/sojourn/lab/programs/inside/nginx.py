@@ -1,9 +1,9 @@
-"""Opens a Web server's sockets with the options of its flows, then executes nginx.
+"""Opens the sockets of a Web server with the options of its flows, then executes nginx.
 
-Usage: `python -m ... PATH`. Descriptor 3 contains nginx's configuration, 4 the served file, 5 the
-sockets as JSON. nginx takes over open sockets through the variable NGINX, as in an upgrade of a
-running nginx; its own configuration cannot set a socket's congestion control, MSS or type of
-service.
+Usage: `python -m ... PATH`. Descriptor 3 is nginx's configuration, descriptor 4 the served file,
+descriptor 5 the list of sockets as JSON. nginx takes over open sockets through the environment
+variable NGINX, as in an upgrade of a running nginx. nginx's configuration cannot set the congestion
+control, MSS or type of service of a socket.
 """
 
 from __future__ import annotations
@@ -20,11 +20,13 @@ from pathlib import Path
 from typing import NoReturn
 
 CONFIGURATION, CONTENT, SOCKETS = 3, 4, 5
+"""Descriptors of the files."""
 BACKLOG = 511
+"""Maximum number of connections that wait for `accept`; nginx's default."""
 
 
 def main(path: str) -> NoReturn:
-    """Opens the sockets and executes nginx."""
+    """Opens the sockets and executes the nginx at `path`."""
     with open(SOCKETS, encoding="utf-8") as file:
         wanted = json.load(file)
     most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
@@ -47,7 +49,7 @@ def main(path: str) -> NoReturn:
 
 
 def listener(where: tuple[str, int], item: dict[str, int | str | None]) -> int:
-    """Returns a listening socket; the connections that it accepts inherit its options."""
+    """Returns a listening socket; accepted connections inherit its options."""
     made = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
     made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     set_options(made, item)
@@ -58,7 +60,7 @@ def listener(where: tuple[str, int], item: dict[str, int | str | None]) -> int:
 
 
 def set_options(made: socket.socket, item: dict[str, int | str | None]) -> None:
-    """Sets a flow's options: `congestion`, `mss`, `tos`, and the rate limit `paced`."""
+    """Sets a flow's options: `congestion`, `mss`, `tos`, and the pacing rate `paced` in bytes/s."""
     made.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, str(item["congestion"]).encode())
     made.setsockopt(socket.IPPROTO_TCP, socket.TCP_MAXSEG, int(item["mss"] or 0))
     made.setsockopt(socket.IPPROTO_IP, socket.IP_TOS, int(item["tos"] or 0))
@@ -67,7 +69,7 @@ def set_options(made: socket.socket, item: dict[str, int | str | None]) -> None:
 
 
 def unprivileged() -> str:
-    """Returns the user `nobody` with its group; empty if this user does not exist."""
+    """Returns the user `nobody` and its group by name; empty if this user does not exist."""
     with suppress(KeyError):
         nobody = pwd.getpwnam("nobody")
         return f"nobody {grp.getgrgid(nobody.pw_gid).gr_name}"

@@ -1,8 +1,8 @@
-"""A UDP server whose handler has a given speed; reports the behaviour of its buffer at the end.
+"""A UDP server whose handler has a given speed, with samples of its receive buffer.
 
-A line of JSON on standard input contains the settings (`bind`, `buffer`, `handler`, `seed`,
-`sample` in seconds). The program answers with its address, samples its counters, and writes them
-when its input ends.
+The settings are a line of JSON on the standard input: `bind`, `buffer`, `handler`, `seed`, and the
+interval `sample` in seconds. The program prints its address and samples its counters. When its
+standard input ends, it prints the samples as JSON and ends.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from sojourn import _core
 
 
 def main() -> int:
-    """Serves until standard input ends."""
+    """Serves until the standard input ends; returns the exit status."""
     given = json.loads(sys.stdin.readline())
     try:
         server = _core.UdpServer.working(
