@@ -232,7 +232,7 @@ def test_a_rate_is_kept_and_nothing_left_out() -> None:
 
 
 def test_what_a_real_store_cannot_have_is_refused() -> None:
-    with pytest.raises(NotPossible, match="a store's links are the wire's"):
+    with pytest.raises(NotPossible, match="a store needs the wire's links"):
         scenario().run(1, engine=KernelEngine())
 
 
@@ -401,7 +401,7 @@ def test_a_store_that_runs_already_is_measured_and_left_as_it_was(tmp_path: Path
             assert "no store answers" in said
             plain, _ = measure(*user, "--rate", "50", password="cassandra")
             secret, said = measure(*user, *tls, "--password-file", str(tmp_path / "password"))
-            assert "asks in keyspace sojourn_" in said
+            assert "creates the keyspace sojourn_" in said
             assert "sojourn" not in keyspaces(host)
     for found in (plain, secret):
         metrics = found["metrics"]

@@ -1,4 +1,4 @@
-"""A host of the laboratory: a network namespace without a name, held by the sandbox's init."""
+"""A host of the laboratory: a network namespace that the sandbox's init holds open."""
 
 from __future__ import annotations
 
@@ -14,14 +14,16 @@ if TYPE_CHECKING:
     from sojourn.lab.sandbox.sandbox import Sandbox
 
 Value = str | int | bool
+"""Value of a sysctl; `True` is 1 and `False` is 0."""
 
 
 class Host:
     """A host, created by `Sandbox.host`.
 
-    `fd` is its network namespace, open in this process, and can be passed to a program (`fds` of
-    `spawn`). `path` is the same namespace for programs inside the sandbox. Names of links have at
-    most 15 bytes. Failing calls raise `RequestFailed` with the kernel's `errno`.
+    `fd` is the network namespace as an open file of this process, which can be passed to a program
+    (`fds` of `spawn`). `path` is the path of the namespace for programs inside the sandbox. A link
+    is a network device here; its name has at most 15 bytes. Calls that fail raise `RequestFailed`
+    with the kernel's `errno`.
     """
 
     def __init__(
@@ -31,7 +33,7 @@ class Host:
         self.name = name
         self.number = number
         self.inode = inode
-        """Number of the namespace, as in /proc/PID/ns/net."""
+        """Inode number of the namespace, as in /proc/PID/ns/net."""
         self.path = path
         self.fd = fd
 
@@ -43,7 +45,7 @@ class Host:
             self.close()
 
     def close(self) -> None:
-        """Closes this process's descriptor of the namespace; the sandbox may still hold it."""
+        """Closes `fd`; the namespace exists until the sandbox ends."""
         fd, self.fd = self.fd, -1
         if fd >= 0:
             os.close(fd)
@@ -53,10 +55,11 @@ class Host:
         answer, _ = self.sandbox.request("network", host=self.number, call=call, arguments=given)
         return answer
 
-    # Links
-
     def add_link(self, name: str, kind: str, *, mtu: int | None = None, **options: Any) -> None:
-        """Adds a link of a kind such as `bridge` or `dummy`, down; `options` are pyroute2's."""
+        """Adds a link of a kind such as `bridge` or `dummy`, which is down.
+
+        `options` are options of pyroute2's `IPRoute.link`.
+        """
         self._call("link_add", name=name, kind=kind, mtu=mtu, options=options or None)
 
     def set_link(
@@ -69,7 +72,7 @@ class Host:
         mac: str | None = None,
         queue: int | None = None,
     ) -> None:
-        """Changes a link: up or down, MTU, its bridge, MAC address, transmit queue length."""
+        """Changes a link: up or down, MTU in bytes, bridge, MAC address, `queue` (txqueuelen)."""
         self._call("link_set", name=name, up=up, mtu=mtu, master=bridge, mac=mac, queue=queue)
 
     def delete_link(self, name: str) -> None:
@@ -77,17 +80,18 @@ class Host:
         self._call("link_delete", name=name)
 
     def links(self) -> dict[str, dict[str, Any]]:
-        """Returns all links by name: index, mtu, mac, up, kind, state."""
+        """Returns all links by name, each with `index`, `mtu`, `mac`, `up`, `kind`, `state`."""
         return {link["name"]: link for link in self._call("links")["links"]}
 
-    # Addresses and routes
-
     def add_address(self, name: str, address: str, *, peer: str | None = None) -> None:
-        """Adds an address with its prefix length, `10.0.0.1/24` or `fd00::1/64`, usable at once."""
+        """Adds an address with its prefix length, such as `10.0.0.1/24` or `fd00::1/64`.
+
+        An IPv6 address is usable at once, without a test for duplicates.
+        """
         self._call("address_add", name=name, address=address, peer=peer)
 
     def addresses(self) -> list[dict[str, Any]]:
-        """Returns all addresses: index of the link, address, prefix."""
+        """Returns all addresses, each with the `index` of the link, `address` and `prefix`."""
         found: list[dict[str, Any]] = self._call("addresses")["addresses"]
         return found
 
@@ -101,11 +105,11 @@ class Host:
         replace: bool = False,
         **metrics: int | str,
     ) -> None:
-        """Adds a route to a network or `default`, through a gateway, a link or both.
+        """Adds a route to a network or to `default`, through a gateway (`via`), a link or both.
 
-        `metrics` are the options of `ip route`: `congctl="cubic"` (for connections over this route;
-        may be one that ordinary users cannot choose), `initcwnd`, `initrwnd`, `mtu`, `advmss`,
-        `hoplimit`, `rto_min` (ms), `quickack`, ...
+        `metrics` are options of `ip route`, such as `initcwnd`, `initrwnd`, `mtu`, `advmss`,
+        `hoplimit`, `rto_min` in milliseconds, `quickack`, and `congctl="cubic"`. By `congctl`,
+        connections can use a congestion control that ordinary users must not select.
         """
         self._call(
             "route_add",
@@ -118,32 +122,36 @@ class Host:
         )
 
     def routes(self) -> list[dict[str, Any]]:
-        """Returns the main table's routes: family, destination, prefix, via, index, metrics."""
+        """Returns the routes of the main table.
+
+        Each has `family`, `destination`, `prefix`, `via`, `index` of the link, and `metrics`.
+        """
         found: list[dict[str, Any]] = self._call("routes")["routes"]
         return found
 
     def add_neighbour(self, link: str, address: str, mac: str) -> None:
-        """Adds a permanent neighbour, so that its MAC address need not be requested."""
+        """Adds a permanent entry to the neighbour table, so that no ARP request is sent."""
         self._call("neighbour_add", name=link, address=address, mac=mac)
 
     def tc(self, command: str, link: str, kind: str | None = None, **options: Any) -> None:
-        """Executes a command of traffic control, in the words of pyroute2's `IPRoute.tc`."""
+        """Executes a command of traffic control, with the arguments of pyroute2's `IPRoute.tc`."""
         self._call("tc", command=command, name=link, kind=kind, **options)
 
     def qdiscs(self, link: str) -> list[dict[str, Any]]:
-        """Returns a link's disciplines: kind, handle, bytes, packets, drops, qlen, backlog."""
+        """Returns the queue disciplines of a link.
+
+        Each has `kind`, `handle`, `bytes`, `packets`, `drops`, `qlen` and `backlog`.
+        """
         found: list[dict[str, Any]] = self._call("qdiscs", name=link)["qdiscs"]
         return found
 
-    # Settings
-
     def sysctl(self, settings: Mapping[str, Value]) -> dict[str, str]:
-        """Sets sysctls of this namespace (`net.ipv4.tcp_ecn`: 1); returns the values read back."""
+        """Sets sysctls of the host, such as `net.ipv4.tcp_ecn`; returns the values read back."""
         values = {name: _text(value) for name, value in settings.items()}
         return self._sysctl(values)
 
     def sysctls(self, names: Sequence[str]) -> dict[str, str]:
-        """Returns sysctls of this namespace."""
+        """Returns the values of sysctls of the host, by name."""
         return self._sysctl(dict.fromkeys(names))
 
     def _sysctl(self, values: Mapping[str, str | None]) -> dict[str, str]:
@@ -152,12 +160,12 @@ class Host:
         return found
 
     def offloads(self, link: str) -> dict[str, bool]:
-        """Returns a link's offloads, by ethtool's short words (`tso`, `gso`, `gro`, ...)."""
+        """Returns whether each offload of a link is active, by its name (`tso`, `gso`, ...)."""
         found: dict[str, bool] = self._call("offloads", name=link)["offloads"]
         return found
 
     def set_offloads(self, link: str, **wanted: bool) -> None:
-        """Sets offloads (`tso=False`); raises `LabError` if the kernel leaves one unchanged."""
+        """Sets offloads, such as `tso=False`; raises `LabError` if the kernel refuses one."""
         answer = self._call(
             "offloads_set",
             name=link,
@@ -165,8 +173,6 @@ class Host:
         )
         if answer["refused"]:
             raise LabError(f"{self.name}, {link}: cannot change {', '.join(answer['refused'])}")
-
-    # Programs
 
     def spawn(
         self,
@@ -182,13 +188,14 @@ class Host:
         cpus: Sequence[int] | None = None,
         rlimits: Mapping[str, int] | None = None,
     ) -> Process:
-        """Starts a program in the host; `argv` is a list of words, without a shell.
+        """Starts a program in the host; `argv` is its name and arguments, without a shell.
 
-        The environment contains PATH, HOME, TMPDIR, PWD, LANG, and `env`. The working directory is
-        an empty one in memory, private to the sandbox, unless `cwd` names one. `stdin` is a
-        descriptor, by default /dev/null; `fds` are the program's descriptors 3, 4, ... . `limit`
-        bytes of each output stream are kept. `nice` (-20 to 19), `fifo` (SCHED_FIFO, 1 to 99) and
-        `cpus` determine its scheduling, `rlimits` its limits by name (`nofile`).
+        The environment contains PATH, HOME, TMPDIR, PWD, LANG, and the variables in `env`. The
+        working directory is `cwd`, or a new empty directory in memory, private to the sandbox.
+        `stdin` is a descriptor, by default of /dev/null. `fds` become the program's descriptors 3,
+        4, and so on. The first `limit` bytes of each output stream are stored. `nice` (-20 to 19),
+        `fifo` (priority of SCHED_FIFO, 1 to 99) and `cpus` (numbers of processors) determine the
+        scheduling. `rlimits` are limits of resources by name, such as `nofile`.
         """
         return self.sandbox.spawn(
             argv, host=self, env=env, cwd=cwd, stdin=stdin, fds=fds, limit=limit, nice=nice,
@@ -203,9 +210,10 @@ class Host:
         protocol: Literal["tcp", "udp", "any"] = "tcp",
         by: Process | None = None,
     ) -> None:
-        """Waits until a program listens on a TCP port of the host, has bound a UDP port, or either.
+        """Waits until a TCP socket listens on a port of the host, or a UDP socket is bound to it.
 
-        If `by`, the program that should do so in the foreground, ends first, raises `LabError`.
+        Raises `DeadlinePassed` after `timeout` seconds, and `LabError` if the program `by`, which
+        should open the port, ends first.
         """
         answer, _ = self.sandbox.request(
             "await_port",

@@ -1,7 +1,8 @@
-"""The keeper: the thread that starts a sandbox's init, receives its messages, and awaits its end.
+"""The keeper: a thread that starts a sandbox's init, receives init's messages, and awaits its end.
 
-The kernel ends a process with the *thread* that created it (PR_SET_PDEATHSIG). This thread must
-therefore live as long as the sandbox, independently of the caller's thread.
+Init asks the kernel to kill it when its parent ends (PR_SET_PDEATHSIG). To the kernel, the parent
+is the *thread* that created init. This thread must therefore live as long as the sandbox, and the
+caller's thread need not.
 """
 
 from __future__ import annotations
@@ -26,11 +27,9 @@ from sojourn.lab.sandbox import messages
 from sojourn.lab.sandbox.process import Process
 
 START_SECONDS = 60.0
-"""Time limit for the start of init in seconds; it takes a tenth of a second on a responsive
-machine.
-"""
+"""Time limit for the start of init in seconds; an idle machine needs a tenth of a second."""
 END_SECONDS = 10.0
-"""Time limit for init to end after its socket has been closed, in seconds; then it is killed."""
+"""Time in seconds after which init is killed if it has not ended since its socket was closed."""
 
 _START = (
     "import json,sys;c=json.loads(sys.argv[1]);sys.path[:]=c['path'];"
@@ -39,7 +38,7 @@ _START = (
 
 
 class CannotStart(Exception):
-    """Init could not be set up."""
+    """A step of init's start failed; `errno` is the kernel's error number, or 0."""
 
     def __init__(self, step: str, errno: int, message: str) -> None:
         super().__init__(f"{step}: {message}")
@@ -48,7 +47,10 @@ class CannotStart(Exception):
 
 
 class Keeper:
-    """The keeper's thread, and the state of init."""
+    """The keeper's thread, and the state of init as seen from this process.
+
+    `user` selects a user namespace. `memory` limits the files in the sandbox, in bytes.
+    """
 
     def __init__(self, user: bool, memory: int) -> None:
         self.control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
@@ -96,7 +98,7 @@ class Keeper:
             raise
 
     def _keep(self, arguments: list[str], theirs: socket.socket) -> None:
-        """Starts init, receives its messages, and awaits its end."""
+        """Starts init, receives its messages, and awaits its end: the keeper's thread."""
         try:
             with theirs:
                 popen = subprocess.Popen(  # noqa: S603 - our own program
@@ -120,7 +122,7 @@ class Keeper:
                 self._take(*received)
         except (OSError, ValueError, TypeError) as error:
             if self.wanted:
-                self.ended = f"the sandbox's init spoke nonsense: {error}"
+                self.ended = f"the sandbox's init sent an invalid message: {error}"
         if self.wanted:
             popen.kill()
         try:
@@ -131,7 +133,7 @@ class Keeper:
         self._end(status)
 
     def _take(self, message: messages.Message, fds: list[int]) -> None:
-        """Forwards one message."""
+        """Handles one message: sets the result that a caller waits for."""
         event = message.get("event")
         if event == "ready":
             self.started.set_result(frozenset(message["can"]))
@@ -166,7 +168,7 @@ class Keeper:
                 )
 
     def _end(self, status: int) -> None:
-        """Informs all waiting callers that init has ended."""
+        """Gives all waiting callers the error that init has ended."""
         how = f"signal {signal.Signals(-status).name}" if status < 0 else f"status {status}"
         if status == 128 + signal.SIGKILL:
             how = "signal SIGKILL"
@@ -189,7 +191,7 @@ class Keeper:
             self.ending.notify_all()
 
     def follow(self, process: Process) -> None:
-        """Registers `process` for the message of its end, which may have arrived already."""
+        """Registers a process whose end init will report, or has reported already."""
         with self.lock:
             message = self.unclaimed.pop(process.number, None)
             ended = self.ended
@@ -203,7 +205,11 @@ class Keeper:
     def request(
         self, op: str, fds: Sequence[int], seconds: float, arguments: Mapping[str, Any]
     ) -> tuple[messages.Message, list[int]]:
-        """Sends a request to init and waits at most `seconds` for the answer."""
+        """Sends a request to init and returns the reply with its descriptors.
+
+        Raises `DeadlinePassed` if init does not reply within `seconds`, `RequestFailed` if init
+        refuses the request, and `SandboxDied` if init has ended.
+        """
         future: Future[tuple[messages.Message, list[int]]] = Future()
         with self.lock:
             if self.ended is not None:
@@ -217,16 +223,18 @@ class Keeper:
                 del self.pending[number]
                 raise RequestFailed(str(error)) from None
             except OSError:
-                pass  # init is ending: the keeper answers
+                pass  # init has ended; the keeper's thread sets the error
         try:
             return future.result(seconds)
         except FutureTimeout:
             with self.lock:
                 self.pending.pop(number, None)
-            raise DeadlinePassed(f"no answer to {op} in {seconds:.0f} s") from None
+            raise DeadlinePassed(
+                f"the sandbox's init did not answer `{op}` within {seconds:.0f} s"
+            ) from None
 
     def wait_any(self, processes: Collection[Process], timeout: float) -> list[Process]:
-        """Waits until one of `processes` has ended; returns all that have."""
+        """Waits at most `timeout` seconds until one process has ended; returns all ended ones."""
         deadline = time.monotonic() + timeout
         with self.lock:
             while True:
@@ -237,7 +245,7 @@ class Keeper:
                 self.ending.wait(left)
 
     def end(self) -> None:
-        """Ends init and waits for its end."""
+        """Ends init, and with it the sandbox; waits for the end."""
         self.wanted = False
         with suppress(OSError):
             self.control.shutdown(socket.SHUT_RDWR)

@@ -1,8 +1,8 @@
 """Messages between a sandbox and its init: one line of JSON each, with file descriptors.
 
-The socket keeps messages separate (`SOCK_SEQPACKET`). Requests have an `id`, which the reply
-repeats; init's own messages have an `event`. A message that is longer than `LIMIT` or has more than
-`FDS` descriptors is refused before it is sent.
+The socket preserves the limits of messages (`SOCK_SEQPACKET`). A request has an `id`, which the
+reply repeats. A message that init sends without a request has an `event`. A message that is longer
+than `LIMIT` or has more than `FDS` descriptors is not sent.
 """
 
 from __future__ import annotations
@@ -15,30 +15,34 @@ from collections.abc import Sequence
 from typing import Any
 
 LIMIT = 128 * 1024
-"""Bytes of a message; below the default capacity of a socket's buffer."""
+"""Maximum length of a message in bytes; it is below the default size of a socket's buffer."""
 FDS = 64
-"""Descriptors per message."""
+"""Maximum number of descriptors of a message; the kernel permits 253."""
 
 Message = dict[str, Any]
+"""Content of a message, an object of JSON."""
 
 
 class TooLong(ValueError):
-    """A message that is too long or has too many descriptors."""
+    """A message is longer than `LIMIT` or has more than `FDS` descriptors."""
 
 
 def send(control: socket.socket, message: Message, fds: Sequence[int] = ()) -> None:
-    """Sends one message."""
+    """Sends one message; raises `TooLong` if it exceeds a limit."""
     line = json.dumps(message, separators=(",", ":"), allow_nan=False).encode() + b"\n"
     if len(line) > LIMIT:
-        raise TooLong(f"a message of {len(line)} bytes: at most {LIMIT}")
+        raise TooLong(f"a message may have at most {LIMIT} bytes; it has {len(line)}")
     if len(fds) > FDS:
-        raise TooLong(f"a message with {len(fds)} descriptors: at most {FDS}")
+        raise TooLong(f"a message may have at most {FDS} descriptors; it has {len(fds)}")
     rights = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", fds))] if fds else []
     control.sendmsg([line], rights, socket.MSG_NOSIGNAL)
 
 
 def receive(control: socket.socket) -> tuple[Message, list[int]] | None:
-    """Returns the next message with descriptors for the caller to close; `None` at the end."""
+    """Returns the next message and its descriptors, which the caller must close.
+
+    Returns `None` if the peer has closed the connection.
+    """
     descriptors = array.array("i")
     try:
         line, ancillary, flags, _ = control.recvmsg(
@@ -55,10 +59,10 @@ def receive(control: socket.socket) -> tuple[Message, list[int]] | None:
         return None
     try:
         if flags & (socket.MSG_TRUNC | socket.MSG_CTRUNC):
-            raise ValueError("a message that was cut off")
+            raise ValueError("a message was truncated")
         message = json.loads(line)
         if not isinstance(message, dict):
-            raise TypeError("a message that is no object")
+            raise TypeError("a message is not a JSON object")
     except (ValueError, TypeError):
         close_all(fds)
         raise
@@ -66,6 +70,6 @@ def receive(control: socket.socket) -> tuple[Message, list[int]] | None:
 
 
 def close_all(fds: Sequence[int]) -> None:
-    """Closes descriptors."""
+    """Closes all these descriptors."""
     for fd in fds:
         os.close(fd)

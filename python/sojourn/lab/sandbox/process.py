@@ -1,4 +1,4 @@
-"""A program in a sandbox, from outside."""
+"""A program in a sandbox, as this process sees and controls it."""
 
 from __future__ import annotations
 
@@ -18,38 +18,38 @@ if TYPE_CHECKING:
     from sojourn.lab.sandbox.sandbox import Sandbox
 
 DEFAULT_LIMIT = 16 << 20
-"""Bytes of each of a program's two streams that are kept; the rest is only counted."""
+"""Default number of bytes of each output stream that are stored. Further bytes are only counted."""
 GRACE = 5.0
 """Time limit for a program to end after SIGTERM, in seconds."""
 SLACK = 30.0
-"""Additional time for init's answer on a busy machine, in seconds."""
+"""Additional time limit for init's reply on a busy machine, in seconds."""
 
 
 @dataclass(frozen=True)
 class Usage:
-    """Resource usage of a program and of the children that it waited for."""
+    """Resource usage of a program and of the child processes that it waited for."""
 
     user: float
     """CPU time in user mode, in seconds."""
     system: float
     """CPU time in the kernel, in seconds."""
     memory: int
-    """Largest resident set, in bytes."""
+    """Largest resident memory, in bytes."""
     voluntary: int
-    """Voluntary context switches."""
+    """Number of voluntary context switches."""
     involuntary: int
-    """Involuntary context switches."""
+    """Number of involuntary context switches."""
 
     @property
     def cpu(self) -> float:
-        """CPU time in seconds."""
+        """CPU time in user mode and in the kernel, in seconds."""
         return self.user + self.system
 
 
 class Process:
-    """A program started by `Host.spawn`.
+    """A program that `Host.spawn` started.
 
-    This process can read its output at any time, even after the end of the sandbox.
+    The output of the program can be read at any time, even after the end of the sandbox.
     """
 
     def __init__(
@@ -58,18 +58,19 @@ class Process:
         self.sandbox = sandbox
         self.argv = argv
         self.number: int = answer["program"]
+        """Number of the program in the sandbox, by which requests name it."""
         self.inner_pid: int = answer["pid"]
-        """Process number inside the sandbox."""
+        """Process number in the sandbox's PID namespace."""
         self.directory: str = answer["directory"]
-        """Working directory inside the sandbox."""
+        """Path of the working directory inside the sandbox."""
         self._stdout, self._stderr, handle = fds
         self._done = threading.Event()
         self._result: Message | None = None
         self._lost: str | None = None
         self.ended_at: int | None = None
-        """Time at which its end was reported: `CLOCK_MONOTONIC` in nanoseconds."""
+        """Time at which init reported the end: `CLOCK_MONOTONIC` in nanoseconds."""
         self.pid = _pid_of(handle)
-        """Process number outside the sandbox; 0 if it ended at once."""
+        """Process number in this process's PID namespace; 0 if the program had ended already."""
         os.close(handle)
 
     def __repr__(self) -> str:
@@ -81,39 +82,42 @@ class Process:
                 os.close(getattr(self, name))
 
     def end(self, message: Message) -> None:
-        """Records its result; called by the keeper."""
+        """Records the end of the program; called by the keeper."""
         self._result = message
         self.ended_at = time.monotonic_ns()
         self._done.set()
 
     def lost(self, why: str) -> None:
-        """Records that the sandbox ended first; called by the keeper."""
+        """Records that the sandbox ended before the program; called by the keeper."""
         if self._result is None:
             self._lost = why
             self._done.set()
 
     @property
     def running(self) -> bool:
-        """Whether it has not ended."""
+        """Whether the program has not ended."""
         return not self._done.is_set()
 
     @property
     def code(self) -> int | None:
-        """Exit status, or minus the number of the signal that ended it; `None` while it runs."""
+        """Exit status, or minus the number of the final signal; `None` while the program runs.
+
+        Raises `SandboxDied` if the sandbox ended before the program.
+        """
         if self._lost is not None:
             raise SandboxDied(self._lost)
         return None if self._result is None else int(self._result["code"])
 
     @property
     def usage(self) -> Usage:
-        """Resource usage, once it has ended."""
+        """Resource usage of an ended program; raises `LabError` while the program runs."""
         if self._result is None:
             raise LabError(f"{self.argv[0]} has not ended")
         names = ("user", "system", "memory", "voluntary", "involuntary")
         return Usage(**{name: self._result[name] for name in names})
 
     def cpu(self) -> float:
-        """Returns the CPU time so far of all threads, in seconds."""
+        """Returns the CPU time of all threads of the program until now, in seconds."""
         if self._result is not None:
             return self.usage.cpu
         try:
@@ -124,7 +128,10 @@ class Process:
             return self.usage.cpu
 
     def wait(self, timeout: float) -> int:
-        """Waits at most `timeout` seconds for the end; returns the exit status as in `code`."""
+        """Waits for the end of the program and returns `code`.
+
+        Raises `DeadlinePassed` if the program has not ended after `timeout` seconds.
+        """
         if not self._done.wait(timeout):
             raise DeadlinePassed(f"{self.argv[0]} has not ended in {timeout:g} s")
         code = self.code
@@ -132,14 +139,17 @@ class Process:
         return code
 
     def signal(self, number: int, *, group: bool = True) -> bool:
-        """Signals the program and its children (or it alone); returns `False` if it had ended."""
+        """Sends a signal to the program, with `group` also to its process group.
+
+        Returns `False` if the program had ended already.
+        """
         answer, _ = self.sandbox.request(
             "signal", program=self.number, signal=int(number), group=group
         )
         return bool(answer["sent"])
 
     def stop(self, grace: float = GRACE) -> int:
-        """Ends it with SIGTERM, after `grace` seconds with SIGKILL; returns the exit status."""
+        """Ends the program by SIGTERM, after `grace` seconds by SIGKILL; returns `code`."""
         if self.running and self.signal(signal.SIGTERM):
             with suppress(DeadlinePassed):
                 return self.wait(grace)
@@ -147,38 +157,42 @@ class Process:
         return self.wait(SLACK)
 
     def schedule(self, *, nice: int | None = None, fifo: int | None = None) -> None:
-        """Changes its priority: `nice` from -20 to 19, `fifo` from 1 to 99 for SCHED_FIFO."""
+        """Sets the priority: `nice` from -20 to 19, or `fifo` from 1 to 99 for SCHED_FIFO."""
         self.sandbox.request("schedule", program=self.number, nice=nice, fifo=fifo)
 
     def prefer(self, nice: int) -> None:
-        """Raises its priority if permitted; in its user namespace the program itself may not."""
-        # Number 0, of a program that ended at once, would mean this process.
+        """Sets the program's nice value from outside the sandbox, if this process may do so.
+
+        Inside a user namespace a negative nice value is not permitted.
+        """
+        # For the kernel, number 0 is the calling process.
         if self.pid:
             with suppress(PermissionError, ProcessLookupError):
                 os.setpriority(os.PRIO_PROCESS, self.pid, nice)
             _prefer_session(self.pid, nice)
 
     def output(self, start: int = 0) -> bytes:
-        """Returns its standard output from byte `start` on."""
+        """Returns the stored standard output from byte `start` on."""
         return _read(self._stdout, start)
 
     def errors(self, start: int = 0) -> bytes:
-        """Returns its standard error from byte `start` on."""
+        """Returns the stored standard error from byte `start` on."""
         return _read(self._stderr, start)
 
     @property
     def truncated(self) -> bool:
-        """Whether it wrote more than was kept; known only after its end."""
+        """Whether the ended program wrote more than was stored; `False` while it runs."""
         if self._result is None:
             return False
         kept = (os.fstat(self._stdout).st_size, os.fstat(self._stderr).st_size)
         return any(total > size for total, size in zip(self._result["written"], kept, strict=True))
 
     def wait_output(self, text: str, timeout: float, *, stream: int = 0) -> int:
-        """Waits for `text` on standard output (or error, 1); returns where the text ends.
+        """Waits for `text` on a stream: 0 is the standard output, 1 the standard error.
 
-        Raises `LabError` with its output if the program ends first and no other process can write
-        to the stream.
+        Returns the position of the byte after the text. Raises `DeadlinePassed` after `timeout`
+        seconds. Raises `LabError` with the output if the text can no longer appear, because the
+        program has ended and no other process can write to the stream.
         """
         answer, _ = self.sandbox.request(
             "await_output",
@@ -190,26 +204,26 @@ class Process:
         )
         if answer["found"]:
             return int(answer["end"])
-        # Init drops a stream once no process can write to it.
+        # Init does not search a stream to which no process can write any more.
         words = text.encode()
         found = (self.errors() if stream else self.output()).find(words)
         if found < 0:
-            raise LabError(f"{self.argv[0]} ended without saying {text!r}{self.complaint()}")
+            raise LabError(f"{self.argv[0]} ended without the output {text!r}{self.complaint()}")
         return found + len(words)
 
     def complaint(self) -> str:
-        """Returns its exit status and last output, as a suffix of an error message."""
+        """Returns the exit status and the end of the output, as a suffix of an error message."""
         self._done.wait(SLACK)
         words = (self.errors() or self.output())[-2000:].decode(errors="replace").strip()
         return f" (status {self.code})" + (f": {words}" if words else "")
 
 
 def _prefer_session(pid: int, nice: int, processes: Path = Path("/proc")) -> None:
-    """Raises the priority of a program's session, where the kernel schedules sessions as groups.
+    """Sets the nice value of a program's session, if the kernel schedules sessions as groups.
 
-    With `kernel.sched_autogroup_enabled`, as in most distributions, `nice` applies only within a
-    session (`sched(7)`), and each program in a sandbox has its own session. The session of a
-    machine's first process is not a group; its file is empty.
+    With `kernel.sched_autogroup_enabled`, as in most distributions, the nice value of a process
+    applies only within its session (`sched(7)`), and each program in a sandbox has a session. The
+    file `autogroup` is empty for a process without such a group.
     """
     with suppress(OSError):
         files = [processes / str(whose) / "autogroup" for whose in (pid, "self")]
@@ -227,7 +241,7 @@ def _read(fd: int, start: int) -> bytes:
 
 
 def _pid_of(pidfd: int) -> int:
-    """Returns the process number of a `pidfd` in this process's PID namespace."""
+    """Returns the process number of a `pidfd` in this process's PID namespace, or 0."""
     for line in Path(f"/proc/self/fdinfo/{pidfd}").read_text(encoding="ascii").splitlines():
         if line.startswith("Pid:"):
             return max(0, int(line.split()[1]))

@@ -1,8 +1,9 @@
-"""The sandbox: namespaces with hosts and programs, held by a process, *init*.
+"""The sandbox: namespaces with hosts and programs, which the process *init* holds.
 
-Nothing inside has a name outside, and no clean-up is necessary: when init or the process that
-started it ends (even by `kill -9`), the kernel kills every program and removes every namespace,
-link, mount and file. Requests to init go over a socket, through the keeper (`keeper.py`).
+Namespaces, links and files in the sandbox have no names outside, and no clean-up is necessary. When
+init or the process that started it ends, even by `kill -9`, the kernel kills every program and
+removes every namespace, link, mount and file. The keeper (`keeper.py`) sends requests to init over
+a socket.
 """
 
 from __future__ import annotations
@@ -29,22 +30,29 @@ Privilege = Literal["auto", "user", "root"]
 Ability = Literal["tun", "realtime", "force-buffers"]
 
 REQUEST_SECONDS = 60.0
+"""Default time limit for init's reply, in seconds."""
 
 
 class Sandbox:
-    """A context manager that creates the sandbox, its hosts and links.
+    """A sandbox as a context manager, with methods that create hosts, links and programs.
 
-    `privilege` selects its permissions. `user` uses a user namespace, which does not require root,
-    and in which root has no power over the machine. `root` uses none, so that programs have all
-    rights of root. `auto` tries a user namespace first, and uses root only if none is available or
-    it lacks an ability in `needs`. `needs` lists abilities that user namespaces do not always have:
-    `tun` (/dev/net/tun can be opened), `realtime` (SCHED_FIFO), `force-buffers` (SO_RCVBUFFORCE
-    above net.core.rmem_max). After the start, `privilege` is the selected one, `reason` the reason,
-    and `can` the available abilities.
+    `privilege` selects the permissions of the sandbox:
 
-    `memory` limits the files in the programs' working directories, in bytes. Settings of the
-    machine that killed runs left changed are restored first, unless `put_back` is false. Raises
-    `Unavailable`, with nothing changed, if a sandbox is impossible for this user or machine.
+    - `user`: a user namespace, which does not require root, and in which root has no rights over
+      the machine.
+    - `root`: no user namespace; programs have all rights of root.
+    - `auto`: a user namespace; root only if user namespaces are not available or lack an ability in
+      `needs`.
+
+    `needs` lists required abilities that user namespaces do not always have: `tun` (open
+    /dev/net/tun), `realtime` (SCHED_FIFO), `force-buffers` (SO_RCVBUFFORCE above
+    net.core.rmem_max). After the start, `privilege` is the selected privilege, `reason` the reason
+    of the selection, and `can` the available abilities.
+
+    `memory` limits the files in the programs' working directories, in bytes. Before the start,
+    settings of the machine that killed runs did not restore are restored, unless `put_back` is
+    false. Raises `Unavailable`, with nothing changed, if this user cannot start a sandbox on this
+    machine.
     """
 
     def __init__(
@@ -56,7 +64,7 @@ class Sandbox:
         put_back: bool = True,
     ) -> None:
         if privilege not in ("auto", "user", "root"):
-            raise ValueError(f"privilege {privilege!r}: auto, user or root")
+            raise ValueError(f"privilege must be auto, user or root; found {privilege!r}")
         self.asked = privilege
         self.needs = frozenset(needs)
         self.memory = memory
@@ -65,7 +73,7 @@ class Sandbox:
         self.reason = ""
         self.can: frozenset[str] = frozenset()
         self.recovered: list[Outcome] = []
-        """Results for settings of the machine that killed runs had left changed."""
+        """Results for settings of the machine that killed runs did not restore."""
         self.hosts: dict[str, Host] = {}
         self._keeper: Keeper | None = None
 
@@ -77,7 +85,7 @@ class Sandbox:
         self.close()
 
     def start(self) -> None:
-        """Starts init; `with` calls it."""
+        """Starts init; called by `with`."""
         if self._keeper is not None:
             raise LabError("the sandbox has been started already")
         require_pyroute2()
@@ -98,13 +106,13 @@ class Sandbox:
             raise trouble
 
     def _try(self, privilege: Literal["user", "root"]) -> Unavailable | None:
-        """Starts init with `privilege`; returns the error if it fails."""
+        """Starts init with a privilege; returns `None`, or the error if the start fails."""
         try:
             keeper = Keeper(privilege == "user", self.memory)
         except CannotStart as failure:
             if privilege == "user":
                 return user_namespace_advice(failure.step, failure.errno, str(failure))
-            return Unavailable(f"the sandbox cannot be made: {failure}")
+            return Unavailable(f"the sandbox cannot be created: {failure}")
         lacking = sorted(self.needs - keeper.can)
         if lacking:
             keeper.end()
@@ -116,11 +124,11 @@ class Sandbox:
         self.privilege = privilege
         self.can = keeper.can
         if not self.reason:
-            self.reason = "asked for" if self.asked == privilege else "it suffices"
+            self.reason = "requested" if self.asked == privilege else "sufficient for this run"
         return None
 
     def close(self) -> None:
-        """Ends init and everything inside; has no effect if it has ended already."""
+        """Ends init and all programs in the sandbox; has no effect on an ended sandbox."""
         if self._keeper is not None:
             self._keeper.end()
             for host in self.hosts.values():
@@ -128,18 +136,18 @@ class Sandbox:
 
     @property
     def pid(self) -> int:
-        """Number of the outer process, which ends with this one and ends init."""
+        """Process number of outer, the parent of init, which ends with this process."""
         return self._alive().popen_pid
 
     @property
     def alive(self) -> bool:
-        """Whether init runs."""
+        """Whether init is running."""
         return self._keeper is not None and self._keeper.ended is None
 
     def host(self, name: str) -> Host:
-        """Creates a host: a network namespace with only `lo`, which is up."""
+        """Creates a host: a network namespace whose only device is `lo`, which is up."""
         if name in self.hosts:
-            raise LabError(f"there is a host {name!r} already")
+            raise LabError(f"the sandbox already has a host {name!r}")
         answer, fds = self.request("host")
         host = Host(
             self, name, answer["host"], answer["inode"], f"/proc/1/fd/{answer['fd']}", fds[0]
@@ -156,7 +164,7 @@ class Sandbox:
         second_name: str,
         mtu: int | None = None,
     ) -> None:
-        """Creates a veth pair between two hosts, or within one, with both ends down."""
+        """Creates a veth pair between two hosts or in one host; both devices are down."""
         self.request(
             "network",
             host=first.number,
@@ -180,7 +188,7 @@ class Sandbox:
         cpus: Sequence[int] | None = None,
         rlimits: Mapping[str, int] | None = None,
     ) -> Process:
-        """Starts a program in `host`, or in the sandbox's own empty network; see `Host.spawn`."""
+        """Starts a program in a host, by default in an empty namespace; see `Host.spawn`."""
         executable = find_program(argv[0])
         environment = {"PATH": os.environ.get("PATH", os.defpath), **(env or {})}
         keeper = self._alive()
@@ -209,7 +217,7 @@ class Sandbox:
         return self._alive().wait_any(processes, timeout)
 
     def open(self, path: str, mode: Literal["r", "w", "a"] = "r") -> IO[bytes]:
-        """Opens a file in the sandbox's view, for reading, writing or appending."""
+        """Opens a file by its path inside the sandbox, for reading, writing or appending."""
         _, fds = self.request("open", path=path, mode=mode)
         return os.fdopen(fds[0], mode + "b")
 
@@ -220,7 +228,7 @@ class Sandbox:
         seconds: float = REQUEST_SECONDS,
         **arguments: Any,
     ) -> tuple[messages.Message, list[int]]:
-        """Sends a request to init; the caller owns the returned descriptors."""
+        """Sends a request to init; returns the reply and descriptors for the caller to close."""
         return self._alive().request(op, fds, seconds, arguments)
 
     def _alive(self) -> Keeper:

@@ -1,4 +1,4 @@
-"""A plan's store in the terms of a real one, and real clients' results as simulated metrics."""
+"""Conversions for a real store: from a plan to CQL, and from clients' logs to metrics."""
 
 from __future__ import annotations
 
@@ -13,13 +13,14 @@ from sojourn.plans import the_store
 from sojourn.scenario.engine import Column
 
 KINDS = ("reads", "writes", "scans")
+"""Kinds of requests, as in metrics and logs."""
 OUTCOMES = {
     "acknowledged": "acknowledged",
     "unavailable": "unavailable",
     "error": "errors",
     "timed_out": "timed_out",
 }
-"""Counters by the outcome of a request."""
+"""Names of metrics by the outcome of a request in the logs."""
 
 
 def with_store(
@@ -28,7 +29,10 @@ def with_store(
     rows: Sequence[Sequence[Any]],
     about: Mapping[str, Any],
 ) -> dict[str, Sequence[Column]]:
-    """Returns a record's tables with the store's metrics and distributions, as in simulation."""
+    """Returns a record's tables with the store's metrics and distributions.
+
+    `rows` are the rows of the clients' logs, `about` is the description of the store.
+    """
     summary = [*tables["summary"], *summary_of(plan, rows, about)]
     spread = _joined(tables["distributions"], distributions_of(plan, rows))
     return {**tables, "summary": summary, "distributions": spread}
@@ -41,9 +45,9 @@ def _measured(plan: Mapping[str, Any], rows: Sequence[Sequence[Any]]) -> list[Se
 
 
 def distributions_of(plan: Mapping[str, Any], rows: Sequence[Sequence[Any]]) -> list[Column]:
-    """Returns the latency distribution of each kind of request, as in simulated runs.
+    """Returns the distribution of the latencies for each kind of request.
 
-    `rows` are those of clients' logs (`cassandra.client`).
+    `rows` are the rows of the clients' logs (`cassandra.client`).
     """
     measured = _measured(plan, rows)
     places: list[str] = []
@@ -64,7 +68,7 @@ def distributions_of(plan: Mapping[str, Any], rows: Sequence[Sequence[Any]]) -> 
 
 
 def _joined(table: Sequence[Column], more: Sequence[Column]) -> list[Column]:
-    """Returns a table with the rows of another one appended."""
+    """Returns a table with the rows of the table `more` appended."""
     added = {name: data for name, _, _, data in more}
     joined: list[Column] = []
     for name, unit, dtype, data in table:
@@ -81,7 +85,7 @@ def _joined(table: Sequence[Column], more: Sequence[Column]) -> list[Column]:
 def summary_of(
     plan: Mapping[str, Any], rows: Sequence[Sequence[Any]], about: Mapping[str, Any]
 ) -> list[Column]:
-    """Returns the store's part of the summary, with metrics named as in simulation."""
+    """Returns the store's columns of the summary, with the names of simulated runs."""
     store = the_store(plan)
     name = store["name"]
     measured = _measured(plan, rows)
@@ -103,7 +107,7 @@ def _requests(prefix: str, rows: Sequence[Sequence[Any]]) -> list[Column]:
     counts = Counter(OUTCOMES[row[6]] for row in rows)
     columns = [_whole(f"{prefix}.requests", len(rows))]
     columns += [_whole(f"{prefix}.{name}", counts[name]) for name in OUTCOMES.values()]
-    # All requests have ended, so none is pending unless an outcome is missing.
+    # Every row is an ended request, so a request without a known outcome counts as pending.
     columns.append(_whole(f"{prefix}.pending", len(rows) - sum(counts.values())))
     stats = summarize(_times(rows)).stats
     named = {
@@ -115,7 +119,7 @@ def _requests(prefix: str, rows: Sequence[Sequence[Any]]) -> list[Column]:
 
 
 def _times(rows: Iterable[Sequence[Any]]) -> list[int]:
-    """Returns the latencies of acknowledged requests, in nanoseconds."""
+    """Returns the latencies of acknowledged requests from their due times, in nanoseconds."""
     return [row[5] - row[3] for row in rows if row[6] == "acknowledged"]
 
 
@@ -128,7 +132,7 @@ def _real(name: str, unit: str, value: float | None) -> Column:
 
 
 def values(columns: Sequence[Column]) -> dict[str, float]:
-    """Returns the values of a summary of one row, by name."""
+    """Returns the numbers of a table with one row, by the name of the column."""
     return {
         name: struct.unpack("<q" if dtype == "i8" else "<d", data)[0]
         for name, _, dtype, data in columns
@@ -137,12 +141,12 @@ def values(columns: Sequence[Column]) -> dict[str, float]:
 
 
 def level(word: str) -> str:
-    """Returns the driver's name of a consistency level."""
+    """Returns the driver's name of a plan's consistency level."""
     return word.upper()
 
 
 def replication(store: Mapping[str, Any]) -> dict[str, str]:
-    """Returns a keyspace's replication in the words of CQL."""
+    """Returns the replication of a keyspace as CQL's map."""
     placement = store["placement"]
     if placement["strategy"] == "simple":
         return {"class": "SimpleStrategy", "replication_factor": str(placement["factor"])}
@@ -152,9 +156,10 @@ def replication(store: Mapping[str, Any]) -> dict[str, str]:
 
 
 def table_options(store: Mapping[str, Any]) -> dict[str, str]:
-    """Returns a table's options in the words of CQL; Cassandra's defaults differ from a plan's.
+    """Returns the options of a table in CQL whose defaults in Cassandra differ from the plan's.
 
-    Some versions of stores do not know `read_repair`, so it is omitted if it has its default.
+    Some versions of Cassandra do not have `read_repair`, so the option is omitted if the plan has
+    Cassandra's default.
     """
     patience = store["patience"]
     wait = patience["speculate"]
@@ -163,5 +168,5 @@ def table_options(store: Mapping[str, Any]) -> dict[str, str]:
 
 
 def keyspace() -> str:
-    """Returns a unique name for a keyspace."""
+    """Returns a new random name for a keyspace."""
     return f"sojourn_{secrets.token_hex(6)}"

@@ -1,4 +1,4 @@
-"""Measures a running store over its own links; changes only a keyspace that it creates."""
+"""Measures a running store over its own network; changes only a keyspace that it creates."""
 
 from __future__ import annotations
 
@@ -18,44 +18,48 @@ from sojourn.plans import store_in
 from sojourn.scenario.engine import Column
 
 FASTEST = 100.0
-"""Default limit of requests per second."""
+"""Default limit of the rate of requests, in requests per second."""
 LONGEST = 3600 * 10**9
+"""Longest duration of the measurement, in nanoseconds."""
 SCRIPT = 200_000
+"""Maximum number of requests."""
 CONNECT_SECONDS = 10
+"""Time limit of a connection to a node, in seconds."""
 
 Json = dict[str, Any]
 
 
 @dataclass(frozen=True)
 class Running:
-    """A running store and its access data."""
+    """Addresses of a running store, access data, and the limit of the rate."""
 
     contact_points: Sequence[str]
     port: int = 9042
     user: str | None = None
     password: str = field(default="", repr=False)
     authority: str | None = None
-    """File with the certificates that sign the nodes' certificates; enables TLS."""
+    """Path of the certificates of the authority that signs the nodes' certificates; enables TLS."""
     certificate: str | None = None
-    """File with the client's certificate and key, for nodes that require one."""
+    """Path of the client's certificate and key, for nodes that require them."""
     rate: float = FASTEST
-    """Limit of requests per second."""
+    """Limit of the rate of requests, in requests per second."""
 
 
 def measure(
     plan_json: str, seed: int, running: Running, tell: Callable[[str], None] = lambda _: None
 ) -> tuple[Sequence[Column], Json]:
-    """Returns the summary of a plan's store, as a simulated run has it, and further results.
+    """Measures a running store with the requests of a plan's first client.
 
-    One client sends the requests of the plan's first client. The keyspace that it creates is
-    removed at the end, except after `kill -9`; nothing else in the store is changed. `tell`
-    receives the keyspace's name before it is created, and reports on long steps. Raises
-    `Unavailable` if the store cannot be reached, `LabError` if it refuses.
+    Returns the store's columns of the summary, as in simulated runs, and a description. The client
+    creates a keyspace and removes it at the end, except after `kill -9`. Nothing else in the store
+    is changed. `tell` is called with the name of the keyspace before its creation, and before long
+    steps. Raises `Unavailable` if the store cannot be reached, and `LabError` if it refuses a
+    request.
     """
     plan: Json = json.loads(plan_json)
     store = store_in(plan)
     if store is None:
-        raise LabError("the scenario has no [store]: describe one, see `sojourn explain store`")
+        raise LabError("the scenario has no [store]: add one, see `sojourn explain store`")
     parts = _core.StoreParts(plan_json, seed)
     log = io.StringIO()
     given = {
@@ -76,7 +80,7 @@ def measure(
             where = ", ".join(running.contact_points)
             raise Unavailable(f"no store answers at {where}: {error}") from error
         stack.callback(client.leave, {})
-        tell(f"asks in keyspace {client.keyspace}")
+        tell(f"creates the keyspace {client.keyspace}")
         try:
             stack.callback(client.drop, {"seconds": 60})
             options = table_options(store)
@@ -84,7 +88,7 @@ def measure(
             client.schema(asked)
             records, rate = store["workload"]["records"], running.rate
             if records > rate:
-                tell(f"writes {records} records first, {records / rate:.0f} s")
+                tell(f"writes {records} records before the measurement, {records / rate:.0f} s")
             client.load({"first": 0, "count": records, "rate": rate})
             most = store["load"]["requests"] or SCRIPT
             client.script({"script": parts.script(0, min(most, SCRIPT))})
@@ -101,7 +105,7 @@ def measure(
         except Unavailable:
             raise
         except Exception as error:
-            raise LabError(f"the store refuses: {error}") from error
+            raise LabError(f"the store refused a request: {error}") from error
         nodes = {host["address"]: host["address"] for host in client.hosts({})["hosts"]}
     about = {"coordinated": answer["coordinated"], "checked": [checked], "nodes": nodes}
     rows = [json.loads(line) for line in log.getvalue().splitlines()]

@@ -1,8 +1,9 @@
-"""A plan's store on real nodes: Cassandra's nodes and clients in a network of the wire's links.
+"""A real run of a plan's store: Cassandra's nodes and clients on hosts that the wire connects.
 
-The store starts over links without impairments. When every client knows every node, the plan's
-links replace them, the clients send requests, and other flows run at the same time. Afterwards the
-links are without impairments again, for the check of acknowledged writes.
+The store starts over links without impairments. When all nodes and clients know each other, the
+wire switches to the plan's links, the clients send requests, and the plan's other flows run. After
+the run, the wire switches back to links without impairments, over which acknowledged writes are
+checked.
 """
 
 from __future__ import annotations
@@ -42,28 +43,31 @@ if TYPE_CHECKING:
     from sojourn.scenario.engine import RunProgress
 
 LONGEST = 72 * 3600 * 10**9
-"""Longest duration of the links before and after the run, in nanoseconds."""
+"""Longest time before or after the run, in nanoseconds."""
 MEMORY = 2 << 30
-"""Limit of a node's files in bytes; they are in memory."""
+"""Memory for the files of a node, in bytes."""
 WARM_WRITES = 500
-"""Writes before the measurement: the first thousand of a cold JVM take several times as long."""
+"""Number of writes by each client before the measurement. The first thousand writes of a new JVM
+take several times as long as later writes.
+"""
 SCRIPT = 200_000
-"""Limit of a client's requests."""
+"""Maximum number of requests of a client."""
 TICK = 0.1
-"""Interval between two checks of all parts, in seconds."""
+"""Interval between checks of the wire, the nodes and due faults, in seconds."""
 SHOWN = 20
-"""Number of faulty keys that are named."""
+"""Maximum number of lost keys that are named."""
 
 Json = dict[str, Any]
 
 
 def require(plan: Json, engine: str) -> None:
-    """Raises the reasons why this machine or Cassandra cannot run a plan with a store."""
+    """Raises an error if this machine or engine cannot run a plan with a store."""
     problems = []
     if engine != "wire":
-        problems.append(Problem("", f"--engine {engine}", "a store's links are the wire's"))
+        has = "a store needs the wire's links: use `--engine wire`"
+        problems.append(Problem("", f"--engine {engine}", has))
     if plan.get("balancers"):
-        problems.append(Problem("", "balancers", "none beside a real store"))
+        problems.append(Problem("", "balancers", "not possible in real runs with a store"))
     if problems:
         raise NotPossible(problems)
     java.find_java()
@@ -75,9 +79,9 @@ def require(plan: Json, engine: str) -> None:
 
 
 class StoreRun:
-    """One run in progress, with the settings of an engine.
+    """One run of a plan with a store, from its preparation to its record.
 
-    `setup` contains the programs of the plan's flows; it is usually empty.
+    `setup` contains the programs of the plan's flows, of which most plans with a store have none.
     """
 
     def __init__(
@@ -107,7 +111,7 @@ class StoreRun:
         self._progress: RunProgress | None = None
 
     def make(self, progress: RunProgress | None) -> LabRecord:
-        """Makes the run; the record's tables are those of a simulated run."""
+        """Makes the run and returns its record."""
         nodes = len(self.store["nodes"])
         sandbox = self.stack.enter_context(
             Sandbox(self.engine.privilege, needs=("tun",), memory=nodes * MEMORY)
@@ -167,11 +171,11 @@ class StoreRun:
         return self.record(sandbox, collected, rows, about, lost)
 
     def turn(self, start: int) -> None:
-        """Switches to the wire's next links, whose clock is 0 at `start`."""
+        """Switches the wire to its next links at the time `start` (`CLOCK_MONOTONIC`)."""
         self._tell.write(b"%d\n" % start)
 
     def around(self) -> Json:
-        """Returns the links before and after the run: without impairments and traffic."""
+        """Returns the plan for the time before and after the run: no impairments, no flows."""
         clean = json.loads(_core.parse_netem(""))
         links = [
             {**link, "params": {**link["params"], **clean}, "changes": []}
@@ -184,7 +188,7 @@ class StoreRun:
         }  # fmt: skip
 
     def members(self) -> list[Node]:
-        """Returns the nodes, with the tokens of the plan's ring."""
+        """Returns the store's nodes, with the tokens of the plan's ring."""
         return [
             Node(
                 self.hosts[host["node"]],
@@ -200,19 +204,19 @@ class StoreRun:
         ]
 
     def settings(self) -> node.Settings:
-        """Returns the settings of all nodes in the plan."""
+        """Returns the settings that all nodes share, from the plan."""
         patience = self.store["patience"]
         return node.Settings(
             seeds=[address(host["node"]) for host in self.store["nodes"]],
             write_ms=max(10, patience["write"] // 1_000_000),
             read_ms=max(10, patience["read"] // 1_000_000),
             hints=patience["hints"],
-            # Acknowledged writes of a node that crashes must be on its disk.
+            # If a node crashes, its acknowledged writes must be on disk.
             commit_log="batch" if self.faults(0) else "periodic",
         )
 
     def client(self, number: int) -> Asker:
-        """Returns a connected client."""
+        """Starts a client and returns it when it is connected to the store."""
         own = self.store["clients"][number]
         made = Asker(self.hosts[own["node"]], self.stack)
         made.ask(
@@ -234,7 +238,7 @@ class StoreRun:
         return made
 
     def prepare(self, clients: Sequence[Asker]) -> None:
-        """Creates the table and its records, warms the nodes, and sends the clients' scripts."""
+        """Creates the table and its records, warms up, and sends each client its requests."""
         first = clients[0]
         options = table_options(self.store)
         first.ask("schema", replication=replication(self.store), options=options, seconds=120)
@@ -242,7 +246,7 @@ class StoreRun:
         for other in clients[1:]:
             other.ask("prepare")
         first.ask("load", first=0, count=self.store["workload"]["records"], seconds=3600)
-        # These keys are far from the measured ones.
+        # The warm-up uses negative keys, which the measurement does not use.
         warm = [["insert", -1 - i, 1, 0] for i in range(WARM_WRITES)]
         total, of = self.store["load"]["requests"], len(clients)
         for number, each in enumerate(clients):
@@ -253,7 +257,7 @@ class StoreRun:
             each.ask("script", script=self.parts.script(number, min(share, SCRIPT)))
 
     def measure(self, clients: Sequence[Asker]) -> list[Json]:
-        """Switches to the plan's links and starts clients and flows."""
+        """Switches to the plan's links, runs clients and flows; returns the clients' answers."""
         begin = self.execution.begin()
         self.turn(begin)
         start = begin + self.store["load"]["start"]
@@ -274,7 +278,10 @@ class StoreRun:
         return [each.answer() for each in clients]
 
     def check(self, clients: Sequence[Asker]) -> list[Json]:
-        """Restarts all nodes and checks acknowledged writes; raises `LabError` if one is lost."""
+        """Restarts crashed nodes and checks acknowledged writes.
+
+        Returns the checks. Raises `LabError` if an acknowledged write is lost.
+        """
         self.cluster.restore()
         self.cluster.agree(clients)
         clients[0].ask("ready", level="ALL", seconds=120)
@@ -286,9 +293,10 @@ class StoreRun:
         return checks
 
     def faults(self, start: int) -> list[tuple[int, bool, int]]:
-        """Returns crashes and restarts in order: time (monotonic ns), whether up, node number.
+        """Returns crashes and restarts in order of time.
 
-        Partitions are faults of the wire.
+        Each has its time (`CLOCK_MONOTONIC` in nanoseconds), `True` for a restart, and the number
+        of the node. The wire executes partitions.
         """
         found = []
         for fault in self.store["faults"]:
@@ -302,13 +310,16 @@ class StoreRun:
 
     @staticmethod
     def pause(faults: deque[tuple[int, bool, int]]) -> float:
-        """Returns the seconds to the next check."""
+        """Returns the seconds until the next check."""
         if not faults:
             return TICK
         return min(TICK, max(0.001, (faults[0][0] - time.monotonic_ns()) / SECOND))
 
     def tick(self, faults: deque[tuple[int, bool, int]], now: int) -> None:
-        """Checks all parts and executes due faults; `now` counts from the run's start."""
+        """Checks the wire and the nodes, and executes due faults.
+
+        `now` is in nanoseconds since the start of the run.
+        """
         if not self.wire.process.running:
             raise self.wire.failure("the wire ended too early")
         while faults and faults[0][0] <= time.monotonic_ns():
@@ -321,12 +332,12 @@ class StoreRun:
         self.look(min(1.0, max(0, now) / self.plan["duration"]))
 
     def look(self, share: float) -> None:
-        """Reports the progress; raises `KeyboardInterrupt` if the receiver stops the run."""
+        """Reports the progress; raises `KeyboardInterrupt` if `progress` ends the run."""
         if self._progress is not None and self._progress(share, 0) is False:
             raise KeyboardInterrupt
 
     def write(self, clients: Sequence[Asker]) -> None:
-        """Saves the programs' output."""
+        """Saves the logs of clients and nodes."""
         for each in clients:
             rows = "\n".join(json.dumps(row) for row in each.outcomes())
             (self.raw / f"{each.host.name}.jsonl").write_text(rows, "utf-8")
@@ -344,7 +355,7 @@ class StoreRun:
     ) -> LabRecord:
         """Returns the record of the run."""
         self.wire.output.seek(0)
-        # The last answer may arrive before the plan's end, at which the links are replaced.
+        # If all requests are answered before the end of the plan, the plan's links end early.
         outcome = replace(read_outcome(self.wire.output), complete=True)
         health = {**outcome.health, "stolen_share": self.stolen}
         against = [
@@ -370,12 +381,11 @@ class StoreRun:
 
 def violations_of(about: Json) -> list[Violation]:
     """Returns the violations that the check of acknowledged writes found."""
-    promise = "the store does not keep what it promises"
     return [
-        Violation(what, str(number), "none may", advice)
-        for key, what, advice in (
-            ("violations", "acknowledged writes on fewer replicas than their level says", promise),
-            ("unread", "acknowledged writes that nobody could read afterwards", "see programs.zip"),
+        Violation(what, str(number), "none allowed", "see programs.zip")
+        for key, what in (
+            ("violations", "acknowledged writes on fewer replicas than their level requires"),
+            ("unread", "acknowledged writes that could not be read after the run"),
         )
         if (number := sum(check[key] for check in about["checked"]))
     ]

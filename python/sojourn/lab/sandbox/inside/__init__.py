@@ -1,1 +1,1 @@
-"""Code that runs inside the sandbox: init, its programs and their networks."""
+"""Code that runs inside the sandbox: init, which starts programs and configures hosts."""

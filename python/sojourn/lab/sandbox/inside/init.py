@@ -1,8 +1,8 @@
 """PID 1 of a sandbox: one thread that answers requests, starts programs and reaps them.
 
-Every request is a method of `Init` named `do_<op>`. It receives the request and its descriptors and
-returns the reply, possibly with descriptors. A request that takes time (`await_*`) returns `Later`
-and is answered when its condition holds or its deadline passes.
+The method `do_<op>` of `Init` handles the request `op`. It receives the request and its
+descriptors, and returns the reply, possibly with descriptors. A request that waits (`await_*`)
+returns `Later`. Such a request is answered when its condition holds or its deadline passes.
 """
 
 from __future__ import annotations
@@ -26,16 +26,21 @@ from sojourn.lab.sandbox.inside.programs import Program, Stream, Watch, start
 from sojourn.lab.sandbox.messages import Message
 
 HOSTS = 1024
+"""Maximum number of hosts."""
 PROGRAMS = 1 << 16
+"""Maximum number of programs that a sandbox starts."""
 WAITING = 4096
+"""Maximum number of requests that wait at the same time."""
 OPEN_FILES = 1 << 18
-"""Open files of init: a running program takes four descriptors, a host about six."""
+"""Limit of open files for init. A running program needs four descriptors, a host about six."""
 POLL_FIRST, POLL_MOST = 0.001, 0.02
-"""Intervals between checks of a port, in seconds: the kernel does not announce a listening port."""
+"""First and longest interval between checks of a port, in seconds. The kernel does not report that
+a port has been opened.
+"""
 
 
 class Answer(NamedTuple):
-    """A reply, the descriptors to send with it, and those to close afterwards."""
+    """A reply, the descriptors that are sent with it, and the descriptors that are closed then."""
 
     message: Message
     fds: Sequence[int] = ()
@@ -43,11 +48,15 @@ class Answer(NamedTuple):
 
 
 class Refused(Exception):
-    """An invalid request."""
+    """A request is invalid or exceeds a limit."""
 
 
 class Later:
-    """A waiting request: `look` returns the answer once there is one."""
+    """A waiting request.
+
+    `look` returns the answer, or `None` as long as the condition does not hold. It is called after
+    every event, with `poll` also at intervals. `timeout` is in seconds.
+    """
 
     def __init__(self, look: Callable[[], Answer | None], timeout: float, poll: bool) -> None:
         self.look = look
@@ -57,7 +66,7 @@ class Later:
 
 
 class Init:
-    """The state of init."""
+    """The state of init; `control` is the socket to the process outside."""
 
     def __init__(self, control: socket.socket) -> None:
         self.control = control
@@ -73,7 +82,7 @@ class Init:
         self.open = True
 
     def run(self) -> None:
-        """Serves until the other side has closed the connection."""
+        """Serves requests until the process outside closes the connection."""
         wakeup, woken = os.pipe()
         os.set_blocking(wakeup, False)
         os.set_blocking(woken, False)
@@ -83,12 +92,12 @@ class Init:
         signal.signal(signal.SIGINT, signal.SIG_IGN)
         signal.set_wakeup_fd(woken, warn_on_full_buffer=False)
 
-        def buried() -> None:
+        def on_child_end() -> None:
             with suppress(BlockingIOError):
                 os.read(wakeup, 4096)
             self.reap()
 
-        self.watch(wakeup, buried)
+        self.watch(wakeup, on_child_end)
         self.watch(self.control.fileno(), self.serve)
         messages.send(self.control, {"event": "ready", "can": abilities()})
         self.network.load()
@@ -105,19 +114,19 @@ class Init:
         self.poller.register(fd, select.EPOLLIN)
 
     def forget(self, fd: int) -> None:
-        """Ends `watch`."""
+        """Ends the calls for `fd` that `watch` began."""
         del self.readers[fd]
         self.poller.unregister(fd)
 
     def patience(self) -> float | None:
-        """Returns the seconds until the next check is due."""
+        """Returns the seconds until the next check of a waiting request; `None` without one."""
         now = time.monotonic()
         times = [later.interval for later in self.waiting if later.interval is not None]
         times += [later.deadline - now for later in self.waiting]
         return max(0.0, min(times)) if times else None
 
     def look(self) -> None:
-        """Answers the waiting requests that are due."""
+        """Answers the waiting requests whose condition holds or whose deadline has passed."""
         still = []
         for later in self.waiting:
             try:
@@ -135,7 +144,7 @@ class Init:
         self.waiting = still
 
     def serve(self) -> None:
-        """Handles one request."""
+        """Receives and handles one request."""
         received = messages.receive(self.control)
         if received is None:
             self.open = False
@@ -165,27 +174,25 @@ class Init:
             messages.close_all(fds)
 
     def reply(self, number: int, answer: Answer) -> None:
-        """Sends an answer."""
+        """Sends the reply to the request `number`."""
         try:
             self.tell({"id": number, "ok": answer.message}, answer.fds)
         finally:
             messages.close_all(answer.close)
 
     def refuse(self, number: int, kind: str, text: str, errno: int) -> None:
-        """Sends an error."""
+        """Sends an error as the reply to the request `number`."""
         self.tell({"id": number, "error": {"kind": kind, "message": text[:8192], "errno": errno}})
 
     def tell(self, message: Message, fds: Sequence[int] = ()) -> None:
-        """Sends a message; ends init if the other side has closed the connection."""
+        """Sends a message; ends init if the process outside has closed the connection."""
         try:
             messages.send(self.control, message, fds)
         except (BrokenPipeError, ConnectionResetError):
             self.open = False
 
-    # Requests
-
     def do_host(self, request: Message, fds: list[int]) -> Answer:
-        """Creates a network namespace."""
+        """Creates a host: a network namespace."""
         del request, fds
         if len(self.hosts) >= HOSTS:
             raise Refused(f"at most {HOSTS} hosts")
@@ -198,7 +205,7 @@ class Init:
         return Answer({"host": len(self.hosts) - 1, "fd": fd, "inode": os.fstat(fd).st_ino}, [fd])
 
     def netns(self, request: Message) -> int:
-        """Returns the namespace of a request, by default init's own, which is empty."""
+        """Returns the network namespace that a request names, by default the empty one of init."""
         number = request.get("host")
         if number is None:
             return self.home
@@ -207,7 +214,7 @@ class Init:
         return self.hosts[number]
 
     def program(self, request: Message) -> Program:
-        """Returns the program of a request."""
+        """Returns the program that a request names."""
         number = request["program"]
         if number not in self.programs:
             raise Refused(f"no program {number!r}")
@@ -233,14 +240,14 @@ class Init:
         )
 
     def read(self, stream: Stream) -> None:
-        """Reads the output of a program."""
+        """Stores available output of a program; closes the stream at its end."""
         pipe = stream.pipe
         if pipe is not None and not stream.take():
             self.forget(pipe)
             stream.close()
 
     def reap(self) -> None:
-        """Reaps all ended processes, including orphans."""
+        """Reaps all ended processes, also orphans, and reports the ends of programs."""
         while True:
             try:
                 pid, status, usage = os.wait4(-1, os.WNOHANG)
@@ -257,7 +264,7 @@ class Init:
             self.tell({"event": "exit", "program": program.number, **program.result})
 
     def do_signal(self, request: Message, fds: list[int]) -> Answer:
-        """Signals a program or its whole process group; ignores a program that has ended."""
+        """Sends a signal to a program or its process group, unless the program has ended."""
         del fds
         program = self.program(request)
         if program.result:
@@ -270,7 +277,7 @@ class Init:
         return Answer({"sent": True})
 
     def do_schedule(self, request: Message, fds: list[int]) -> Answer:
-        """Changes a running program's priority."""
+        """Sets the priority of a running program."""
         del fds
         program = self.program(request)
         if program.result:
@@ -282,7 +289,7 @@ class Init:
         return Answer({})
 
     def do_await_output(self, request: Message, fds: list[int]) -> Later:
-        """Waits until a program has written a text."""
+        """Waits until a program has written a text to a stream, or can no longer write it."""
         del fds
         program = self.program(request)
         stream = program.streams[request.get("stream", 0)]
@@ -299,7 +306,7 @@ class Init:
         return Later(look, request["timeout"], poll=False)
 
     def do_await_port(self, request: Message, fds: list[int]) -> Later:
-        """Waits until a program in a host listens on a TCP port, or has bound a UDP port."""
+        """Waits until a port of a host is open, or until the program that should open it ends."""
         del fds
         program = self.program(request) if request.get("program") is not None else None
         looker = ports.Looker(self.netns(request), self.home, request["protocol"])
@@ -314,7 +321,7 @@ class Init:
         return Later(look, request["timeout"], poll=True)
 
     def do_network(self, request: Message, fds: list[int]) -> Answer:
-        """Configures links, addresses, routes and offloads of a host; see `network`."""
+        """Executes a call of `Network` in a host, such as `link_add`."""
         del fds
         others = {
             key: self.netns({"host": number}) for key, number in request.get("hosts", {}).items()
@@ -323,14 +330,14 @@ class Init:
         return Answer(self.network.call(self.netns(request), request["call"], arguments))
 
     def do_sysctl(self, request: Message, fds: list[int]) -> Answer:
-        """Reads sysctls of a host, after writing them if values are given."""
+        """Returns sysctls of a host, after it has set those with a value."""
         del fds
         with self.network.inside(self.netns(request)):
             values = {name: sysctl(name, value) for name, value in request["values"].items()}
         return Answer({"values": values})
 
     def do_open(self, request: Message, fds: list[int]) -> Answer:
-        """Opens a file in the sandbox's view, for the other side to read or write."""
+        """Opens a file by its path inside the sandbox, and sends its descriptor."""
         del fds
         flags = {
             "r": os.O_RDONLY,
@@ -343,7 +350,7 @@ class Init:
 
 
 def abilities() -> list[str]:
-    """Returns the optional abilities of this sandbox, found by trial."""
+    """Returns the optional abilities of this sandbox, each found by a trial."""
     can = []
     with suppress(OSError):
         os.close(os.open("/dev/net/tun", os.O_RDWR | os.O_CLOEXEC))

@@ -1,9 +1,9 @@
-"""From an ordinary child process to PID 1 of a sandbox.
+"""The start of a sandbox: from an ordinary child process to PID 1 in new namespaces.
 
-There are two processes. *Outer* creates the namespaces and waits; the kernel kills it when the
-thread that started it ends. *Init*, its child, is PID 1 inside the sandbox, and is killed when
-outer dies. When PID 1 dies, the kernel kills all processes in its PID namespace, and unused
-namespaces disappear.
+There are two processes. The process *outer* creates the namespaces and waits. The kernel kills
+outer when the thread that started outer ends. The process *init*, a child of outer, is PID 1 inside
+the sandbox. The kernel kills init when outer ends. When PID 1 ends, the kernel kills all processes
+in the PID namespace and removes namespaces without a process.
 """
 
 from __future__ import annotations
@@ -29,10 +29,11 @@ NAMESPACES = (
     | syscalls.CLONE_NEWUTS
     | syscalls.CLONE_NEWIPC
 )
+"""Kinds of the new namespaces: mounts, processes, network, host name, and IPC."""
 
 
 class StepFailed(Exception):
-    """A step of the set-up that the kernel refused."""
+    """The kernel refused a step of the set-up."""
 
     def __init__(self, step: str, error: OSError) -> None:
         super().__init__(f"{step}: {error.strerror}")
@@ -41,7 +42,7 @@ class StepFailed(Exception):
 
 
 def main(config: messages.Message) -> NoReturn:
-    """Runs outer; `config` has `parent`, `control`, `user` and `memory`."""
+    """Runs outer; `config` has the keys `parent`, `control`, `user` and `memory`."""
     syscalls.die_with_parent(signal.SIGKILL)
     if os.getppid() != config["parent"]:
         os._exit(1)
@@ -51,7 +52,7 @@ def main(config: messages.Message) -> NoReturn:
         if config["user"]:
             enter_user_namespace()
         step("namespaces", lambda: syscalls.unshare(NAMESPACES))
-        # A change of credentials clears the death signal (prctl(2)).
+        # The kernel clears the parent-death signal when credentials change (prctl(2)).
         syscalls.die_with_parent(signal.SIGKILL)
         if os.getppid() != config["parent"]:
             os._exit(1)
@@ -71,11 +72,11 @@ def main(config: messages.Message) -> NoReturn:
 
 
 def initiate(control: socket.socket, config: messages.Message, alive: int) -> NoReturn:
-    """Runs init."""
+    """Runs init; `alive` is the reading end of a pipe that outer holds open."""
     code = 1
     try:
         syscalls.die_with_parent(signal.SIGKILL)
-        # PID 1 cannot see its parent; the parent's pipe shows whether the parent still lives.
+        # PID 1 cannot see its parent. The pipe shows whether outer has ended before this call.
         if syscalls.writer_is_gone(alive):
             os._exit(1)
         mounts(config["memory"])
@@ -95,7 +96,7 @@ def initiate(control: socket.socket, config: messages.Message, alive: int) -> No
 
 
 def failed(control: socket.socket, failure: StepFailed) -> NoReturn:
-    """Reports the failed step and ends the process."""
+    """Reports the failed step to the keeper and ends the process."""
     with suppress(OSError):
         messages.send(
             control,
@@ -110,7 +111,7 @@ def failed(control: socket.socket, failure: StepFailed) -> NoReturn:
 
 
 def step(name: str, action: object) -> None:
-    """Executes one step of the set-up."""
+    """Executes a step of the set-up; raises `StepFailed` with its name if it fails."""
     try:
         action()  # type: ignore[operator]
     except OSError as error:
@@ -118,9 +119,9 @@ def step(name: str, action: object) -> None:
 
 
 def enter_user_namespace() -> None:
-    """Moves into a new user namespace in which all users keep their numbers.
+    """Moves this process into a new user namespace in which users have their usual numbers.
 
-    Root maps all users that it sees, so that files keep their owners; an ordinary user can map only
+    Root can map all users, so that files have their usual owners. An ordinary user can map only
     itself.
     """
     uid, gid = os.geteuid(), os.getegid()
@@ -134,11 +135,11 @@ def enter_user_namespace() -> None:
 
 
 def map_everybody() -> None:
-    """Creates a user namespace with all users of this one; an outside child writes the map."""
+    """Enters a new user namespace with all users; a child outside of it writes the maps."""
     outer = os.getpid()
     maps = {name: identity(f"/proc/self/{name}") for name in ("uid_map", "gid_map")}
     entered, ready = os.pipe()
-    answer, told = os.pipe()
+    answer, result = os.pipe()
     helper = os.fork()
     if helper == 0:
         os.close(ready)
@@ -149,10 +150,10 @@ def map_everybody() -> None:
                     write(f"/proc/{outer}/{name}", lines)
             except OSError as error:
                 number = error.errno or 1
-        os.write(told, number.to_bytes(2, "little"))
+        os.write(result, number.to_bytes(2, "little"))
         os._exit(0)
     os.close(entered)
-    os.close(told)
+    os.close(result)
     try:
         step("user namespace", lambda: syscalls.unshare(syscalls.CLONE_NEWUSER))
         os.write(ready, b"+")
@@ -166,13 +167,13 @@ def map_everybody() -> None:
 
 
 def identity(path: str) -> str:
-    """Returns the lines that map each number of this namespace to itself."""
+    """Returns the lines of a map that map each number in the map `path` to itself."""
     ranges = [line.split() for line in Path(path).read_text(encoding="ascii").splitlines()]
     return "".join(f"{first} {first} {count}\n" for first, _, count in ranges)
 
 
 def write(path: str, text: str) -> None:
-    """Writes a file of the kernel in one call."""
+    """Writes a file of the kernel, which accepts only a single write."""
     fd = os.open(path, os.O_WRONLY | os.O_CLOEXEC)
     try:
         os.write(fd, text.encode())
@@ -181,14 +182,14 @@ def write(path: str, text: str) -> None:
 
 
 def mounts(memory: int) -> None:
-    """Separates the mounts from the machine's; mounts a new /proc, /sys and working space."""
+    """Makes mounts private, and mounts a new /proc, /sys and folder for working directories."""
     step(
         "private mounts",
         lambda: syscalls.mount(None, "/", None, syscalls.MS_REC | syscalls.MS_PRIVATE),
     )
     safe = syscalls.MS_NOSUID | syscalls.MS_NODEV
     step("/proc", lambda: syscalls.mount("proc", "/proc", "proc", safe | syscalls.MS_NOEXEC))
-    with suppress(OSError):  # some containers refuse it; nothing depends on it
+    with suppress(OSError):  # some containers refuse it, and no program needs it
         syscalls.mount("sysfs", "/sys", "sysfs", safe | syscalls.MS_NOEXEC)
     step(
         "working space",

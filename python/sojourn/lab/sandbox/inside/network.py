@@ -1,7 +1,7 @@
 """Links, addresses, routes, sysctls and offloads of the sandbox's hosts, by netlink and ioctl.
 
-Init enters the namespace of a host for the duration of a call. pyroute2's sockets remain in the
-namespace in which they were opened.
+Init enters the namespace of a host for the duration of a call. A netlink socket of pyroute2 always
+applies to the namespace in which it was opened.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from sojourn.lab import syscalls
 from sojourn.lab.sandbox.messages import Message
 
 IFA_F_NODAD = 0x02
-"""Flag of an IPv6 address that is usable at once (`<linux/if_addr.h>`)."""
+"""Flag of an IPv6 address that is not tested for duplicates (`<linux/if_addr.h>`)."""
 
 OFFLOADS = {
     "rx": ("rx-checksum",),
@@ -38,19 +38,20 @@ OFFLOADS = {
     "gro-list": ("rx-gro-list",),
     "gro-udp-forwarding": ("rx-udp-gro-forwarding",),
 }
-"""Kernel features by ethtool's short words; a `-` at the end matches all features with this prefix.
+"""Names of the kernel's features by the names of `ethtool -K`. A name that ends in `-` is a prefix
+of the names of several features.
 """
 
 
 class Network:
-    """Configures the hosts of a sandbox."""
+    """Configures the hosts of a sandbox; `home` is init's own network namespace."""
 
     def __init__(self, home: int) -> None:
         self.home = home
         self.sockets: dict[int, Any] = {}
 
     def load(self) -> None:
-        """Imports pyroute2 if available, early, before a request waits for it."""
+        """Imports pyroute2 if available, so that no request has to wait for the import."""
         try:
             iproute()
         except ImportError:
@@ -58,7 +59,7 @@ class Network:
 
     @contextmanager
     def inside(self, netns: int) -> Iterator[None]:
-        """Enters a namespace for the duration of the context."""
+        """Enters a network namespace for the duration of the context."""
         syscalls.setns(netns, syscalls.CLONE_NEWNET)
         try:
             yield
@@ -66,7 +67,7 @@ class Network:
             syscalls.setns(self.home, syscalls.CLONE_NEWNET)
 
     def call(self, netns: int, name: str, arguments: dict[str, Any]) -> Message:
-        """Executes one of the calls below in a namespace."""
+        """Executes the method `call_<name>` in a namespace; returns its reply."""
         method = getattr(self, f"call_{name}", None)
         if method is None:
             raise ValueError(f"no such call: {name!r}")
@@ -96,7 +97,7 @@ class Network:
         mtu: int | None = None,
         options: Message | None = None,
     ) -> None:
-        """Adds a link; the other end of a veth pair may be in another namespace."""
+        """Adds a link; the second device of a veth pair may be in another namespace."""
         more: dict[str, Any] = dict(options or {})
         if peer is not None:
             more["peer"] = {"ifname": peer}
@@ -119,7 +120,7 @@ class Network:
         queue: int | None = None,
         options: Message | None = None,
     ) -> None:
-        """Changes a link."""
+        """Changes the properties of a link that are not `None`."""
         more: dict[str, Any] = dict(options or {})
         if mtu is not None:
             more["mtu"] = mtu
@@ -156,7 +157,7 @@ class Network:
         return {"links": found}
 
     def call_address_add(self, ip: Any, name: str, address: str, peer: str | None = None) -> None:
-        """Adds an address with its prefix length; `peer` is the far end of a link."""
+        """Adds an address with its prefix length; `peer` is the peer's address."""
         interface = ipaddress.ip_interface(address)
         more: dict[str, Any] = {}
         if peer is not None:
@@ -239,17 +240,17 @@ class Network:
         return {"routes": found}
 
     def call_neighbour_add(self, ip: Any, name: str, address: str, mac: str) -> None:
-        """Adds a permanent entry to the neighbour table, so that no request is necessary."""
+        """Adds a permanent entry to the neighbour table, so that no ARP request is sent."""
         ip.neigh("replace", dst=address, lladdr=mac, ifindex=index(name), state=0x80)
 
     def call_tc(
         self, ip: Any, command: str, name: str, kind: str | None = None, **options: Any
     ) -> None:
-        """Executes a command of traffic control, in pyroute2's words (`IPRoute.tc`)."""
+        """Executes a command of traffic control, with the arguments of `IPRoute.tc`."""
         ip.tc(command, kind=kind, index=index(name), **options)
 
     def call_qdiscs(self, ip: Any, name: str) -> Message:
-        """Returns a link's queue disciplines with their counters."""
+        """Returns the queue disciplines of a link with their counters."""
         found = []
         for qdisc in ip.get_qdiscs(index=index(name)):
             stats = qdisc.get_attr("TCA_STATS2")
@@ -271,7 +272,7 @@ class Network:
         return {"qdiscs": found}
 
     def call_offloads(self, ip: Any, name: str) -> Message:
-        """Returns a link's offloads by ethtool's short words, and whether each is active."""
+        """Returns whether each offload of a link is active, by the names of `ethtool -K`."""
         del ip
         features = states(name)
         short = {
@@ -282,7 +283,10 @@ class Network:
         return {"offloads": short}
 
     def call_offloads_set(self, ip: Any, name: str, wanted: dict[str, bool]) -> Message:
-        """Sets offloads, by ethtool's short words or the kernel's feature names."""
+        """Sets offloads, by the names of `ethtool -K` or of the kernel's features.
+
+        The reply has the features that the kernel refused to change.
+        """
         del ip
         ethtool = ioctl_ethtool()
         device = ethtool.IoctlEthtool(name)
@@ -297,8 +301,8 @@ class Network:
             features = device.get_features()
             for feature, on in asked.items():
                 features[feature] = on
-            # The error also occurs if a change was granted only in part; the state afterwards
-            # decides.
+            # The kernel returns this error also if it has changed only some features. The features
+            # are read again below.
             with suppress(ethtool.NotSupportedError):
                 device.set_features(features)
         finally:
@@ -309,7 +313,7 @@ class Network:
 
 
 def states(name: str) -> dict[str, dict[str, bool]]:
-    """Returns the offload features of a link."""
+    """Returns the offload features of a link: whether each is active and changeable."""
     device = ioctl_ethtool().IoctlEthtool(name)
     try:
         features = device.get_features()
@@ -327,7 +331,7 @@ def states(name: str) -> dict[str, dict[str, bool]]:
 
 
 def of_word(features: dict[str, dict[str, bool]], word: str) -> dict[str, dict[str, bool]]:
-    """Returns the features of a short word."""
+    """Returns the features that a name of `ethtool -K` or of the kernel selects."""
     patterns = OFFLOADS.get(word, (word,))
     return {
         feature: state
@@ -340,7 +344,7 @@ def of_word(features: dict[str, dict[str, bool]], word: str) -> dict[str, dict[s
 
 
 def index(name: str) -> int:
-    """Returns the index of a link of the entered namespace."""
+    """Returns the index of a link in the current network namespace."""
     try:
         return socket.if_nametoindex(name)
     except OSError as error:
@@ -348,10 +352,10 @@ def index(name: str) -> int:
 
 
 def iproute() -> Any:
-    """Returns pyroute2's `IPRoute`.
+    """Returns pyroute2's class `IPRoute`.
 
-    The `__init__` of the package imports all its subsystems, which takes most of a second. It runs
-    only when a name is requested that no module of the package has, as other importers may do.
+    The `__init__` of pyroute2 imports all its subsystems, which takes most of a second. Here it is
+    executed only if a program requests a name that no module of the package has.
     """
     if "pyroute2" not in sys.modules:
         spec = importlib.util.find_spec("pyroute2")
@@ -364,7 +368,7 @@ def iproute() -> Any:
 
 
 def _without_init(spec: ModuleSpec) -> types.ModuleType:
-    """Returns a package whose `__init__` runs when it is first needed."""
+    """Returns a package whose `__init__` is executed at the first request of an unknown name."""
     package = importlib.util.module_from_spec(spec)
 
     def missing(name: str) -> Any:
@@ -381,7 +385,7 @@ def _without_init(spec: ModuleSpec) -> types.ModuleType:
 
 
 def ioctl_ethtool() -> Any:
-    """Returns pyroute2's ethtool by ioctl."""
+    """Returns pyroute2's module for ethtool requests by ioctl."""
     iproute()
     from pyroute2.ethtool import ioctl
 
@@ -392,14 +396,14 @@ _NAME = re.compile(r"net[./][\w./*-]+")
 
 
 def sysctl(name: str, value: str | None) -> str:
-    """Returns a sysctl of the entered namespace, after writing `value` if given.
+    """Returns a sysctl of the current network namespace, after it has been set to `value`, if any.
 
-    As with sysctl(8), a name with slashes may contain dots in its parts
-    (`net/ipv4/conf/eth0.5/...`).
+    As in sysctl(8), the parts of a name are separated by dots, or by slashes if a part contains a
+    dot (`net/ipv4/conf/eth0.5/...`).
     """
     parts = name.split("/" if "/" in name else ".")
     if not _NAME.fullmatch(name) or any(part in ("", ".", "..") for part in parts):
-        raise ValueError(f"no sysctl of a network namespace: {name!r}")
+        raise ValueError(f"not a sysctl of a network namespace: {name!r}")
     path = "/proc/sys/" + "/".join(parts)
     if value is not None:
         fd = os.open(path, os.O_WRONLY | os.O_CLOEXEC)

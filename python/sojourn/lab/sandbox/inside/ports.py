@@ -1,4 +1,4 @@
-"""Whether a port of a host is open, from /proc/net of its namespace."""
+"""Tests whether a port of a host is open, by /proc/net of the host's namespace."""
 
 from __future__ import annotations
 
@@ -8,18 +8,21 @@ from contextlib import suppress
 from sojourn.lab import syscalls
 
 STATES = {"tcp": 0x0A, "udp": 0x07}
-"""TCP_LISTEN, and TCP_CLOSE for a bound UDP socket (`include/net/tcp_states.h`)."""
+"""State of an open socket by protocol: TCP_LISTEN, and for UDP TCP_CLOSE, which a bound socket has
+(`include/net/tcp_states.h`).
+"""
 
 
 class Looker:
-    """Repeatedly reads the sockets of one protocol, or of `any`, in one namespace.
+    """Reads the open ports of a protocol, or of `any`, in the namespace `netns`.
 
-    An open file of /proc/net remains in the namespace in which it was opened.
+    `home` is the namespace of this process. An open file of /proc/net shows the namespace in which
+    it was opened, so the process need not enter the namespace again.
     """
 
     def __init__(self, netns: int, home: int, protocol: str) -> None:
         self.fds: list[tuple[int, int]] = []
-        """Files, each with the state of an open socket."""
+        """Open files of /proc/net, each with the state of an open socket."""
         syscalls.setns(netns, syscalls.CLONE_NEWNET)
         try:
             for each in STATES if protocol == "any" else (protocol,):

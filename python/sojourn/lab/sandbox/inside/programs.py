@@ -1,4 +1,4 @@
-"""Programs in the sandbox: start in a host, bounded output, and result."""
+"""Programs in the sandbox: their start in a host, their output and their result."""
 
 from __future__ import annotations
 
@@ -15,27 +15,28 @@ from sojourn.lab import syscalls
 from sojourn.lab.sandbox.messages import Message
 
 WORK = "/dev/shm"  # noqa: S108 - the sandbox's own tmpfs is mounted there
-"""Folder for the programs' files: every Linux has it, and inside the sandbox it is private."""
+"""Folder of the programs' working directories. Every Linux has it; in the sandbox it is private."""
 
 _CHUNK = 65536
+"""Bytes that are read at once."""
 OPEN_FILES = resource.getrlimit(resource.RLIMIT_NOFILE)
-"""Limit of open files for programs; init's own limit is higher."""
+"""Limits of open files for programs: those before init raises its own limit."""
 
 
 class Stream:
-    """A program's output on one stream: kept in memory up to a limit, then only counted."""
+    """One output stream of a program: the first `limit` bytes are stored, all are counted."""
 
     def __init__(self, name: str, limit: int) -> None:
         self.kept = os.memfd_create(name, os.MFD_CLOEXEC)
         self.pipe: int | None = None
         self.limit = limit
         self.size = 0
-        """Bytes kept."""
+        """Number of bytes stored."""
         self.total = 0
-        """Bytes written."""
+        """Number of bytes that the program has written."""
 
     def take(self) -> bool:
-        """Reads all available output; returns `False` at the end of the stream."""
+        """Stores all available output; returns `False` if the stream has ended."""
         if self.pipe is None:
             return False
         while True:
@@ -52,7 +53,7 @@ class Stream:
                 self.size += len(chunk)
 
     def close(self) -> None:
-        """Closes the stream after its writer; the other side keeps the stored output."""
+        """Closes init's descriptors of the stream; the process outside has its own."""
         if self.pipe is not None:
             os.close(self.pipe)
             os.close(self.kept)
@@ -60,7 +61,7 @@ class Stream:
 
 
 class Watch:
-    """Searches a stream for a text; examines each byte once."""
+    """Searches the stored output of a stream for a text, without repeated examination."""
 
     def __init__(self, stream: Stream, text: bytes) -> None:
         if not text:
@@ -70,7 +71,7 @@ class Watch:
         self.seen = 0
 
     def look(self) -> int | None:
-        """Returns the position of the text's end; `None` if missing or without a writer."""
+        """Returns the position after the text; `None` if it is missing or the stream is closed."""
         if self.stream.pipe is None:
             return None
         start = max(0, self.seen - len(self.text) + 1)
@@ -80,7 +81,7 @@ class Watch:
 
 
 class Program:
-    """A started program."""
+    """A program that init has started."""
 
     def __init__(self, number: int, pid: int, directory: str, streams: list[Stream]) -> None:
         self.number = number
@@ -88,10 +89,10 @@ class Program:
         self.directory = directory
         self.streams = streams
         self.result: Message = {}
-        """Result of the program, once it has ended."""
+        """Exit status and resource usage; empty while the program runs."""
 
     def ended(self, status: int, usage: resource.struct_rusage) -> None:
-        """Records the end."""
+        """Records the result of the program."""
         self.result = {
             "code": os.waitstatus_to_exitcode(status),
             "user": usage.ru_utime,
@@ -104,10 +105,10 @@ class Program:
 
 
 def start(number: int, request: Message, fds: list[int], netns: int) -> Program:
-    """Starts the program of `request` in the network namespace `netns`.
+    """Starts the program of a request in the network namespace `netns`.
 
-    `fds` are the program's descriptors from 3 on; its standard input follows them if `stdin` is
-    true.
+    `fds` become the program's descriptors from 3 on. If `stdin` of the request is true, the last
+    descriptor becomes the standard input instead.
     """
     argv = [str(word) for word in request["argv"]]
     if not argv:
@@ -155,7 +156,7 @@ def start(number: int, request: Message, fds: list[int], netns: int) -> Program:
 
 
 class Child:
-    """The process between fork and exec."""
+    """The child process between fork and exec."""
 
     def __init__(
         self,
@@ -175,7 +176,7 @@ class Child:
     def become(
         self, failing: int, stdin: int | None, outputs: list[int], passed: list[int]
     ) -> NoReturn:
-        """Executes the program; on an error reports the step and ends."""
+        """Executes the program. After an error, writes the step to `failing` and ends."""
         try:
             for what, action in self.steps():
                 self.doing = what
@@ -183,8 +184,8 @@ class Child:
             self.doing = "descriptors"
             if stdin is None:
                 stdin = os.open(os.devnull, os.O_RDONLY)
-            # First all are moved to high numbers, so that no number is overwritten before it is
-            # copied.
+            # All are first copied to high numbers, so that no descriptor is overwritten before it
+            # has been copied.
             failing = lift(failing)
             sources = [lift(fd) for fd in (stdin, *outputs, *passed)]
             for target, source in enumerate(sources):
@@ -199,7 +200,7 @@ class Child:
             os._exit(127)
 
     def steps(self) -> list[tuple[str, Callable[[], object]]]:
-        """Returns the steps before exec, each with its name for error messages."""
+        """Returns the names (for error messages) and functions of the steps before exec."""
         request = self.request
         todo: list[tuple[str, Callable[[], object]]] = [
             ("session", os.setsid),
@@ -226,12 +227,12 @@ class Child:
 
 
 def lift(fd: int) -> int:
-    """Returns a copy of `fd` above all assigned numbers; closed by exec."""
+    """Returns a copy of a descriptor with a number above 511, which exec closes."""
     return fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, 512)
 
 
 def default_signals() -> None:
-    """Restores the signal settings that init and Python changed."""
+    """Restores the default handling of signals that init and Python have changed."""
     signal.set_wakeup_fd(-1)
     for number in (signal.SIGCHLD, signal.SIGINT, signal.SIGPIPE, signal.SIGXFSZ):
         signal.signal(number, signal.SIG_DFL)
