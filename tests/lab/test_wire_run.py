@@ -220,7 +220,11 @@ def test_interfaces_that_exist_are_joined_and_stay_as_they_are(
             ),
             ((f"sjm1@{middle}", f"lo@{middle}"), {}, "is down"),
             ((f"sjm1@{middle}", f"sjm2@{middle}"), {"mtu": 1000}, "--mtu 1500"),
-            ((f"sjm1@{middle}", f"sjm2@{middle}"), {"tap": True}, "--tap is for devices"),
+            (
+                (f"sjm1@{middle}", f"sjm2@{middle}"),
+                {"tap": True},
+                "--tap applies to created devices",
+            ),
         ):
             with (
                 pytest.raises(LabError, match=words),
@@ -237,17 +241,17 @@ def test_addresses_that_are_in_use_are_not_taken(spaces: tuple[str, str], name: 
             assert two.addresses == ["10.64.0.5/30", "10.64.0.6/30"]
             assert two.devices == ["wire1", "wire1"]
         with (
-            pytest.raises(LabError, match="in use there already"),
+            pytest.raises(LabError, match="which is already in use"),
             joined(Wanted(spaces, FAST, FAST, f"{name}-2", addresses="10.64.0.1/24,10.64.0.9/24")),
         ):
             pass
         with (
-            pytest.raises(LabError, match="an interface called wire0 already"),
+            pytest.raises(LabError, match="already has an interface wire0"),
             joined(Wanted(spaces, FAST, FAST, f"{name}-2", device="wire0")),
         ):
             pass
         with (
-            pytest.raises(LabError, match=f"a wire called `{name}` is running"),
+            pytest.raises(LabError, match=f"a wire with the name `{name}` is running"),
             joined(first),
         ):
             pass
@@ -258,23 +262,23 @@ def test_addresses_that_are_in_use_are_not_taken(spaces: tuple[str, str], name: 
     ("change", "words"),
     [
         ({"between": ("{0}", "{0}")}, "the same namespace"),
-        ({"between": ("{0}", "no-such-namespace")}, "no network namespace or interface is called"),
-        ({"between": ("{0}", "/proc/self/ns/mnt")}, "is no network namespace"),
-        ({"between": ("{0}", "/etc/hostname")}, "is no network namespace"),
-        ({"between": ("{0}", "pid:0")}, "is no number of a process"),
-        ({"between": ("{0}", "netns:../x")}, "is no name of a namespace"),
-        ({"between": ("{0}", "dev:lo")}, "two namespaces, or two interfaces"),
+        ({"between": ("{0}", "no-such-namespace")}, "no network namespace or interface has"),
+        ({"between": ("{0}", "/proc/self/ns/mnt")}, "is not a network namespace"),
+        ({"between": ("{0}", "/etc/hostname")}, "is not a network namespace"),
+        ({"between": ("{0}", "pid:0")}, "is not a process number"),
+        ({"between": ("{0}", "netns:../x")}, "is not a valid name of a namespace"),
+        ({"between": ("{0}", "dev:lo")}, "both ends must be namespaces"),
         ({"forward": Direction("fast")}, "rate of "),
         ({"forward": Direction("trace /no/such/file")}, "rate of .* cannot be read"),
         ({"forward": Direction("1mbit", "delay often")}, "netem of "),
         ({"reverse": Direction("1mbit", None, "coddel")}, "queue of .*reverse"),
-        ({"mtu": 20}, "MTU of 20"),
-        ({"duration": 0.0}, "duration of 0 s"),
-        ({"name": "../x"}, "cannot be called"),
-        ({"device": "a-name-that-is-too-long"}, "not a name of an interface"),
+        ({"mtu": 20}, "the MTU must be 68 to 9000 bytes; found 20"),
+        ({"duration": 0.0}, "the duration must be above 0 s"),
+        ({"name": "../x"}, "must be letters"),
+        ({"device": "a-name-that-is-too-long"}, "not a valid name of an interface"),
         ({"addresses": "10.0.0.1"}, "two addresses"),
         ({"addresses": "10.0.0.1/24,10.0.1.2/24"}, "in one network"),
-        ({"addresses": "10.0.0.1/24,10.0.0.1/24"}, "two different ones"),
+        ({"addresses": "10.0.0.1/24,10.0.0.1/24"}, "two different addresses"),
         ({"addresses": "10.0.0.1/24,fd00::1/64"}, "one family"),
     ],
 )
@@ -417,7 +421,7 @@ def test_captures_have_both_sides_of_the_queue_and_what_it_drops(
             two.recv(1000)
             until(lambda: not client.counters()["links"][0]["backlog_packets"])
             dropped = client.counters()["links"][0]["dropped"]["overflow"]
-    with pytest.raises(LabError, match="captures overwrite nothing"), joined(wanted):
+    with pytest.raises(LabError, match="are never overwritten"), joined(wanted):
         pass
     forward, reverse = outcomes[0].captures
     assert (forward["link"], reverse["link"]) == (name, f"{name}.reverse")

@@ -1,4 +1,4 @@
-"""Apache Cassandra as the real store of a plan: downloads, starts and queries it."""
+"""Apache Cassandra, the real store of a plan: its download, nodes and clients."""
 
 VERSION = "5.0.9"
-"""Version whose jars are pinned in this folder."""
+"""Version of Cassandra; this folder has the hashes of its jars."""

@@ -1,9 +1,9 @@
-"""A client of a real store, as a program in a host of the laboratory or for a running store.
+"""A client of a real store: a program in a host of the laboratory, or a part of this process.
 
-The client reads orders as lines of JSON from its standard input and answers each with a line on its
-standard output. It sends requests by the workload's own schedule and writes the outcome of each to
-a file. The driver does not retry or speculate, and routes by token only if the plan requires it, so
-that one request of the plan is one request to the store.
+The program reads orders as lines of JSON from its standard input, and answers each order with lines
+on its standard output. It sends requests to the store at the times of the workload, and writes the
+outcome of each request to a log. The driver neither retries nor speculates, and routes by token
+only if the plan requires it. One request of the plan is therefore one request to the store.
 """
 
 from __future__ import annotations
@@ -28,41 +28,45 @@ Json = dict[str, Any]
 Outcome = Literal["acknowledged", "unavailable", "error", "timed_out"]
 
 TABLE = "records"
+"""Name of the table."""
 ANSWERED = "== {} =="
-"""Line after the answer to the order with this number."""
+"""Line after the answer to an order, with the number of the order."""
 WRITE = "INSERT INTO $table (id, value) VALUES (?, ?)"
 READ = "SELECT value FROM $table WHERE id = ?"
 SCAN = "SELECT id FROM $table WHERE token(id) >= token(?) LIMIT ?"
 PEERS = "SELECT data_center, tokens FROM system.peers"
 NODE_LOCAL = 11
-"""Consistency level of a query that a node answers from its own data (CASSANDRA-7296)."""
+"""Number of the consistency level NODE_LOCAL: the node answers from its own data (CASSANDRA-7296).
+"""
 BATCH_SECONDS = 0.1
-"""Length of the batches in which requests with a limited rate are sent, in seconds."""
+"""Interval between batches of requests with a limited rate, in seconds."""
 READ_AT_ONCE = 64
-"""Keys that are read at the same time."""
+"""Number of keys that are read or written at the same time."""
 T = TypeVar("T")
 SCHEMA_SECONDS = 60
 """Time limit for the nodes to agree on a table, in seconds."""
 PROBES = 16
 """Number of keys that each node must answer before it counts as ready."""
 PROBE_SECONDS = 5
-"""Time limit for each of these answers, in seconds; the path of a request may be interrupted."""
+"""Time limit for the answer to a probe, in seconds, since a partition may interrupt the path."""
 PAUSE = 0.1
 """Interval between two checks for readiness, in seconds."""
 PATIENT = "patient"
-"""Name of the driver's profile for requests that are not measured."""
+"""Name of the driver's execution profile for requests that are not measured."""
 CHECK_SECONDS = 60.0
-"""Time limit of requests of that profile, in seconds, regardless of the plan's clients."""
+"""Time limit of requests with the profile `PATIENT`, in seconds."""
 CHECK_TIMES = 3
-"""Number of reads of a key before it counts as unread."""
+"""Number of failed reads of a key after which it counts as unread."""
 BOOKED = {
     "read": "reads", "modify": "reads", "scan": "scans", "insert": "writes", "update": "writes",
 }  # fmt: skip
-"""Category in which a request is counted; a `modify` is a read followed by a write."""
+"""Kind of request in the log, by the kind in the workload. A `modify` is a read, followed by a
+write.
+"""
 
 
 def load_driver() -> None:
-    """Loads the driver without its warnings: it tries all event loops, deprecated ones too."""
+    """Imports the driver without its warnings about deprecated event loops."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         import cassandra.cluster  # noqa: F401
@@ -75,12 +79,13 @@ class Request:
     kind: str
     """A key of `BOOKED`."""
     key: int
+    """Number of the record."""
     length: int = 1
     """Number of records in a scan."""
 
 
 def _paced(items: Sequence[T], rate: float | None) -> Iterator[Sequence[T]]:
-    """Yields the items in batches, at most `rate` items per second; one batch without a rate."""
+    """Yields all items in batches, at most `rate` items per second; without a rate in one batch."""
     size = max(1, round(rate * BATCH_SECONDS)) if rate else max(1, len(items))
     begin = time.monotonic()
     for first in range(0, len(items), size):
@@ -90,7 +95,10 @@ def _paced(items: Sequence[T], rate: float | None) -> Iterator[Sequence[T]]:
 
 
 class Client:
-    """A session with a store."""
+    """A session with a store; the public methods execute orders of the same name.
+
+    `given` has the settings of the session. Outcomes of requests are written to `log`.
+    """
 
     def __init__(self, given: Mapping[str, Any], log: IO[str]) -> None:
         load_driver()
@@ -99,8 +107,8 @@ class Client:
 
         self.given = given
         self.log = log
-        # A client that is aware of data centres ignores nodes in other data centres. If all nodes
-        # must be seen, the client contacts them too.
+        # The policy `dc-aware` ignores nodes in other data centres. With `sees_all`, the profile
+        # for unmeasured requests connects to them, so that the client knows whether they are up.
         coordinator = given["coordinator"]
         looking = "round-robin" if given.get("sees_all") else coordinator
         profile, patient = (
@@ -132,22 +140,20 @@ class Client:
         self.acknowledged: set[int] = set()
         self.coordinated: Counter[str] = Counter()
         self.asks: Sequence[tuple[str, int, int, int]] = ()
-        """Kind, key and length of each request, and the time since the previous request in
-        nanoseconds, which applies only to an open loop.
+        """Kind, key, length and gap of each request. The gap is the time since the previous request
+        in nanoseconds, for an open loop.
         """
         self.made = False
-        """Whether this client may have created its keyspace."""
+        """Whether this client has created its keyspace, or may have."""
         self._prepared: dict[str, Any] = {}
 
     def _cql(self, text: str) -> str:
-        """Returns a statement with the names of this client's keyspace and table."""
+        """Returns a CQL statement with the names of the keyspace and the table."""
         table = f'"{self.keyspace}".{TABLE}'
         return Template(text).substitute(keyspace=f'"{self.keyspace}"', table=table)
 
-    # Orders
-
     def hosts(self, _: Json) -> Json:
-        """Returns the nodes that the driver knows, and whether each is up."""
+        """Returns the nodes that the driver knows, and whether it considers each up."""
         known = [
             {"address": host.address, "up": bool(host.is_up), "data_centre": host.datacenter}
             for host in self.cluster.metadata.all_hosts()
@@ -155,9 +161,9 @@ class Client:
         return {"hosts": sorted(known, key=lambda host: str(host["address"]))}
 
     def peers(self, _: Json) -> Json:
-        """Returns the number of other nodes that each node has a token for; 0 without an answer.
+        """Returns for each node how many other nodes it knows with tokens; 0 without an answer.
 
-        A node that knows too few nodes refuses a keyspace of data centres that it does not know.
+        A node refuses a keyspace with data centres whose nodes it does not know.
         """
         from cassandra import DriverException
         from cassandra.cluster import NoHostAvailable
@@ -170,16 +176,16 @@ class Client:
         return {"peers": known}
 
     def schema(self, order: Json) -> Json:
-        """Creates a keyspace and a table; raises an error if the keyspace exists already.
+        """Creates the keyspace and the table; raises an error if the keyspace exists.
 
-        If the table cannot be created, the keyspace is removed again.
+        If the table cannot be created, the keyspace is removed.
         """
         from cassandra import AlreadyExists
 
         replication = ", ".join(f"'{k}': '{v}'" for k, v in order["replication"].items())
         make = f"CREATE KEYSPACE $keyspace WITH replication = {{{replication}}}"
         try:
-            # If the answer is lost, the keyspace may exist nevertheless.
+            # The keyspace may have been created even if the answer is lost.
             self.made = True
             self.session.execute(self._cql(make), timeout=order["seconds"])
             table = "CREATE TABLE $table (id bigint PRIMARY KEY, value blob)"
@@ -198,8 +204,8 @@ class Client:
     def ready(self, order: Json) -> Json:
         """Waits until every node answers reads of the table at a consistency level.
 
-        A node can receive another node's schema slightly later than it reports. Other nodes can
-        consider a restarted node down long after it answers clients.
+        A node can learn of a table slightly later than it reports. Other nodes can consider a
+        restarted node down although it answers clients.
         """
         from cassandra import ConsistencyLevel
         from cassandra.query import SimpleStatement
@@ -223,7 +229,7 @@ class Client:
         return {}
 
     def prepare(self, _: Json) -> Json:
-        """Prepares all statements for an existing keyspace."""
+        """Prepares all statements; the keyspace must exist."""
         from cassandra import ConsistencyLevel
 
         levels = ConsistencyLevel.name_to_value
@@ -242,21 +248,19 @@ class Client:
         return {}
 
     def drop(self, order: Json) -> Json:
-        """Drops the keyspace and its contents, if this client created it."""
+        """Drops the keyspace with its data, if this client created it."""
         if self.made:
             text = self._cql("DROP KEYSPACE IF EXISTS $keyspace")
             try:
                 self.session.execute(text, timeout=order["seconds"])
             except Exception as error:
-                message = (
-                    f"keyspace {self.keyspace} of ours is left, and cannot be dropped: {error}"
-                )
+                message = f"the keyspace {self.keyspace} could not be dropped: {error}"
                 raise RuntimeError(message) from error
             self.made = False
         return {}
 
     def load(self, order: Json) -> Json:
-        """Writes `count` records from `first` on at ALL, so that all replicas have them."""
+        """Writes `count` records from the record `first` on, at ALL: to all replicas."""
         first, count = order["first"], order["count"]
         from cassandra.concurrent import execute_concurrent_with_args
 
@@ -270,14 +274,16 @@ class Client:
         return {}
 
     def script(self, order: Json) -> Json:
-        """Stores the script for `run`; see `asks`."""
+        """Sets the requests that `run` sends; see `asks`."""
         self.asks = [(kind, key, length, gap) for kind, key, length, gap in order["script"]]
         return {}
 
     def run(self, order: Json) -> Json:
-        """Sends the script's requests from the monotonic time `start` (ns) on; logs outcomes.
+        """Sends the requests and logs their outcomes; returns counts.
 
-        No request is sent at or after `end`.
+        The first request is due at `start`, and no request is sent at or after `end`
+        (`CLOCK_MONOTONIC` in nanoseconds). With `warm`, requests are sent one after the other
+        without a log.
         """
         self.coordinated.clear()
         run = _Run(self, order)
@@ -287,15 +293,17 @@ class Client:
         return {"requests": run.made, "coordinated": dict(self.coordinated)}
 
     def verify(self, order: Json) -> Json:
-        """Checks each acknowledged key: on no replica, on too few for its level, or not on all.
+        """Checks all keys with an acknowledged write; returns counts, and keys as examples.
 
-        Reads each replica's own data if the store's nodes support it
-        (`cassandra.enable_nodelocal_queries`), and then all replicas together at ALL.
+        A key is `lost` if no replica has it, a `violation` if fewer replicas have it than the
+        consistency level requires, and `unconverged` if not all replicas have it. With `replicas`,
+        each replica is read separately, which nodes must permit
+        (`cassandra.enable_nodelocal_queries`). Then all replicas are read at ALL.
         """
         keys = [self.key_of(record) for record in sorted(self.acknowledged)]
         held: dict[int, tuple[int, int]] = {}
         together: dict[int, bool | None] = {}
-        # Each replica is read first, since a read at ALL repairs differences.
+        # Replicas are read separately first, because a read at ALL repairs differences.
         for _ in range(CHECK_TIMES if order["replicas"] else 0):
             held |= self._held([key for key in keys if key not in held])
         for _ in range(CHECK_TIMES):
@@ -313,7 +321,7 @@ class Client:
         return {"keys": len(keys), **counts, "some": {n: k[:most] for n, k in named.items() if k}}
 
     def _held(self, keys: Sequence[int]) -> dict[int, tuple[int, int]]:
-        """Returns each key's number of replicas that have it, and of all, if all answered."""
+        """Returns for each key the replicas that have it and all replicas, if all answered."""
         from cassandra import DriverException
         from cassandra.cluster import NoHostAvailable
 
@@ -337,7 +345,7 @@ class Client:
         return held
 
     def _at_all(self, keys: Sequence[int], rate: float | None) -> dict[int, bool | None]:
-        """Returns whether each key exists, read at ALL; `None` if it could not be read."""
+        """Returns whether a read at ALL finds each key; `None` if the read failed."""
         from cassandra.concurrent import execute_concurrent_with_args
 
         there: dict[int, bool | None] = {}
@@ -351,19 +359,17 @@ class Client:
         return there
 
     def leave(self, _: Json) -> Json:
-        """Ends the session."""
+        """Closes the session."""
         self.cluster.shutdown()
         return {}
 
-    # Requests
-
     def key_of(self, record: int) -> int:
-        """Returns a record's key: a `bigint` that starts at the plan's position on the ring."""
+        """Returns the key of a record: `first_key` plus its number, as a signed 64-bit number."""
         key: int = self.given["first_key"] + record
         return (key + (1 << 63)) % (1 << 64) - (1 << 63)
 
     def ask(self, request: Request) -> Any:
-        """Sends a request and returns the driver's future; a `modify` begins with its read."""
+        """Sends a request, of a `modify` the read; returns the driver's future."""
         key = self.key_of(request.key)
         if request.kind in ("update", "insert"):
             value = bytes(self.given["value_bytes"])
@@ -375,7 +381,7 @@ class Client:
 
 
 class _Run:
-    """One execution of a script, as a closed or an open loop."""
+    """One execution of the requests, as a closed or an open loop."""
 
     def __init__(self, client: Client, order: Json) -> None:
         self.client = client
@@ -390,13 +396,13 @@ class _Run:
         self.closed = self.warm or load["arrivals"]["kind"] == "closed"
         self.think = 0 if self.warm else int(load["arrivals"].get("think", 0))
         self.least_gap = int(order.get("least_gap", 0))
-        """Shortest interval between two requests, in nanoseconds."""
+        """Shortest interval between the starts of two requests, in nanoseconds."""
         self.allowed = 0
         self.made = 0
         self.active = 0
         self.ready: list[tuple[int, int, Request | None]] = []
-        """Heap of due times, with a number that keeps the order; the request `None` means the next
-        one of the script.
+        """Heap of due requests: due time, number for the order of equal times, and request. `None`
+        instead of a request is the next request of the script.
         """
         self.change = threading.Condition()
         if self.closed:
@@ -410,7 +416,7 @@ class _Run:
         heapq.heapify(self.ready)
 
     def play(self) -> None:
-        """Sends the whole script and waits for all answers."""
+        """Sends all requests and waits for all answers."""
         with self.change:
             while self.ready or self.active:
                 full = not self.closed and 0 < self.outstanding <= self.active
@@ -437,7 +443,7 @@ class _Run:
         self.active += 1
         begun = time.monotonic_ns()
         self.allowed = begun + self.least_gap
-        # In an open loop, latency counts from the due time.
+        # In an open loop, the latency begins at the due time.
         intended = due if scheduled else begun
         asked = _Asked(request, slot, self.made, intended, begun)
         try:
@@ -480,7 +486,7 @@ class _Run:
 
 @dataclass(frozen=True)
 class _Asked:
-    """A request in progress."""
+    """A request that has been sent; times are `CLOCK_MONOTONIC` in nanoseconds."""
 
     request: Request
     slot: int
@@ -490,14 +496,14 @@ class _Asked:
 
 
 def outcome_of(error: Exception | None) -> Outcome:
-    """Returns the outcome that an error of the driver means for a request."""
+    """Returns the outcome of a request from the driver's error; `None` is no error."""
     from cassandra import OperationTimedOut, Timeout, Unavailable
 
     if error is None:
         return "acknowledged"
     if isinstance(error, Unavailable):
         return "unavailable"
-    # After a broken connection, too, the outcome of the request is unknown.
+    # The outcome is also unknown if the connection broke, so it counts as a timeout.
     if isinstance(error, (Timeout, OperationTimedOut)) or "Shutdown" in type(error).__name__:
         return "timed_out"
     return "error"
@@ -516,7 +522,7 @@ def _policy(coordinator: str, data_centre: str) -> Any:
         case "token-dc-aware":
             return TokenAwarePolicy(DCAwareRoundRobinPolicy(data_centre))
         case other:
-            raise ValueError(f"no such coordinator policy: {other}")
+            raise ValueError(f"unknown coordinator policy: {other}")
 
 
 def _reconnection() -> Any:
@@ -526,7 +532,7 @@ def _reconnection() -> Any:
 
 
 def _secured(given: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns the driver's options for TLS and credentials, as far as they are configured."""
+    """Returns the driver's options for TLS and credentials, if the settings have them."""
     from cassandra.auth import PlainTextAuthProvider
 
     found: dict[str, Any] = {}
@@ -542,7 +548,7 @@ def _secured(given: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def main(argv: Sequence[str]) -> int:
-    """Runs the client; `argv` contains the file descriptor of the log."""
+    """Runs the client; `argv` is the number of the log's descriptor. Returns the exit status."""
     client: Client | None = None
     with os.fdopen(int(argv[0]), "w", buffering=1 << 16) as log:
         for number, line in enumerate(sys.stdin, 1):

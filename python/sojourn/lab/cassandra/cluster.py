@@ -1,4 +1,4 @@
-"""A real store in the hosts of a sandbox: its nodes and its clients."""
+"""A real store in a sandbox: its nodes and clients, each in a host."""
 
 from __future__ import annotations
 
@@ -25,22 +25,23 @@ START_SECONDS = 180.0
 AGREE_SECONDS = 120.0
 """Time limit for all nodes to know each other, in seconds."""
 ORDER_SECONDS = 120.0
+"""Default time limit for the answer to an order, in seconds."""
 
 Json = dict[str, Any]
 
 
 class Node:
-    """A node of the store in its host."""
+    """A node of the store."""
 
     def __init__(self, host: Host, member: node.Member) -> None:
         self.host = host
         self.member = member
         self.process: Process | None = None
         self.down = False
-        """Whether the node has been killed deliberately."""
+        """Whether `kill` has ended the node."""
 
     def start(self, settings: node.Settings, java: str, class_path: str) -> None:
-        """Starts the node, after a crash with its earlier files; `wait` waits until it answers."""
+        """Starts the node; after `kill` with the files that it had. See `wait`."""
         home = None if self.process is None else self.process.directory
         with nameless() as file:
             file.write(node.given(self.member, settings, java, class_path).encode())
@@ -53,25 +54,25 @@ class Node:
         self.down = False
 
     def wait(self) -> None:
-        """Waits until clients can connect."""
+        """Waits until the node accepts connections of clients."""
         self.host.wait_port(node.NATIVE_PORT, START_SECONDS, by=self.running)
 
     @property
     def running(self) -> Process:
-        """Process of the node; raises `LabError` before it has been started."""
+        """Process of the node; raises `LabError` before the first `start`."""
         if self.process is None:
             raise LabError(f"{self.member.name} has not been started")
         return self.process
 
     def kill(self) -> None:
-        """Ends the node at once, as `kill -9` does."""
+        """Kills the node by SIGKILL."""
         self.down = True
         self.running.signal(signal.SIGKILL)
         self.running.wait(START_SECONDS)
 
 
 class Asker:
-    """A client in its host, which executes orders."""
+    """A client of the store in a host, which executes orders (`client`)."""
 
     def __init__(self, host: Host, stack: ExitStack, seconds: float = ORDER_SECONDS) -> None:
         self.host = host
@@ -90,12 +91,12 @@ class Asker:
         self._end = 0
 
     def tell(self, do: str, **order: Any) -> None:
-        """Sends an order without waiting for the answer."""
+        """Sends an order and returns at once; `answer` returns the answer."""
         self._number += 1
         self._orders.write(json.dumps({"do": do, **order}).encode() + b"\n")
 
     def answered(self, seconds: float) -> bool:
-        """Returns whether the last order is answered within `seconds`."""
+        """Waits at most `seconds` for the answer to the last order; returns whether it arrived."""
         try:
             self._wait(seconds)
         except DeadlinePassed:
@@ -103,7 +104,7 @@ class Asker:
         return True
 
     def _wait(self, seconds: float) -> int:
-        """Waits for the answer to the last order; returns the position of its end in the output."""
+        """Waits for the answer to the last order; returns the position after it in the output."""
         try:
             return self.process.wait_output(ANSWERED.format(self._number) + "\n", seconds)
         except (DeadlinePassed, SandboxDied):
@@ -114,7 +115,7 @@ class Asker:
             raise LabError(f"{ended}{': ' if words else ''}{words}") from None
 
     def answer(self, seconds: float | None = None) -> Json:
-        """Returns the answer to the last order; raises `LabError` with the client's error."""
+        """Waits for and returns the answer to the last order; raises `LabError` for an error."""
         mark = ANSWERED.format(self._number) + "\n"
         end = self._wait(seconds or self.seconds)
         text = self.process.output(self._end)[: end - self._end - len(mark)]
@@ -125,18 +126,18 @@ class Asker:
         return answer
 
     def ask(self, do: str, seconds: float | None = None, **order: Any) -> Json:
-        """Sends an order and waits for the answer."""
+        """Sends an order and returns the answer; raises `LabError` for an error."""
         self.tell(do, seconds=seconds or self.seconds, **order)
         return self.answer(seconds)
 
     def outcomes(self) -> list[list[Any]]:
-        """Returns the outcome of every answered request; see `client`."""
+        """Returns the rows of the client's log, one for each ended request."""
         self.log.seek(0)
         return [json.loads(line) for line in self.log.read().splitlines()]
 
 
 class Cluster:
-    """All nodes of a store; as a context manager it ends them."""
+    """All nodes of a store. At the end, the context manager kills the nodes that run."""
 
     def __init__(self, nodes: Sequence[Node], settings: node.Settings) -> None:
         self.nodes = list(nodes)
@@ -153,18 +154,18 @@ class Cluster:
                 each.process.signal(signal.SIGKILL)
 
     def start(self) -> None:
-        """Starts all nodes and waits until each answers clients."""
+        """Starts all nodes and waits until each accepts connections of clients."""
         for each in self.nodes:
             each.start(self.settings, self.java, self.class_path)
         for each in self.nodes:
             each.wait()
 
     def restart(self, number: int) -> None:
-        """Restarts a killed node."""
+        """Restarts the killed node with this number."""
         self.nodes[number].start(self.settings, self.java, self.class_path)
 
     def restore(self) -> None:
-        """Restarts all killed nodes and waits until each answers clients."""
+        """Restarts all killed nodes; waits until each node accepts connections of clients."""
         for number, each in enumerate(self.nodes):
             if each.down:
                 self.restart(number)
@@ -172,9 +173,9 @@ class Cluster:
             each.wait()
 
     def agree(self, clients: Sequence[Asker]) -> float:
-        """Waits until every client considers all nodes up, and every node knows all others.
+        """Waits until every client considers all nodes up, and every node knows all other nodes.
 
-        Returns the duration in seconds.
+        Returns the duration of the wait in seconds.
         """
         begin = time.monotonic()
         wanted = sorted(each.member.address for each in self.nodes)
@@ -189,12 +190,14 @@ class Cluster:
                     break
                 self.check()
                 if time.monotonic() - begin > AGREE_SECONDS:
-                    raise LabError(f"the store's nodes do not know each other: {up} of {wanted}")
+                    raise LabError(
+                        f"only {len(up)} of {len(wanted)} nodes of the store know all other nodes"
+                    )
                 time.sleep(0.2)
         return time.monotonic() - begin
 
     def check(self) -> None:
-        """Raises `LabError` if a node has died."""
+        """Raises `LabError` if a node has ended that was not killed."""
         for each in self.nodes:
             if each.process is not None and not each.process.running and not each.down:
-                raise LabError(f"{each.member.name} has died{each.process.complaint()}")
+                raise LabError(f"the node {each.member.name} ended{each.process.complaint()}")

@@ -15,7 +15,7 @@ MAJOR = (11, 17)
 """Java versions that Cassandra 5.0 supports."""
 
 SECONDS = 20.0
-"""Time limit for Java's output of its version, in seconds."""
+"""Time limit for `java -version`, in seconds."""
 
 _VERSION = re.compile(r'version "(?:1\.)?([0-9]+)')
 
@@ -29,24 +29,24 @@ OPENED = (
     "java.base/jdk.internal.util.jar", "java.base/sun.nio.ch",
     "jdk.management/com.sun.management.internal",
 )  # fmt: skip
-"""Packages that Cassandra accesses by reflection."""
+"""Packages of Java that Cassandra accesses by reflection (`--add-opens`)."""
 EXPORTED = (
     "java.base/java.lang.ref", "java.base/jdk.internal.misc", "java.base/jdk.internal.ref",
     "java.base/sun.nio.ch", "java.management.rmi/com.sun.jmx.remote.internal.rmi",
     "java.rmi/sun.rmi.registry", "java.rmi/sun.rmi.server", "java.sql/java.sql",
 )  # fmt: skip
-"""Packages that Cassandra uses."""
+"""Hidden packages of Java that Cassandra uses (`--add-exports`)."""
 
 
 def find_java() -> str:
-    """Returns the path of the `java` in use; see `found_java`."""
+    """Returns the path of a supported `java`; raises `Unavailable` without one."""
     return found_java()[0]
 
 
 def found_java() -> tuple[str, int]:
-    """Returns the path and the version of `java`: from `JAVA_HOME`, otherwise from the path.
+    """Returns the path and the major version of `java` in `JAVA_HOME`, or else in `PATH`.
 
-    Raises `Unavailable` without Java, or with a version that Cassandra does not support.
+    Raises `Unavailable` if there is no Java, or if Cassandra does not support its version.
     """
     home = os.environ.get("JAVA_HOME", "")
     own = Path(home) / "bin" / "java"
@@ -54,18 +54,17 @@ def found_java() -> tuple[str, int]:
     if found is None:
         raise Unavailable("Java 17 is missing", advice())
     try:
-        told = subprocess.run(  # noqa: S603 - the user's own Java
+        answer = subprocess.run(  # noqa: S603 - the user's own Java
             [found, "-version"], capture_output=True, text=True, check=False, timeout=SECONDS
         )
     except (OSError, subprocess.TimeoutExpired) as error:
-        raise Unavailable(f"{found} does not tell its version: {error}", advice()) from None
-    match = _VERSION.search(told.stderr)
+        raise Unavailable(f"`{found} -version` failed: {error}", advice()) from None
+    match = _VERSION.search(answer.stderr)
     major = int(match[1]) if match else 0
     if major not in MAJOR:
         allowed = " or ".join(str(version) for version in MAJOR)
         raise Unavailable(
-            f"{found} is Java {major or '(of no version that it tells)'}; Cassandra runs on "
-            f"{allowed}",
+            f"Cassandra requires Java {allowed}; {found} is Java {major or 'of unknown version'}",
             f"{advice()}, or set JAVA_HOME",
         )
     return found, major
@@ -77,7 +76,7 @@ def advice() -> str:
 
 
 def module_options() -> list[str]:
-    """Returns Java's options that give Cassandra access to hidden parts of modules."""
+    """Returns the options that give Cassandra access to hidden packages of Java."""
     return [
         *(f"--add-opens={name}=ALL-UNNAMED" for name in OPENED),
         *(f"--add-exports={name}=ALL-UNNAMED" for name in EXPORTED),

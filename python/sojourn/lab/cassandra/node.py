@@ -1,7 +1,7 @@
-"""A node of a real store: its configuration and the program that starts it.
+"""A node of a real store: its configuration, and the program that starts it.
 
 The program writes Cassandra's configuration into its working directory, which is in memory and
-belongs to the sandbox, and then executes Java.
+private to the sandbox. Then it executes Java.
 """
 
 from __future__ import annotations
@@ -18,8 +18,11 @@ from typing import Any, Literal
 from sojourn.lab.cassandra.java import module_options
 
 HEAP_START, HEAP_MOST = "64m", "256m"
+"""Initial and maximum size of Java's heap."""
 NATIVE_PORT = 9042
+"""TCP port for clients."""
 CLUSTER = "sojourn"
+"""Name of the cluster in Cassandra's configuration."""
 
 LOGBACK = """\
 <configuration>
@@ -31,26 +34,31 @@ LOGBACK = """\
   <logger name="org.apache.cassandra.gms" level="INFO"/>
 </configuration>
 """
+"""Configuration of Cassandra's log, which goes to the standard output."""
 
 
 @dataclass(frozen=True)
 class Settings:
-    """Settings of all nodes of a store."""
+    """Settings that all nodes of a store share."""
 
     seeds: Sequence[str]
-    """Addresses at which a node finds the cluster: all nodes, so that no node waits for another."""
+    """Addresses at which a node looks for the cluster: those of all nodes, so that nodes can start
+    in any order.
+    """
     write_ms: int
     """Timeout of writes at the coordinator, in milliseconds."""
     read_ms: int
+    """Timeout of reads and scans at the coordinator, in milliseconds."""
     hints: bool = False
+    """Whether a coordinator stores writes for nodes that are down (hinted handoff)."""
     commit_log: Literal["periodic", "batch"] = "periodic"
-    """Time at which writes are flushed to the commit log: every ten seconds (the default), or
-    before they are acknowledged.
+    """When the commit log is flushed to disk: every ten seconds (`periodic`), or before writes are
+    acknowledged (`batch`).
     """
     more: Mapping[str, Any] = field(default_factory=dict)
     """Further keys of `cassandra.yaml`."""
     properties: Mapping[str, str] = field(default_factory=dict)
-    """Further system properties of Java."""
+    """Further system properties of Java, by name."""
 
 
 @dataclass(frozen=True)
@@ -59,13 +67,15 @@ class Member:
 
     name: str
     address: str
+    """IPv4 address."""
     tokens: Sequence[int]
+    """The node's positions on the ring."""
     data_centre: str
     rack: str
 
 
 def configuration(member: Member, settings: Settings, home: Path) -> str:
-    """Returns the `cassandra.yaml` of a node with files in `home`; JSON, which is valid YAML."""
+    """Returns the `cassandra.yaml` of a node with files in `home`, as JSON, which is valid YAML."""
     given = {
         "cluster_name": CLUSTER,
         "num_tokens": len(member.tokens),
@@ -113,7 +123,7 @@ def configuration(member: Member, settings: Settings, home: Path) -> str:
 
 
 def write_files(member: Member, settings: Settings, home: Path) -> None:
-    """Writes a node's configuration files into `home`."""
+    """Writes the configuration files of a node into the folder `home`."""
     home.mkdir(parents=True, exist_ok=True)
     (home / "cassandra.yaml").write_text(configuration(member, settings, home), "utf-8")
     (home / "cassandra-rackdc.properties").write_text(
@@ -123,7 +133,7 @@ def write_files(member: Member, settings: Settings, home: Path) -> None:
 
 
 def command(java: str, class_path: str, home: Path, settings: Settings) -> list[str]:
-    """Returns a node's command: Java with a small heap, without waits that a fixed ring avoids."""
+    """Returns the command line of a node, with a small heap and short waits at the start."""
     options = {
         "cassandra.config": f"file://{home}/cassandra.yaml",
         "cassandra-rackdc.properties": f"file://{home}/cassandra-rackdc.properties",
@@ -131,19 +141,19 @@ def command(java: str, class_path: str, home: Path, settings: Settings) -> list[
         "cassandra.logdir": str(home),
         "logback.configurationFile": f"file://{home}/logback.xml",
         "cassandra-foreground": "yes",
-        # All nodes know all tokens from the start, so gossip need not settle.
+        # The tokens are configured, so a node need not wait for gossip.
         "cassandra.skip_wait_for_gossip_to_settle": "0",
         "cassandra.ring_delay_ms": "5000",
-        # Otherwise measured at the start, which takes seconds.
+        # Without this value, Cassandra measures it at the start, which takes seconds.
         "cassandra.memtable.row_overhead_size": "180",
-        # The check at the end reads each replica separately.
+        # The check of acknowledged writes reads each replica separately.
         "cassandra.enable_nodelocal_queries": "true",
         "java.io.tmpdir": str(home),
         "jdk.attach.allowAttachSelf": "true",
         "file.encoding": "UTF-8",
         **settings.properties,
     }
-    # Otherwise Java pins all its memory if it has the permission.
+    # Cassandra locks all its memory if it has the capability IPC_LOCK.
     unpinned = ["setpriv", "--bounding-set", "-ipc_lock", "--inh-caps", "-ipc_lock", "--"]
     return [
         *(unpinned if shutil.which("setpriv") else []),
@@ -163,7 +173,7 @@ def command(java: str, class_path: str, home: Path, settings: Settings) -> list[
 
 
 def given(member: Member, settings: Settings, java: str, class_path: str) -> str:
-    """Returns the node's input as JSON."""
+    """Returns the input of the program as JSON."""
     return json.dumps(
         {
             "member": asdict(member),
@@ -175,13 +185,13 @@ def given(member: Member, settings: Settings, java: str, class_path: str) -> str
 
 
 def main(argv: Sequence[str]) -> int:
-    """Runs a node; `argv` contains the file descriptor of its input."""
+    """Writes the files of a node and executes Java; `argv` is the input's descriptor."""
     with os.fdopen(int(argv[0]), "r") as file:
-        told = json.load(file)
+        settings_of = json.load(file)
     home = Path.cwd()
-    member, settings = Member(**told["member"]), Settings(**told["settings"])
+    member, settings = Member(**settings_of["member"]), Settings(**settings_of["settings"])
     write_files(member, settings, home)
-    words = command(told["java"], told["class_path"], home, settings)
+    words = command(settings_of["java"], settings_of["class_path"], home, settings)
     os.execvp(words[0], words)  # noqa: S606 - must replace this process without a shell
 
 

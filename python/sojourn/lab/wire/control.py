@@ -1,8 +1,8 @@
-"""Running wires: their control sockets, found by name, and the client for them.
+"""The control channels of running wires: sockets by name, and a client.
 
 A wire listens on `wire-NAME.sock` in a private folder of its user: /run/sojourn for root, `sojourn`
-in $XDG_RUNTIME_DIR for other users. The protocol is JSON lines, see `control_server`. A socket of a
-killed wire does not answer and is removed at the next listing.
+in $XDG_RUNTIME_DIR for other users. `control_server` describes the protocol. The socket file of a
+killed wire is removed when the running wires are listed.
 """
 
 from __future__ import annotations
@@ -28,48 +28,54 @@ from sojourn.own.sources import is_own
 from sojourn.own.text import own, queue_params
 
 PREFIX, SUFFIX = "wire-", ".sock"
+"""Beginning and end of the names of socket files."""
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,47}")
+"""Valid names of wires."""
 ANSWER_SECONDS = 10.0
+"""Default time limit for an answer of the wire, in seconds."""
 ANSWER_BYTES = 64 << 20
-"""Longest line in bytes: the counters of a hundred thousand links."""
+"""Longest answer in bytes, enough for the counters of a hundred thousand links."""
 BACKLOG = 100
+"""Maximum number of connections that wait for `accept`."""
 
 
 def check_name(name: str) -> None:
-    """Raises `LabError` if the name is invalid for a wire."""
+    """Raises `LabError` if the name of a wire is invalid."""
     if not NAME.fullmatch(name):
         raise LabError(
-            f"a wire cannot be called {name!r}: letters, digits, - and _, 48 at most, "
-            "a letter or digit first"
+            "the name of a wire must be letters, digits, - and _, with a letter or digit first, "
+            f"and at most 48 characters; found {name!r}"
         )
 
 
 def folder() -> Path:
-    """Returns the folder in which this user's wires listen."""
+    """Returns the folder of this user's control sockets."""
     return default_folder()
 
 
 def path_of(name: str) -> Path:
-    """Returns the socket's path of the wire with this name."""
+    """Returns the path of a wire's control socket; raises `LabError` for an invalid name."""
     check_name(name)
     return folder() / f"{PREFIX}{name}{SUFFIX}"
 
 
-NONE = "no wire is running: `sojourn wire run`, or `lab run --control NAME`, starts one"
+NONE = "no wire is running: start one by `sojourn wire run` or `sojourn lab run --control NAME`"
+"""Error message if no wire is running."""
 
 
 @contextmanager
 def listening(name: str) -> Iterator[socket.socket]:
-    """A listening socket for the wire with this name; its path is removed at the end.
+    """Gives a listening socket for a wire with this name; removes the socket file at the end.
 
-    Raises `LabError` if a wire of this name exists, `Unavailable` without a private folder.
+    Raises `LabError` if a wire with this name is running, and `Unavailable` if there is no private
+    folder.
     """
     path = path_of(name)
     listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM | socket.SOCK_CLOEXEC)
     with listener:
         with _locked(path.parent):
             if path.exists() and not _stale(path):
-                raise LabError(f"a wire called `{name}` is running")
+                raise LabError(f"a wire with the name `{name}` is running: choose another name")
             before = os.umask(0o177)
             try:
                 listener.bind(str(path))
@@ -87,7 +93,7 @@ def listening(name: str) -> Iterator[socket.socket]:
 
 @contextmanager
 def _locked(home: Path) -> Iterator[None]:
-    """Creates the private folder if necessary and locks it; removes it when it is empty."""
+    """Locks the private folder during the context; creates it before, and removes it if empty."""
     while True:
         with suppress(FileExistsError):
             try:
@@ -95,7 +101,7 @@ def _locked(home: Path) -> Iterator[None]:
             except FileNotFoundError as error:
                 raise Unavailable(f"{home.parent} does not exist") from error
             except PermissionError as error:
-                raise Unavailable(f"{home} cannot be made: {error.strerror}") from error
+                raise Unavailable(f"{home} cannot be created: {error.strerror}") from error
         try:
             fd = os.open(home, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
         except FileNotFoundError:
@@ -109,7 +115,7 @@ def _locked(home: Path) -> Iterator[None]:
     if found.st_uid != os.geteuid() or stat.S_IMODE(found.st_mode) & 0o077:
         os.close(fd)
         raise Unavailable(
-            f"{home} is not ours alone: it belongs to user {found.st_uid}, "
+            f"{home} is not private to this user: it belongs to user {found.st_uid}, "
             f"mode {stat.S_IMODE(found.st_mode):o}"
         )
     try:
@@ -121,14 +127,17 @@ def _locked(home: Path) -> Iterator[None]:
 
 
 def _stale(path: Path) -> bool:
-    """Returns whether no process listens there, and removes the path then; needs the lock."""
+    """Removes a socket file if no process listens; returns whether it was removed.
+
+    The caller must hold the lock.
+    """
     if not stat.S_ISSOCK(path.lstat().st_mode):
-        raise LabError(f"{path} is in the way: it is no socket; remove it, or choose another name")
+        raise LabError(f"{path} is not a socket: remove the file, or choose another name")
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM | socket.SOCK_NONBLOCK) as probe:
         try:
             probe.connect(str(path))
         except BlockingIOError:
-            return False  # its queue of connections is full
+            return False  # a process listens, with a full queue of connections
         except OSError as error:
             if error.errno not in (errno.ECONNREFUSED, errno.ENOENT):
                 raise
@@ -138,7 +147,7 @@ def _stale(path: Path) -> bool:
 
 
 def names() -> list[str]:
-    """Returns the names of this user's running wires; removes the sockets of killed ones."""
+    """Returns the names of this user's running wires; removes socket files of killed wires."""
     home = folder()
     if not home.is_dir():
         return []
@@ -148,7 +157,7 @@ def names() -> list[str]:
 
 
 class Refused(LabError):
-    """A wire refused a request; the text is the wire's."""
+    """A wire refused a request; the message is the wire's error."""
 
 
 class Ended(LabError):
@@ -159,18 +168,18 @@ class Ended(LabError):
 
 
 class Client:
-    """A connection to a wire."""
+    """A connection to the control channel of a wire."""
 
     def __init__(self, where: str | Path, patience: float = ANSWER_SECONDS) -> None:
-        """Connects to the wire with this name, or with its socket at this path.
+        """Connects to the wire with a name (text) or with a socket file (`Path`).
 
-        Waits at most `patience` seconds for an answer.
+        `patience` is the time limit for each answer, in seconds.
         """
         self.patience = patience
         path = self._path = where if isinstance(where, Path) else path_of(where)
         self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM | socket.SOCK_CLOEXEC)
-        # A blocking socket, since a non-blocking one fails at once if the queue of connections is
-        # full.
+        # The socket is blocking, because `connect` of a non-blocking socket fails at once if the
+        # queue of connections is full.
         longest = struct.pack("@ll", math.ceil(patience), 0)
         self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, longest)
         try:
@@ -178,7 +187,9 @@ class Client:
             self._socket.settimeout(patience)
         except BlockingIOError as error:
             self._socket.close()
-            raise LabError(f"the wire at {path} does not answer: try again, or end it") from error
+            raise LabError(
+                f"the wire at {path} does not answer: try again, or end the wire"
+            ) from error
         except OSError as error:
             self._socket.close()
             if error.errno in (errno.ECONNREFUSED, errno.ENOENT):
@@ -193,17 +204,17 @@ class Client:
         self.close()
 
     def close(self) -> None:
-        """Ends the connection."""
+        """Closes the connection."""
         self._lines.close()
         self._socket.close()
 
     def interrupt(self) -> None:
-        """Ends the wait for an answer in another thread, as if the wire had ended."""
+        """Ends the connection from another thread; a waiting request raises `Ended`."""
         with suppress(OSError):
             self._socket.shutdown(socket.SHUT_RDWR)
 
     def ask(self, do: str, **more: Any) -> dict[str, Any]:
-        """Sends a request and returns the answer; raises `Refused` or `Ended`."""
+        """Sends the request `do` and returns the answer; raises `Refused` or `Ended`."""
         try:
             self._socket.sendall(json.dumps({"do": do, **more}).encode() + b"\n")
         except (BrokenPipeError, ConnectionResetError) as error:
@@ -211,12 +222,12 @@ class Client:
         return self.next()
 
     def next(self) -> dict[str, Any]:
-        """Returns the wire's next line."""
+        """Returns the next answer; raises `Refused`, `Ended`, or, if it is late, `LabError`."""
         try:
             line = self._lines.readline(ANSWER_BYTES)
         except TimeoutError as error:
-            told = f"the wire at {self._path} does not answer: try again, or end it"
-            raise LabError(told) from error
+            message = f"the wire at {self._path} does not answer: try again, or end the wire"
+            raise LabError(message) from error
         except ConnectionResetError as error:
             raise Ended from error
         if not line.endswith(b"\n"):
@@ -229,7 +240,7 @@ class Client:
         return answer
 
     def about(self) -> dict[str, Any]:
-        """Returns the wire's description of itself."""
+        """Returns the wire's name, version, process and links."""
         return self.ask("about")
 
     def counters(self) -> dict[str, Any]:
@@ -238,7 +249,7 @@ class Client:
         return counters
 
     def watch(self, every: float) -> Iterator[dict[str, Any]]:
-        """Yields the counters now and every `every` seconds, until the wire ends."""
+        """Yields the counters at once and then every `every` seconds, until the wire ends."""
         with suppress(Ended):
             answer = self.ask("watch", every=every)
             self._socket.settimeout(self.patience + every)
@@ -247,18 +258,21 @@ class Client:
                 answer = self.next()
 
     def set(self, link: str, **changes: Any) -> None:
-        """Changes a link; the file of a user's own queue is read on this side."""
+        """Changes a link; the file of a user's own queue is read by this process."""
         if is_own(str(changes.get("queue", ""))):
             changes["params"] = queue_params(own("queue", changes.pop("queue")))
         self.ask("set", link=link, **changes)
 
     def stop(self) -> None:
-        """Ends the wire's run."""
+        """Ends the wire."""
         self.ask("stop")
 
 
 def holding(name: str) -> str:
-    """Returns the wire `name`, or the one wire with a link of this name; raises `LabError`."""
+    """Returns the name of the wire that has this name or a link with this name.
+
+    Raises `LabError` if there is no such wire, or if several wires have such a link.
+    """
     running = names()
     if name in running:
         return name
@@ -272,7 +286,7 @@ def holding(name: str) -> str:
     if len(having) == 1:
         return having[0]
     if having:
-        raise LabError(f"several wires have a link `{name}`: {', '.join(having)}; say which")
+        raise LabError(f"several wires have a link `{name}`: choose one of {', '.join(having)}")
     known = [link for own in links.values() for link in own]
     near = _core.nearest(name, known)
     hint = f"did you mean `{near}`?" if near else f"there are {', '.join(known[:20])}"

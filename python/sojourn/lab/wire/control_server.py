@@ -1,13 +1,13 @@
-"""The server of a wire's control socket: clients read counters and change links.
+"""The server of a wire's control channel: clients read counters and change links.
 
-Requests and answers are JSON objects, one per line. Every answer has `ok`; with `"ok": false` it
-also has `error`. A request may have an `id`, which its answers repeat.
+Requests and answers are JSON objects, one per line. Every answer has `ok`. An answer with
+`"ok": false` also has `error`. A request may have an `id`, which its answers repeat.
 
-The requests are `about`, `counters`, `watch`, `set` and `stop`; the guide of `sojourn wire` shows
-each with its answer.
+The requests are `about`, `counters`, `watch`, `set` and `stop`. The guide of `sojourn wire` shows
+each request with its answer.
 
-A thread of the wire's process answers; the loop that carries packets handles requests between two
-iterations.
+A thread of the wire's process serves the clients. The thread that carries packets executes requests
+between two iterations of its loop.
 """
 
 from __future__ import annotations
@@ -27,26 +27,28 @@ from sojourn import _core
 LINE = 1 << 16
 """Longest request in bytes."""
 CLIENTS = 32
-"""Simultaneous connections; a further client receives an error."""
+"""Maximum number of simultaneous connections; further clients receive an error."""
 RATE, BURST = 200.0, 400.0
-"""Requests per second of one connection; further requests wait."""
+"""Limits of a connection: requests per second, and number of requests at once. Other requests wait.
+"""
 KEYS = ("rate", "netem", "queue", "params")
-"""Settable keys of a link; `params` are a queue's parameters as in a plan."""
+"""Keys of `set` in addition to `link`; `params` are the parameters of a queue as in a plan."""
 EVERY = (0.05, 3600.0)
-"""Allowed intervals of a watch, in seconds."""
+"""Shortest and longest interval of a watch, in seconds."""
 BEHIND = 10.0
-"""Time for which a client may leave answers unread before it is disconnected, in seconds."""
+"""Time in seconds after which a client that does not read its answers is disconnected."""
 JOIN_SECONDS = 5.0
+"""Time limit for the server's thread to end, in seconds."""
 
 Json = dict[str, Any]
 
 
 class Bad(ValueError):
-    """An invalid request; its text is the answer."""
+    """A request is invalid; the message is the `error` of the answer."""
 
 
 def describe(plan: Mapping[str, Any], name: str) -> Json:
-    """Returns the wire's description of itself."""
+    """Returns the answer to `about`: the wire's name, version, process and links."""
     nodes = [node["name"] for node in plan["nodes"]]
     return {
         "wire": name,
@@ -64,22 +66,22 @@ def describe(plan: Mapping[str, Any], name: str) -> Json:
 
 
 class Answering(Protocol):
-    """The interface of a wire for requests: `_core.Wire` or a replacement."""
+    """A wire that executes requests: `_core.Wire`, or `Turns`."""
 
     def counters(self) -> str | None:
-        """Returns all counters as JSON; `None` after the run's end."""
+        """Returns all counters as JSON; `None` after the end of the run."""
 
     def set(self, change_json: str, /) -> None:
-        """Changes a link, given as JSON; raises `ValueError` with the reason if it cannot."""
+        """Changes a link as JSON describes; raises `ValueError` if the change is invalid."""
 
     def stop(self) -> bool:
-        """Ends the run; returns false if it has ended already."""
+        """Ends the run; returns `False` if it had ended already."""
 
 
 class ControlServer:
-    """Answers for `wire` on `listener` from a separate thread, while the context lasts.
+    """Serves the clients of `listener` from a separate thread, during the context.
 
-    The wire must be running or about to run; earlier requests wait for it.
+    `about` is the answer to `about`. Requests before the start of the wire wait for its start.
     """
 
     def __init__(self, wire: Answering, listener: socket.socket, about: Json) -> None:
@@ -96,7 +98,7 @@ class ControlServer:
         return self
 
     def __exit__(self, *_: object) -> None:
-        with suppress(RuntimeError):  # its thread has failed and reported the error
+        with suppress(RuntimeError):  # the thread has failed and reported its error
             self._loop.call_soon_threadsafe(self._over.set)
         self._thread.join(JOIN_SECONDS)
 
@@ -111,35 +113,35 @@ class ControlServer:
         self.listener.setblocking(False)
         server = await asyncio.start_unix_server(self._serve, sock=self.listener, limit=LINE)
         await self._over.wait()
-        # A closed server would leave a connection open that is just being accepted: first the
-        # server stops accepting, then pending connections get a turn.
+        # If the server is closed while it accepts a connection, the connection stays open. The
+        # server therefore stops accepting first, and the event loop handles pending connections.
         self._loop.remove_reader(self.listener)
         await asyncio.sleep(0)
         server.close()
-        # A client that is not yet served sees the end and closes its connection. If its task were
-        # cancelled before the start, the connection would stay open.
+        # A task that has not begun is not cancelled, because its connection would stay open. It
+        # finds `_over` set and ends by itself.
         for task in self._serving:
             task.cancel()
         while tasks := asyncio.all_tasks() - {asyncio.current_task()}:
             await asyncio.wait(tasks)
-        for _ in range(2):  # closed connections complete in the next iteration
+        for _ in range(2):  # the event loop completes closed connections in its next iterations
             await asyncio.sleep(0)
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         task = asyncio.current_task()
         assert task is not None
         self._serving.add(task)
-        writer.transport.set_write_buffer_limits(0)  # sent before the connection is closed
+        writer.transport.set_write_buffer_limits(0)  # `drain` waits until all data are sent
         connection = _Connection(self, reader, writer)
         try:
             if self._over.is_set():
                 await connection.say({"ok": True, "ended": True})
             elif len(self._serving) > CLIENTS:
-                await connection.say({"ok": False, "error": f"{CLIENTS} others are connected"})
+                await connection.say({"ok": False, "error": f"{CLIENTS} clients are connected"})
             else:
                 await connection.serve()
         except (ConnectionError, TimeoutError):
-            pass  # the client has gone or does not read
+            pass  # the client has closed the connection or does not read
         except asyncio.CancelledError:
             with suppress(ConnectionError, TimeoutError, asyncio.CancelledError):
                 await connection.say({"ok": True, "ended": True})
@@ -211,14 +213,14 @@ class _Connection:
                 await self.say(echo)
                 self.server.wire.stop()
             case other:
-                raise Bad(f"`do` is {other!r}: about, counters, watch, set and stop can be done")
+                raise Bad(f"`do` must be about, counters, watch, set or stop; found {other!r}")
 
     def _counters(self, request: Json) -> Json:
         wanted = request.get("links")
         if wanted is not None and (
             not isinstance(wanted, list) or not all(isinstance(name, str) for name in wanted)
         ):
-            raise Bad("`links` is a list of names")
+            raise Bad("`links` must be a list of names")
         text = self.server.wire.counters()
         if text is None:
             raise Bad("the wire has ended")
@@ -240,7 +242,7 @@ class _Connection:
             or not isinstance(every, int | float)
             or not low <= every <= high
         ):
-            raise Bad(f"`every` is {every!r}: seconds, {low:g} to {high:g}")
+            raise Bad(f"`every` must be {low:g} to {high:g} seconds; found {every!r}")
         due = time.monotonic()
         gone = asyncio.ensure_future(self.reader.read(1))
         try:
@@ -256,7 +258,7 @@ class _Connection:
                 due = max(due + every, time.monotonic())
                 done, _ = await asyncio.wait({gone}, timeout=max(due - time.monotonic(), 0.001))
                 if done:
-                    # A watch lasts until its client closes the connection or sends anything.
+                    # A watch ends when the client closes the connection or sends anything.
                     raise ConnectionResetError
         finally:
             gone.cancel()
@@ -264,12 +266,12 @@ class _Connection:
     def _set(self, request: Json) -> None:
         change = {key: request[key] for key in ("link", *KEYS) if key in request}
         if not isinstance(change.get("link"), str):
-            raise Bad("`link` is the name of a link")
+            raise Bad("`link` must be the name of a link")
         if len(change) == 1:
-            raise Bad("nothing to set: rate, netem or queue")
+            raise Bad("nothing to set: add rate, netem or queue")
         for key in ("netem", "queue"):
             if key in change and not isinstance(change[key], str):
-                raise Bad(f"`{key}` is a text")
+                raise Bad(f"`{key}` must be a text")
         if "rate" in change:
             change["rate"] = _rate(change["rate"])
         try:
@@ -282,9 +284,9 @@ def _request(line: bytes) -> Json:
     try:
         request = json.loads(line)
     except (ValueError, RecursionError):
-        raise Bad("not JSON: a request is one object a line") from None
+        raise Bad("not JSON: a request must be one object in one line") from None
     if not isinstance(request, dict):
-        raise Bad('a request is an object, such as {"do": "counters"}')
+        raise Bad('a request must be an object, such as {"do": "counters"}')
     return request
 
 
@@ -296,14 +298,14 @@ def _only(request: Json, *keys: str) -> None:
     for key in request:
         if key not in ("do", "id", *keys):
             allowed = ", ".join(("id", *keys))
-            raise Bad(f"`{key}` has no meaning for {request['do']}; allowed: {allowed}")
+            raise Bad(f"`{key}` is not a key of {request['do']}; allowed: {allowed}")
 
 
 def _rate(value: Any) -> int:
     if isinstance(value, int) and not isinstance(value, bool) and 0 < value < 1 << 63:
         return value
     if not isinstance(value, str):
-        raise Bad(f"`rate` is {value!r}: a text such as 5mbit, or bits a second")
+        raise Bad(f"`rate` must be a text such as 5mbit, or bit/s as a number; found {value!r}")
     try:
         return int(_core.parse_quantity("rate", value))
     except _core.WordError as error:

@@ -1,7 +1,8 @@
-"""A separate wire between two namespaces or interfaces: `sojourn wire run`.
+"""A separate wire between two namespaces or two interfaces: `sojourn wire run`.
 
-Everything is checked before anything is created. The wire creates two devices, which belong to this
-process. When it ends for any reason, they disappear with their addresses and routes.
+All settings are checked before anything is created. Between namespaces, the wire creates two
+devices, which belong to this process. When this process ends for any reason, the kernel removes the
+devices with their addresses and routes.
 """
 
 from __future__ import annotations
@@ -30,68 +31,86 @@ from sojourn.scenario.source import Source
 from sojourn.scenario.trace import TraceProblem
 
 LONGEST = 72 * 3600
-"""Longest duration of a wire in seconds, within which its sums remain exact."""
+"""Longest duration of a wire in seconds; the wire's sums of times are exact up to it."""
 QUEUE = 20_000
-"""Packets that a device may hold for the wire; the relevant queues are the wire's."""
+"""Length of the transmit queue of a created device, in packets. The links' queues are in the wire,
+so this queue should never fill.
+"""
 MTU = (68, 9000)
+"""Smallest and largest MTU in bytes."""
 STOPPING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+"""Signals that end a wire."""
 
 Json = dict[str, Any]
 
 
 @dataclass(frozen=True)
 class Direction:
-    """Parameters of one direction of the wire, in the words of a scenario."""
+    """Parameters of one direction of the wire, as texts of a scenario."""
 
     rate: str | None = None
-    """Rate; `None` for no limit."""
+    """Rate or trace; `None` for a link without a rate limit."""
     netem: str | None = None
+    """Delay and impairments; `None` for none."""
     queue: str | None = None
+    """Queue discipline; `None` for `pfifo`."""
     overhead: int = 0
+    """Bytes that are added to the length of each packet."""
 
 
 @dataclass(frozen=True)
 class Wanted:
-    """The ends of a wire and its parameters."""
+    """The ends and the parameters of a wire."""
 
     between: tuple[str, str]
+    """Names of the ends, as `ends.find` reads them."""
     forward: Direction
+    """Direction from the first to the second end."""
     reverse: Direction
+    """Direction from the second to the first end."""
     name: str = "link"
+    """Name of the wire and of its first link."""
     duration: float | None = None
-    """Duration in seconds; `None`: until it is stopped."""
+    """Duration in seconds; `None`: until the wire is stopped."""
     seed: int = 1
     mtu: int = 1500
     tap: bool = False
+    """Whether the created devices carry Ethernet frames (TAP) instead of IP packets (TUN)."""
     device: str | None = None
+    """Name of the created devices; `None`: the first unused default name."""
     addresses: str | None = None
+    """Addresses of the created devices, as `ends.addresses` reads them; `None`: unused ones."""
     capture: Path | None = None
-    """Folder for a pcapng file of each direction."""
+    """Folder for the captured packets, one pcapng file for each direction; `None`: no capture."""
     snaplen: int = 65_535
-    """Bytes kept of each captured packet."""
+    """Maximum number of bytes of a packet that are captured."""
     capture_size: int = 1 << 30
     """Largest size of a capture's file, in bytes."""
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """Measurements of a wire."""
+    """Measurements of an ended wire."""
 
     links: list[Json]
-    """One row per link, with the columns of the table `queues`."""
+    """One row for each link, with the columns of the table `queues`."""
     health: Json
+    """Lateness of packets, use of the processor, and packets lost outside the links."""
     seconds: float
+    """Duration of the wire in seconds."""
     units: dict[str, str]
+    """Units by the name of the column."""
     captures: list[Json]
-    """Result of each capture: `link`, packets written and `missed`, before and after the queue and
-    dropped, and an `error` if a file is incomplete.
+    """Result of each capture: `link`, numbers of packets written and `missed` (before the queue,
+    after the queue, dropped), and `error` if the file is incomplete.
     """
 
 
 def direction(link: str, wanted: Direction, mtu: int, sources: dict[str, Json]) -> Json:
-    """Returns the parameters of a link; raises `LabError` that names the invalid part.
+    """Returns the parameters of a link as in a plan.
 
-    Sources of a user's own queue are added to `sources`.
+    Adds the source code of a user's own queue to `sources`. Raises `LabError` with the invalid
+    parameter.
     """
     try:
         part = "rate"
@@ -103,7 +122,7 @@ def direction(link: str, wanted: Direction, mtu: int, sources: dict[str, Json]) 
     except (_core.WordError, OwnError, TraceProblem) as error:
         raise LabError(f"{part} of {link}: {error}") from error
     if rate == 0:
-        raise LabError(f"rate of {link}: a rate is above zero")
+        raise LabError(f"rate of {link}: must be above 0")
     return {**capacity, "overhead": wanted.overhead, "queue": queue, **netem}
 
 
@@ -116,7 +135,10 @@ def _queue(text: str, mtu: int, rate: int | None, sources: dict[str, Json]) -> J
 
 
 def _capacity(text: str | None) -> tuple[Json, int | None]:
-    """Returns a link's rate or trace, and the rate for the parameters of its queue."""
+    """Returns the rate or trace of a link as in a plan, and its mean rate in bit/s.
+
+    The mean rate is `None` for a link without a rate limit.
+    """
     if text is None:
         return {"rate": None}, None
     if trace.is_trace(text):
@@ -127,15 +149,15 @@ def _capacity(text: str | None) -> tuple[Json, int | None]:
 
 
 def plan_of(wanted: Wanted) -> Json:
-    """Returns the plan of two nodes and a link between them."""
+    """Returns a plan with two nodes and two links; raises `LabError` for invalid parameters."""
     control.check_name(wanted.name)
     low, high = MTU
     if not low <= wanted.mtu <= high:
-        raise LabError(f"an MTU of {wanted.mtu} cannot be: {low} to {high} bytes")
+        raise LabError(f"the MTU must be {low} to {high} bytes; found {wanted.mtu}")
     seconds = LONGEST if wanted.duration is None else wanted.duration
     if not 0 < seconds <= LONGEST:
         raise LabError(
-            f"a duration of {seconds:g} s cannot be: above 0 s, at most {LONGEST // 3600} hours"
+            f"the duration must be above 0 s, at most {LONGEST // 3600} hours; found {seconds:g} s"
         )
     ways = ((wanted.name, wanted.forward), (f"{wanted.name}.reverse", wanted.reverse))
     sources: dict[str, Json] = {}
@@ -175,23 +197,25 @@ def _node_names(between: tuple[str, str]) -> list[str]:
 
 @dataclass
 class Joined:
-    """A wire with its devices up, ready to run."""
+    """A wire whose devices are open and up."""
 
     wanted: Wanted
     plan: Json
     wire: _core.Wire
     devices: list[str]
+    """Names of the devices or interfaces at the two ends."""
     addresses: list[str]
     """Addresses of the created devices; empty for existing interfaces."""
     realtime: bool = False
+    """Whether the thread that carries packets has real-time priority."""
 
     def run(self) -> Outcome:
-        """Carries packets until the duration ends, a stop signal arrives, or a client stops it."""
+        """Carries packets until the duration ends or a signal or client stops the wire."""
         result: list[_core.WireOutcome | BaseException] = []
         over = threading.Event()
 
         def carry() -> None:
-            # Only this thread carries packets and needs priority; threads that it starts do not.
+            # The priority is only for this thread, which carries packets, not for its children.
             with suppress(PermissionError):
                 policy = os.SCHED_FIFO | os.SCHED_RESET_ON_FORK
                 os.sched_setscheduler(0, policy, os.sched_param(1))
@@ -239,7 +263,7 @@ def _outcome(end: _core.WireOutcome) -> Outcome:
 
 
 def _plain(value: Any) -> Any:
-    """Returns `None` for values that were not measured, as required by JSON."""
+    """Returns a value for JSON: `None` for NaN and infinity."""
     return (
         None
         if isinstance(value, float) and (value != value or abs(value) == float("inf"))
@@ -253,7 +277,7 @@ def _stopped_by_signals(stop: Callable[[], object]) -> Iterator[None]:
     try:
         for number in STOPPING:
             signal.signal(number, lambda *_: stop())
-    except ValueError:  # not the main thread: the caller handles signals
+    except ValueError:  # only the main thread can set handlers; the caller handles signals
         yield
         return
     try:
@@ -265,9 +289,9 @@ def _stopped_by_signals(stop: Callable[[], object]) -> Iterator[None]:
 
 @contextmanager
 def joined(wanted: Wanted) -> Iterator[Joined]:
-    """Creates a wire that listens under its name; removes everything at the end.
+    """Gives a wire with its control channel; removes everything that it created at the end.
 
-    Raises `LabError` before anything is created, if possible.
+    Raises `LabError`. Most errors are found before anything is created.
     """
     plan = plan_of(wanted)
     with ExitStack() as stack:
@@ -282,7 +306,7 @@ def joined(wanted: Wanted) -> Iterator[Joined]:
 
 
 class _Maker:
-    """Creates the devices of a wire."""
+    """Checks the ends of a wire and creates its devices."""
 
     def __init__(
         self, wanted: Wanted, found: Sequence[ends.End], configurator: ends.Configurator
@@ -294,11 +318,11 @@ class _Maker:
         self.addresses: tuple[ends.Address, ...] = ()
 
     def check(self) -> None:
-        """Checks both ends and chooses names and addresses."""
+        """Checks both ends, and chooses the names and addresses of the devices."""
         one, two = self.ends
         if {one.interface is None, two.interface is None} == {True, False}:
             raise LabError(
-                f"{one.text} and {two.text}: two namespaces, or two interfaces, not one of each"
+                f"both ends must be namespaces or both interfaces; found {one.text} and {two.text}"
             )
         if one.interface is not None:
             self._check_interfaces()
@@ -316,17 +340,17 @@ class _Maker:
         for address in self.addresses:
             for network in networks:
                 if network.version == address.version and network.overlaps(address.network):
-                    raise LabError(f"{address} is in {network}, which is in use there already")
+                    raise LabError(f"{address} is in {network}, which is already in use at an end")
 
     def _check_interfaces(self) -> None:
-        """Checks two existing interfaces; they are not changed."""
+        """Checks two existing interfaces, without any change."""
         for given, option in (
             (self.wanted.addresses, "--addresses"),
             (self.wanted.device, "--device"),
             (self.wanted.tap or None, "--tap"),
         ):
             if given is not None:
-                raise LabError(f"{option} is for devices that are made, not for interfaces")
+                raise LabError(f"{option} applies to created devices, not to existing interfaces")
         one, two = self.ends
         if (one.inode, one.interface) == (two.inode, two.interface):
             raise LabError(f"{one.text} and {two.text} are the same interface")
@@ -335,12 +359,12 @@ class _Maker:
             link = links.get(str(end.interface))
             if link is None:
                 known = ", ".join(sorted(links))
-                raise LabError(f"{end.text}: there is no such interface; there are {known}")
+                raise LabError(f"{end.text}: no such interface; there are {known}")
             if not link["up"]:
-                raise LabError(f"{end.text} is down: sudo ip link set {end.interface} up")
+                raise LabError(f"{end.text} is down: use sudo ip link set {end.interface} up")
             if link["mtu"] > self.wanted.mtu:
                 raise LabError(
-                    f"{end.text} has packets of up to {link['mtu']} bytes: --mtu {link['mtu']}"
+                    f"{end.text} has an MTU of {link['mtu']} bytes: use --mtu {link['mtu']}"
                 )
             self.names.append(str(end.interface))
 
@@ -349,13 +373,13 @@ class _Maker:
         if name is None:
             return ends.free_name(taken)
         if not ends.NAME.fullmatch(name) or "%" in name:
-            raise LabError(f"{name!r} is not a name of an interface")
+            raise LabError(f"{name!r} is not a valid name of an interface")
         if name in taken:
-            raise LabError(f"{end.text} has an interface called {name} already")
+            raise LabError(f"{end.text} already has an interface {name}")
         return name
 
     def make(self, plan: Json) -> _core.Wire:
-        """Opens the devices and brings them up; removes them if anything fails."""
+        """Returns the wire with open devices that are up; removes the devices after an error."""
         kind = "tap" if self.wanted.tap else "tun"
         devices = [
             {
@@ -379,11 +403,11 @@ class _Maker:
                 )
             except PermissionError as error:
                 raise Unavailable(
-                    f"the wire's devices cannot be made ({error.strerror or error})", "use root"
+                    f"the wire's devices cannot be created ({error.strerror or error})", "use root"
                 ) from error
             except OSError as error:
                 raise LabError(
-                    f"the wire's devices cannot be made: {error.strerror or error}"
+                    f"the wire's devices cannot be created: {error.strerror or error}"
                 ) from error
             undo.callback(wire.close)
             self._configure()
@@ -391,7 +415,10 @@ class _Maker:
         return wire
 
     def _files(self, undo: ExitStack, links: list[str]) -> list[str]:
-        """Creates files for captures and their folder; `undo` removes them again."""
+        """Creates the files of captures and their folder; returns the paths.
+
+        `undo` removes the files and the folder.
+        """
         folder = self.wanted.capture
         if folder is None:
             return []
@@ -405,14 +432,14 @@ class _Maker:
                 path.touch(mode=0o600, exist_ok=False)
             except FileExistsError as error:
                 raise LabError(
-                    f"{path} exists: captures overwrite nothing; choose another folder"
+                    f"{path} exists, and captures are never overwritten: choose another folder"
                 ) from error
             undo.callback(path.unlink)
             made.append(str(path.absolute()))
         return made
 
     def _configure(self) -> None:
-        """Brings up created devices with their addresses; existing interfaces get none."""
+        """Gives created devices their addresses and brings them up."""
         if not self.addresses:
             return
         for end, name, address in zip(self.ends, self.names, self.addresses, strict=True):

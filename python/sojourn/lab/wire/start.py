@@ -1,4 +1,4 @@
-"""Starts the wire's process in a sandbox and brings up its hosts' devices."""
+"""Starts the wire's process in a sandbox and configures the hosts' devices."""
 
 from __future__ import annotations
 
@@ -20,24 +20,29 @@ from sojourn.lab.wire.wiring import FAULT, READY
 from sojourn.temporary import nameless
 
 DEVICE = "eth0"
+"""Name of the wire's device in each host."""
 QUEUE = 20_000
-"""Packets that a host's device may hold for the wire; the queues of the scenario are the wire's."""
+"""Length of the transmit queue of a host's device, in packets. The scenario's queues are in the
+wire, so this queue should never fill.
+"""
 READY_SECONDS = 30.0
+"""Time limit for the wire to open its devices, in seconds."""
 
 
 @dataclass(frozen=True)
 class WireProcess:
-    """The wire's process and its output."""
+    """The wire's process and the files that it writes."""
 
     process: Process
     output: IO[bytes]
-    """Input of `wiring.read_outcome` after the process has ended."""
+    """File with the outcome, for `wiring.read_outcome` after the end of the process."""
     captures: Sequence[IO[bytes]]
+    """Files with captured packets, in the order of the plan's `capture`."""
     realtime: bool
     """Whether the process has real-time priority."""
 
     def failure(self, what: str) -> Exception:
-        """Returns the error that ended the process, or `what` with its last output."""
+        """Returns an error for an ended process: `PolicyError`, or `what` with its last output."""
         complaint = self.process.complaint()
         if self.process.code == FAULT:
             return PolicyError(self.process.errors().decode())
@@ -57,10 +62,10 @@ def start_wire(
     control: int | None = None,
     around: Mapping[str, Any] | None = None,
 ) -> WireProcess:
-    """Starts a wire that joins devices by the plan's links.
+    """Starts a wire that connects devices by the plan's links; waits until they are open.
 
-    The start times of the plan and of `around` arrive on `stdin`, see `wiring`. `stack` closes its
-    files.
+    The wire reads the start times of its links from the descriptor `stdin`, see `wiring`. `stack`
+    closes the files of the wire.
     """
     given: dict[str, Any] = {
         "plan": plan,
@@ -92,7 +97,7 @@ def start_wire(
 
 
 def devices_of(hosts: Mapping[int, Host]) -> list[dict[str, Any]]:
-    """Returns the wire's devices: one in each host (by node), with the host's address."""
+    """Returns the settings of one device for each host; `hosts` is by the number of the node."""
     return [
         {
             "node": node,
@@ -106,7 +111,7 @@ def devices_of(hosts: Mapping[int, Host]) -> list[dict[str, Any]]:
 
 
 def settle(hosts: Mapping[int, Host], mtu: int) -> None:
-    """Brings up all hosts' devices with their addresses."""
+    """Gives the devices of all hosts their addresses, and brings them up."""
     for node, host in hosts.items():
         host.sysctl({"net.ipv6.conf.all.disable_ipv6": 1, "net.ipv6.conf.default.disable_ipv6": 1})
         host.set_link(DEVICE, up=True, mtu=mtu, queue=QUEUE)
@@ -114,15 +119,14 @@ def settle(hosts: Mapping[int, Host], mtu: int) -> None:
 
 
 def run_first(pid: int) -> bool:
-    """Gives a process real-time priority, so that packets leave in time; false if refused.
+    """Gives a process real-time priority; returns `False` if the kernel refuses.
 
-    This process may be permitted to do so even if the process itself, in its user namespace, is
-    not.
+    This process may have the permission although a process in a user namespace has not.
     """
-    if not pid:  # it ended at once
+    if not pid:  # the process has ended
         return False
     try:
-        # Threads that it starts, which answer requests and write captures, do not inherit it.
+        # The threads that answer requests and write captures do not inherit the priority.
         policy = os.SCHED_FIFO | os.SCHED_RESET_ON_FORK
         os.sched_setscheduler(pid, policy, os.sched_param(1))
     except (PermissionError, ProcessLookupError):

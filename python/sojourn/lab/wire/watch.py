@@ -1,7 +1,7 @@
 """A live view of a wire's links in the terminal: rate, backlog, sojourn time, drops, marks.
 
-`View` converts the counters of a control socket into rows. `follow` shows them until the wire ends.
-`Beside` shows them in the background of other work.
+`View` converts the wire's counters into rows. `follow` shows the rows until the wire ends. `Beside`
+shows them from a separate thread.
 """
 
 from __future__ import annotations
@@ -24,38 +24,47 @@ from sojourn.lab.errors import LabError
 from sojourn.lab.wire.control import Client
 
 EVERY = 0.5
-"""Interval between two readings, in seconds."""
+"""Default interval between two readings, in seconds."""
 SAMPLES = 32
+"""Number of readings in a sparkline."""
 BARS = "▁▂▃▄▅▆▇█"
+"""Characters of a sparkline, from the lowest to the highest value."""
 WIDE = 110
-"""Width of a terminal with space for a second sparkline, in columns."""
+"""Width of a terminal in columns from which a second sparkline is shown."""
 
 
 @dataclass(frozen=True)
 class Row:
-    """One link between two readings; times in seconds, rates in bit/s."""
+    """State of one link, from two readings of its counters.
+
+    Times are in seconds, rates in bit/s.
+    """
 
     link: str
     queue: str
     rate: int | None
-    """Configured rate; `None` without a limit."""
+    """Configured rate; `None` for a link without a rate limit."""
     throughput: float
-    """Sent data in the link's own packet sizes, in bit/s."""
+    """Throughput; packet sizes include the link's overhead."""
     packets_per_second: float
     backlog_packets: int
     backlog_bytes: int
     sojourn: float | None
-    """Sojourn time of the packet that left last; `None` if none has left and none waits."""
+    """Sojourn time of the packet that left last; `None` if no packet left since the last reading
+    and the queue is empty.
+    """
     drops: int
-    """Drops of the queue since the start, as with marks and losses."""
+    """Number of packets dropped by the queue since the start of the measurement."""
     marks: int
+    """Number of packets marked since the start of the measurement."""
     lost: int
+    """Number of packets lost outside the queue since the start of the measurement."""
     drops_per_second: float
     marks_per_second: float
 
     @property
     def utilisation(self) -> float | None:
-        """Used share of the rate."""
+        """Throughput as a share of the rate; `None` for a link without a rate limit."""
         return self.throughput / self.rate if self.rate else None
 
 
@@ -66,7 +75,7 @@ class _History:
 
 
 class View:
-    """The view of a wire, updated with each reading."""
+    """The state of all links of a wire, with the history for sparklines."""
 
     def __init__(self, title: str) -> None:
         self.title = title
@@ -74,11 +83,11 @@ class View:
         self.history: dict[str, _History] = {}
         self.time = 0.0
         self.lateness: tuple[float | None, float | None] = (None, None)
-        """Median and 99th percentile in seconds; `None` before any packet is written."""
+        """Median and 99th percentile of packets' lateness in seconds; `None` without packets."""
         self._before: dict[str, Any] | None = None
 
     def update(self, counters: dict[str, Any]) -> list[Row]:
-        """Takes over the counters of one moment; returns one row per link."""
+        """Updates the view with new counters; returns one row for each link."""
         before = self._before or {"time": counters["time"], "links": []}
         span = counters["time"] - before["time"]
         earlier = {link["link"]: link for link in before["links"]}
@@ -94,7 +103,7 @@ class View:
         return self.rows
 
     def render(self, width: int, height: int) -> Group:
-        """Returns the view for a terminal of this size."""
+        """Returns the view for a terminal of this size, in columns and lines."""
         late = ", ".join(
             f"{text} {duration(seconds)}"
             for text, seconds in zip(("median", "p99"), self.lateness, strict=True)
@@ -132,11 +141,11 @@ class View:
                 cells.append(sparkline(history.throughput, row.rate))
             table.add_row(*map(Text, cells))
         more = len(self.rows) - len(shown)
-        foot = [Text(f"and {more} more links, which do less", style="dim")] if more else []
+        foot = [Text(f"and {more} more links with shorter queues", style="dim")] if more else []
         return Group(head, table, *foot)
 
     def _chosen(self, most: int) -> list[Row]:
-        """Returns the `most` rows with the longest queues, in their order."""
+        """Returns the `most` rows with the longest queues, in the order of the links."""
         if len(self.rows) <= most:
             return self.rows
         busy = sorted(self.rows, key=lambda r: (r.backlog_bytes, r.throughput), reverse=True)
@@ -146,7 +155,7 @@ class View:
 
 def _row(link: dict[str, Any], before: dict[str, Any] | None, span: float) -> Row:
     def per_second(now: int, then: int) -> float:
-        # Counters restart at the end of a run's warm-up.
+        # The wire resets its counters at the end of the warm-up.
         return (now - then if now >= then else now) / span if span > 0 else 0.0
 
     drops = sum(link["dropped"].values())
@@ -171,7 +180,7 @@ def _row(link: dict[str, Any], before: dict[str, Any] | None, span: float) -> Ro
 
 
 def sparkline(values: Iterable[float], top: float | None = None) -> str:
-    """Returns values as bars; the highest bar is `top` or the largest value."""
+    """Returns values as bars; the highest bar is `top` or the largest value, if larger."""
     found = list(values)
     top = max([top or 0.0, *found])
     if top <= 0:
@@ -189,17 +198,17 @@ def _scaled(value: float, units: tuple[str, ...]) -> str:
 
 
 def bits(rate: float) -> str:
-    """Formats a rate."""
+    """Formats a rate in bit/s with a fitting unit."""
     return _scaled(rate, ("bit/s", "kbit/s", "Mbit/s", "Gbit/s"))
 
 
 def octets(size: float) -> str:
-    """Formats a size."""
+    """Formats a size in bytes with a fitting unit."""
     return _scaled(size, ("B", "kB", "MB", "GB"))
 
 
 def duration(seconds: float) -> str:
-    """Formats a short time."""
+    """Formats a time in seconds with a fitting unit, from µs to s."""
     if seconds < 1e-3:
         return f"{seconds * 1e6:.0f} µs"
     if seconds < 1:
@@ -212,7 +221,7 @@ def _count(total: int, per_second: float) -> str:
 
 
 def looks(client: Client, every: float = EVERY) -> Iterator[View]:
-    """Yields a view that is updated every `every` seconds, until the wire ends."""
+    """Yields the view after each update, every `every` seconds, until the wire ends."""
     view = View(str(client.about()["wire"]))
     for counters in client.watch(every):
         view.update(counters)
@@ -227,9 +236,9 @@ def follow(client: Client, console: Console, every: float = EVERY) -> None:
 
 
 class Beside:
-    """Shows a wire from a separate thread during the context: `sojourn lab run --watch`.
+    """Shows a wire from a separate thread during the context, for `sojourn lab run --watch`.
 
-    The wire listens at `path`, now or slightly later.
+    `path` is the wire's control socket, which may not exist yet.
     """
 
     def __init__(self, path: Path, console: Console, every: float = EVERY) -> None:

@@ -1,13 +1,13 @@
-"""The wire of a laboratory: a process of the sandbox that carries all packets between hosts.
+"""The wire of a laboratory: a process in the sandbox that carries all packets between hosts.
 
-The process opens a device in each host's namespace, writes `ready`, and waits for the run's start
-on its standard input; the end of this input ends the process. Then it writes its measurements to a
-file that it received; `read_outcome` reads this file.
+The process runs `main` of this module. It opens a device in each host's namespace, writes `ready`,
+and reads the start time of the run from its standard input. When the standard input ends, the
+process stops carrying packets, and writes its measurements to a file that it received as a
+descriptor. `read_outcome` reads this file.
 
-Some parts must start before the run or be checked after it, over other links between the same
-devices. With `around`, another plan, there are three starts: of the links before, of the run, and
-of the links after it. Only the run is measured. This module contains both sides: the process runs
-`main`.
+Some programs must start before the run or be checked after it, over other links between the same
+devices. These links are those of the plan `around`. The process then reads three start times: of
+the links before the run, of the run, and of the links after the run. Only the run is measured.
 """
 
 from __future__ import annotations
@@ -32,14 +32,17 @@ if TYPE_CHECKING:
     from sojourn.scenario.engine import Column
 
 READY = "ready\n"
+"""Line by which the process reports that its devices are open."""
 LINGER = 60_000_000_000
-"""Longest time for which packets are carried after the run's end, in nanoseconds."""
+"""Longest time for which packets are carried after the end of the run, in nanoseconds."""
 FOREVER = 1 << 60
-"""The same time if other links follow."""
+"""Value instead of `LINGER` if other links follow, which end the time."""
 FAULT = 3
 """Exit status of the process if a user's own policy failed."""
 MAGIC = b"sojourn wire 1\n"
+"""First bytes of the file with the measurements."""
 TABLES = ("summary", "flows", "queues", "series", "distributions", "flow_series")
+"""Tables of a record that are written to the file."""
 
 
 @dataclass(frozen=True)
@@ -47,26 +50,32 @@ class Outcome:
     """Measurements of a wire: a run's record, and data on its validity."""
 
     events: int
+    """Number of packet events on the links."""
     complete: bool
+    """Whether the run reached the plan's duration."""
     reached: int
-    """Duration of the run in nanoseconds."""
+    """Time that the run reached, in nanoseconds since its start."""
     health: dict[str, Any]
-    """Lateness, processor share, and packets lost for reasons outside the links."""
+    """Lateness of packets, use of the processor, and packets lost outside the links."""
     agreements: list[dict[str, Any]]
-    """Links whose journal was replayed, and the result of the replay."""
+    """Result of the replay of each journal, with the name of the link."""
     captures: list[dict[str, Any]]
-    """Result of captures: packets written, packets omitted, errors."""
+    """Result of each capture: packets written, packets omitted, errors."""
     tables: dict[str, list[Column]]
+    """Tables of the record, by name."""
 
     def table(self, name: str) -> Sequence[Column]:
-        """Returns one of the record's tables."""
+        """Returns the columns of a table by its name."""
         return self.tables[name]
 
 
 def write_outcome(
     to: IO[bytes], about: dict[str, Any], tables: dict[str, Sequence[Column]]
 ) -> None:
-    """Writes an outcome in the format of `read_outcome`."""
+    """Writes an outcome in the format that `read_outcome` reads.
+
+    `about` has the fields of `Outcome` without the tables.
+    """
     listed = []
     blobs = []
     for name, columns in tables.items():
@@ -82,7 +91,7 @@ def write_outcome(
 
 
 def read_outcome(source: IO[bytes]) -> Outcome:
-    """Reads the outcome of a wire's process; raises `ValueError` if it is incomplete."""
+    """Reads the outcome that a wire's process wrote; raises `ValueError` if it is incomplete."""
     if source.read(len(MAGIC)) != MAGIC:
         raise ValueError("the wire wrote no outcome")
     (length,) = struct.unpack("<Q", source.read(8))
@@ -91,7 +100,7 @@ def read_outcome(source: IO[bytes]) -> Outcome:
     for name, column, unit, dtype, size in about["columns"]:
         raw = source.read(size)
         if len(raw) != size:
-            raise ValueError("the wire's outcome is cut short")
+            raise ValueError("the wire's outcome is truncated")
         tables[name].append((column, unit, dtype, json.loads(raw) if dtype == "text" else raw))
     return Outcome(
         about["events"], about["complete"], about["reached"], about["health"], about["agreements"],
@@ -101,12 +110,18 @@ def read_outcome(source: IO[bytes]) -> Outcome:
 
 
 def main(argv: Sequence[str]) -> int:
-    """Runs the wire's process; `argv` are its descriptors for configuration and outcome.
+    """Runs the wire's process; returns the exit status.
 
-    The configuration is JSON: `plan`, `seed`, `mtu`, `journals` (indices of links), `devices` (each
-    has `node`, `network` (a namespace's path), `kind`, `name`, `addresses`), `control` (descriptor
-    of a listening socket, or null), `name` (the wire's name there), `captures` (pairs: index of a
-    link, descriptor of a file), `around` (the plan of the links before and after the run, or null).
+    `argv` are the numbers of two descriptors: the configuration, and the file for the outcome. The
+    configuration is JSON with these keys:
+
+    - `plan`, `seed`, `mtu`;
+    - `journals`: the numbers of links whose arrivals are recorded;
+    - `devices`: each has `node`, `network` (path of a namespace), `kind`, `name`, `addresses`;
+    - `control`: the descriptor of a listening socket for the control channel, or null;
+    - `name`: the wire's name in the control channel;
+    - `captures`: pairs of a link's number and the descriptor of a file;
+    - `around`: the plan of the links before and after the run, or null.
     """
     configuration, output = (int(number) for number in argv)
     with os.fdopen(configuration, "rb") as file:
@@ -127,7 +142,7 @@ def main(argv: Sequence[str]) -> int:
     turns = Turns(wires)
     sys.stdout.write(READY)
     sys.stdout.flush()
-    threading.Thread(target=_until_told, args=(turns,), daemon=True).start()
+    threading.Thread(target=_read_starts, args=(turns,), daemon=True).start()
     with ExitStack() as stack:
         if given["control"] is not None:
             listener = stack.enter_context(socket.socket(fileno=given["control"]))
@@ -140,7 +155,7 @@ def main(argv: Sequence[str]) -> int:
             return FAULT
     measured = wires.index(wire)
     if len(outcomes) <= measured:
-        return 1  # the parent process has gone
+        return 1  # the standard input ended before the run
     outcome = outcomes[measured]
     record = outcome.record
     about = {
@@ -157,7 +172,7 @@ def main(argv: Sequence[str]) -> int:
 
 
 class Turns:
-    """Wires that use the same devices in turn; requests go to the current one."""
+    """Wires that use the same devices one after the other; requests go to the current wire."""
 
     def __init__(self, wires: Sequence[_core.Wire]) -> None:
         self.wires = wires
@@ -165,7 +180,7 @@ class Turns:
         self._starts: queue.SimpleQueue[int | None] = queue.SimpleQueue()
 
     def run(self, linger: int) -> list[_core.WireOutcome]:
-        """Runs each wire from its start time until the next one's turn, or until the end."""
+        """Runs each wire from its start time until the next wire begins or `stop` is called."""
         outcomes = []
         for wire in self.wires:
             start = self._starts.get()
@@ -175,7 +190,7 @@ class Turns:
         return outcomes
 
     def next(self, start: int) -> None:
-        """Switches to the next wire, whose clock begins at `start`."""
+        """Switches to the next wire; `start` is time 0 of its plan (`CLOCK_MONOTONIC` in ns)."""
         last = self._wire if self._turn >= 0 else None
         self._turn += 1
         self._starts.put(start)
@@ -187,21 +202,21 @@ class Turns:
         return self.wires[max(0, self._turn)]
 
     def set(self, change_json: str) -> None:
-        """Changes a link."""
+        """Changes a link of the current wire."""
         self._wire.set(change_json)
 
     def counters(self) -> str | None:
-        """Returns all counters."""
+        """Returns all counters of the current wire as JSON; `None` after its end."""
         return self._wire.counters()
 
     def stop(self) -> bool:
-        """Ends all wires."""
+        """Ends all wires; returns `False` if the current wire had ended already."""
         self._starts.put(None)
         return self._wire.stop()
 
 
-def _until_told(turns: Turns) -> None:
-    """Begins each wire at its start time from standard input; ends with this input."""
+def _read_starts(turns: Turns) -> None:
+    """Passes start times from the standard input to the wires; stops them when it ends."""
     try:
         for line in sys.stdin:
             turns.next(int(line))
