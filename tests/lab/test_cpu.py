@@ -51,7 +51,7 @@ def test_none_is_said(tmp_path: Path) -> None:
     with pytest.raises(Unavailable, match="no control group"):
         _files(tmp_path, "tmpfs / tmpfs rw 0 0\n", "0::/\n")
     with (
-        pytest.raises(Unavailable, match="cannot be made"),
+        pytest.raises(Unavailable, match="cannot be created"),
         cpu.CpuGroup(0.5, cpu.Hierarchy(1, tmp_path / "nowhere")),
     ):
         pass

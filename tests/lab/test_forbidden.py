@@ -108,7 +108,7 @@ def test_no_tun_device() -> None:
     said = attempt("user", hidden, script=script)
     assert said == (
         "Unavailable: a user namespace does not have tun here; "
-        "there is no /dev/net/tun: sudo modprobe tun"
+        "/dev/net/tun does not exist: sudo modprobe tun"
     )
 
 

@@ -1,8 +1,7 @@
 """Features of Sojourn that work on this machine, and how to enable the others.
 
-Each feature is found by trying it or, where a trial would change something, by reading. Nothing on
-the machine is changed, and everything that is started ends with the examination
-(`examination.examine`).
+Each feature is tried. If a trial would change the machine, files of the kernel are read instead.
+The examination (`examination.examine`) changes nothing and ends everything that it starts.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The examination: all probes at the same time, each with a time limit."""
+"""The examination of this machine: all probes run at the same time, within a time limit."""
 
 from __future__ import annotations
 
@@ -20,12 +20,13 @@ from sojourn.doctor.programs import program
 from sojourn.lab.machine import packages
 
 SECONDS = 5.0
-"""Time limit of all probes together, in seconds; unfinished probes are given up."""
+"""Time limit of all probes together, in seconds. Probes that have not ended are reported."""
 MEASURING = 600.0
 """Time limit of the wire's measurement, in seconds."""
 
 Findings = Finding | list[Finding]
 Probe = Callable[[], Findings]
+"""Function that examines one or several features."""
 
 
 @dataclass(frozen=True)
@@ -33,12 +34,13 @@ class Report:
     """Result of an examination."""
 
     machine: dict[str, Any]
+    """Description of the machine, as `machine()` returns it."""
     groups: tuple[Group, ...]
     seconds: float
     """Duration of the examination in seconds."""
 
     def group(self, name: str) -> Group:
-        """Returns a group by its name."""
+        """Returns the group with this name."""
         return next(group for group in self.groups if group.name == name)
 
     def as_dict(self) -> dict[str, Any]:
@@ -51,7 +53,7 @@ class Report:
 
 
 def probes() -> dict[str, list[tuple[str, Probe]]]:
-    """Returns the probes by group, each with its name for the case that it does not answer."""
+    """Returns the probes by the name of the group, each with a name for error messages."""
 
     def package(name: str, module: str, extra: str, *, needed: bool = True) -> tuple[str, Probe]:
         return name, partial(library, name, module, extra, needed=needed)
@@ -97,8 +99,9 @@ def probes() -> dict[str, list[tuple[str, Probe]]]:
 def examine(*, measure: Callable[[str], object] | None = None, seconds: float = SECONDS) -> Report:
     """Examines this machine.
 
-    With `measure`, real runs of one minute measure the wire's rate; `measure` receives the name of
-    each. `seconds` is the time limit of all probes together.
+    With `measure`, real runs measure the highest rate of valid runs, which takes a minute;
+    `measure` is called with the name of each run. `seconds` is the time limit of all probes
+    together.
     """
     begin = time.monotonic()
     asked = [(group, name, probe) for group, all_ in probes().items() for name, probe in all_]
@@ -123,17 +126,17 @@ def _rate(measure: Callable[[str], object] | None, others: list[Finding]) -> Fin
 
 
 def within(seconds: float, asked: Sequence[tuple[str, Probe]]) -> list[list[Finding]]:
-    """Executes all probes at the same time within `seconds`; reports those that do not answer.
+    """Executes all probes at the same time; returns the findings of each.
 
-    The threads are daemons: a hanging thread does not keep the process from ending, and everything
-    that it has started ends with the process.
+    A probe that fails, or that has not ended after `seconds`, has the finding `unknown`. Probes run
+    in daemon threads, so a probe that never ends does not prevent the end of the process.
     """
     answers: list[list[Finding] | None] = [None] * len(asked)
 
     def ask(number: int, name: str, probe: Probe) -> None:
         try:
             found = probe()
-        except Exception as error:  # noqa: BLE001 - a failing probe must not hide the others
+        except Exception as error:  # noqa: BLE001 - other probes must be reported, too
             text = f"the examination failed: {type(error).__name__}: {error}"
             found = Finding(name, "unknown", text)
         answers[number] = found if isinstance(found, list) else [found]
@@ -155,7 +158,7 @@ def within(seconds: float, asked: Sequence[tuple[str, Probe]]) -> list[list[Find
 
 
 def machine() -> dict[str, Any]:
-    """Returns a description of this machine and its user."""
+    """Returns a description of this machine and its user, for display and JSON."""
     return {
         "distribution": packages.release().get("PRETTY_NAME", platform.system()),
         "kernel": f"{platform.system()} {platform.release()}",
@@ -168,7 +171,7 @@ def machine() -> dict[str, Any]:
 
 
 def _memory() -> int | None:
-    """Returns the available memory in bytes."""
+    """Returns the available memory in bytes; `None` if the kernel does not report it."""
     try:
         with Path("/proc/meminfo").open(encoding="ascii") as file:
             for line in file:

@@ -1,4 +1,4 @@
-"""Findings about a machine, in groups by the user's purpose."""
+"""Findings of an examination, in groups by the user's task."""
 
 from __future__ import annotations
 
@@ -19,36 +19,40 @@ GROUPS = {
     "cluster": "studies on a cluster: --on",
     "tune": "tune search",
 }
-"""Purposes of a user, and the commands for them."""
+"""Tasks of a user, with the commands for each task."""
 
 
 @dataclass(frozen=True)
 class Finding:
-    """A feature that is available or missing."""
+    """The state of one feature of the machine."""
 
     name: str
     state: State
     found: str
-    """Result: a version, or the missing part."""
+    """Description: the version, or the missing part."""
     remedy: str = ""
-    """Command or advice that adds it."""
+    """Command or advice that enables the feature; empty if none is necessary or known."""
     needed: bool = True
-    """Whether its group does not work at all without it."""
+    """Whether the task is impossible without the feature."""
     why: str = ""
-    """Reason why it matters, if it is not obvious."""
+    """Explanation of why the feature matters; empty if it is obvious."""
 
 
 @dataclass(frozen=True)
 class Group:
-    """A purpose of a user, with its findings."""
+    """A task of a user, with the findings on its features."""
 
     name: str
     what: str
+    """Commands of the task."""
     findings: tuple[Finding, ...]
 
     @property
     def verdict(self) -> Verdict:
-        """`no` if a necessary feature is missing, `partly` if another one is, otherwise `yes`."""
+        """`no` if a needed feature is missing, `yes` if no feature is, otherwise `partly`.
+
+        A needed feature whose state is unknown gives `partly`.
+        """
         if any(f.needed and f.state == "no" for f in self.findings):
             return "no"
         lacking = any(f.state == "no" or (f.needed and f.state != "yes") for f in self.findings)

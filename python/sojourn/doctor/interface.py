@@ -1,4 +1,7 @@
-"""An interface as reported by the kernel, its driver and `tc`. Read-only, without root."""
+"""Properties of an interface, as the kernel, the driver and `tc` report them.
+
+The properties are only read, which does not require root.
+"""
 
 from __future__ import annotations
 
@@ -18,9 +21,9 @@ from sojourn.lab.machine import needs
 from sojourn.lab.sandbox.inside import network
 
 SECONDS = 4.0
-"""Time limit of one program, in seconds."""
+"""Time limit of each call of `ip` or `tc`, in seconds."""
 UNKNOWN_SPEED = 0xFFFF_FFFF
-"""`SPEED_UNKNOWN` of `<linux/ethtool.h>`."""
+"""Value of an unknown speed: `SPEED_UNKNOWN` of `<linux/ethtool.h>`."""
 SYSCTLS = (
     "tcp_ecn",
     "tcp_ecn_option",
@@ -28,8 +31,9 @@ SYSCTLS = (
     "tcp_congestion_control",
     "tcp_available_congestion_control",
 )
+"""Sysctls below net.ipv4 that are read."""
 OFFLOADS = ("tso", "gso", "gro", "lro")
-"""Offloads that merge packets, in ethtool's short words."""
+"""Offloads that merge packets, by the names of `ethtool -K`."""
 _CLASS = re.compile(
     r"^class htb (\S+) (?:root|parent (\S+)).*? rate (\S+) ceil (\S+)", re.MULTILINE
 )
@@ -37,50 +41,54 @@ _CLASS = re.compile(
 Options = dict[str, Any]
 T = TypeVar("T")
 LOOPBACK = {"loopback": "loopback"}
-"""Kinds of devices that `ip` states only by the type of the link."""
+"""Kinds of devices by the type of the link, for devices whose kind `ip` does not report."""
 
 
 @dataclass(frozen=True)
 class Facts:
-    """Properties of an interface. Unreadable ones are `None`, with the reason in `unread`."""
+    """Properties of an interface.
+
+    A property that could not be read is `None`; `unread` has the reason.
+    """
 
     name: str
     kind: str = ""
-    """Kind of a virtual device: `veth`, `bridge`, `loopback`, ...; empty for others."""
+    """Kind of a virtual device, such as `veth`, `bridge` or `loopback`; empty for other devices."""
     speed: int | None = None
     """Speed in bit/s."""
     queues: int = 1
     """Number of transmit queues."""
     offloads: Mapping[str, Mapping[str, Mapping[str, bool]]] | None = None
-    """Features by ethtool's short word, each `active` or not and `changeable` or not."""
+    """Features of the kernel by offload (`OFFLOADS`): whether each is `active` and `changeable`."""
     ring: int | None = None
-    """Packets of the transmit ring."""
+    """Size of the transmit ring in packets."""
     limits: tuple[int, ...] | None = None
-    """Current BQL limit of each transmit queue, in bytes; 0 while a driver does not use it."""
+    """Current limit of each transmit queue by byte queue limits (BQL), in bytes; 0 if not in use.
+    """
     qdiscs: tuple[Options, ...] | None = None
     """Queue disciplines in the format of `tc -j -s -d qdisc show`."""
     classes: Mapping[str, tuple[str, int, int]] = field(default_factory=dict)
-    """Classes of `htb`: parent, rate and ceiling in bit/s."""
+    """Classes of `htb` by handle: handle of the parent, rate in bit/s, ceiling in bit/s."""
     sysctls: Mapping[str, str] = field(default_factory=dict)
-    """Existing settings of `SYSCTLS`, without the prefix `net.ipv4.`."""
+    """Values of the sysctls in `SYSCTLS` that the kernel has."""
     routes: tuple[Options, ...] | None = None
     """Routes in the format of `ip -j -d route show`."""
     unread: Mapping[str, tuple[str, str]] = field(default_factory=dict)
-    """Unreadable fields, with the reason and a remedy."""
+    """Reason and remedy for each property that could not be read, by name."""
 
     @property
     def egress(self) -> list[Options]:
-        """Queue disciplines of outgoing packets."""
+        """Queue disciplines for outgoing packets."""
         return [q for q in self.qdiscs or () if q["kind"] not in ("ingress", "clsact")]
 
     @property
     def roots(self) -> list[Options]:
-        """Queue disciplines at the device itself."""
+        """Queue disciplines at the root of the device."""
         return [q for q in self.egress if q.get("root")]
 
     @property
     def leaves(self) -> list[Options]:
-        """Disciplines without children; of several of one kind, as below `mq`, the busiest one."""
+        """Queue disciplines without children; of several of one kind, the one with most packets."""
         majors = {q["parent"].partition(":")[0] for q in self.egress if "parent" in q}
         busiest: dict[str, Options] = {}
         for leaf in self.egress:
@@ -93,7 +101,7 @@ class Facts:
 
     @property
     def shaper(self) -> tuple[str, int] | None:
-        """Shaper at the root and its rate in bit/s, if any."""
+        """Name and rate in bit/s of the shaper at the root; `None` if there is no shaper."""
         tops = [ceil for parent, _, ceil in self.classes.values() if not parent]
         for root in self.roots:
             options = root.get("options", {})
@@ -109,12 +117,12 @@ class Facts:
 
 
 def names() -> list[str]:
-    """Returns the names of the interfaces in this network namespace."""
+    """Returns the names of all interfaces in this network namespace."""
     return [name for _, name in socket.if_nameindex()]
 
 
 def read(name: str, root: Path = Path("/")) -> Facts:
-    """Reads all properties of an interface."""
+    """Reads all properties of an interface; `root` is the folder with /sys and /proc."""
     unread: dict[str, tuple[str, str]] = {}
 
     def ask(what: str, how: Callable[[], T]) -> T | None:
@@ -127,7 +135,7 @@ def read(name: str, root: Path = Path("/")) -> Facts:
         except (OSError, ValueError, subprocess.SubprocessError) as error:
             unread[what] = (str(error) or type(error).__name__, "")
         except Exception as error:  # noqa: BLE001 - pyroute2's exceptions have no common base class
-            unread[what] = (f"the driver does not state it ({type(error).__name__})", "")
+            unread[what] = (f"the driver does not report it ({type(error).__name__})", "")
         return None
 
     link = ask("link", lambda: _json("ip", "-d", "link", "show", "dev", name)[0]) or {}
@@ -152,7 +160,10 @@ def read(name: str, root: Path = Path("/")) -> Facts:
 
 
 def htb_classes(text: str) -> dict[str, tuple[str, int, int]]:
-    """Parses classes of `htb` from `tc class show`: older releases print text instead of JSON."""
+    """Returns classes of `htb` from the text of `tc class show`, as `Facts.classes`.
+
+    Older releases of `tc` cannot print classes as JSON.
+    """
     found = {}
     for line in _CLASS.finditer(text):
         handle, parent, *rates = line.groups()
@@ -199,7 +210,7 @@ def _limits(name: str, root: Path) -> tuple[int, ...]:
     except FileNotFoundError:
         index = -1
     if index != socket.if_nametoindex(name):
-        raise ValueError("/sys shows another network namespace; `ip netns exec` mounts its own")
+        raise ValueError("/sys shows another network namespace; use `ip netns exec`")
     queues = device.glob("queues/tx-*/byte_queue_limits/limit")
     return tuple(int(path.read_text(encoding="ascii")) for path in sorted(queues))
 

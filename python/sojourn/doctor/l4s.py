@@ -1,8 +1,8 @@
-"""`sojourn doctor l4s`: causes that spoil L4S experiments on an interface.
+"""`sojourn doctor l4s`: settings of an interface that make L4S experiments invalid.
 
-The causes are known from public threads: offloads (L4STeam/linux#21), a slow link at which the
-queue forms in the driver (#25), and an AQM in which no queue forms (#29, #32). `findings` depends
-only on the properties that were read.
+The settings are known from public reports: offloads (L4STeam/linux#21), a slow link whose queue
+forms in the driver (#25), and an AQM in which no queue forms (#29, #32). `findings` depends only on
+properties of the interface that were read before.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from sojourn.doctor.finding import Finding, Group
 from sojourn.doctor.interface import OFFLOADS, Facts, read
 
 SCALABLE = ("prague", "dctcp")
+"""Scalable congestion controls of Linux."""
 ECN = {
     "0": "never used",
     "1": "RFC 3168, offered and accepted",
@@ -24,7 +25,7 @@ ECN = {
     "4": "Accurate ECN accepted, RFC 3168 offered",
     "5": "Accurate ECN accepted, none offered",
 }
-"""Values of net.ipv4.tcp_ecn (`enum tcp_ecn_mode` of the kernel)."""
+"""Meanings of the values of net.ipv4.tcp_ecn (`enum tcp_ecn_mode` of the kernel)."""
 
 WHY = {
     "offloads": (
@@ -37,16 +38,17 @@ WHY = {
         "packet then form a counter, so ECE on all acknowledgements of a capture does not mean "
         "congestion."
     ),
-    "tcp_ecn_option": ("Without the AccECN option a sender counts marks only with three bits."),
+    "tcp_ecn_option": ("Without the AccECN option, a sender counts marks by three bits only."),
     "tcp_ecn_fallback": (
         "A flow whose first SYN is lost continues without ECN, and is no longer an L4S flow."
     ),
     "congestion control": (
-        "Only a scalable control may send ECT(1) (RFC 9331). A classic one in the L4S queue "
-        "halves its window at every mark. dctcp is for private networks."
+        "Only a scalable control may send ECT(1) (RFC 9331). A classic control in the L4S queue "
+        "reduces its window at every mark. dctcp is for private networks."
     ),
-    "routes": "A route's settings override the machine's for its connections.",
+    "routes": "Attributes of a route override the machine's settings for connections over it.",
 }
+"""Explanations by the name of the finding."""
 
 
 def examine(name: str) -> Report:
@@ -57,7 +59,7 @@ def examine(name: str) -> Report:
 
 
 def findings(facts: Facts) -> list[Finding]:
-    """Returns all findings that matter for L4S."""
+    """Returns the findings on an interface for L4S."""
     rules: tuple[Callable[[Facts], Iterator[Finding]], ...] = (
         *(_offloads, *l4s_queue.RULES),
         *(_ecn, _option, _fallback, _control, _routes),

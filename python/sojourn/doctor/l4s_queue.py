@@ -1,4 +1,4 @@
-"""The part of `doctor l4s` on queues: where the queue of an interface forms, and how it marks."""
+"""Findings of `doctor l4s` on queues: where the queue of an interface forms, and how it marks."""
 
 from __future__ import annotations
 
@@ -9,18 +9,19 @@ from sojourn.doctor.finding import Finding, State
 from sojourn.doctor.interface import Facts, Options
 
 FRAME = 1514
-"""Bytes of a full frame."""
+"""Length of a full Ethernet frame in bytes."""
 ENOUGH = 1000
-"""Packets after which the absence of a queue is meaningful."""
+"""Number of packets from which a queue that never formed is reported."""
 LONG = 0.001
-"""Time in a transmit ring, in seconds, that matters in addition to the 1 ms at which L4S marks (RFC
+"""Time in a transmit ring in seconds from which it is reported; L4S marks from 1 ms of queue (RFC
 9332).
 """
 MARGIN = 95
-"""Rate of a shaper in percent of the line rate, so that the queue forms at the shaper."""
+"""Recommended rate of a shaper, in percent of the link's rate."""
 FIFOS = ("pfifo_fast", "pfifo", "bfifo", "noqueue", "pfifo_head_drop")
+"""Disciplines without an AQM."""
 THRESHOLDS = ("fq_codel", "fq", "codel")
-"""Disciplines with `ce_threshold`."""
+"""Disciplines with the parameter `ce_threshold`, which marks at a fixed delay."""
 SHAPERS = ("htb", "hfsc", "netem")
 """Disciplines that contain others and do not drop or mark packets themselves."""
 VIRTUAL = (
@@ -35,7 +36,7 @@ VIRTUAL = (
     "macvlan",
     "ipvlan",
 )
-"""Devices without a rate of their own."""
+"""Kinds of devices that have no rate."""
 
 WHY = {
     "bottleneck": (
@@ -55,22 +56,23 @@ WHY = {
         "queues share no AQM, and dualpi2 does not couple them."
     ),
     "netem": (
-        "Packets in netem wait in the sender's own device: TCP counts them against its limit of "
-        "unsent data, and an AQM on the same device takes the delay for a queue, or sees no "
-        "queue."
+        "On the sender's own device, TCP counts packets that netem delays against its limit of "
+        "unsent data. An AQM on the same device measures netem's delay as queueing delay, or "
+        "gets no queue."
     ),
     "pacing": (
-        "Prague paces its packets. `fq` paces them individually. Without it TCP uses its own "
-        "timers, and a late timer sends a burst that a step threshold marks."
+        "Prague requires pacing. `fq` paces each packet. Without `fq`, TCP paces by timers; "
+        "a late timer sends a burst that a step threshold marks."
     ),
     "transmit ring": (
         "Packets in the driver's ring have left the queue: no AQM sees them, and they add delay."
     ),
 }
+"""Explanations by the name of the finding."""
 
 
 def unread(facts: Facts, what: str, name: str, why: str) -> Finding:
-    """Returns a finding about something that could not be read."""
+    """Returns the finding `name` for the property `what`, which could not be read."""
     found, remedy = facts.unread.get(what, ("not stated", ""))
     text = f"could not be read: {found}"
     return Finding(name, "unknown", text, remedy, needed=False, why=why)
@@ -130,7 +132,10 @@ def _counts(facts: Facts) -> Iterator[Finding]:
 
 
 def _marks(leaf: Options) -> int:
-    """Returns the packets that a discipline has marked; the names of the counter differ."""
+    """Returns the number of packets that a discipline has marked.
+
+    The name of the counter depends on the discipline.
+    """
     words = ("ecn_mark", "ecn-mark", "step-mark", "ce_mark")
     tins = [tin.get("ecn_mark", 0) for tin in leaf.get("tins", ())]
     counts = [int(leaf.get(word, 0)) for word in words]
@@ -151,7 +156,7 @@ def _discipline(facts: Facts) -> Iterator[Finding]:
 
 
 def _judged(leaf: Options) -> tuple[State, str, str]:
-    """Returns how a discipline marks, and `tc` words for one that marks better."""
+    """Returns whether a discipline suits L4S, why, and a better discipline in words of `tc`."""
     kind, options = leaf["kind"], leaf.get("options", {})
     if kind == "dualpi2":
         if options.get("coupling") == 0:
@@ -225,6 +230,7 @@ def _ring(facts: Facts) -> Iterator[Finding]:
 
 
 RULES = (_bottleneck, _counts, _discipline, _queues, _netem, _pacing, _ring)
+"""Functions that examine the queues of an interface, in the order of the report."""
 
 
 def _own_rate(facts: Facts) -> int | None:
@@ -236,7 +242,7 @@ def _below(speed: int) -> int:
 
 
 def _shape(facts: Facts, rate: int | None) -> str:
-    """Returns commands for a shaper with dualpi2; without a known rate, with a placeholder."""
+    """Returns the commands for a shaper with dualpi2; an unknown rate is `RATE`."""
     at = "RATE" if rate is None else _rate(rate)
     device = f"dev {facts.name}"
     commands = (
@@ -254,7 +260,7 @@ def _slower(facts: Facts, kind: str, rate: int) -> str:
         major = top.partition(":")[0]
         return f"sudo tc class replace {device} parent {major}: classid {top} htb rate {at}"
     if kind == "tbf":
-        burst = max(2 * FRAME, rate // 8000)  # one millisecond, which a kernel's timer may need
+        burst = max(2 * FRAME, rate // 8000)  # at least 1 ms, since the kernel's timer may be late
         return f"sudo tc qdisc replace {device} root tbf rate {at} burst {burst}b latency 50ms"
     if kind == "cake":
         return f"sudo tc qdisc change {device} root cake bandwidth {at}"

@@ -1,4 +1,4 @@
-"""Python packages of the extras."""
+"""Findings on Python packages that the extras install."""
 
 from __future__ import annotations
 
@@ -11,10 +11,11 @@ from packaging.specifiers import SpecifierSet
 from sojourn.doctor.finding import Finding
 
 OURS = "sojourn"
+"""Name of this package."""
 
 
 def library(name: str, module: str, extra: str, *, needed: bool = True) -> Finding:
-    """Checks for a package in a supported version, without importing it."""
+    """Examines whether a package is installed in a supported version, without an import."""
     remedy = f"pip install '{OURS}[{extra}]'"
     try:
         found = find_spec(module) is not None
@@ -22,7 +23,7 @@ def library(name: str, module: str, extra: str, *, needed: bool = True) -> Findi
     except (ImportError, ValueError, metadata.PackageNotFoundError):
         return Finding(name, "no", "not installed", remedy, needed)
     if not found:
-        return Finding(name, "no", f"{version} is damaged: it has no {module}", remedy, needed)
+        return Finding(name, "no", f"{version} is damaged: no module {module}", remedy, needed)
     wanted = asked(name, extra)
     if wanted is not None and not _satisfied(wanted, version):
         return Finding(name, "no", f"{version}; {wanted} is required", remedy, needed)
@@ -30,7 +31,10 @@ def library(name: str, module: str, extra: str, *, needed: bool = True) -> Findi
 
 
 def asked(name: str, extra: str) -> str | None:
-    """Returns the versions that an extra requires, such as `>=5,<6`; `None` if unknown."""
+    """Returns the versions of a package that an extra requires, such as `>=5,<6`.
+
+    Returns `None` if the extra does not require the package.
+    """
     try:
         texts = metadata.requires(OURS) or []
     except metadata.PackageNotFoundError:

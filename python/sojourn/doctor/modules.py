@@ -1,4 +1,4 @@
-"""Modules of the kernel: finds the existing ones, so that no trial loads one."""
+"""Modules of the kernel: where they are, so that no trial of a feature loads one."""
 
 from __future__ import annotations
 
@@ -11,11 +11,13 @@ Where = Literal["here", "on disk", "nowhere", "unknown"]
 
 
 def where(name: str, root: Path = Path("/")) -> Where:
-    """Returns the place of a module.
+    """Returns where a module of the kernel is.
 
-    `here`: it is loaded or built in, or this kernel loads no modules, so that a trial changes
-    nothing. `on disk`: the kernel loads it when it is first used. `nowhere`: neither. `unknown`:
-    the kernel has modules, but their folder cannot be read, as in a container.
+    - `here`: the module is loaded or built in, or this kernel cannot load modules. A trial of the
+      module changes nothing.
+    - `on disk`: the kernel will load the module when it is first used.
+    - `nowhere`: the module does not exist.
+    - `unknown`: the folder of the modules cannot be read, as in a container.
     """
     loaded = root / "proc/modules"
     if not loaded.exists():
@@ -29,7 +31,7 @@ def where(name: str, root: Path = Path("/")) -> Where:
 
 
 def modular(root: Path = Path("/")) -> bool:
-    """Returns whether this kernel can load modules at all."""
+    """Returns whether this kernel can load modules."""
     return (root / "proc/modules").exists()
 
 

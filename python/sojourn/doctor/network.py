@@ -1,4 +1,4 @@
-"""Requirements of real runs: namespaces, devices, disciplines and congestion controls."""
+"""Findings on real runs: namespaces, devices, queue disciplines and congestion controls."""
 
 from __future__ import annotations
 
@@ -21,22 +21,23 @@ from sojourn.lab.sandbox.sandbox import Sandbox
 from sojourn.lab.wire.selftest import selftest
 from sojourn.lab.wire.start import run_first
 
-IDLE = "end other work on this machine, then `sojourn wire selftest`"
+IDLE = "stop other programs on this machine, then repeat by `sojourn wire selftest`"
+"""Advice if no rate is valid."""
 CONTROLS = ("reno", "cubic", "bbr", "dctcp")
-"""Congestion controls that scenarios name and that a released kernel may have."""
+"""Congestion controls of scenarios that released kernels have, possibly as modules."""
 EXAMPLES = {
     "red": "red limit 400kb min 30kb max 90kb avpkt 1000 probability 0.02 bandwidth 10mbit",
     "choke": "choke limit 400p min 30p max 90p probability 0.02 bandwidth 10mbit",
     "tbf": "tbf rate 10mbit burst 32kb limit 100kb",
     "ets": "ets bands 3",
 }
-"""Examples in `tc`'s words of disciplines without defaults."""
+"""Valid parameters, in words of `tc`, for disciplines that have no defaults."""
 
 
 def laboratory() -> list[Finding]:
-    """Examines the sandbox of this machine and its abilities; creates one and removes it."""
+    """Starts a sandbox, examines its abilities, and ends it."""
     if platform.system() != "Linux":
-        return [Finding("namespaces", "no", f"{platform.system()} has none", "use Linux")]
+        return [Finding("namespaces", "no", f"{platform.system()} has no namespaces", "use Linux")]
     try:
         with closing(_sandbox()) as sandbox:
             whose = "in a user namespace" if sandbox.privilege == "user" else "as root"
@@ -63,8 +64,10 @@ def _sandbox() -> Sandbox:
 def _tun(sandbox: Sandbox) -> Finding:
     name = "TUN device"
     if "tun" in sandbox.can:
-        return Finding(name, "yes", "/dev/net/tun can be opened: our own links")
-    return Finding(name, "no", "/dev/net/tun: our own links", needs.ability_advice("tun"))
+        return Finding(name, "yes", "/dev/net/tun can be opened, for the wire's links")
+    return Finding(
+        name, "no", "cannot open /dev/net/tun, for the wire's links", needs.ability_advice("tun")
+    )
 
 
 def _realtime(sandbox: Sandbox) -> Finding:
@@ -72,7 +75,7 @@ def _realtime(sandbox: Sandbox) -> Finding:
     process = sandbox.spawn([sys.executable, "-I", "-S", "-c", "import time; time.sleep(60)"])
     try:
         if run_first(process.pid):
-            return Finding(name, "yes", "packets leave in time", needed=False)
+            return Finding(name, "yes", "permitted", needed=False)
     finally:
         process.stop()
     found = "denied: on a busy machine packets leave late, and runs are not valid"
@@ -88,7 +91,7 @@ def _buffers(sandbox: Sandbox) -> Finding:
 
 
 def _disciplines(sandbox: Sandbox) -> list[Finding]:
-    """Finds the kernel's disciplines; tries none that would load a module."""
+    """Examines the kernel's queue disciplines, without a trial that would load a module."""
     name = "kernel's disciplines"
     try:
         needs.require_programs(["tc"])
@@ -96,7 +99,7 @@ def _disciplines(sandbox: Sandbox) -> list[Finding]:
         return [Finding(name, "no", f"unknown: {error.message}", error.advice, needed=False)]
     wanted = {"htb": "htb", "netem": "netem delay 1ms", **_kinds()}
     places = {kind: modules.where(f"sch_{kind}") for kind in wanted}
-    # First-in-first-out queues are not modules.
+    # `pfifo` and `bfifo` are always built in.
     tried = {
         kind: words
         for kind, words in wanted.items()
@@ -107,10 +110,10 @@ def _disciplines(sandbox: Sandbox) -> list[Finding]:
     found = []
     if there:
         found.append(Finding(name, "yes", " ".join(there), needed=False))
-    if untold := [k for k in wanted if k not in tried and k not in there]:
-        text = f"not tried, because that may load a module: {' '.join(untold)}"
+    if untried := [k for k in wanted if k not in tried and k not in there]:
+        text = f"not tried, because that may load a module: {' '.join(untried)}"
         found.append(Finding(name, "unknown", text, needed=False))
-    # `tc` itself names the discipline in its error, the kernel only its kind.
+    # The error of `tc` contains the name of an unknown discipline; the kernel's error does not.
     strange = [k for k, said in refused.items() if f'nknown qdisc "{k}"' in said]
     if strange:
         text = f"this `tc` lacks: {' '.join(strange)}"
@@ -122,7 +125,7 @@ def _disciplines(sandbox: Sandbox) -> list[Finding]:
 
 
 def _kinds() -> dict[str, str]:
-    """Returns `tc` words by the kernel's kind, for all disciplines in both kernel and Sojourn."""
+    """Returns words of `tc` by name, for all disciplines of Sojourn that Linux also has."""
     kinds: dict[str, str] = {}
     for known in json.loads(_core.describe())["queue"]:
         text = EXAMPLES.get(known["name"], known["name"])
@@ -133,7 +136,7 @@ def _kinds() -> dict[str, str]:
 
 
 def _kernel_advice() -> str:
-    """Returns advice for disciplines that this kernel does not have even as modules on disk."""
+    """Returns advice for disciplines that this kernel does not have, not even as modules."""
     release, distribution = platform.release(), packages.release().get("ID", "")
     if not modules.modular():
         add = "another kernel (this one loads no modules)"
@@ -151,7 +154,7 @@ def _kernel_advice() -> str:
 def controls(
     path: Path = Path("/proc/sys/net/ipv4/tcp_available_congestion_control"),
 ) -> list[Finding]:
-    """Finds the kernel's congestion controls."""
+    """Examines which congestion controls are available."""
     name = "congestion controls"
     try:
         there = path.read_text(encoding="ascii").split()
@@ -168,23 +171,23 @@ def controls(
 
 
 def left() -> list[Finding]:
-    """Finds settings of the machine that killed laboratories have left changed."""
+    """Reports settings of the machine that killed laboratories did not restore."""
     try:
         names = Journal().left()
     except NoJournal:
         names = []
     if not names:
         return []
-    text = f"changed by a killed run: {' '.join(names)}"
+    text = f"changed by a killed run and not restored: {' '.join(names)}"
     return [Finding("settings", "no", text, "sojourn lab clean", needed=False)]
 
 
 SECONDS = 2.0
-"""Length of each real run of the rate's measurement, in seconds."""
+"""Measured time of each real run, in seconds."""
 
 
 def rate(tell: Callable[[str], object]) -> Finding:
-    """Measures up to which rate real runs are valid here; takes a minute."""
+    """Measures the highest rate at which real runs are valid, which takes a minute."""
     try:
         report = selftest(SECONDS, tell=tell)
     except LabError as error:

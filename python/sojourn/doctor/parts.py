@@ -1,4 +1,4 @@
-"""The simulators, Open vSwitch, Java and Cassandra."""
+"""Findings on the simulator, Open vSwitch, Java and Cassandra."""
 
 from __future__ import annotations
 
@@ -15,22 +15,23 @@ from sojourn.lab.errors import LabError, Unavailable
 from sojourn.templates import template
 
 SIMULATED = "2s"
+"""Duration of the simulated run."""
 
 
 def simulator() -> list[Finding]:
-    """Checks the engine with a run."""
+    """Examines the simulator by a run."""
     found = [Finding("engine", "yes", f"{_core.version()}, made from {_core.fingerprint()[:12]}")]
     scenario = template("home").scenario().replace(duration=SIMULATED, warmup="0s")
     begin = time.perf_counter()
     run = scenario.run(seed=1)
     took = time.perf_counter() - begin
-    text = f"{SIMULATED} of a home's uplink in {took:.2f} s"
+    text = f"{SIMULATED} of the template `home` in {took:.2f} s"
     state = "yes" if run.complete else "no"
     return [*found, Finding("a run", "yes" if state == "yes" else "no", text)]
 
 
 def browsers() -> list[Finding]:
-    """Checks the engine for browsers."""
+    """Examines whether the engine for browsers is installed."""
     try:
         found = Finding("engine for browsers", "yes", f"{len(wasm.module()) >> 10} KiB")
     except wasm.ModuleMissing:
@@ -39,10 +40,10 @@ def browsers() -> list[Finding]:
 
 
 def switch() -> list[Finding]:
-    """Checks Open vSwitch and its datapaths."""
+    """Examines Open vSwitch and its datapaths."""
     name = "Open vSwitch"
     try:
-        openvswitch.require("user")  # a check of the kernel's datapath may load its module
+        openvswitch.require("user")  # `kernel` could load a module
     except Unavailable as error:
         lacking = list(openvswitch.PROGRAMS)
         return [Finding(name, "no", error.message, programs.install(lacking), needed=False)]
@@ -51,7 +52,7 @@ def switch() -> list[Finding]:
 
 
 def datapaths(root: Path = Path("/")) -> str:
-    """Describes the available datapaths; the one in user space needs no module."""
+    """Returns a description of the available datapaths of Open vSwitch."""
     match modules.where("openvswitch", root):
         case "here" if modules.modular(root):
             return "user space; the kernel's is loaded"
@@ -60,11 +61,11 @@ def datapaths(root: Path = Path("/")) -> str:
         case "unknown":
             return "user space; the kernel's cannot be detected from here"
         case _:
-            return "user space; this kernel lacks one, and it is not required"
+            return "user space; this kernel has no datapath, but it is not required"
 
 
 def cassandra() -> list[Finding]:
-    """Checks Java and Cassandra's jars."""
+    """Examines Java and the jars of Cassandra."""
     found = []
     try:
         path, major = java.found_java()

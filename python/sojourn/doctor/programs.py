@@ -1,4 +1,4 @@
-"""Programs that real runs use."""
+"""Findings on programs that real runs use."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ OTHERS = {
     "tc": Kind(("-V",), r"iproute2-v?(\d[\w.]*)"),
     "tshark": Kind(("--version",), r"TShark[^\d]*(\d[\w.]*)"),
 }
-"""Options for the versions of programs that no scenario requires by itself."""
+"""How programs report their versions, for programs that no application of a scenario needs."""
 
 
 def program(name: str, use: str, *, needed: bool = False) -> Finding:
-    """Checks for a program in a supported version; `use` is its purpose."""
+    """Examines whether a program is installed in a supported version; `use` is its purpose."""
     kind = installed.PROGRAMS.get(name) or OTHERS[name]
     try:
         path = needs.find_program(name)

@@ -1,4 +1,4 @@
-"""Permissions of `sojourn rcvbuf`: to see sockets of other programs, and to change them."""
+"""Findings on the permissions of `sojourn rcvbuf` to read and change other programs' sockets."""
 
 from __future__ import annotations
 
@@ -12,20 +12,22 @@ from sojourn.doctor.finding import Finding
 from sojourn.lab import syscalls
 
 PIDFD_GETFD = 438
-"""Number of the system call, equal on all architectures."""
+"""Number of the system call `pidfd_getfd`, which is equal on all architectures."""
 CAP_SYS_PTRACE = 19
+"""Capability to copy descriptors of other users' processes (<linux/capability.h>)."""
 CAPABILITIES = "sudo, or the capabilities of `sojourn rcvbuf unit`"
+"""Advice on missing capabilities."""
 
 
 def sockets(root: Path = Path("/")) -> list[Finding]:
-    """Checks the permitted operations on receive buffers of running programs."""
+    """Examines which operations on other programs' receive buffers are permitted."""
     if platform.system() != "Linux":
-        return [Finding("copying a descriptor", "no", "needs Linux", "use Linux")]
+        return [Finding("copying a descriptor", "no", "requires Linux", "use Linux")]
     return [_copying(), _others(root), _sizes(root)]
 
 
 def _copying() -> Finding:
-    """Copies one of this process's descriptors, in the way that also works for other processes."""
+    """Examines `pidfd_getfd` by a copy of one of this process's descriptors."""
     name = "copying a descriptor"
     libc = ctypes.CDLL(None, use_errno=True)
     try:
@@ -75,7 +77,7 @@ def _sizes(root: Path) -> Finding:
 
 
 def systemd(root: Path = Path("/")) -> Finding:
-    """Checks whether units can be followed, and whether `sojourn rcvbuf` can run as a unit."""
+    """Examines whether systemd runs, for `--systemd` and for `sojourn rcvbuf unit`."""
     if (root / "run/systemd/system").is_dir():
         return Finding("systemd", "yes", "runs here: --systemd UNIT", needed=False)
     return Finding(

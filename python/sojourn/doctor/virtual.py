@@ -1,4 +1,4 @@
-"""Kernels that run in virtual time, and the tools to build them."""
+"""Findings on kernels for virtual time, and on the tools to build them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from sojourn.linux import kernels as there
 
 
 def kernels() -> list[Finding]:
-    """Finds built or installed kernels, and the first process of their guests."""
+    """Reports the existing kernels, and whether the first process of guests is installed."""
     found = []
     for folder in there.folders():
         name = f"kernel {folder.name}"
@@ -34,7 +34,7 @@ def kernels() -> list[Finding]:
 
 
 def build() -> Finding:
-    """Checks whether a kernel can be built here."""
+    """Examines whether this machine has the tools to build a kernel."""
     missing = needs.lacking()
     if not missing:
         return Finding("build tools", "yes", "kernels can be built here", needed=False)

@@ -1,7 +1,7 @@
-"""A share of a processor: a control group whose quota limits the time of its threads.
+"""Control groups whose quota limits the processor time of their threads.
 
 Control groups of version 1 (`cpu.cfs_quota_us`) and of version 2 (`cpu.max`, a threaded group) are
-supported. A group's name contains the number of this process. Groups of killed processes are
+supported. The name of a group contains the number of this process. Groups of killed processes are
 removed when the next group is created, and by `sojourn lab clean`.
 """
 
@@ -19,11 +19,12 @@ from sojourn.lab.errors import Unavailable
 from sojourn.lab.machine.journal import started
 
 PERIOD = 100_000
-"""Period of the quota in microseconds; the kernel's default."""
+"""Default period of the quota in microseconds, as in the kernel."""
 _NAME = re.compile(r"sojourn-(\d+)-(\d+)-\d+")
+"""Names of groups: the number and start time of the process, and the number of the group."""
 _WEIGHT = {1: 262_144, 2: 10_000}
-"""Highest weight, by version: the kernel weighs a group as one thread among its neighbours, and the
-quota limits the group already.
+"""Weight of a group by version: the highest, since the quota already limits the group. By default
+the kernel gives a group only the weight of one thread.
 """
 _EMPTYING = 2.0
 """Time limit for the kernel to release threads that have ended, in seconds."""
@@ -31,10 +32,12 @@ _EMPTYING = 2.0
 
 @dataclass(frozen=True)
 class Hierarchy:
-    """The place at which this process may create groups for the processor."""
+    """The part of the control groups in which this process may create groups."""
 
     version: Literal[1, 2]
+    """Version of control groups."""
     parent: Path
+    """Folder in which groups are created."""
 
 
 @dataclass(frozen=True)
@@ -42,17 +45,20 @@ class Throttled:
     """Effect of a quota."""
 
     periods: int
-    """Periods in which the group had work."""
+    """Number of periods in which a thread of the group was ready to run."""
     throttled: int
-    """Periods in which the group had to wait for the next one."""
+    """Number of periods in which the group used its quota and had to wait."""
     seconds: float
-    """Time for which its threads waited because of the quota, in seconds."""
+    """Total time for which threads of the group waited because of the quota, in seconds."""
 
 
 def find(
     mounts: Path = Path("/proc/self/mounts"), own: Path = Path("/proc/self/cgroup")
 ) -> Hierarchy:
-    """Returns the hierarchy with the processor's controller; raises `Unavailable` without one."""
+    """Returns where processor quotas can be set; raises `Unavailable` if that is nowhere.
+
+    `mounts` and `own` are the files of the kernel with the mounts and this process's groups.
+    """
     groups = {}
     for line in own.read_text(encoding="utf-8").splitlines():
         _, controllers, path = line.split(":", 2)
@@ -67,13 +73,13 @@ def find(
             with suppress(OSError):
                 if "cpu" in (parent / "cgroup.subtree_control").read_text().split():
                     return Hierarchy(2, parent)
-    raise Unavailable("there is no control group for the processor")
+    raise Unavailable("this machine has no control group for processors")
 
 
 class CpuGroup:
-    """A context manager: a group whose threads get at most `share` of one processor, together.
+    """A control group as a context manager. All its threads together get `share` of one processor.
 
-    Raises `Unavailable` if the group cannot be created.
+    `period` is in microseconds. Raises `Unavailable` if the group cannot be created.
     """
 
     _made = 0
@@ -107,13 +113,13 @@ class CpuGroup:
                 raise
         except OSError as error:
             raise Unavailable(
-                f"a control group cannot be made in {self.hierarchy.parent} ({error.strerror})",
+                f"a control group cannot be created in {self.hierarchy.parent} ({error.strerror})",
                 "use root" if os.geteuid() != 0 else "",
             ) from error
         return self
 
     def __exit__(self, *_: object) -> None:
-        # Threads that have not ended return to their original group.
+        # Threads that still run are moved back to the parent group.
         files = {1: "tasks", 2: "cgroup.threads"}
         with suppress(OSError):
             for thread in (self.path / files[self.hierarchy.version]).read_text().split():
@@ -132,26 +138,26 @@ class CpuGroup:
         (self.path / file).write_text(text, encoding="ascii")
 
     def add(self, thread: int) -> None:
-        """Moves a thread into the group, by its number in this process's namespace."""
+        """Moves a thread into the group; raises `Unavailable` if the kernel refuses."""
         try:
             self._write({1: "tasks", 2: "cgroup.threads"}[self.hierarchy.version], str(thread))
         except OSError as error:
             raise Unavailable(
-                f"a thread cannot be put into {self.path} ({error.strerror})"
+                f"a thread cannot be moved into {self.path} ({error.strerror})"
             ) from error
 
     def throttled(self) -> Throttled:
-        """Returns the effect of the quota so far."""
-        told = {}
+        """Returns the effect of the quota since the creation of the group."""
+        counts = {}
         for line in (self.path / "cpu.stat").read_text(encoding="ascii").splitlines():
             name, value = line.split()
-            told[name] = int(value)
-        seconds = told.get("throttled_time", 0) / 1e9 + told.get("throttled_usec", 0) / 1e6
-        return Throttled(told["nr_periods"], told["nr_throttled"], seconds)
+            counts[name] = int(value)
+        seconds = counts.get("throttled_time", 0) / 1e9 + counts.get("throttled_usec", 0) / 1e6
+        return Throttled(counts["nr_periods"], counts["nr_throttled"], seconds)
 
 
 def sweep(hierarchy: Hierarchy) -> list[str]:
-    """Removes groups of killed processes; returns their names."""
+    """Removes the groups of killed processes; returns the names of the removed groups."""
     gone = []
     with suppress(OSError):
         for path in hierarchy.parent.iterdir():
@@ -164,9 +170,9 @@ def sweep(hierarchy: Hierarchy) -> list[str]:
 
 
 def thread(pid: int, name: str, timeout: float = 5.0) -> int:
-    """Waits for a process's thread of this name; returns its number.
+    """Returns the number of the thread `name` of a process; waits until the thread exists.
 
-    Raises `Unavailable` if it does not appear within `timeout` seconds.
+    Raises `Unavailable` if the thread does not exist after `timeout` seconds.
     """
     until = time.monotonic() + timeout
     while True:

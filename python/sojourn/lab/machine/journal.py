@@ -1,8 +1,8 @@
-"""The journal of settings changed for the whole machine: original values and written values.
+"""The journal of changed settings of the machine: original values, written values, users.
 
-The journal is one JSON file in a private folder. It is rewritten atomically (temporary file, fsync,
-rename, fsync of the folder) before the machine is changed, under a lock of the folder. The file
-exists only while a setting is changed; file and folder are removed with the last entry.
+The journal is a JSON file in a private folder. Before a setting is changed, the file is rewritten
+atomically (temporary file, fsync, rename, fsync of the folder) under a lock of the folder. The file
+and the folder are removed with the last entry.
 """
 
 from __future__ import annotations
@@ -20,32 +20,37 @@ from typing import Any
 from sojourn.lab.errors import LabError, Unavailable
 
 FILE = "settings.json"
+"""Name of the file."""
 ROOT_FOLDER = Path("/run/sojourn")
+"""Folder of root's journal."""
 VERSION = 1
+"""Version of the file's format."""
 SIZE = 1 << 20
-"""Largest size of a journal in bytes; a hundred settings of a hundred laboratories take a tenth of
-it.
+"""Maximum size of a journal in bytes, ten times as much as a hundred laboratories with a hundred
+settings need.
 """
 
 
 class NoJournal(Unavailable):
-    """There is no folder for a journal."""
+    """The folder of the journal does not exist and cannot be created."""
 
 
 @dataclass(frozen=True)
 class Owner:
-    """The use of a setting by a process; it ends with the process, however that ends."""
+    """The use of a setting by a process. It ends when the process ends, also if it is killed."""
 
     pid: int
     start: int
-    """Start time of the process, in clock ticks after boot, since process numbers are reused."""
+    """Start time of the process in clock ticks after boot; it distinguishes processes whose number
+    was reused.
+    """
     namespace: int
-    """The PID namespace of `pid`."""
+    """Inode number of the PID namespace in which `pid` is valid."""
     use: str
-    """Name that distinguishes several uses by one process."""
+    """Identifier that distinguishes several uses by one process."""
 
     def gone(self) -> bool:
-        """Returns whether the process is known to have ended."""
+        """Returns whether the process has ended; `False` for another PID namespace."""
         if self.namespace != pid_namespace():
             return False
         return started(self.pid) != self.start
@@ -56,15 +61,17 @@ class Entry:
     """A changed setting."""
 
     before: str
+    """Value before the first change."""
     ours: list[str]
-    """Values written by laboratories, in order; the last one is current unless another program
-    changed it.
+    """Values that laboratories have written, in order. The last value is the current one, unless
+    another program has changed the setting.
     """
     owners: list[Owner] = field(default_factory=list)
+    """Uses by laboratories."""
 
 
 def me(use: str) -> Owner:
-    """Returns this process as an owner, for a use."""
+    """Returns this process as an owner with a use."""
     pid = os.getpid()
     start = started(pid)
     assert start is not None
@@ -72,18 +79,18 @@ def me(use: str) -> Owner:
 
 
 def started(pid: int) -> int | None:
-    """Returns a process's start in clock ticks after boot; `None` if it is missing or dead."""
+    """Returns the start of a process in clock ticks after boot; `None` if it does not run."""
     try:
         text = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
     except OSError:
         return None
-    # The name, in parentheses, may contain any characters.
+    # The second field is the name in parentheses, which may contain spaces and parentheses.
     fields = text.rpartition(")")[2].split()
     return None if fields[0] in "ZX" else int(fields[19])
 
 
 def pid_namespace() -> int:
-    """Returns the number of this process's PID namespace."""
+    """Returns the inode number of this process's PID namespace."""
     return Path("/proc/self/ns/pid").stat().st_ino
 
 
@@ -93,17 +100,20 @@ def boot() -> str:
 
 
 def default_folder() -> Path:
-    """Returns /run/sojourn for root, `sojourn` in $XDG_RUNTIME_DIR for other users."""
+    """Returns /run/sojourn for root, and $XDG_RUNTIME_DIR/sojourn for other users.
+
+    Raises `NoJournal` if XDG_RUNTIME_DIR is not set.
+    """
     if os.geteuid() == 0:
         return ROOT_FOLDER
     runtime = os.environ.get("XDG_RUNTIME_DIR", "")
     if not runtime.startswith("/"):
-        raise NoJournal("there is no place for a journal: XDG_RUNTIME_DIR is not set", "use root")
+        raise NoJournal("the journal has no folder: XDG_RUNTIME_DIR is not set", "use root")
     return Path(runtime) / "sojourn"
 
 
 class Journal:
-    """The journal in `folder`."""
+    """The journal in a folder, by default `default_folder()`."""
 
     def __init__(self, folder: Path | None = None) -> None:
         self.folder = folder or default_folder()
@@ -111,9 +121,10 @@ class Journal:
 
     @contextmanager
     def locked(self, *, create: bool) -> Iterator[dict[str, Entry] | None]:
-        """Locks the journal and gives its entries by setting; `None` without a journal.
+        """Locks the journal during the context; gives its entries by the name of the setting.
 
-        `create` creates a journal. `write` saves the caller's changes of the entries.
+        The caller may change the entries and save them by `write`. Without a journal, `create`
+        decides whether it is created; otherwise `None` is given.
         """
         folder = self._lock(create)
         if folder is None:
@@ -123,13 +134,13 @@ class Journal:
             yield self._read(folder)
         finally:
             with suppress(OSError):
-                # Only an empty folder is removed; a process that waits for its lock creates a new
-                # one.
+                # `rmdir` only removes an empty folder. A process that waits for the lock of a
+                # removed folder creates it again.
                 self.folder.rmdir()
             os.close(folder)
 
     def write(self, entries: dict[str, Entry]) -> None:
-        """Writes `entries` durably to the file; removes the file if there are no entries."""
+        """Saves the entries durably; removes the file if there are none."""
         if not entries:
             self.path.unlink(missing_ok=True)
             return
@@ -140,7 +151,7 @@ class Journal:
         }
         data = json.dumps(content, indent=1).encode() + b"\n"
         if len(data) > SIZE:
-            raise LabError(f"{self.path}: too many changes for one journal")
+            raise LabError(f"{self.path}: the journal would exceed {SIZE} bytes")
         new = self.path.with_suffix(".new")
         fd = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, 0o600)
         try:
@@ -159,7 +170,10 @@ class Journal:
             os.close(folder)
 
     def left(self) -> list[str]:
-        """Returns settings that killed laboratories left changed; only reads, and takes no lock."""
+        """Returns the settings that killed laboratories have not restored.
+
+        Only reads the file, without a lock.
+        """
         try:
             content = json.loads(self.path.read_bytes()[:SIZE])
             if content["boot"] != boot():
@@ -170,7 +184,10 @@ class Journal:
         return [name for name, e in entries.items() if all(owner.gone() for owner in e.owners)]
 
     def _lock(self, create: bool) -> int | None:
-        """Locks the folder and checks that it is private to this user."""
+        """Locks the folder and returns its descriptor; `None` if it does not exist.
+
+        Raises `Unavailable` unless only this user may write to the folder.
+        """
         while True:
             if create:
                 try:
@@ -179,7 +196,7 @@ class Journal:
                     pass
                 except OSError as error:
                     raise NoJournal(
-                        f"the journal's folder {self.folder} cannot be made ({error.strerror})",
+                        f"the journal's folder {self.folder} cannot be created ({error.strerror})",
                     ) from error
             try:
                 fd = os.open(self.folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
@@ -193,11 +210,11 @@ class Journal:
                 fcntl.flock(fd, fcntl.LOCK_EX)
                 found = os.fstat(fd)
                 with suppress(FileNotFoundError):
-                    # The previous holder of the lock may have removed the folder.
+                    # The process that held the lock before may have removed the folder.
                     if os.path.samestat(found, self.folder.lstat()):
                         if found.st_uid != os.geteuid() or stat.S_IMODE(found.st_mode) & 0o022:
                             raise Unavailable(
-                                f"{self.folder} is not ours alone: it belongs to user "
+                                f"{self.folder} is not private to this user: it belongs to user "
                                 f"{found.st_uid}, mode {stat.S_IMODE(found.st_mode):o}"
                             )
                         return fd
@@ -207,8 +224,8 @@ class Journal:
             os.close(fd)
 
     def _read(self, folder: int) -> dict[str, Entry]:
-        """Returns the entries; empty after a restart of the machine, which undoes every change."""
-        self.path.with_suffix(".new").unlink(missing_ok=True)  # left by a run that was killed
+        """Returns the entries; none after a reboot, which resets all settings."""
+        self.path.with_suffix(".new").unlink(missing_ok=True)  # from a killed run
         try:
             fd = os.open(FILE, os.O_RDONLY | os.O_NOFOLLOW, dir_fd=folder)
         except FileNotFoundError:
@@ -226,7 +243,7 @@ class Journal:
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise LabError(
                 f"{self.path} is not a journal of this version ({type(error).__name__}: {error}); "
-                "put the settings that it names back by hand, and remove it"
+                "restore the settings in it by hand, and remove the file"
             ) from error
 
 

@@ -1,4 +1,4 @@
-"""Requirements of a laboratory on the machine, with advice for missing ones."""
+"""Requirements of a laboratory on the machine, with advice on missing requirements."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from sojourn.lab.errors import Unavailable
 from sojourn.lab.machine import packages
 
 _SBIN = "/usr/local/sbin:/usr/sbin:/sbin"
-"""Folders of programs that Debian leaves out of an ordinary user's PATH."""
+"""Folders of programs that are not in the PATH of ordinary users on Debian."""
 
 _USERNS = (
     (
@@ -32,7 +32,7 @@ _USERNS = (
         "sudo sysctl kernel.apparmor_restrict_unprivileged_userns=0",
     ),
 )
-"""Settings that forbid user namespaces, the value that forbids them, and the remedy."""
+"""Settings that can forbid user namespaces: path, the forbidding value, and the remedy."""
 
 
 def find_program(name: str) -> str:
@@ -44,7 +44,7 @@ def find_program(name: str) -> str:
 
 
 def require_programs(names: Iterable[str]) -> None:
-    """Raises `Unavailable` with the names of all missing programs, if any."""
+    """Raises `Unavailable` with the names of all missing programs, if programs are missing."""
     lacking = []
     for name in names:
         try:
@@ -73,10 +73,10 @@ def require_pyroute2() -> None:
 
 
 def ability_advice(ability: str) -> str:
-    """Returns advice on how to give a sandbox a missing ability."""
+    """Returns advice on a missing ability of sandboxes, such as `tun`."""
     if ability == "tun":
         if not Path("/dev/net/tun").exists():
-            return "there is no /dev/net/tun: sudo modprobe tun"
+            return "/dev/net/tun does not exist: sudo modprobe tun"
         return "let this user open /dev/net/tun (sudo chmod 666 /dev/net/tun), or use root"
     if ability == "realtime":
         return "use root, or allow this user the limit rtprio in /etc/security/limits.conf"
@@ -84,7 +84,10 @@ def ability_advice(ability: str) -> str:
 
 
 def user_namespace_advice(step: str, number: int, message: str) -> Unavailable:
-    """Returns the error for missing user namespaces, with the setting that forbids them."""
+    """Returns the error for a failed start of a user namespace, with its cause if known.
+
+    `step` is the failed step, `number` the kernel's error number.
+    """
     for path, forbidding, remedy in _USERNS:
         try:
             value = Path(path).read_text(encoding="ascii").strip()
@@ -100,4 +103,4 @@ def user_namespace_advice(step: str, number: int, message: str) -> Unavailable:
             f"a user namespace may not mount {step} here ({message})",
             "this is usual in containers: use root, or a container with --privileged",
         )
-    return Unavailable(f"a user namespace cannot be had here ({message})", "use root")
+    return Unavailable(f"a user namespace cannot be created here ({message})", "use root")

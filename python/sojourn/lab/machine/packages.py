@@ -1,4 +1,4 @@
-"""Packages of programs by distribution, and the command that installs them."""
+"""Names of packages by program and distribution, and the commands that install them."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Family:
-    """Distributions with the same package names."""
+    """Distributions that have the same names of packages."""
 
     name: str
-    """Key of its packages in `PACKAGES`."""
+    """Key in the entries of `PACKAGES`."""
     called: str
     """Name for display."""
     install: str
@@ -89,7 +89,7 @@ PACKAGES: Mapping[str, Mapping[str, str]] = {
     },
     "zstd": {"": "zstd"},
 }
-"""Package by program and family; the empty name applies to all other families."""
+"""Names of packages by program and family. The empty key applies to all families without a key."""
 
 
 def release() -> Mapping[str, str]:
@@ -101,14 +101,17 @@ def release() -> Mapping[str, str]:
 
 
 def family(of: Mapping[str, str] | None = None) -> Family | None:
-    """Returns the family of a distribution, by default this machine's; `None` if unknown."""
-    told = release() if of is None else of
-    ids = [told.get("ID", ""), *told.get("ID_LIKE", "").split()]
+    """Returns the family of a distribution; `None` if it is unknown.
+
+    `of` has the fields of /etc/os-release; the default is this machine's.
+    """
+    fields = release() if of is None else of
+    ids = [fields.get("ID", ""), *fields.get("ID_LIKE", "").split()]
     return next((f for name in ids for f in FAMILIES if name in f.members), None)
 
 
 def packages(programs: Iterable[str], of: Family) -> list[str]:
-    """Returns the packages of programs, as far as known, without duplicates."""
+    """Returns the packages of programs, each once; programs with unknown packages are omitted."""
     known = [PACKAGES[program] for program in programs if program in PACKAGES]
     return sorted({names.get(of.name, names[""]) for names in known})
 

@@ -1,10 +1,11 @@
-"""Settings of the whole machine that a laboratory needs: changed with a journal, then restored.
+"""Settings of the whole machine that laboratories change and restore, with a journal.
 
-Most settings of a laboratory belong to a namespace and end with it (`Host.sysctl`). A few sysctls
-exist once per machine: `net.core.rmem_max`, `net.ipv4.tcp_allowed_congestion_control`. Laboratories
-record them in the journal and change them while in use. The last user restores them. If users were
-killed, the next laboratory or `sojourn lab clean` restores them. A value that another program has
-changed meanwhile is not restored, and this is reported.
+Most settings of a laboratory belong to a namespace and disappear with it (`Host.sysctl`). A few
+sysctls exist only once per machine, such as `net.core.rmem_max` and
+`net.ipv4.tcp_allowed_congestion_control`. A laboratory records the value of such a sysctl in the
+journal and changes it. The last laboratory that uses the sysctl restores it. After killed
+laboratories, the next laboratory or `sojourn lab clean` restores it. If another program has changed
+the sysctl meanwhile, it is not restored, and this is reported.
 """
 
 from __future__ import annotations
@@ -31,28 +32,28 @@ class Demand(Protocol):
         ...
 
     def change(self, value: str) -> str:
-        """Returns the value nearest to `value` that satisfies the requirement."""
+        """Returns a value that satisfies the requirement, with the smallest change of `value`."""
         ...
 
 
 @dataclass(frozen=True)
 class AtLeast:
-    """A minimum, such as `AtLeast(4 << 20)`."""
+    """The requirement of a minimum, such as `AtLeast(4 << 20)`."""
 
     number: int
 
     def met(self, value: str) -> bool:
-        """Returns whether `value` is large enough."""
+        """Returns whether `value` is at least the minimum."""
         return int(value) >= self.number
 
     def change(self, value: str) -> str:
-        """Returns the smallest sufficient value."""
+        """Returns the larger one of `value` and the minimum."""
         return str(max(int(value), self.number))
 
 
 @dataclass(frozen=True)
 class Includes:
-    """Words that a list must contain, such as `Includes(("cubic",))`."""
+    """The requirement that a list contains words, such as `Includes(("cubic",))`."""
 
     words: tuple[str, ...]
 
@@ -61,18 +62,21 @@ class Includes:
         return set(self.words) <= set(value.split())
 
     def change(self, value: str) -> str:
-        """Returns the existing words and the missing words."""
+        """Returns `value` with the missing words at the end."""
         return " ".join(dict.fromkeys([*value.split(), *self.words]))
 
 
 @dataclass(frozen=True)
 class Exactly:
-    """An exact value; two laboratories with different values cannot run at the same time."""
+    """The requirement of an exact value.
+
+    Two laboratories that require different values cannot run at the same time.
+    """
 
     value: str
 
     def met(self, value: str) -> bool:
-        """Returns whether `value` is the required one."""
+        """Returns whether `value` is the required value."""
         return same(value, self.value)
 
     def change(self, value: str) -> str:
@@ -83,35 +87,35 @@ class Exactly:
 
 @dataclass(frozen=True)
 class Outcome:
-    """Result for a setting that a laboratory had changed."""
+    """What happened to a setting that a laboratory had changed."""
 
     name: str
     action: Literal["restored", "left", "in use", "removed"]
     text: str
-    """Description of the result."""
+    """Message for the user."""
 
 
 class Sysctls:
-    """The sysctls of the machine, below `root`."""
+    """The sysctls of the machine, as files below the folder `root`."""
 
     def __init__(self, root: Path = Path("/proc/sys")) -> None:
         self.root = root
 
     def path(self, name: str) -> Path:
-        """Returns the file of a sysctl; raises `LabError` for sysctls outside the network."""
+        """Returns the path of a sysctl; raises `LabError` unless it begins with `net.`."""
         if not _NAME.fullmatch(name):
-            raise LabError(f"{name!r} is no sysctl of the network")
+            raise LabError(f"a sysctl of the network must begin with `net.`; found {name!r}")
         return self.root / name.replace(".", "/")
 
     def read(self, name: str) -> str:
-        """Returns the value, with single spaces."""
+        """Returns the value of a sysctl, with single spaces; raises `Unavailable`."""
         try:
             return " ".join(self.path(name).read_text(encoding="ascii").split())
         except OSError as error:
             raise Unavailable(f"the sysctl {name} cannot be read ({error.strerror})") from error
 
     def write(self, name: str, value: str) -> None:
-        """Sets the value."""
+        """Sets a sysctl; raises `Unavailable` if the kernel refuses."""
         try:
             fd = os.open(self.path(name), os.O_WRONLY | os.O_TRUNC | os.O_CLOEXEC)
             try:
@@ -125,17 +129,17 @@ class Sysctls:
             ) from error
 
     def writable(self, name: str) -> bool:
-        """Returns whether this process may set the sysctl."""
+        """Returns whether this process may set a sysctl."""
         return os.access(self.path(name), os.W_OK)
 
 
 class Settings:
-    """A context manager that adapts the machine's settings to a laboratory's demands.
+    """A context manager that changes sysctls of the machine as a laboratory requires.
 
-    `demands` has the requirements by sysctl. Settings that satisfy them are not touched. All
-    demands are checked before any setting is changed. `changed` lists changed settings with the
-    values before and after. `notes` reports what killed runs had left changed, and settings that
-    were not restored.
+    `demands` has the requirements by the name of the sysctl. Sysctls that satisfy their requirement
+    are not changed. All requirements are checked before any change. `changed` has the changed
+    sysctls, with their values before and after. `notes` has messages on sysctls that were restored
+    after killed runs, and on sysctls that were not restored.
     """
 
     def __init__(
@@ -160,7 +164,11 @@ class Settings:
         self.release()
 
     def take(self) -> None:
-        """Changes the settings that do not satisfy their demands."""
+        """Changes the sysctls that do not satisfy their requirements.
+
+        Raises `Unavailable` without permission, `LabError` if another laboratory requires another
+        value.
+        """
         try:
             journal = self._open()
             with journal.locked(create=True) as entries:
@@ -181,8 +189,8 @@ class Settings:
             if isinstance(demand, Exactly) and name in entries:
                 who = ", ".join(str(owner.pid) for owner in entries[name].owners)
                 raise LabError(
-                    f"the sysctl {name} must be {demand.value!r}, but a laboratory that runs "
-                    f"(process {who}) needs {now[name]!r}"
+                    f"the sysctl {name} must be {demand.value!r}, but a running laboratory "
+                    f"(process {who}) requires {now[name]!r}"
                 )
             if not self.sysctls.writable(name):
                 raise Unavailable(
@@ -196,7 +204,7 @@ class Settings:
         for name, value in wanted.items():
             entry = entries.setdefault(name, Entry(now[name], [], [owner]))
             if not any(same(now[name], ours) for ours in [entry.before, *entry.ours]):
-                entry.before = now[name]  # set by another program; restored like any other value
+                entry.before = now[name]  # set by another program since then
             entry.ours.append(value)
         self._held = any(owner in entry.owners for entry in entries.values())
         if not self._held:
@@ -207,14 +215,17 @@ class Settings:
                 self.sysctls.write(name, value)
                 after = self.sysctls.read(name)
                 if not same(after, value):
-                    raise Unavailable(f"the sysctl {name} was set to {value!r}, became {after!r}")
+                    raise Unavailable(f"the sysctl {name} was set to {value!r}, but is {after!r}")
                 self.changed[name] = (now[name], after)
         except BaseException:
             self._release(journal, entries)
             raise
 
     def release(self) -> None:
-        """Restores the settings without further users; has no effect a second time."""
+        """Ends this use of the sysctls, and restores those that no other laboratory uses.
+
+        Further calls have no effect.
+        """
         if not self._held:
             return
         journal = self._open()
@@ -236,7 +247,7 @@ class Settings:
 
 
 def same(first: str, second: str) -> bool:
-    """Returns whether two values of a sysctl are equal; the order matters for numbers only."""
+    """Returns whether two values of a sysctl are equal; words may be in any order."""
     one, other = first.split(), second.split()
     if all(re.fullmatch(r"-?\d+", word) for word in one + other):
         return [int(word) for word in one] == [int(word) for word in other]
@@ -246,33 +257,36 @@ def same(first: str, second: str) -> bool:
 def recover(
     journal: Journal | None = None, sysctls: Sysctls | None = None, *, force: bool = False
 ) -> list[Outcome]:
-    """Restores settings of killed runs; settings of living runs stay, unless `force`."""
+    """Restores the sysctls that killed runs changed, with `force` also those of running ones."""
     if journal is None:
         try:
             journal = Journal()
         except NoJournal:
-            return []  # without a place for a journal there are no entries
+            return []  # without a folder for the journal, no run has changed a sysctl
     with journal.locked(create=False) as entries:
         if entries is None:
             return []
         if force:
             for entry in entries.values():
                 entry.owners = []
-        return _sweep(journal, entries, sysctls or Sysctls(), told=True)
+        return _sweep(journal, entries, sysctls or Sysctls(), with_used=True)
 
 
 def _sweep(
-    journal: Journal, entries: dict[str, Entry], sysctls: Sysctls, *, told: bool = False
+    journal: Journal, entries: dict[str, Entry], sysctls: Sysctls, *, with_used: bool = False
 ) -> list[Outcome]:
-    """Restores and removes settings without a living user; `told` also reports the others."""
+    """Restores the sysctls without a running user and removes their entries.
+
+    Returns what happened to them, and with `with_used` also a message on each sysctl in use.
+    """
     outcomes: list[Outcome] = []
     for name, entry in list(entries.items()):
         entry.owners = [owner for owner in entry.owners if not owner.gone()]
         if entry.owners:
-            if told:
+            if with_used:
                 pids = ", ".join(str(pid) for pid in sorted({o.pid for o in entry.owners}))
                 outcomes.append(
-                    Outcome(name, "in use", f"{name}: in use by process {pids}, left as it is")
+                    Outcome(name, "in use", f"{name}: in use by process {pids}, not restored")
                 )
             continue
         try:
@@ -287,14 +301,14 @@ def _sweep(
 
 def _restore(name: str, entry: Entry, sysctls: Sysctls) -> list[Outcome]:
     if not sysctls.path(name).exists():
-        return [Outcome(name, "left", f"{name}: is not there any more")]
+        return [Outcome(name, "left", f"{name}: no longer exists")]
     now = sysctls.read(name)
     if same(now, entry.before):
         return []
     if not any(same(now, value) for value in entry.ours):
         text = (
-            f"{name}: somebody else has set it to {now!r}, so it is left "
-            f"(it was {entry.before!r}, we had set {entry.ours[-1]!r})"
+            f"{name}: not restored, because another program has set it to {now!r} "
+            f"(originally {entry.before!r}, set to {entry.ours[-1]!r} by a laboratory)"
         )
         return [Outcome(name, "left", text)]
     sysctls.write(name, entry.before)

@@ -1,6 +1,6 @@
-"""Processor time that the host of a virtual machine gave to other machines.
+"""Stolen time: processor time that the host of a virtual machine gave to other machines.
 
-A machine with a busy host is late for a reason outside itself, which no program inside it shows.
+If the host is busy, packets are late although the programs in the virtual machine need little time.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ STAT = Path("/proc/stat")
 
 @dataclass(frozen=True)
 class ProcessorTime:
-    """Time of all processors since the machine's start, in ticks (`proc_stat(5)`)."""
+    """Times of all processors together since the machine's start, in ticks (`proc_stat(5)`)."""
 
     total: int
     stolen: int
@@ -27,10 +27,10 @@ class ProcessorTime:
             ticks = [int(word) for word in words[1:9]]
         except (OSError, ValueError):
             return cls(0, 0)
-        # Guest time, in the following fields, is included in `user` and `nice`.
+        # The fields after `steal` are guest times, which are included in `user` and `nice`.
         return cls(sum(ticks), ticks[7] if len(ticks) == 8 else 0)
 
     def stolen_since(self, before: ProcessorTime) -> float:
-        """Returns the share of the processors' time that was stolen since an earlier reading."""
+        """Returns the stolen share of the processors' time since an earlier reading, 0 to 1."""
         total = self.total - before.total
         return (self.stolen - before.stolen) / total if total > 0 else 0.0

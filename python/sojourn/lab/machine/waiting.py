@@ -1,6 +1,6 @@
 """Times for which programs were ready but waited for a processor, from the kernel's statistics.
 
-`/proc/PID/task/TID/schedstat` contains the time of each thread
+The file `/proc/PID/task/TID/schedstat` has the waiting time of a thread
 (Documentation/scheduler/sched-stats.rst).
 """
 
@@ -11,11 +11,11 @@ from contextlib import suppress
 from pathlib import Path
 
 LEAST = 1.0
-"""Shortest observation of a program in seconds; shares over shorter times are not meaningful."""
+"""Shortest observed time of a program in seconds for which `shares` returns a share."""
 
 
 def waited(pid: int, thread: int, processes: Path = Path("/proc")) -> float | None:
-    """Returns a thread's total wait for a processor in seconds; `None` if it has ended."""
+    """Returns how long a thread has waited for a processor, in seconds; `None` if it has ended."""
     with suppress(OSError, ValueError, IndexError):
         path = processes / str(pid) / "task" / str(thread) / "schedstat"
         return int(path.read_text(encoding="ascii").split()[1]) / 1e9
@@ -23,7 +23,7 @@ def waited(pid: int, thread: int, processes: Path = Path("/proc")) -> float | No
 
 
 class Waits:
-    """Waits of programs, with their threads and children, from repeated readings."""
+    """Waiting times of programs with their threads and children, from repeated readings."""
 
     def __init__(self, processes: Path = Path("/proc")) -> None:
         self._processes = processes
@@ -31,10 +31,10 @@ class Waits:
         self._threads: dict[str, dict[tuple[int, int], tuple[float, float]]] = {}
 
     def look(self, pids: Mapping[str, int], now: float) -> None:
-        """Records the waits of running programs, by name; `now` is in seconds of any one clock.
+        """Records the waiting times of running programs, whose process numbers are by name.
 
-        A thread that exists at the first reading of its program counts from then on; a later thread
-        counts from its own start.
+        `now` is in seconds of any clock, the same in all calls. The waiting time of a thread counts
+        from the first reading of the program, or from the thread's start if that is later.
         """
         for name, pid in pids.items():
             first, _ = self._spans.setdefault(name, (now, now))
@@ -47,9 +47,9 @@ class Waits:
                     seen[thread] = (begun, total)
 
     def shares(self) -> dict[str, float]:
-        """Returns each program's time of waiting threads as a share of the observed time, by name.
+        """Returns the waiting time of all threads as a share of the observed time, by program.
 
-        Threads that wait at the same time count separately.
+        The waiting times of several threads are added, so a share may exceed 1.
         """
         return {
             name: sum(total - begun for begun, total in self._threads[name].values())
@@ -59,7 +59,7 @@ class Waits:
         }
 
     def _tree(self, pid: int) -> list[tuple[int, int]]:
-        """Returns the threads of a process and of its children."""
+        """Returns process and thread number of all threads of a process and its descendants."""
         found, processes = [], [pid]
         while processes:
             one = processes.pop()
