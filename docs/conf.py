@@ -19,6 +19,8 @@ extensions = [
     "myst_nb",
     "sphinx.ext.autodoc",
     "sphinx.ext.napoleon",
+    "api",
+    "component",
     "drawn",
     "live",
     "marks",

@@ -14,23 +14,25 @@ log = logging.getLogger(__name__)
 FOLDER = "images/drawn"
 
 
+def figure(directive: SphinxDirective, key: str) -> list[nodes.Node]:
+    """Returns the figure `SECTION-NAME`, or nothing and a warning if it does not exist."""
+    captions = Path(directive.env.srcdir) / FOLDER / "captions.json"
+    directive.env.note_dependency(str(captions))
+    caption = json.loads(captions.read_text(encoding="utf-8")).get(key)
+    if caption is None or not (captions.parent / f"{key}.png").exists():
+        log.warning("no figure of %s: `make figures`", key, location=directive.get_location())
+        return []
+    image = nodes.image(uri=f"/{FOLDER}/{key}.png", alt=caption.replace("`", ""), classes=["drawn"])
+    return [nodes.figure("", image, nodes.caption("", "", *inline(caption)))]
+
+
 class Drawn(SphinxDirective):
     """A figure and its caption."""
 
     required_arguments = 2
 
     def run(self) -> list[nodes.Node]:
-        key = "-".join(self.arguments)
-        told = Path(self.env.srcdir) / FOLDER / "captions.json"
-        self.env.note_dependency(str(told))
-        caption = json.loads(told.read_text(encoding="utf-8")).get(key)
-        if caption is None or not (told.parent / f"{key}.png").exists():
-            log.warning("no figure of %s: `make figures`", key, location=self.get_location())
-            return []
-        image = nodes.image(
-            uri=f"/{FOLDER}/{key}.png", alt=caption.replace("`", ""), classes=["drawn"]
-        )
-        return [nodes.figure("", image, nodes.caption("", "", *inline(caption)))]
+        return figure(self, "-".join(self.arguments))
 
 
 def setup(app: Sphinx) -> dict[str, bool]:

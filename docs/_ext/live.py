@@ -1,7 +1,8 @@
 """Figures that the reader's browser simulates, and the playground.
 
 `{live} SCENARIO`     a ready-made scenario (`:queue: TEXT`, `:against: TEXT`: the queues side by
-                      side; without them the scenario's own question decides)
+                      side, by default against `pfifo limit 1000p`; without `:queue:` the scenario's
+                      own question decides)
 {playground}`TEXT`    a link to the page that has all scenarios and all controls
 
 The element of a figure holds a sentence with a link, which readers see where scripts do not run and
@@ -34,6 +35,8 @@ log = logging.getLogger(__name__)
 GUIDE = "/guides/play"
 FOLDER = "playground"
 """Folder of the site with the files that `sojourn play` serves; the figures use its scripts."""
+AGAINST = "pfifo limit 1000p"
+"""The queue on the other side unless a figure names one."""
 STYLE = "live.css"
 FIGURES = files.SCRIPTS[:-1]
 """Scripts of the page; the last one runs the playground."""
@@ -88,6 +91,8 @@ class LiveDirective(SphinxDirective):
         if name not in TEMPLATES:
             raise KeyError(f"no scenario called {name}: one of {', '.join(TEMPLATES)}")
         scenario = TEMPLATES[name].scenario()
+        if "queue" in self.options:
+            self.options.setdefault("against", AGAINST)
         return {key: scenario.with_queue(queue).queue for key, queue in self.options.items()}
 
     def still(self, name: str) -> nodes.paragraph:

@@ -7,19 +7,20 @@
 `{tables} SECTION`       the components of a section, a line each (`:to: FOLDER`: linked to their
                          pages)
 `{profiles}`             what each TCP profile sets, side by side
-`{metrics} OF ...`       metrics of a link, a flow, ..., with unit, direction and definition
+`{metrics}`              metrics of a link, a flow, ..., with unit, direction and definition
 `{differences}`          the smallest differences of interest, with their sources
 `{records} PATH`         any other part of the description: a table of the records found there
-`{options} COMMAND`      a command's usage, purpose, arguments and options
+`{commands}`             each command's usage, purpose, arguments and options
 `{sizes}`                lengths and repetitions of the tail-drop study
-`{keys} MODEL`           the keys of a table of the scenario, from `sojourn.scenario.models`
+`{keys} MODEL`           the keys of a table of the scenario, from `sojourn.scenario.models`;
+                         without MODEL, of the tables that the body lists
 
 A name that the engine does not know is a warning, which is an error under `-W`.
 """
 
 import json
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from html import escape
 from pathlib import Path
@@ -153,7 +154,7 @@ class Described(SphinxDirective):
 
     def run(self) -> list[nodes.Node]:
         try:
-            return self.build({} if isinstance(self, Keys | Options | Sizes) else description())
+            return self.build({} if isinstance(self, Keys | Commands | Sizes) else description())
         except (ImportError, AttributeError, LookupError, TypeError) as error:
             log.warning(
                 "%s %s: %s",
@@ -197,22 +198,23 @@ class Words(Described):
             found["words"] = [word for word in found["words"] if word["name"] not in known]
         if not found["words"] or "summary" in self.options:
             return [summary]
-        rows = [
-            (code(word["name"]), takes(word), code(word["default"]), word["doc"])
-            for word in found["words"]
-        ]
-        built: list[nodes.Node] = [
-            table(("word", "takes", "default", "meaning"), rows, (15, 20, 15, 50))
-        ]
-        if "bare" not in self.options:
-            built.insert(0, summary)
-        for word in found["words"]:
-            if word["kind"] in ("named", "list"):
-                caption = nodes.paragraph()
-                caption += inline(f"Names for `{word['name']}`:")
-                named = [(code(name["name"]), name["doc"]) for name in word["of"]]
-                built += [caption, table(("name", "meaning"), named, (20, 80))]
-        return built
+        built = word_tables(found["words"])
+        return built if "bare" in self.options else [summary, *built]
+
+
+def word_tables(words: Sequence[dict[str, Any]]) -> list[nodes.Node]:
+    """Returns a table of words, and a table of names for each word that takes names."""
+    rows = [(code(w["name"]), takes(w), code(w["default"]), w["doc"]) for w in words]
+    built: list[nodes.Node] = [
+        table(("word", "takes", "default", "meaning"), rows, (15, 20, 15, 50))
+    ]
+    for word in words:
+        if word["kind"] in ("named", "list"):
+            caption = nodes.paragraph()
+            caption += inline(f"Names for `{word['name']}`:")
+            named = [(code(name["name"]), name["doc"]) for name in word["of"]]
+            built += [caption, table(("name", "meaning"), named, (20, 80))]
+    return built
 
 
 class Tables(Described):
@@ -223,9 +225,15 @@ class Tables(Described):
         section = self.arguments[0]
         rows = [(code(t["name"]), t["summary"], t["source"]) for t in engine[section]]
         built = table(("name", "what", "source"), rows, (15, 50, 35))
-        if "to" in self.options:
-            link_first(built, self.pages(section), self.env.docname)
-        return [built]
+        if "to" not in self.options:
+            return [built]
+        pages = self.pages(section)
+        link_first(built, pages, self.env.docname)
+        names: dict[str, list[str]] = {}
+        for found in engine[section]:
+            names.setdefault(pages[found["name"]], []).append(found["name"])
+        listed = "".join(f"{', '.join(of)} </{page}>\n" for page, of in names.items())
+        return [built, *self.parse_text_to_nodes(f"```{{toctree}}\n:hidden:\n\n{listed}```\n")]
 
     def pages(self, section: str) -> dict[str, str]:
         """Returns the page of each component's words."""
@@ -234,9 +242,15 @@ class Tables(Described):
         found = {}
         for page in sorted(folder.resolve().glob("*.md")):
             name = page.relative_to(source.resolve()).with_suffix("").as_posix()
-            for word in re.findall(rf"{{words}} {section} (\S+)\n", page.read_text("utf-8")):
+            for word in _components(page, section):
                 found[word] = name
         return found
+
+
+def _components(page: Path, section: str) -> list[str]:
+    """Returns the components of a section that a page describes."""
+    found = re.findall(rf"{{component}} {section} (.+)\n", page.read_text("utf-8"))
+    return [name for names in found for name in names.split()]
 
 
 class Profiles(Described):
@@ -274,25 +288,44 @@ class Sources(Described):
         return [table(("metrics", "smallest difference", "source"), rows, (45, 20, 35))]
 
 
-class Metrics(Described):
-    """The metrics of one kind; each is a target, `metric-NAME`, for links."""
+def section(directive: SphinxDirective, title: str, text: str = "") -> nodes.section:
+    """Returns a section of the page with a title and an optional text in Markdown."""
+    built = nodes.section(
+        ids=[nodes.make_id(title)], names=[nodes.fully_normalize_name(title.replace("`", ""))]
+    )
+    built += nodes.title(title, "", *inline(title))
+    directive.state.document.note_implicit_target(built, built)
+    if text:
+        built += directive.parse_text_to_nodes(text)
+    return built
 
-    required_arguments = 1
-    final_argument_whitespace = True
+
+class Metrics(Described):
+    """Sections of metrics, one a line: `KIND: TITLE | TEXT`, the text in Markdown, optional.
+
+    Each metric is a target, `metric-NAME`, for links.
+    """
+
+    has_content = True
 
     def build(self, _engine: dict[str, Any]) -> list[nodes.Node]:
         from sojourn.metrics import registry
 
-        wanted = self.arguments[0].split()
-        found = [m for m in registry().values() if m.of in wanted]
-        if missing := set(wanted) - {m.of for m in found}:
-            raise LookupError(f"no metric is of {', '.join(sorted(missing))}")
-        rows = [(code(m.name), m.unit or "–", m.better, m.definition) for m in found]
-        built = table(("metric", "unit", "better", "definition"), rows, (22, 8, 10, 60))
-        body = next(built.findall(nodes.tbody))
-        for metric, row in zip(found, body.findall(nodes.row), strict=True):
-            row["ids"].append(f"metric-{metric.name.replace('_', '-')}")
-        return [built]
+        built: list[nodes.Node] = []
+        for line in self.content:
+            kind, _, title = line.partition(": ")
+            title, _, text = title.partition(" | ")
+            found = [m for m in registry().values() if m.of == kind]
+            if not found:
+                raise LookupError(f"no metric is of {kind}")
+            rows = [(code(m.name), m.unit or "–", m.better, m.definition) for m in found]
+            metrics = table(("metric", "unit", "better", "definition"), rows, (22, 8, 10, 60))
+            body = next(metrics.findall(nodes.tbody))
+            for metric, row in zip(found, body.findall(nodes.row), strict=True):
+                row["ids"].append(f"metric-{metric.name.replace('_', '-')}")
+            built.append(section(self, title, text))
+            built[-1] += metrics
+        return built
 
 
 class Describe(Described):
@@ -360,12 +393,23 @@ def example(schema: dict[str, Any]) -> str:
 
 
 class Keys(Described):
-    required_arguments = 1
+    """Tables of keys, one a line: `MODEL: TEXT`, the text above the table in Markdown, optional."""
+
+    optional_arguments = 1
+    has_content = True
 
     def build(self, _engine: dict[str, Any]) -> list[nodes.Node]:
+        built: list[nodes.Node] = []
+        for line in [*self.arguments, *self.content]:
+            model, _, text = line.partition(": ")
+            built += [*(self.parse_text_to_nodes(text) if text else []), self.table(model)]
+        return built
+
+    @staticmethod
+    def table(name: str) -> nodes.table:
         from sojourn.scenario import models
 
-        model = getattr(models, self.arguments[0])
+        model = getattr(models, name)
         properties = model.model_json_schema()["properties"]
         rows = []
         for name, field in model.model_fields.items():
@@ -377,7 +421,7 @@ class Keys(Described):
             else:
                 default = "–"
             rows.append((code(key), example(properties[key]), default, field.description or ""))
-        return [table(("key", "takes", "default", "meaning"), rows, (13, 25, 15, 47))]
+        return table(("key", "takes", "default", "meaning"), rows, (13, 25, 15, 47))
 
 
 class Sizes(Described):
@@ -424,21 +468,42 @@ class RealSizes(Described):
         return [table(("", "flows", "each run", "seeds", "takes"), rows, (14, 26, 36, 8, 16))]
 
 
-class Options(Described):
-    """From the commands themselves; `study run` names a command in a family."""
+class Commands(Described):
+    """A section for each command: usage, purpose, arguments and options.
 
-    required_arguments = 1
-    final_argument_whitespace = True
+    A line `NAME: TEXT` of the body adds a text in Markdown to the section of a command.
+    """
+
+    has_content = True
 
     def build(self, _engine: dict[str, Any]) -> list[nodes.Node]:
         import typer
 
         from sojourn.cli.app import app
 
-        command: Any = typer.main.get_command(app)
-        for name in self.arguments[0].split():
-            command = command.commands[name]
-        rows, usage = [], f"sojourn {self.arguments[0]}"
+        texts = dict(line.split(": ", 1) for line in self.content)
+        built = []
+        for name, command in self.leaves(typer.main.get_command(app), ""):
+            built.append(section(self, f"`sojourn {name}`"))
+            built[-1] += self.described(name, command)
+            built[-1] += self.parse_text_to_nodes(texts.pop(name, ""))
+        if texts:
+            raise LookupError(f"no command {', '.join(texts)}")
+        return built
+
+    def leaves(self, command: Any, name: str) -> Iterator[tuple[str, Any]]:
+        """Generates the names of commands, with those in families, and the commands."""
+        family = getattr(command, "commands", None)
+        if family is None:
+            yield name, command
+            return
+        for key, inner in family.items():
+            if not inner.hidden:
+                yield from self.leaves(inner, f"{name} {key}".strip())
+
+    def described(self, name: str, command: Any) -> list[nodes.Node]:
+        """Returns usage and purpose of a command, and the table of its options."""
+        rows, usage = [], f"sojourn {name}"
         for parameter in command.params:
             if getattr(parameter, "hidden", False):
                 continue
@@ -480,6 +545,6 @@ def setup(app: Sphinx) -> dict[str, bool]:
     app.add_directive("records", Describe)
     app.add_directive("sizes", Sizes)
     app.add_directive("real-sizes", RealSizes)
-    app.add_directive("options", Options)
+    app.add_directive("commands", Commands)
     app.add_directive("keys", Keys)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -19,8 +19,13 @@ def lasting(text: str) -> str:
 
 
 def fitted(text: str, size: str) -> str:
-    """The text within the columns and lines that `size` asks for, `[WIDTH] [LINES]`."""
-    numbers = [int(n) for n in size.split()]
+    """The text within the columns and lines that `size` asks for.
+
+    `[WIDTH] [LINES] [from TEXT]`: lines of at most WIDTH characters, at most LINES of them, from
+    the first line that contains TEXT. A line `…` replaces the lines left out before or behind.
+    """
+    words, _, first = size.partition("from ")
+    numbers = [int(n) for n in words.split()]
     width = numbers[0] if numbers else WIDTH
     most = numbers[1] if len(numbers) > 1 else None
     lines: list[str] = []
@@ -37,6 +42,9 @@ def fitted(text: str, size: str) -> str:
         lines.pop(0)
     while lines and not lines[-1]:
         lines.pop()
+    if first:
+        start = next((n for n, line in enumerate(lines) if first in line), 0)
+        lines = [*(["…"] if start else []), *lines[start:]]
     if most is not None and len(lines) > most:
         lines = [*lines[:most], "…"]
     return "\n".join(lines)

@@ -4,9 +4,10 @@
     python tests/docs/refresh.py [PAGE ...]
 
 Runs each page's blocks as they are shown, at full length, and replaces every block that stands
-under a line `% test: output [WIDTH] [LINES]`: WIDTH is where long lines end (tables are cut there,
-sentences go on below), LINES how many are shown. A line `% figure: FOLDER NAME TARGET` makes the
-figures of a results folder (`sojourn report`), and puts NAME.png at TARGET, seen from the page.
+under a line `% test: output [WIDTH] [LINES] [from TEXT]`: WIDTH is where long lines end (tables are
+cut there, sentences go on below), LINES how many are shown, TEXT is in the first line shown. A
+line `% figure: FOLDER NAME TARGET` makes the figures of a results folder (`sojourn report`), and
+puts NAME.png at TARGET, seen from the page.
 Takes minutes. Look at the difference before you commit it.
 """
 

@@ -23,7 +23,7 @@ HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 
 # Words as others wrote them, and code.
-_QUOTED = re.compile(r"`+[^`]+`+|“[^”]*”|\"[^\"]*\"|\]\([^)]*\)|\*[^*]+\*")
+_QUOTED = re.compile(r"`+[^`]+`+|“[^”]*”|\"[^\"]*\"|\]\([^)]*\)|\*\*[^*]+\*\*|\*[^*]+\*")
 
 
 @dataclass(frozen=True)

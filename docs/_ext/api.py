@@ -1,0 +1,54 @@
+"""`{api} MODULE`: classes and functions of a module, as autodoc shows them.
+
+Each line of the body lists functions, or names one class or exception: `NAME` alone shows all
+members, `NAME: a b` only these, `NAME: -a -b` all others, `NAME: -` none. A name may contain its
+module.
+"""
+
+import importlib
+from collections.abc import Iterator
+
+from docutils import nodes
+from sphinx.application import Sphinx
+from sphinx.util.docutils import SphinxDirective
+
+
+def entry(module: str, name: str, members: str | None) -> Iterator[str]:
+    """Generates the lines of autodoc for one object; raises an error for an unknown name."""
+    if "." in name:
+        module, name = name.rsplit(".", 1)
+    found = getattr(importlib.import_module(module), name)
+    if not isinstance(found, type):
+        yield f".. autofunction:: {module}.{name}"
+        return
+    kind = "exception" if issubclass(found, BaseException) else "class"
+    yield f".. auto{kind}:: {module}.{name}"
+    if members == "-":
+        return
+    listed = (members or "").split()
+    hidden = [word[1:] for word in listed if word.startswith("-")]
+    shown = [word for word in listed if not word.startswith("-")]
+    yield f"   :members: {', '.join(shown)}".rstrip()
+    if hidden:
+        yield f"   :exclude-members: {', '.join(hidden)}"
+
+
+class Api(SphinxDirective):
+    """Passes autodoc's directives to the parser of reStructuredText."""
+
+    required_arguments = 1
+    has_content = True
+
+    def run(self) -> list[nodes.Node]:
+        lines: list[str] = []
+        for line in self.content:
+            names, colon, members = line.partition(":")
+            for name in names.split():
+                lines += entry(self.arguments[0], name, members.strip() if colon else None)
+        text = "\n".join(["```{eval-rst}", *lines, "```", ""])
+        return self.parse_text_to_nodes(text)
+
+
+def setup(app: Sphinx) -> dict[str, bool]:
+    app.add_directive("api", Api)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}

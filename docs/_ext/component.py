@@ -1,0 +1,55 @@
+"""`{component} SECTION NAME ...`: a component's figure, its words, and its presets.
+
+The engine describes words and presets; `make figures` writes the figures. For a TCP, the words that
+every TCP has are left out. Each component has exactly one page with this directive (tests/docs).
+"""
+
+from typing import Any, ClassVar
+
+import drawn
+from docutils import nodes
+from sphinx.application import Sphinx
+from words import Described, code, component, inline, table, word_tables
+
+UNDRAWN = {"command"}
+"""Components that a simulation cannot draw."""
+
+
+class Component(Described):
+    """Figure, table of words and table of presets of each component named."""
+
+    required_arguments = 2
+    final_argument_whitespace = True
+    option_spec: ClassVar = {}
+
+    def build(self, engine: dict[str, Any]) -> list[nodes.Node]:
+        section, names = self.arguments
+        self.env.note_dependency(__file__)
+        built: list[nodes.Node] = []
+        for name in names.split():
+            if name not in UNDRAWN:
+                built += drawn.figure(self, f"{section}-{name}")
+            built += self.words(engine, section, name)
+            presets = [p for p in engine["presets"] if p["app"] == name and section == "app"]
+            if presets:
+                rows = [
+                    (p["summary"].replace(f"`{name} ", "`"), code(p["words"]), p["source"])
+                    for p in presets
+                ]
+                built.append(table(("preset", "words", "source"), rows, (18, 47, 35)))
+        return built
+
+    @staticmethod
+    def words(engine: dict[str, Any], section: str, name: str) -> list[nodes.Node]:
+        words = component(engine, section, name)["words"]
+        if section == "tcp":
+            shared = {word["name"] for word in component(engine, "tcp", "reno")["words"]}
+            words = [word for word in words if word["name"] not in shared]
+        if not words:
+            return [nodes.paragraph("", "", *inline(f"`{name}` has no words of its own."))]
+        return word_tables(words)
+
+
+def setup(app: Sphinx) -> dict[str, bool]:
+    app.add_directive("component", Component)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}
