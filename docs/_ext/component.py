@@ -1,13 +1,16 @@
-"""`{component} SECTION NAME ...`: a component's figure, its words, and its presets.
+"""`{component} SECTION NAME ...`: a component's figures, its words, and its presets.
 
-The engine describes words and presets; `make figures` writes the figures. For a TCP, the words that
-every TCP has are left out. Each component has exactly one page with this directive (tests/docs).
+The engine describes words and presets; `make figures` writes the figures. A queue discipline also
+has a live figure (`:live: QUEUE`, `:against: QUEUE`: the queues side by side, by default the first
+name with default parameters). For a TCP, the words that every TCP has are left out. Each component
+has exactly one page with this directive (tests/docs).
 """
 
 from typing import Any, ClassVar
 
 import drawn
 from docutils import nodes
+from docutils.parsers.rst import directives
 from sphinx.application import Sphinx
 from words import Described, code, component, inline, table, word_tables
 
@@ -20,12 +23,15 @@ class Component(Described):
 
     required_arguments = 2
     final_argument_whitespace = True
-    option_spec: ClassVar = {}
+    option_spec: ClassVar = {
+        "live": directives.unchanged_required,
+        "against": directives.unchanged_required,
+    }
 
     def build(self, engine: dict[str, Any]) -> list[nodes.Node]:
         section, names = self.arguments
         self.env.note_dependency(__file__)
-        built: list[nodes.Node] = []
+        built = self.live(names.split()[0]) if section == "queue" else []
         for name in names.split():
             if name not in UNDRAWN:
                 built += drawn.figure(self, f"{section}-{name}")
@@ -38,6 +44,12 @@ class Component(Described):
                 ]
                 built.append(table(("preset", "words", "source"), rows, (18, 47, 35)))
         return built
+
+    def live(self, name: str) -> list[nodes.Node]:
+        """Returns the live figure of a queue in the scenario `home`."""
+        against = f":against: {self.options['against']}\n" if "against" in self.options else ""
+        queue = self.options.get("live", name)
+        return self.parse_text_to_nodes(f"```{{live}} home\n:queue: {queue}\n{against}```\n")
 
     @staticmethod
     def words(engine: dict[str, Any], section: str, name: str) -> list[nodes.Node]:

@@ -10,12 +10,7 @@ from pathlib import Path
 import pytest
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
-PAGES = [
-    page
-    for folder in ("scenarios", "reference/queues")
-    for page in sorted((DOCS / folder).glob("*.md"))
-    if page.stem != "index"
-]
+PAGES = [page for page in sorted((DOCS / "scenarios").glob("*.md")) if page.stem != "index"]
 LIVE = re.compile(r"^```{live} (\S+)$", re.MULTILINE)
 
 Built = Callable[..., tuple[str, str]]
@@ -33,9 +28,10 @@ def built(tmp_path: Path) -> Built:
         (source / "guides").mkdir(parents=True)
         (source / "index.md").write_text(f"# Page\n\n{directive}\n", encoding="utf-8")
         (source / "guides" / "play.md").write_text("# Guide\n", encoding="utf-8")
+        (source / "images").symlink_to(DOCS / "images")
         (source / "conf.py").write_text(
             f"import sys\nsys.path.insert(0, {str(DOCS / '_ext')!r})\n"
-            "extensions = ['myst_parser', 'live', 'words']\n"
+            "extensions = ['myst_parser', 'component', 'live', 'words']\n"
             "suppress_warnings = ['toc.not_included']\n",
             encoding="utf-8",
         )
@@ -51,9 +47,27 @@ def built(tmp_path: Path) -> Built:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
-def test_every_page_of_a_scenario_or_a_queue_has_one_live_figure(page: Path) -> None:
-    scenarios = LIVE.findall(page.read_text(encoding="utf-8"))
-    assert scenarios == [page.stem if page.parent.name == "scenarios" else "home"]
+def test_every_page_of_a_scenario_has_one_live_figure(page: Path) -> None:
+    assert LIVE.findall(page.read_text(encoding="utf-8")) == [page.stem]
+
+
+def test_every_page_of_a_queue_has_one_live_figure() -> None:
+    for path in sorted((DOCS / "reference" / "queues").glob("*.md")):
+        text = path.read_text(encoding="utf-8")
+        figures = LIVE.findall(text) + re.findall(r"^```{component} queue ", text, re.MULTILINE)
+        assert len(figures) == (path.stem != "index"), path.stem
+
+
+COMPONENT = "```{component} queue fq_codel\n:against: codel\n```"
+
+
+def test_a_queue_discipline_has_a_live_figure(built: Built) -> None:
+    page, complaints = built(COMPONENT)
+    assert not complaints
+    [tag] = re.findall(r"<div[^>]*sojourn-live[^>]*>", page)
+    for data in ('scenario="home"', 'queue="fq_codel"', 'against="codel"'):
+        assert f"data-{data}" in tag
+    assert "drop_batch" in page
 
 
 HOME = "```{live} home\n:queue: fq_codel\n:against: pfifo limit 1000p\n```"
