@@ -93,8 +93,15 @@ KINDS = (
     Kind("skewed: exponential", 1, 1, exponential),
     Kind("skewed to the left: 9 − gamma", 7, 2**0.5, lambda r, n: 9 - r.gamma(2, 1, n)),
     Kind("heavy-tailed: Laplace", 5, 2**0.5, lambda r, n: r.laplace(5, 1, n)),
-    Kind("heavy-tailed: t with 5 degrees", 9, (5 / 3) ** 0.5, lambda r, n: 9 + r.standard_t(5, n)),
-    Kind("heavy-tailed: t with 3 degrees", 9, 3**0.5, lambda r, n: 9 + r.standard_t(3, n)),
+    Kind(
+        "heavy-tailed: t with 5 degrees of freedom",
+        9,
+        (5 / 3) ** 0.5,
+        lambda r, n: 9 + r.standard_t(5, n),
+    ),
+    Kind(
+        "heavy-tailed: t with 3 degrees of freedom", 9, 3**0.5, lambda r, n: 9 + r.standard_t(3, n)
+    ),
     Kind("30 % zeros, else exponential", *inflated(0.3, 1, 1), of_zeros(0.3, exponential)),
     Kind("50 % zeros, else lognormal", *inflated(0.5, *lognormal(0.5)), of_zeros(0.5, halved)),
     Kind("80 % zeros, else exponential", *inflated(0.8, 1, 1), of_zeros(0.8, exponential)),
@@ -176,7 +183,7 @@ def cell(found: Found) -> str:
 def coverage(repetitions: int) -> Iterator[str]:
     """Yield the rows of the first table."""
     heads = [f"± {target:g} s" for target in TARGETS]
-    yield f"| values | {' | '.join(heads)} | ± {TARGETS[1]:g} s, as a share |"
+    yield f"| values | {' | '.join(heads)} | ± {TARGETS[1]:g} s as a share of the mean |"
     yield "|---|" + "---|" * (len(TARGETS) + 1)
     for seed, kind in enumerate(KINDS, 1):
         cells = [cell(measured(kind, target, repetitions, seed)) for target in TARGETS]

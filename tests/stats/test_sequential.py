@@ -20,7 +20,7 @@ NAMED = {kind.name: kind for kind in KINDS}
     [
         "normal",
         "skewed: exponential",
-        "heavy-tailed: t with 3 degrees",
+        "heavy-tailed: t with 3 degrees of freedom",
         "50 % zeros, else lognormal",
         "two modes, 70 : 30",
         "difference of exponentials",
