@@ -60,9 +60,9 @@ def test_an_archive_becomes_a_kernel(tmp_path: Path, archive: Path) -> None:
         "unpacking linux-9.1.2.tar.xz",
         "configuring",
         "compiling",
-        "fetching iproute2",
+        "downloading iproute2",
         "compiling ip and tc",
-        "booting it once",
+        "booting the kernel",
     ]
     assert (kernel.name, kernel.release, kernel.hz) == ("9.1.2-hz100", "9.1.2", 100)
     assert kernel.patches == patches.NAMES
@@ -224,16 +224,16 @@ def test_a_source_that_a_patch_does_not_fit_is_built_nevertheless(tmp_path: Path
 def test_hz_needs_its_patch(tmp_path: Path, archive: Path) -> None:
     made, _, _ = fake.make(tmp_path, archive, without=patches.NAMES)
     assert made.kernel.patches == ()
-    with pytest.raises(LabError, match=r"without the patch choice-of-hz.*--hz 100"):
+    with pytest.raises(LabError, match=r"with the patch choice-of-hz.*--hz 100"):
         fake.make(tmp_path, archive, hz=1000, without=patches.NAMES)
-    with pytest.raises(LabError, match="unknown patch x: existing patches are seeded"):
+    with pytest.raises(LabError, match="unknown patch x; existing patches: seeded"):
         fake.make(tmp_path, archive, without=("x",))
 
 
 def test_options_that_a_source_has_not(tmp_path: Path) -> None:
     files = fake.FILES | {"lacks": "NET_SCH_DUALPI2"}
     _, _, notes = fake.make(tmp_path, fake.tarball(tmp_path / "a.tar.xz", files))
-    assert notes == ["this source lacks NET_SCH_DUALPI2: the kernel is built without"]
+    assert notes == ["this source lacks NET_SCH_DUALPI2: the kernel has no such features"]
     files["lacks"] = "UML_TIME_TRAVEL_SUPPORT"
     with pytest.raises(LabError, match="it lacks UML_TIME_TRAVEL_SUPPORT"):
         fake.make(tmp_path, fake.tarball(tmp_path / "b.tar.xz", files))
@@ -336,7 +336,7 @@ STAGES = [
     ("unpacking", ""),
     ("configuring", ""),
     ("compiling", "3 files"),
-    ("fetching", ""),
+    ("downloading", ""),
     ("compiling ip", ""),
     ("booting", ""),
 ]

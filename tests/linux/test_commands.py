@@ -150,7 +150,7 @@ def test_a_kernel_is_chosen_by_its_name(kernel: Kernel) -> None:
     usual, chosen = (run["metrics"] for run in both["runs"])
     assert usual == chosen
     for engine, message in (
-        ("linux:none", f"no kernel 'none': existing ones are {kernel.name}"),
+        ("linux:none", f"no kernel 'none'; existing kernels: {kernel.name}"),
         ("sim:none", "`sim:none`: sim has no kernels to select; only linux and linux-wire have"),
         ("linus:none", "no engine `linus:none`: did you mean `linux`?"),
     ):

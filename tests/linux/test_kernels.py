@@ -75,7 +75,7 @@ def test_the_newest_comes_first(place: Path) -> None:
     assert [one.name for one in kernels.kernels()] == ["new", "fast", "old"]
     assert kernels.find().abilities().version == (9, 10)
     assert kernels.find("old").hz == 100
-    with pytest.raises(Unavailable, match="existing ones are new, fast, old"):
+    with pytest.raises(Unavailable, match="existing kernels: new, fast, old"):
         kernels.find("other")
 
 
@@ -103,7 +103,7 @@ def test_there_is_none(place: Path) -> None:
 def test_a_damaged_description_says_what_to_do(place: Path, text: str) -> None:
     folder = kernel(place, "a")
     (folder / kernels.DESCRIPTION).write_text(text)
-    with pytest.raises(LabError, match=r"is not a description of a kernel.*sojourn linux remove a"):
+    with pytest.raises(LabError, match=r"is not a valid description.*sojourn linux remove a"):
         kernels.read(folder)
     status, out, err = cli("list")
     assert status == 0
@@ -117,7 +117,7 @@ def test_a_damaged_description_says_what_to_do(place: Path, text: str) -> None:
 def test_a_kernel_without_its_programs(place: Path) -> None:
     folder = kernel(place, "a")
     (folder / "tc").unlink()
-    with pytest.raises(LabError, match="tc missing; sojourn linux remove a"):
+    with pytest.raises(LabError, match="lacks tc: use sojourn linux remove a"):
         kernels.read(folder)
 
 

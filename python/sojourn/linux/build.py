@@ -1,9 +1,9 @@
-"""Building kernels for virtual time from source.
+"""The build of kernels for virtual time from source.
 
-A build has stages, each of which is complete or repeated: the source in its own folder, its
-configuration, the kernel's object files (`make` continues where it stopped), the programs that set
-up the network, and a boot that queries the kernel's features. The kernel's folder appears last and
-complete.
+A build has stages: unpack and patch the source, configure, compile the kernel, compile the programs
+that configure the network, and boot the kernel to read its features. After an interruption,
+complete stages are not repeated, and `make` continues its stage. The folder of the kernel is
+created last, by a rename.
 """
 
 from __future__ import annotations
@@ -27,22 +27,23 @@ from sojourn.linux.sources import Archive, Tell, Tree
 from sojourn.scenario.engine import Stopped
 
 CHOICES = (100, 250, 1000)
-"""Values of HZ that distributions use; 100 is that of User-Mode Linux."""
+"""Allowed values of HZ: those of distributions, and 100, which User-Mode Linux has."""
 WORK, DOWNLOADS = ".work", ".downloads"
-"""Folders next to the kernels for unfinished work."""
+"""Names of the folders for builds and downloads, next to the kernels' folders."""
 LICENCES = (
     "COPYING", "LICENSES/preferred/GPL-2.0", "LICENSES/exceptions/Linux-syscall-note",
 )  # fmt: skip
-"""Files of a source with its licence; the first names the others."""
+"""Files of a kernel's source with its licence."""
 STEPS = 1000
-"""Approximate number of files that are compiled for a kernel."""
+"""Approximate number of files that are compiled for a kernel, for the progress."""
 BOOT = 300.0
 """Time limit of the boot in seconds; it takes 0.1 s on an idle machine."""
 PATIENCE = 3.0
-"""Seconds to wait for processes of a killed build, which end with it."""
+"""Time in seconds to wait for the lock, since processes of a killed build hold it until they end.
+"""
 
 Stage = Callable[[str], Tell]
-"""Called when a stage begins; returns the function for its progress."""
+"""Callback for the begin of a stage, with its name; returns the callback for the progress."""
 
 
 @dataclass(frozen=True)
@@ -50,38 +51,45 @@ class Wanted:
     """A requested build."""
 
     source: str | None = None
-    """A folder, an archive, or a pinned release; the default is the pinned one."""
+    """Folder, archive or known release; `None` is the default release."""
     hz: int = 100
+    """Timer ticks per second, one of `CHOICES`."""
     without: Sequence[str] = ()
-    """Patches to omit."""
+    """Names of patches that are not applied."""
     name: str | None = None
-    """Name of the kernel; by default made from its release and HZ."""
+    """Name of the kernel; `None`: release and HZ, such as `7.3.4-hz100`."""
     mirror: str = sources.MIRROR
+    """Address of a Debian mirror."""
     keep: bool = False
-    """Whether to keep source and object files."""
+    """Whether source and object files are kept after the build."""
     jobs: int | None = None
+    """Number of simultaneous compilers; `None`: the number of processors."""
 
 
 @dataclass(frozen=True)
 class Made:
-    """A kernel, and whether it existed before."""
+    """The result of a build."""
 
     kernel: kernels.Kernel
     new: bool
+    """Whether the kernel was built now; `False` if an equal kernel existed."""
 
 
 @dataclass(frozen=True)
 class Options:
-    """The list of options of a kernel's configuration."""
+    """Options of a kernel's configuration, without the prefix `CONFIG_`."""
 
     on: tuple[str, ...]
+    """Options that are enabled."""
     off: tuple[str, ...]
+    """Options that are disabled."""
     required: frozenset[str]
+    """Enabled options without which no kernel is built."""
     optional: frozenset[str]
-    """Options that some releases may lack."""
+    """Enabled options that a release may lack without a remark."""
 
     def lines(self, hz: int, *, static: bool) -> str:
-        """Returns the options as lines of a configuration."""
+        """Returns the options as lines of the file `.config`."""
         made = [f"CONFIG_{name}=y" for name in self.on]
         made += [f"# CONFIG_{name} is not set" for name in self.off]
         made += ["CONFIG_STATIC_LINK=y" if static else "# CONFIG_STATIC_LINK is not set"]
@@ -89,7 +97,7 @@ class Options:
 
 
 def options() -> Options:
-    """Returns the options of kernels for virtual time."""
+    """Returns the options for virtual time from the file `data/config`."""
     text = (resources.files(__package__) / "data" / "config").read_text("utf-8")
     words = [
         word for line in text.splitlines() if not line.startswith("#") for word in line.split()
@@ -103,7 +111,7 @@ def options() -> Options:
 
 
 def unfinished() -> int:
-    """Returns the size in bytes of unfinished or kept downloads and builds."""
+    """Returns the size of all files of builds and downloads, in bytes."""
     return sum(
         path.lstat().st_size
         for name in (WORK, DOWNLOADS)
@@ -113,7 +121,7 @@ def unfinished() -> int:
 
 
 def remove_unfinished() -> None:
-    """Removes downloads, and source and object files of all builds."""
+    """Removes all files of builds and downloads."""
     if not kernels.place().is_dir():
         return
     with _alone(kernels.place()):
@@ -122,14 +130,15 @@ def remove_unfinished() -> None:
 
 
 def build(wanted: Wanted, stage: Stage, note: Callable[[str], object]) -> Made:
-    """Builds a kernel; `note` receives remarks on the result.
+    """Builds a kernel, or returns an existing equal kernel.
 
-    An interrupted build continues where it stopped. Raises `LabError`.
+    `note` is called with remarks on the result. An interrupted build is continued. Raises
+    `LabError`.
     """
     unknown = [name for name in wanted.without if name not in patches.NAMES]
     if unknown:
         raise LabError(
-            f"unknown patch {', '.join(unknown)}: existing patches are {', '.join(patches.NAMES)}"
+            f"unknown patch {', '.join(unknown)}; existing patches: {', '.join(patches.NAMES)}"
         )
     place = kernels.place()
     guest.init()
@@ -140,7 +149,7 @@ def build(wanted: Wanted, stage: Stage, note: Callable[[str], object]) -> Made:
 
 @contextmanager
 def _alone(place: Path) -> Iterator[None]:
-    """Allows one build at a time."""
+    """Locks the folder of the kernels, so that only one build runs at a time."""
     lock = os.open(place, os.O_RDONLY | os.O_DIRECTORY)
     end = time.monotonic() + PATIENCE
     try:
@@ -151,8 +160,8 @@ def _alone(place: Path) -> Iterator[None]:
             except BlockingIOError:
                 if time.monotonic() > end:
                     raise LabError(
-                        f"another build is running in {place}: wait for it, or stop it; the same "
-                        "command continues where it stopped"
+                        f"another build is running in {place}: wait for its end, or stop it and "
+                        "repeat its command later, which continues the build"
                     ) from None
                 time.sleep(0.1)
         yield
@@ -161,7 +170,7 @@ def _alone(place: Path) -> Iterator[None]:
 
 
 class _Build:
-    """One build, in a folder that a repeated build finds again."""
+    """One build. A repetition of the build uses the same folder."""
 
     def __init__(
         self, wanted: Wanted, place: Path, stage: Stage, note: Callable[[str], object]
@@ -174,12 +183,12 @@ class _Build:
         self.downloads = place / DOWNLOADS
 
     def make(self) -> Made:
-        """Runs all stages, from where an earlier build stopped."""
+        """Executes all stages that an earlier build has not completed."""
         wanted = self.wanted
         pin = sources.pins()[sources.IPROUTE2]
         source = sources.resolve(wanted.source, self.downloads)
         if isinstance(source, Archive):
-            # Checked before any download.
+            # The hash of an archive is known, so an existing kernel is found before any download.
             all_ = [name for name in patches.NAMES if name not in wanted.without]
             if kernel := self._there(self._identity(source.sha256, all_, pin.sha256)):
                 return Made(kernel, new=False)
@@ -197,7 +206,7 @@ class _Build:
         self._traced()
         static = self._compile()
         programs = self._programs(
-            sources.fetch(pin, self.downloads, wanted.mirror, self.stage("fetching iproute2"))
+            sources.fetch(pin, self.downloads, wanted.mirror, self.stage("downloading iproute2"))
         )
         described = {
             "hz": wanted.hz,
@@ -216,9 +225,9 @@ class _Build:
         return Made(kernel, new=True)
 
     def _there(self, identity: str) -> kernels.Kernel | None:
-        """Returns the kernel that the build would produce, if it already exists."""
+        """Returns the existing kernel that is equal to the result of the build, or `None`."""
         for folder in kernels.folders():
-            with suppress(LabError):  # a damaged kernel does not count
+            with suppress(LabError):  # damaged kernels are ignored
                 kernel = kernels.read(folder)
                 if (
                     kernel is not None
@@ -229,7 +238,7 @@ class _Build:
         return None
 
     def _identity(self, source: str, applied: Sequence[str], programs: str) -> str:
-        """Returns the hash of all inputs that determine the result."""
+        """Returns the hash of all inputs of the build, which identifies the kernel."""
         parts = {
             "source": source,
             "options": self.options.lines(self.wanted.hz, static=True),
@@ -240,7 +249,10 @@ class _Build:
         return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:32]
 
     def _source(self, source: Archive | Tree) -> tuple[list[str], str]:
-        """Puts the patched source into its folder; returns the patches and the source's hash."""
+        """Creates the folder with the patched source.
+
+        Returns the names of the applied patches, and the hash of the unpatched source.
+        """
         if isinstance(source, Tree):
             tell = self.stage(f"copying {source.path}")
             if source.modified:
@@ -253,7 +265,7 @@ class _Build:
             shutil.rmtree(half, ignore_errors=True)
             half.mkdir()
             if source.pin is not None:
-                tell = self.stage("fetching the source")
+                tell = self.stage("downloading the source")
                 sources.fetch(source.pin, self.downloads, self.wanted.mirror, tell)
             sources.unpack(source.path, half, self.stage(f"unpacking {source.path.name}"))
             if not (half / "arch" / "um" / "Makefile").is_file():
@@ -266,7 +278,7 @@ class _Build:
         return json.loads(done.read_text("utf-8")), source.sha256
 
     def _patched(self, tree: Path) -> tuple[dict[str, str], list[str]]:
-        """Returns the files that the patches change, and the names of those that apply."""
+        """Returns the texts of the changed files by path, and the names of the applied patches."""
         changed: dict[str, str] = {}
         applied = []
 
@@ -286,12 +298,9 @@ class _Build:
     def _traced(self) -> None:
         if needs.confined_by_ptrace(self.tree) and not needs.traceable():
             raise LabError(
-                "this release lacks the seccomp mode of User-Mode Linux (6.16 and later have "
-                "it), and its ptrace mode hangs on processors with AMX such as this one: build "
-                "a later release"
+                "this release lacks the seccomp mode of User-Mode Linux; its ptrace mode hangs on "
+                "processors with AMX such as this one: build release 6.16 or later"
             )
-
-    # The kernel
 
     def _make(self, *words: str, line: Callable[[str], object] | None = None) -> None:
         jobs = self.wanted.jobs or len(os.sched_getaffinity(0))
@@ -319,11 +328,11 @@ class _Build:
             )
         if f"CONFIG_HZ={self.wanted.hz}" not in made:
             raise LabError(
-                f"HZ cannot be chosen without the patch {patches.HZ}, which was omitted or does "
-                "not apply: use --hz 100"
+                f"HZ can only be set with the patch {patches.HZ}, which was omitted or does not "
+                "apply: use --hz 100"
             )
         if missed := [name for name in lacking if name not in self.options.optional]:
-            self.note(f"this source lacks {', '.join(missed)}: the kernel is built without")
+            self.note(f"this source lacks {', '.join(missed)}: the kernel has no such features")
 
     def _compile(self) -> bool:
         """Compiles and links the kernel; returns whether it is a static program."""
@@ -343,16 +352,14 @@ class _Build:
         try:
             self._make("linux", line=line)
         except commands.Failed:
-            # If the static C library is unsuitable, the kernel is linked dynamically.
+            # With some C libraries, the kernel cannot be linked statically.
             static = False
             self._configure(static=False)
             self._make("linux", line=line)
         return static
 
-    # The programs of guests
-
     def _programs(self, archive: Path) -> Path:
-        """Returns the folder with the compiled `ip` and `tc`."""
+        """Compiles `ip` and `tc`, if necessary; returns the folder of iproute2."""
         folder = self.work / "iproute2"
         if (
             all((folder / name / name).is_file() for name in ("ip", "tc"))
@@ -365,14 +372,14 @@ class _Build:
         sources.unpack(archive, folder, tell)
         environment = commands.environment(self.work / "tmp") | {"PKG_CONFIG": "false"}
         log = self.log / "iproute2"
-        # Only the C library is linked: a guest has no others.
+        # Without pkg-config, iproute2 is compiled without libraries that a guest lacks.
         commands.run(["./configure"], folder, log, environment)
         config = folder / "config.mk"
-        told = [
+        lines = [
             "PKG_CONFIG:=false" if line.startswith("PKG_CONFIG") else line
             for line in config.read_text("utf-8").splitlines()
         ]
-        config.write_text("\n".join([*told, ""]), "utf-8")
+        config.write_text("\n".join([*lines, ""]), "utf-8")
         jobs = self.wanted.jobs or len(os.sched_getaffinity(0))
         done = 0
 
@@ -386,11 +393,9 @@ class _Build:
         (folder / "done").touch()
         return folder
 
-    # The result
-
     def _complete(self, described: dict[str, Any], programs: Path) -> kernels.Kernel:
-        """Boots the kernel, describes it, and moves it into its place."""
-        self.stage("booting it once")
+        """Boots the kernel, writes its description, and moves it into its folder."""
+        self.stage("booting the kernel")
         result = self.work / "result"
         shutil.rmtree(result, ignore_errors=True)
         (result / "patches").mkdir(parents=True)
@@ -428,20 +433,20 @@ class _Build:
         return kernel
 
     def _target(self, release: str, identity: str) -> Path:
-        """Returns the folder for the kernel, which does not exist yet."""
+        """Returns the path of the kernel's folder, which does not exist."""
         name = self.wanted.name or f"{release}-hz{self.wanted.hz}"
         target = self.place / name
         if (target / kernels.DESCRIPTION).exists():
             if self.wanted.name is not None:
-                raise LabError(f"the kernel {name} already exists: sojourn linux remove {name}")
-            self.note(f"another kernel {name} exists: this one gets its hash as a suffix")
+                raise LabError(f"the kernel {name} already exists: use sojourn linux remove {name}")
+            self.note(f"another kernel {name} exists: the name of this kernel gets its hash")
             target = self.place / f"{name}-{identity[:8]}"
-        shutil.rmtree(target, ignore_errors=True)  # remains of a removal
+        shutil.rmtree(target, ignore_errors=True)  # an interrupted removal may have left files
         return target
 
     def _clean(self) -> None:
         if self.wanted.keep:
-            self.note(f"source and object files were kept in {self.work}")
+            self.note(f"source and object files are in {self.work}")
             return
         shutil.rmtree(self.work, ignore_errors=True)
         shutil.rmtree(self.downloads, ignore_errors=True)
@@ -450,7 +455,10 @@ class _Build:
 
 
 def boot(folder: Path, described: dict[str, Any]) -> dict[str, Any]:
-    """Boots the kernel in a folder without a job; returns its description of itself."""
+    """Boots the kernel in a folder without a job; returns the features that it reports.
+
+    Raises `LabError` if the kernel does not run.
+    """
     kernel = kernels.Kernel(
         folder, folder.name, "", described["hz"], described["build"],
         tuple(described["patches"]), {},
@@ -461,12 +469,12 @@ def boot(folder: Path, described: dict[str, Any]) -> dict[str, Any]:
             started.start({})
             output = started.wait(lambda _now: time.monotonic() < end)
     except Stopped:
-        what = f"the kernel was built, but does not finish booting within {BOOT:g} s"
+        what = f"the kernel was built, but did not boot within {BOOT:g} s"
         raise LabError(what) from None
     except LabError as error:
         raise LabError(f"the kernel was built, but does not run here: {error}") from error
     if "facts.json" not in output.files:
-        told = output.files.get("done.json", b"").decode("utf-8", errors="replace")
-        raise LabError(f"the kernel was built, but its first process failed: {told}")
+        report = output.files.get("done.json", b"").decode("utf-8", errors="replace")
+        raise LabError(f"the kernel was built, but its first process failed: {report}")
     facts: dict[str, Any] = json.loads(output.files["facts.json"])
     return facts

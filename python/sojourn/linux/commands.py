@@ -1,4 +1,4 @@
-"""Long commands of a build: their output is logged, and they end with this process."""
+"""Execution of the long commands of a build, which are logged and end with this process."""
 
 from __future__ import annotations
 
@@ -12,18 +12,22 @@ from pathlib import Path
 from sojourn.lab.errors import LabError
 
 _GUARD = 'exec 3<&0 </dev/null; (read _ <&3; kill -KILL 0) >/dev/null 2>&1 & exec 3<&-; "$@"'
-"""Runs a command in its own session, which is killed when our end of its input closes."""
+"""Shell script that runs a command and kills its session when its standard input ends."""
 _SHOWN = 12
-"""Number of the last output lines in an error."""
+"""Number of output lines in an error."""
 _FULL = os.strerror(errno.ENOSPC)
+"""Text in the output of a command for which the disk is full."""
 
 
 class Failed(LabError):
-    """A command that ended with a status other than 0."""
+    """A command ended with a status other than 0."""
 
 
 def environment(folder: Path) -> dict[str, str]:
-    """Returns the environment of all commands: equal everywhere, with paths in `folder`."""
+    """Returns the environment of all commands, so that builds on all machines are equal.
+
+    Files are written to `folder`.
+    """
     return {
         "PATH": os.environ.get("PATH", os.defpath),
         "HOME": str(folder),
@@ -43,10 +47,10 @@ def run(
     environment: dict[str, str],
     line: Callable[[str], object] | None = None,
 ) -> None:
-    """Runs a command in a folder; `line` receives each line of its output, which goes to `log`.
+    """Runs a command in a folder and appends its output to `log`.
 
-    All its processes end with this process, even if that is killed. Raises `Failed` with the last
-    lines, and `OSError` if the disk is full.
+    `line` is called with each line of the output. If this process is killed, the command is killed
+    as well. Raises `Failed` with the last lines, and `OSError` if the disk is full.
     """
     last: deque[str] = deque(maxlen=_SHOWN)
     full = False
@@ -69,12 +73,12 @@ def run(
         assert process.stdin is not None
         assert process.stdout is not None
         try:
-            for told in process.stdout:
-                kept.write(told)
-                last.append(told.rstrip())
-                full |= _FULL in told
+            for text in process.stdout:
+                kept.write(text)
+                last.append(text.rstrip())
+                full |= _FULL in text
                 if line is not None:
-                    line(told)
+                    line(text)
             process.wait()
         finally:
             process.stdin.close()
@@ -83,4 +87,4 @@ def run(
     if full:
         raise OSError(errno.ENOSPC, _FULL, str(folder))
     end = "\n  ".join(last) or f"status {process.returncode}"
-    raise Failed(f"{words[0]} failed; its output is in {log} and ends with:\n  {end}")
+    raise Failed(f"{words[0]} failed; the output is in {log} and ends with:\n  {end}")

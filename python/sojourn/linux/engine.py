@@ -1,9 +1,9 @@
 """An engine with Linux's own network code in virtual time.
 
-A run is one guest: hosts in network namespaces, the kernel's TCP, and as links the kernel's queue
-disciplines and `netem`, or our own wire if the kernel's links lack a feature of the plan. The
-guest's processor is infinitely fast, so the results show Linux's algorithms, not the limits of a
-machine.
+Each run is a guest with hosts in network namespaces and the kernel's TCP. The links are the
+kernel's queue disciplines and `netem`. If these lack a feature of the plan, the links are the
+wire's. The guest's processor is infinitely fast, so the results show Linux's algorithms, not the
+limits of a machine.
 """
 
 from __future__ import annotations
@@ -35,30 +35,31 @@ from sojourn.scenario.engine import RunProgress
 from sojourn.study.machine import cores, free_memory
 
 INTERVAL = 10_000_000
-"""Nanoseconds between samples of queues."""
+"""Interval between samples of queues, in nanoseconds."""
 APPS = ("bulk", *(app for app in endpoint.APPS if app != "external"), command.APP)
-"""Applications that guests run."""
+"""Applications that the engine supports."""
 LIMITS = (
     "one processor, infinitely fast: no softirq or NAPI budget, no interrupt moderation, no "
     "scheduling, no ring of a network card, no byte queue limits"
 )
 """Limits of the engine's results, stated with every result."""
 REAL = "its programs need a real clock: use `--engine wire`"
+"""Reason why the engine has no store."""
 
 
 @dataclass(frozen=True)
 class Prepared:
-    """A run that has been checked."""
+    """A run that the engine can execute."""
 
     run: Run
     settings: stack.Settings
     links: Sequence[qdiscs.Link] | None
-    """Links of the kernel; `None` for our own."""
+    """The kernel's links; `None` if the links are the wire's."""
     why: list[str] = field(default_factory=list)
-    """Features of the plan that the kernel's links lack, if our links are used for that reason."""
+    """Features of the plan that the kernel's links lack; empty if the wire was requested."""
 
     def job(self) -> dict[str, Any]:
-        """Returns the guest's job."""
+        """Returns the job of the guest, for the file `job.json`."""
         length = mtu([*self.run.flows, *self.run.probes])
         if self.links is None:
             made = wired.job(self.run, self.settings.hosts, SYSCTLS, length)
@@ -70,46 +71,46 @@ class Prepared:
 
 
 class LinuxEngine:
-    """Runs plans in guests of one kernel, several concurrently.
+    """Runs plans in guests of one kernel, several at a time.
 
-    The links are the kernel's if they have the plan's features, otherwise ours; with `wire`, always
-    ours.
+    The links are the kernel's if these have all features of the plan, and the wire's otherwise.
+    With `wire`, they are always the wire's.
     """
 
     limits = LIMITS
-    """Limits of its results."""
+    """Limits of the engine's results."""
 
     def __init__(self, kernel: kernels.Kernel | str | None = None, *, wire: bool = False) -> None:
         self.name: Literal["linux", "linux-wire"] = "linux-wire" if wire else "linux"
         self.unmeasured = () if wire else tuple(_core.unobserved())
-        """Prefixes of metrics that it does not measure."""
+        """Beginnings of the names of metrics that the engine does not measure."""
         self.kernel = kernel if isinstance(kernel, kernels.Kernel) else kernels.find(kernel)
         self.made = 0
-        """Number of runs made so far."""
+        """Number of runs so far."""
         self.violations: list[list[str]] = []
         """Violations of each invalid run so far."""
         self._init = hashlib.sha256(init().read_bytes()).hexdigest()
 
     @property
     def slots(self) -> int:
-        """Returns the number of concurrent runs: one per processor, as far as memory permits."""
+        """Returns the number of simultaneous runs: one per processor, if the memory suffices."""
         return max(1, min(cores(), free_memory() // programs.MEMORY))
 
     def fingerprint(self) -> str:
-        """Returns a hash of what determines results: the engine, the kernel, and the traffic."""
+        """Returns a hash of everything that determines results: engine, kernel, first program."""
         parts = (_core.fingerprint(), self.name, self.kernel.build, self._init)
         return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:32]
 
     def version(self) -> str:
-        """Returns the version as readable text."""
+        """Returns the versions of Sojourn and of the kernel, for display."""
         return f"{_core.version()} (Linux {self.kernel.release}, HZ {self.kernel.hz}, virtual time)"
 
     def check(self, plan_json: str, seed: int) -> None:
-        """Raises `NotPossible` with all obstacles to a run of a plan."""
+        """Raises `NotPossible` with all reasons why the engine cannot run a plan."""
         self.prepared(plan_json, seed)
 
     def prepared(self, plan_json: str, seed: int) -> Prepared:
-        """Returns a checked run; raises `NotPossible` with all obstacles."""
+        """Returns the checked run; raises `NotPossible` with all reasons against it."""
         run = read(plan_json, seed)
         problems: list[Problem] = []
         links: Sequence[qdiscs.Link] | None = None
@@ -136,22 +137,22 @@ class LinuxEngine:
     def simulate(self, plan_json: str, seed: int, progress: RunProgress | None = None) -> LabRecord:
         """Runs a plan with a seed.
 
-        Raises `NotPossible` before any start, `LabError` if the guest fails, and `Stopped` if
-        `progress` ends the run: a stopped guest leaves no results.
+        Raises `NotPossible` before the guest is started, `LabError` if the guest fails, and
+        `Stopped` if `progress` ends the run, since a stopped guest has no results.
         """
         prepared = self.prepared(plan_json, seed)
         duration = prepared.run.duration
-        told = prepared.job()
-        memory = programs.MEMORY if told.get("programs") else MEMORY
+        job = prepared.job()
+        memory = programs.MEMORY if job.get("programs") else MEMORY
         with Guest(self.kernel, seed, memory) as guest:
             read = programs.folders(prepared.run)
-            guest.start({"job.json": json.dumps(told).encode()}, read)
+            guest.start({"job.json": json.dumps(job).encode()}, read)
             output = guest.wait(
                 None
                 if progress is None
                 else lambda now: progress(min(now / duration, 1.0), 0) is not False
             )
-        record = self._record(prepared, told, output)
+        record = self._record(prepared, job, output)
         self.made += 1
         if record.violations:
             self.violations.append(record.violations)
@@ -170,7 +171,7 @@ class LinuxEngine:
         )
         for flow in run.flows:
             if flow.app not in APPS:
-                has = f"this engine runs {', '.join(APPS)}"
+                has = f"this engine supports {', '.join(APPS)}"
                 problems.append(Problem(flow.label, flow.app, has))
             elif flow.app == command.APP:
                 command.demand(flow, settings)
@@ -181,7 +182,7 @@ class LinuxEngine:
             raise NotPossible(problems)
         return settings
 
-    def _record(self, prepared: Prepared, told: Mapping[str, Any], output: Output) -> LabRecord:
+    def _record(self, prepared: Prepared, job: Mapping[str, Any], output: Output) -> LabRecord:
         run, files = prepared.run, output.files
         done = json.loads(files.get("done.json", b"{}"))
         if done.get("error") or "start" not in done:
@@ -197,7 +198,7 @@ class LinuxEngine:
         errors = [f"{flow.name}.{flow.number}: {flow.error}" for flow in flows if flow.error]
         collected = Collected(flows, groups, (), (), tuple(errors))
         if prepared.links is None:
-            outcome, against, captures = _wired(run, told, files, collected)
+            outcome, against, captures = _wired(run, job, files, collected)
         else:
             outcome, captures = observed.observed(run, prepared.links, files, collected)
             against = programs_violations(run.plan, collected, preferred=True)
@@ -218,14 +219,14 @@ class LinuxEngine:
             "health": {**outcome.health, "processor_seconds": round(output.seconds, 2)},
             "commands": [
                 f"{command['words'][0].rpartition('/')[2]} {line}"
-                for command in told["commands"]
+                for command in job["commands"]
                 for line in command["input"].splitlines()
             ],
             "agreements": outcome.agreements,
             "captures": outcome.captures,
         }
-        # The trace hash covers the packet journal (time, place, event, packet); without one the
-        # wire's outcome, the journal of the ends, or the hosts' logs.
+        # The trace hash is computed from the journal of packets (time, place, event, packet). Runs
+        # without a journal use the wire's outcome, the packets at the hosts, or the hosts' logs.
         seen = files.get("packets") or files.get("wire") or files.get("ends") or b"".join(logs)
         trace = hashlib.sha256(seen).hexdigest()[:32]
         kept = programs.outputs(run, files)
@@ -233,8 +234,8 @@ class LinuxEngine:
 
 
 def _wired(
-    run: Run, told: Mapping[str, Any], files: Mapping[str, bytes], collected: Collected
+    run: Run, job: Mapping[str, Any], files: Mapping[str, bytes], collected: Collected
 ) -> tuple[Outcome, list[Violation], Sequence[bytes]]:
     """Returns the wire's measurements, the violations of the run, and the captures."""
-    outcome, lost, captures = wired.found(run, told, files)
+    outcome, lost, captures = wired.found(run, job, files)
     return outcome, violations(run.plan, outcome.health, lost, collected, preferred=True), captures

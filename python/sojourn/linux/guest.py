@@ -1,4 +1,4 @@
-"""A kernel in virtual time as a confined process, from its start to its outputs."""
+"""Guests: runs of a kernel in virtual time, each as a confined process of this machine."""
 
 from __future__ import annotations
 
@@ -22,59 +22,65 @@ from sojourn.linux.kernels import Kernel
 from sojourn.scenario.engine import Stopped
 
 INIT = "init"
-"""Name of the guest's first process, a file next to this one."""
+"""Name of the program of the guest's first process, a file in this package."""
 FOLDERS = ("dev", "out", "proc", "programs", "run", "sys", "tmp", "var")
-"""Folders in the guest's root."""
+"""Folders that are created in the root of a guest."""
 MEMORY = 256
-"""Memory of a guest in MiB."""
+"""Default memory of a guest in MiB."""
 LOOK = 0.05
-"""Seconds between checks of a running guest."""
+"""Interval between checks of a running guest, in seconds."""
 WATCH = 0.5
-"""Seconds between checks of its processor time."""
+"""Interval between checks of the processor time of a guest, in seconds."""
 STILL = 4.0
-"""Processor seconds after which a guest counts as hung if its clock has moved less than 0.1 s."""
+"""Processor time in seconds after which a guest whose clock has not advanced is stopped."""
 SAID = 4000
-"""Characters of a kernel's last messages in an error."""
+"""Maximum number of characters of a kernel's messages in an error."""
 COMMAND_LINE = (
     "root=/dev/root", "rootfstype=hostfs", "rootflags=/proc/self/cwd", "rw", "init=/init",
     "con=null", "con0=null,fd:1", "con1=null", "time-travel=inf-cpu", "time-travel-start=0",
     "seccomp=on", "quiet",
 )  # fmt: skip
-"""Equal for all runs of a kernel, because the kernel mixes it into its random numbers."""
+"""Command line of the kernel. It is equal in all runs, because the kernel's random numbers depend
+on it.
+"""
 CONSOLE = tuple("con0=fd:0" if word.startswith("con0=") else word for word in COMMAND_LINE)
-"""The same with a console at a socket, which is standard input."""
+"""Command line of a kernel whose console is a socket, its standard input."""
 SHOWN = ("/usr", "/lib", "/lib64", "/bin", "/sbin", "/etc")
-"""Folders of this machine that its programs see, read-only."""
+"""Folders of this machine that the user's programs in a guest can read."""
 READ = ("/proc", "/usr", "/lib", "/lib64")
-"""Folders that the kernel's process reads: its libraries, and itself."""
+"""Folders of this machine that the kernel's process reads: libraries, and its own /proc."""
 
 
 def init() -> Path:
-    """Returns the file of the guest's first process."""
+    """Returns the path of the guest's first program; raises `Unavailable` if it is missing."""
     path = Path(str(resources.files(__package__) / INIT))
     if not path.is_file():
-        raise Unavailable(f"this installation lacks {path}", "make setup")
+        raise Unavailable(f"this installation lacks {path}", "use make setup")
     return path
 
 
 def last_words(said: str) -> str:
-    """Returns the end of a kernel's messages."""
+    """Returns the end of a kernel's messages, or `nothing`."""
     return said[-SAID:].strip() or "nothing"
 
 
 @dataclass(frozen=True)
 class Output:
-    """Outputs of a guest."""
+    """Output of an ended guest."""
 
     files: Mapping[str, bytes]
+    """Files that the guest wrote, by name."""
     said: str
-    """The kernel's own messages."""
+    """Messages of the kernel."""
     seconds: float
-    """Processor time of the kernel's process and its children."""
+    """Processor time of the kernel's process and its children, in seconds."""
 
 
 class Guest:
-    """One guest; as a context manager it removes process and folder at the end."""
+    """One guest as a context manager, which ends its processes and removes its folder.
+
+    `memory` is in MiB.
+    """
 
     def __init__(self, kernel: Kernel, seed: int, memory: int = MEMORY) -> None:
         self.kernel = kernel
@@ -86,7 +92,7 @@ class Guest:
 
     @property
     def pid(self) -> int | None:
-        """Returns the kernel's process id, once it has been started."""
+        """Returns the number of the kernel's process; `None` before the start."""
         return None if self._process is None else self._process.pid
 
     def __enter__(self) -> Self:
@@ -102,16 +108,17 @@ class Guest:
         read: tuple[str, ...] = (),
         console: socket.socket | None = None,
     ) -> None:
-        """Starts the guest with these files in its root; `read` lists further readable folders.
+        """Starts the guest with these files in its root.
 
-        A `console` is a stream socket for the guest's first terminal. A terminal is unsuitable: the
-        kernel sometimes loses its input.
+        `read` lists further folders of this machine that the guest can read. `console` is a stream
+        socket for the guest's first terminal. A real terminal is not used, because the kernel
+        sometimes loses its input.
         """
         for name in FOLDERS:
             (self.folder / name).mkdir()
         (self.folder / "var" / "run").symlink_to("/run")  # where `ip` looks for namespaces
         for folder in map(Path, read):
-            if folder.is_symlink():  # such as /lib to /usr/lib
+            if folder.is_symlink():  # on many distributions /lib is a link to /usr/lib
                 (self.folder / folder.relative_to("/")).symlink_to(folder.readlink())
         for name, content in files.items():
             (self.folder / name).write_bytes(content)
@@ -121,7 +128,8 @@ class Guest:
         folders = [str(self.kernel.folder), *READ, *read]
         there = [folder for folder in folders if Path(folder).exists()]
         allowed = [word for folder in there for word in ("--read", folder)]
-        # Not the copy: another starting guest may still have it open for writing.
+        # The original is executed, because a child process of another guest that is just starting
+        # may have the copy open for writing.
         command = [
             str(init()), "confine", "--cpu", str(_processor()),
             "--write", str(self.folder), "--write", "/dev/null", *allowed,
@@ -141,11 +149,11 @@ class Guest:
             )
 
     def wait(self, tick: Callable[[int], bool] | None = None) -> Output:
-        """Waits for the guest's end.
+        """Waits for the end of the guest and returns its output.
 
-        `tick` is called from time to time with the guest's time in nanoseconds since the run's
-        start, and ends it by returning `False`, which raises `Stopped`. Raises `LabError` if the
-        guest fails or its time does not advance.
+        `tick` is called every `LOOK` seconds with the guest's time, in nanoseconds since the start
+        of the run. If it returns `False`, the guest is killed and `Stopped` is raised. Raises
+        `LabError` if the guest fails or its time does not advance.
         """
         process = self._process
         assert process is not None, "not started"
@@ -170,20 +178,23 @@ class Guest:
         ended = process.returncode
         if ended < 0:
             name = signal.Signals(-ended).name
-            raise LabError(f"the kernel was ended by {name}; its last messages: {last_words(said)}")
+            raise LabError(f"the kernel was ended by {name}; last messages: {last_words(said)}")
         if not found:
-            raise LabError(f"the guest wrote no results; its last messages: {last_words(said)}")
+            raise LabError(f"the guest wrote no results; last messages: {last_words(said)}")
         return Output(found, said, watched.seconds)
 
     def end(self) -> bytes:
-        """Waits for the guest's end without a limit; returns the output of its first process."""
+        """Waits for the end of the guest; returns the output of its first process, JSON.
+
+        Raises `LabError` if the guest fails.
+        """
         assert self._process is not None, "not started"
         self._process.wait()
         try:
             return (self.folder / "out" / "done.json").read_bytes()
         except FileNotFoundError:
             said = (self.folder / "said").read_text("utf-8", errors="replace")
-            raise LabError(f"the guest failed; its last messages: {last_words(said)}") from None
+            raise LabError(f"the guest failed; last messages: {last_words(said)}") from None
 
     def _now(self) -> int:
         try:
@@ -192,9 +203,10 @@ class Guest:
             return 0
 
     def _spinning(self, watched: _Watched) -> str:
-        """Returns which process keeps time from advancing, as far as visible from outside.
+        """Returns the name of the guest's process that uses the processor, if it can be determined.
 
-        The kernel has a process here for each of the guest's, created when that starts.
+        For each process of the guest, the kernel has a process on this machine, created at the same
+        time.
         """
         try:
             names = (self.folder / "out" / "running").read_text("utf-8").splitlines()
@@ -204,7 +216,8 @@ class Guest:
         time.sleep(WATCH)
         spent = {pid: s - before.get(pid, 0.0) for pid, s in watched.spent().items()}
         if spent:
-            # The user's programs start last, and have their names.
+            # A program of the user has its name in its environment. Other processes are in the
+            # order of `running`.
             which = max(spent, key=lambda pid: spent[pid])
             if name := _own_name(which):
                 return name
@@ -214,7 +227,7 @@ class Guest:
         return f"a program in the guest ({', '.join(names)})"
 
     def kill(self) -> None:
-        """Ends the guest and all of its processes now."""
+        """Kills the guest with all of its processes; has no effect if it has ended."""
         if self._process is None or self._process.returncode is not None:
             return
         with suppress(ProcessLookupError):
@@ -223,7 +236,7 @@ class Guest:
 
 
 class _Watched:
-    """A guest's processor time, and whether its own clock advances."""
+    """Observes the processor time of a guest, and whether the guest's clock advances."""
 
     def __init__(self, pid: int) -> None:
         self._pid = pid
@@ -231,10 +244,10 @@ class _Watched:
         self._since = 0.0
         self._next = 0.0
         self.seconds = 0.0
-        """Processor time of its processes so far."""
+        """Processor time of the guest's processes at the last check, in seconds."""
 
     def stands_still(self, now: int) -> bool:
-        """Returns whether much processor time was used while the guest's clock stayed at `now`."""
+        """Returns whether the guest used `STILL` seconds of a processor at the time `now`."""
         if time.monotonic() < self._next:
             return False
         self._next = time.monotonic() + WATCH
@@ -244,22 +257,22 @@ class _Watched:
         return self.seconds - self._since > STILL
 
     def spent(self) -> dict[int, float]:
-        """Returns the processor seconds of the guest's processes, in the order of their starts."""
+        """Returns the processor seconds of the guest's processes by number, in order of start."""
         there = _session(self._pid)
         there.pop(self._pid, None)
         return {pid: there[pid][1] for pid in sorted(there, key=lambda pid: (there[pid][0], pid))}
 
 
 OWN_NAME = b"SOJOURN_PROGRAM="
-"""As in `crates/guest/src/programs.rs`: a variable in a program's environment."""
+"""Environment variable with the name of a user's program, as in `crates/guest/src/programs.rs`."""
 STACK = 1 << 20
-"""Highest bytes of a program's memory, which are searched for its environment."""
+"""Number of bytes at the end of a memory area that are searched for the environment."""
 
 
 def _own_name(pid: int) -> str:
-    """Returns the name of the user's program in this process; empty if it is another process.
+    """Returns the name of the user's program that a process executes; empty for other processes.
 
-    The process's memory is the program's.
+    The name is found in the memory of the process, which is the memory of the program.
     """
     try:
         places = (Path("/proc") / str(pid) / "maps").read_text("ascii", "replace").splitlines()
@@ -287,15 +300,15 @@ _turn = itertools.count()
 
 
 def _processor() -> int:
-    """Returns a processor for a guest, in turn."""
+    """Returns the number of a processor for the next guest, by round robin."""
     there = sorted(os.sched_getaffinity(0))
     return there[next(_turn) % len(there)]
 
 
 def _session(session: int) -> dict[int, tuple[int, float]]:
-    """Returns each of a session's processes with its start and its processor seconds.
+    """Returns the start time and processor time of each process of a session, by number.
 
-    The seconds include those of ended child processes.
+    Start times are in ticks after boot. Processor times are in seconds and include ended children.
     """
     found = {}
     for process in Path("/proc").iterdir():

@@ -1,4 +1,4 @@
-"""Kernels for virtual time: their places, and the selection of one."""
+"""Kernels for virtual time: their folders, and the selection of a kernel."""
 
 from __future__ import annotations
 
@@ -16,42 +16,46 @@ from sojourn.lab.programs.stack import Kernel as Abilities
 from sojourn.linux import patches
 
 DESCRIPTION = "kernel.json"
-"""Description of a kernel, written last: a folder without it is not a kernel."""
+"""Name of the file that describes a kernel. It is written last, so a folder without it is
+incomplete.
+"""
 PROGRAMS = ("linux", "ip", "tc")
-"""Files next to the description."""
+"""Files of a kernel: the kernel itself, and the programs that configure its network."""
 REMEDY = "sojourn linux build"
+"""Advice if there is no kernel."""
 PACKAGE = "sojourn_linux"
-"""An optional Python package that has kernels."""
+"""Name of an optional Python package with kernels."""
 
 
 @dataclass(frozen=True)
 class Kernel:
-    """A kernel and the programs that set up its network."""
+    """A kernel with the programs that configure its network."""
 
     folder: Path
     name: str
-    """Name such as `7.3.4-hz100`, which is its folder's."""
+    """Name of the folder, such as `7.3.4-hz100`."""
     release: str
     """Release as `uname -r` prints it."""
     hz: int
+    """Timer ticks per second."""
     build: str
-    """Hash of source, configuration, patches and compiler: equal builds have equal hashes."""
+    """Hash of source, configuration, patches, compiler and iproute2."""
     patches: tuple[str, ...]
-    """Our applied patches; runs repeat only with the patch for random numbers."""
+    """Names of the applied patches."""
     facts: dict[str, Any]
-    """Its congestion controls, sysctls and parameters."""
+    """Features as the kernel reported them: `controls`, `cubic` (parameters), `sysctls`."""
 
     @property
     def repeats(self) -> bool:
-        """Returns whether equal runs have bit-identical results."""
+        """Returns whether a repetition of the same run gives bit-identical results."""
         return patches.SEEDED in self.patches
 
     def program(self, name: str) -> Path:
-        """Returns the file of a program."""
+        """Returns the path of a program by its name, such as `tc`."""
         return self.folder / name
 
     def abilities(self) -> Abilities:
-        """Returns its features of TCP."""
+        """Returns the features of the kernel's TCP."""
         major, minor = re.findall(r"\d+", self.release)[:2]
         return Abilities(
             controls=tuple(self.facts["controls"]),
@@ -61,7 +65,7 @@ class Kernel:
         )
 
     def as_dict(self) -> dict[str, Any]:
-        """Returns the kernel as plain data."""
+        """Returns a description for JSON."""
         return {
             "name": self.name,
             "release": self.release,
@@ -72,51 +76,54 @@ class Kernel:
 
 
 def place() -> Path:
-    """Returns the folder of all kernels of this user, which may not exist."""
+    """Returns the folder of this user's kernels, which may not exist."""
     return downloads.cache() / "linux"
 
 
 def places() -> list[Path]:
-    """Returns all folders that may have kernels, this user's first."""
+    """Returns the folders that can contain kernels: this user's, and the package's."""
     package = util.find_spec(PACKAGE)
     brought = package.submodule_search_locations if package is not None else None
     return [place(), *map(Path, brought or ())]
 
 
 def read(folder: Path) -> Kernel | None:
-    """Returns the kernel in a folder; None if none was completed there."""
+    """Returns the kernel in a folder; `None` if the folder has no complete kernel.
+
+    Raises `LabError` if the kernel is damaged.
+    """
     try:
         text = (folder / DESCRIPTION).read_text("utf-8")
     except (FileNotFoundError, NotADirectoryError):
         return None
     try:
-        told = json.loads(text)
+        data = json.loads(text)
         found = Kernel(
             folder,
             folder.name,
-            told["release"],
-            told["hz"],
-            told["build"],
-            tuple(told["patches"]),
-            {name: told["facts"][name] for name in ("controls", "cubic", "sysctls")},
+            data["release"],
+            data["hz"],
+            data["build"],
+            tuple(data["patches"]),
+            {name: data["facts"][name] for name in ("controls", "cubic", "sysctls")},
         )
         found.abilities()
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise LabError(
-            f"{folder / DESCRIPTION} is not a description of a kernel ({type(error).__name__}: "
-            f"{error}); sojourn linux remove {folder.name}"
+            f"{folder / DESCRIPTION} is not a valid description of a kernel "
+            f"({type(error).__name__}: {error}): use sojourn linux remove {folder.name}"
         ) from None
     missing = [name for name in PROGRAMS if not (folder / name).is_file()]
     if missing:
         raise LabError(
-            f"{folder}: {', '.join(missing)} missing; sojourn linux remove {folder.name}, and "
-            "build it again"
+            f"{folder} lacks {', '.join(missing)}: use sojourn linux remove {folder.name}, and "
+            "build the kernel again"
         )
     return found
 
 
 def folders() -> list[Path]:
-    """Returns the folders with a completed kernel, valid or not."""
+    """Returns the folders with a complete kernel, which may be damaged."""
     found = []
     for around in places():
         if around.is_dir():
@@ -125,7 +132,11 @@ def folders() -> list[Path]:
 
 
 def kernels() -> list[Kernel]:
-    """Returns all kernels: the user's first, by newest release, lowest HZ and latest build."""
+    """Returns all kernels in order of preference.
+
+    This user's kernels are first. Further criteria are the newest release, the lowest HZ, and the
+    latest build. Raises `LabError` if a kernel is damaged.
+    """
     found = [kernel for folder in folders() if (kernel := read(folder)) is not None]
 
     def order(kernel: Kernel) -> tuple[bool, list[int], int, int, str]:
@@ -137,14 +148,14 @@ def kernels() -> list[Kernel]:
 
 
 def ours(folder: Path) -> bool:
-    """Returns whether a kernel is in the user's cache and not in a package."""
+    """Returns whether a kernel's folder belongs to this user, and not to a package."""
     return folder.parent == place()
 
 
 def find(name: str | None = None) -> Kernel:
-    """Returns the kernel of this name, by default the first of `kernels()`.
+    """Returns the kernel with this name, by default the first of `kernels()`.
 
-    Raises `Unavailable` if it does not exist.
+    Raises `Unavailable` if there is no such kernel.
     """
     there = kernels()
     if name is None:
@@ -155,17 +166,16 @@ def find(name: str | None = None) -> Kernel:
         if kernel.name == name:
             return kernel
     names = ", ".join(kernel.name for kernel in there) or "none"
-    raise Unavailable(f"no kernel {name!r}: existing ones are {names}", "sojourn linux list")
+    raise Unavailable(f"no kernel {name!r}; existing kernels: {names}", "see sojourn linux list")
 
 
 def remove(folder: Path) -> None:
-    """Removes a kernel's folder.
+    """Removes the folder of a kernel.
 
-    Raises `LabError` if it belongs to a package.
+    Raises `LabError` if the folder belongs to a package.
     """
     if not ours(folder):
         raise LabError(f"{folder} belongs to a package: use pip uninstall sojourn-linux")
-    # First: a folder without a description is no kernel, so a failure of the next step leaves no
-    # incomplete kernel.
+    # The description is removed first, so that an interrupted removal leaves no damaged kernel.
     (folder / DESCRIPTION).unlink()
     shutil.rmtree(folder)

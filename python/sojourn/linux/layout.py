@@ -1,13 +1,14 @@
-"""A plan's hosts and links as commands of `ip` and `tc`, and the job of a guest.
+"""The hosts and links of a plan as commands of `ip` and `tc`, and the job of a guest.
 
-Each direction of a link is a namespace: a router whose far port has the discipline, then a bridge
-whose far port has `netem`. A discipline of the sender's own (`host_queue`) is at the sender's
-device instead.
+Each direction of a link is a namespace with a router and a bridge. The router's port towards the
+receiver has the queue discipline, and the bridge's port towards the receiver has `netem`. The
+discipline of a host's own queue (`host_queue`) is at the sender's device instead.
 
-The discipline is the child of `cbs`, which takes a packet from it when the previous one has been
-transmitted, and also polls an empty one, as a network card does. Other shapers do not: `htb` does
-not poll an empty discipline, so RED's average would not decay in an idle period and FQ-CoDel's
-empty flows would stay on its lists; `tbf` takes each packet one transmission time early.
+The discipline is the child of the shaper `cbs`. Like a network card, `cbs` requests a packet when
+the previous packet has been transmitted, and also requests from an empty discipline. Other shapers
+differ from a network card. `htb` does not request from an empty discipline, so RED's average would
+not decay in an idle period, and FQ-CoDel's empty flows would stay on its lists. `tbf` takes each
+packet one transmission time early.
 """
 
 from __future__ import annotations
@@ -26,28 +27,29 @@ from sojourn.scenario.tc import LEAF
 QUEUE = 0x10_0000
 """Handle `10:` of the discipline below `cbs`."""
 ROUTER = 2
-"""Number of the router's near port among a link's addresses."""
+"""Argument of `Link.mac` for the router's port towards the sender."""
 PORT = 10_000_000_000
-"""Rate of a veth device for `cbs` in bit/s: a link's rate is lower."""
+"""Rate of a veth device in the parameters of `cbs`, in bit/s. The rate of a link must be lower."""
 UNIT = 1000
-"""Unit of rates for `cbs` in bit/s."""
+"""Unit of rates in the parameters of `cbs`, in bit/s."""
 DEEPEST = -1_000_000
-"""Lowest credit of `cbs` in bytes, larger than any packet."""
+"""Lower limit of the credit of `cbs` in bytes, which no packet reaches."""
 AHEAD = 1.002
-"""The delay line's rate over the link's: it adds a packet's transmission time, but no queue.
+"""Rate of the delay line as a multiple of the link's rate.
 
-`cbs` counts in whole bytes, so a packet may leave earlier by one or two bytes' time.
+By its rate, the delay line adds the transmission time of a packet. The rate is higher than the
+link's so that no queue forms: `cbs` counts whole bytes, so a packet may be early by two bytes.
 """
 
 
 def placed(run: Run, links: Sequence[Link]) -> list[Link]:
-    """Returns the links; hosts' own queues are placed at these hosts."""
+    """Returns the links, in which hosts' own queues are at the devices of these hosts."""
 
     def put(link: Link) -> Link:
-        told = run.plan["links"][link.number]
-        if not link.queued or not told.get("host_queue"):
+        described = run.plan["links"][link.number]
+        if not link.queued or not described.get("host_queue"):
             return link
-        queue = json.dumps(told["params"]["queue"])
+        queue = json.dumps(described["params"]["queue"])
         commands = _core.queue_commands(queue, link.device, LEAF, CHILD)
         return replace(link, own=True, queue=tuple(commands))
 
@@ -67,7 +69,11 @@ def job(
     mtu: int,
     interval: int,
 ) -> dict[str, Any]:
-    """Returns the job of a run over these links; `quiet` are sysctls of every host."""
+    """Returns the job of a run over the kernel's links.
+
+    `quiet` are sysctls of every host, `mtu` is in bytes, and `interval` is the time between samples
+    of queues in nanoseconds.
+    """
     made = _Layout(run, links, mtu)
     for link in links:
         made.add_link(link)
@@ -101,11 +107,14 @@ class _Host:
     """A namespace under construction."""
 
     node: int | None
+    """Number of the plan's node; `None` for a link's namespace."""
     plays: bool
+    """Whether an endpoint runs in the namespace."""
     devices: list[str] = field(default_factory=list)
     ip: list[str] = field(default_factory=list)
-    """Commands of `ip` in the namespace."""
+    """Commands of `ip` in the namespace, without the word `ip`."""
     tc: list[str] = field(default_factory=list)
+    """Commands of `tc` in the namespace, without the word `tc`."""
 
 
 class _Layout:
@@ -126,10 +135,10 @@ class _Layout:
         self.veths: list[str] = []
         self.queues: list[dict[str, Any]] = []
         self.lines: dict[int, int] = {}
-        """The hosts of each link's queue and delay line, by the link's number."""
+        """Number of the namespace with a link's queue and delay line, by the number of the link."""
 
     def add_link(self, link: Link) -> None:
-        """Adds a direction of a link: its namespace, with a router and a bridge."""
+        """Adds one direction of a link: its devices, router and bridge."""
         stages = stages_of(link)
         sender, receiver = self.number[link.sender], self.number[link.receiver]
         chain = [(sender, link.device)]
@@ -162,9 +171,8 @@ class _Layout:
     def _add_stage(self, link: Link, stage: int, line: _Host) -> None:
         near, far = link.near(stage), link.far(stage)
         if link.routed and stage == 0:
-            # A router releases a packet from the sender's account when it takes it. With a bridge,
-            # the sender's TCP would count packets in the queue against its small-queues limit and
-            # send little.
+            # When a router receives a packet, the sender's TCP no longer counts it. Behind a
+            # bridge, packets in the queue would count against TCP's limit of small queues.
             line.ip.append(f"link set dev {near} address {link.mac(ROUTER)}")
             line.tc += self._marks(link)
             captured = link.number in self.captured
@@ -179,9 +187,9 @@ class _Layout:
         ]
 
     def _marks(self, link: Link) -> list[str]:
-        """Return what gives packets the marks of their flows, before the link's queue asks.
+        """Returns commands that give packets the marks of their flows, before the link's queue.
 
-        A packet loses its mark where it goes to another namespace. Each flow has a port of its own.
+        A packet loses its mark when it enters another namespace. The port identifies its flow.
         """
         if not link.marked:
             return []
@@ -198,11 +206,11 @@ class _Layout:
         ]
 
     def add_routes(self, settings: Mapping[int, HostSettings]) -> None:
-        """Adds each host's routes to all its peers, with the requested attributes."""
+        """Adds routes from all hosts to all ends of flows, with the attributes in `settings`."""
         for goal in sorted(self.ends):
             for node, link in next_links(self.links, goal).items():
                 words = []
-                if (told := settings.get(node)) is not None and (route := told.routes.get(goal)):
+                if (own := settings.get(node)) is not None and (route := own.routes.get(goal)):
                     words = route.words()
                 there = f"route add {address(goal)}/32 dev {link.device} src {address(node)}"
                 nearest = link.mac(ROUTER if link.routed else 1)
@@ -216,7 +224,10 @@ class _Layout:
 
 
 def _queue(host: int, link: Link, arrivals: str | None, *, captured: bool) -> dict[str, Any]:
-    """Returns a queue for the guest's job. Arrivals at a host's own queue are not visible."""
+    """Returns the description of a queue in the guest's job.
+
+    `arrivals` is the device at which arrivals are observed; `None` for a host's own queue.
+    """
     return {
         "host": host,
         "device": link.queue_device,
@@ -231,7 +242,10 @@ def _neighbour(goal: int, mac: str, device: str) -> str:
 
 
 def beyond(links: Sequence[Link], captured: Sequence[int] = ()) -> list[str]:
-    """Returns the features of links that the kernel lacks; `captured` links are numbers."""
+    """Returns the features of links that the kernel's links in a guest lack.
+
+    `captured` has the numbers of links whose packets are captured.
+    """
     found = []
     for link in links:
         if link.rate is not None and (link.rate % UNIT or not 0 < link.rate < PORT):
@@ -244,7 +258,7 @@ def beyond(links: Sequence[Link], captured: Sequence[int] = ()) -> list[str]:
 
 
 def stages_of(link: Link) -> list[list[str]]:
-    """Returns the commands for the far ports of the router and of the bridge."""
+    """Returns the commands for the ports towards the receiver: the router's, the bridge's."""
     made = []
     if link.routed:
         made.append(queue_of(link))
@@ -257,7 +271,7 @@ def stages_of(link: Link) -> list[list[str]]:
 
 
 def queue_of(link: Link) -> list[str]:
-    """Returns the commands for the device with the queue."""
+    """Returns the commands that install shaper and discipline at the device with the queue."""
     assert link.rate is not None, "a link with a queue has a rate"
     device = link.queue_device
     slopes = f"idleslope {link.rate // UNIT} sendslope {(link.rate - PORT) // UNIT}"
@@ -271,7 +285,10 @@ def queue_of(link: Link) -> list[str]:
 def batch(
     host: int | None, program: str, lines: Sequence[str], *, early: bool = False
 ) -> dict[str, Any]:
-    """Returns a job's command: a program that reads its own commands from standard input."""
+    """Returns a command of a job: `ip` or `tc`, which reads its commands from standard input.
+
+    `host` is the number of the namespace; `None` is the guest's first. `early` commands run first.
+    """
     return {
         "host": host,
         "words": [f"/programs/{program}", "-batch", "-"],
@@ -281,7 +298,7 @@ def batch(
 
 
 def sysctls(quiet: Mapping[str, int], settings: HostSettings | None) -> list[tuple[str, str]]:
-    """Returns a host's sysctls as paths and values: those of every host, and its own."""
+    """Returns paths and values of a host's sysctls: those of all hosts, and its own."""
     wanted = {name: str(value) for name, value in quiet.items()}
     if settings is not None:
         wanted |= settings.sysctls

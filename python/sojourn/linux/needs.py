@@ -1,4 +1,4 @@
-"""Requirements of a build on this machine."""
+"""Requirements of a build of a kernel on this machine."""
 
 from __future__ import annotations
 
@@ -14,16 +14,17 @@ from sojourn.lab.errors import LabError, Unavailable
 from sojourn.lab.machine import needs, packages
 
 PROGRAMS = ("gcc", "make", "flex", "bison", "bc", "strip")
+"""Programs that a build needs."""
 STATIC = "libc.a"
-"""The static C library: a guest has no other files."""
+"""The static C library, because a guest has no shared libraries."""
 ROOM = 1_500_000_000
-"""Bytes of disk space for a complete build; only the kernel remains at the end."""
+"""Disk space for a whole build, in bytes. At the end, only the kernel remains."""
 ROOM_LEFT = 500_000_000
-"""Bytes of it for object files."""
+"""Disk space for the object files, in bytes, if the source has already been unpacked."""
 
 
 def lacking() -> list[str]:
-    """Returns the programs and libraries that are missing."""
+    """Returns the names of missing programs and of the C library if it is missing."""
     found = []
     for name in PROGRAMS:
         try:
@@ -36,7 +37,7 @@ def lacking() -> list[str]:
 
 
 def _links() -> bool:
-    """Returns whether a static program can be linked."""
+    """Returns whether gcc can link a static program."""
     with tempfile.TemporaryDirectory(prefix="sojourn-") as folder:
         done = subprocess.run(
             ["gcc", "-static", "-x", "c", "-", "-o", "program"],  # noqa: S607 - whose PATH says
@@ -49,7 +50,10 @@ def _links() -> bool:
 
 
 def require(place: Path, *, begun: bool) -> None:
-    """Raises `Unavailable` unless a kernel can be built in `place`; `begun`: the source exists."""
+    """Raises an error unless a kernel can be built in the folder `place`.
+
+    `begun` states whether the source has already been unpacked.
+    """
     system = f"{platform.system()} on {platform.machine()}"
     if system != "Linux on x86_64":
         raise Unavailable(f"this is {system}", "User-Mode Linux needs Linux on x86_64")
@@ -61,7 +65,7 @@ def require(place: Path, *, begun: bool) -> None:
         )
     if re.search(r"[\s:]", str(place)):
         raise LabError(
-            f"{place}: a kernel cannot be built in a folder with a space or colon in its path; "
+            f"{place}: the path of the folder must not contain a space or colon; "
             "set XDG_CACHE_HOME to another folder"
         )
     free = shutil.disk_usage(place).free
@@ -75,7 +79,7 @@ def require(place: Path, *, begun: bool) -> None:
 
 
 def compiler() -> str:
-    """Returns the compiler's version."""
+    """Returns the name and version of the compiler; `none` without a compiler."""
     try:
         done = subprocess.run(
             ["gcc", "--version"],  # noqa: S607 - as above
@@ -90,7 +94,7 @@ def compiler() -> str:
 
 
 def c_library() -> str:
-    """Returns the version of the C library, which is linked into the programs."""
+    """Returns the name and version of the C library; `unknown` if they cannot be determined."""
     wanted = "-f", "${source:Package} ${source:Version}", "libc6-dev"
     for command in (["dpkg-query", "-W", *wanted], ["ldd", "--version"]):
         try:
@@ -102,7 +106,7 @@ def c_library() -> str:
 
 
 def confined_by_ptrace(source: Path) -> bool:
-    """Returns whether a kernel of this source traces programs, as all did before `seccomp=on`."""
+    """Returns whether User-Mode Linux of a source has only the ptrace mode, not seccomp."""
     folder = source / "arch" / "um"
     return not any(
         "seccomp=" in path.read_text("utf-8", errors="replace") for path in folder.rglob("*.c")
@@ -110,7 +114,7 @@ def confined_by_ptrace(source: Path) -> bool:
 
 
 def traceable(cpuinfo: Path = Path("/proc/cpuinfo")) -> bool:
-    """Returns whether such a kernel runs on this processor: AMX has too many registers."""
+    """Returns whether the ptrace mode works on this processor, which must not have AMX."""
     try:
         return re.search(r"\bamx_tile\b", cpuinfo.read_text("ascii", errors="replace")) is None
     except OSError:

@@ -1,4 +1,4 @@
-"""A guest's observations of the kernel's links and of flows: the tables of a record."""
+"""The tables of a record from a guest's observations of the kernel's links and of flows."""
 
 from __future__ import annotations
 
@@ -14,16 +14,20 @@ from sojourn.lab.wire.wiring import Outcome
 from sojourn.scenario.engine import Column
 
 _SAMPLE = struct.Struct("<7Q")
+"""A sample of a queue: time, queue, bytes, packets, drops, length, backlog."""
 _SAMPLED = ("queue_", "backlog_")
-"""Metrics from the queues' counters, not from observed packets."""
+"""Beginnings of the metrics that are computed from samples, not from observed packets."""
 _UNSEEN = ("events",)
-"""Metrics that packets do not show, for which the table has zeros."""
+"""Metrics that observed packets do not show, for which the engine's table has zeros."""
 
 
 def observed(
     run: Run, links: Sequence[qdiscs.Link], files: Mapping[str, bytes], collected: Collected
 ) -> tuple[Outcome, Sequence[bytes]]:
-    """Returns the tables of a run over the kernel's links, and its captures."""
+    """Returns the measurements of a run over the kernel's links, and its captures.
+
+    `files` are the files that the guest wrote, by name.
+    """
     queued = [link for link in links if link.queued]
     numbers = [link.number for link in queued]
     samples: dict[int, list[qdiscs.Sample]] = {number: [] for number in numbers}
@@ -38,7 +42,7 @@ def observed(
     )
     ends = _core.observe_flows(run.plan_json, files["ends"], run.duration)
     rows = zip(queued, _rows(seen, (*_SAMPLED, "drops_")), strict=True)
-    # For a host's own queue only counters exist: its arrivals are not visible.
+    # A host's own queue has only counters, because packets cannot be observed before it.
     queues = {
         link.number: row | _decided(row, counted[link.number]) for link, row in rows if link.routed
     }
@@ -58,7 +62,7 @@ def observed(
 
 
 def _counted(link: qdiscs.Link, files: Mapping[str, bytes]) -> reasons.Counters | None:
-    """Returns the counts of a queue's discipline during the measured time."""
+    """Returns the counters of a queue's discipline over the measured time; `None` if unknown."""
 
     def read(name: str) -> reasons.Counters | None:
         listed = [one for host in json.loads(files[name]) for one in host]
@@ -70,7 +74,10 @@ def _counted(link: qdiscs.Link, files: Mapping[str, bytes]) -> reasons.Counters 
 
 
 def _decided(row: tables.Row, counted: reasons.Counters | None) -> tables.Row:
-    """Returns the drops of a queue by the discipline's counters, which know the time of drops."""
+    """Returns the metrics of drops from the counters of the queue's discipline.
+
+    Observed packets show that a packet was dropped, but not when.
+    """
     if counted is None:
         return {}
     decided = counted.drops + row["departures"]
@@ -79,7 +86,7 @@ def _decided(row: tables.Row, counted: reasons.Counters | None) -> tables.Row:
 
 
 def _whole(table: Sequence[Column]) -> list[tuple[str, tuple[float, ...]]]:
-    """Returns the numeric columns of a table."""
+    """Returns the names and values of the numeric columns of a table."""
     return [
         (name, struct.unpack(f"<{len(data) // 8}{'d' if dtype == 'f8' else 'q'}", data))
         for name, _, dtype, data in table
@@ -88,7 +95,10 @@ def _whole(table: Sequence[Column]) -> list[tuple[str, tuple[float, ...]]]:
 
 
 def _rows(table: Sequence[Column], without: tuple[str, ...]) -> list[tables.Row]:
-    """Returns the rows of a table: known numbers, without metrics that have these prefixes."""
+    """Returns the numbers of each row of a table that are not NaN, by the name of the column.
+
+    Columns that begin with one of the texts in `without` are omitted.
+    """
     rows: list[tables.Row] = []
     for name, values in _whole(table):
         rows = rows or [{} for _ in values]
@@ -101,7 +111,7 @@ def _rows(table: Sequence[Column], without: tuple[str, ...]) -> list[tables.Row]
 
 
 def _joined(table: Sequence[Column], more: Sequence[Column]) -> list[Column]:
-    """Returns two tables with equal columns as one."""
+    """Returns one table with the rows of two tables that have the same columns."""
     if not table or not more:
         return [*(table or more)]
     made: list[Column] = []

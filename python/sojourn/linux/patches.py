@@ -1,6 +1,7 @@
-"""Our changes to a kernel's source, as unified diffs that apply exactly or not at all.
+"""Sojourn's patches for the source of a kernel, as unified diffs.
 
-They change only the part of User-Mode Linux (arch/um), not the network code.
+The patches change only User-Mode Linux (arch/um), not the network code. A patch applies only if all
+lines around its changes are unchanged.
 """
 
 from __future__ import annotations
@@ -10,28 +11,31 @@ from collections.abc import Callable
 from importlib import resources
 
 SEEDED = "seeded-random-numbers"
-"""The patch that makes runs repeatable."""
+"""Name of the patch that makes the kernel's random numbers depend on the seed, so that runs repeat.
+"""
 HZ = "choice-of-hz"
-"""The patch that makes HZ configurable."""
+"""Name of the patch that makes HZ configurable."""
 NAMES = (SEEDED, HZ)
+"""Names of all patches, in the order in which they are applied."""
 
 _HUNK = re.compile(r"@@ -(\d+)(?:,\d+)? \+\d+(?:,\d+)? @@.*\n")
 
 
 class DoesNotApply(Exception):
-    """The file is missing, or differs from the patch's original."""
+    """A file that the patch changes is missing, or its lines around a change differ."""
 
 
 def text(name: str) -> str:
-    """Returns a patch."""
+    """Returns the text of a patch by its name."""
     return (resources.files(__package__) / "data" / f"{name}.patch").read_text("utf-8")
 
 
 def apply(patch: str, read: Callable[[str], str]) -> dict[str, str]:
-    """Returns the changed files by path; `read` returns the text of a file of the source.
+    """Returns the texts of the changed files by path.
 
-    Existing changes are not repeated. Raises `DoesNotApply` unless the source has all lines around
-    each change, possibly at other line numbers.
+    `read` returns the text of a file of the source by its path. Changes that the source already has
+    are skipped. Raises `DoesNotApply` if the source lacks the lines around a change. The lines may
+    have other numbers than in the patch.
     """
     changed = {}
     for part in re.split(r"^--- a/", patch, flags=re.MULTILINE)[1:]:
@@ -45,7 +49,7 @@ def apply(patch: str, read: Callable[[str], str]) -> dict[str, str]:
         for line, before, after in _hunks(hunks):
             place = _find(lines, before, line - 1 + moved)
             if place is None and _find(lines, after, line - 1 + moved) is not None:
-                continue  # the source has the change already
+                continue  # the source already has the change
             if place is None:
                 raise DoesNotApply(f"{path} differs from the patch's original near line {line}")
             lines[place : place + len(before)] = after
@@ -55,7 +59,7 @@ def apply(patch: str, read: Callable[[str], str]) -> dict[str, str]:
 
 
 def _hunks(text: str) -> list[tuple[int, list[str], list[str]]]:
-    """Returns the first line of each change, its old lines and its new ones."""
+    """Returns the line number, the old lines and the new lines of each change."""
     found = []
     for match, body in zip(_HUNK.finditer(text), _HUNK.split(text)[2::2], strict=True):
         lines = body.splitlines(keepends=True)
@@ -66,7 +70,7 @@ def _hunks(text: str) -> list[tuple[int, list[str], list[str]]]:
 
 
 def _find(lines: list[str], wanted: list[str], near: int) -> int | None:
-    """Returns the index of the lines, as near as possible to the expected one."""
+    """Returns the index nearest to `near` at which the lines are; `None` if nowhere."""
     last = len(lines) - len(wanted)
     for place in sorted(range(last + 1), key=lambda at: abs(at - near)):
         if lines[place : place + len(wanted)] == wanted:

@@ -1,6 +1,6 @@
-"""Programs of the user in a guest: their paths and results.
+"""The user's own programs in a guest: their paths and results.
 
-A guest sees some folders of this machine, read-only, and the folders of the programs.
+A guest can read some folders of this machine (`SHOWN`) and the folders of scenarios with programs.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from sojourn.lab.programs.results import CommandResult
 from sojourn.linux.guest import SHOWN
 
 PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+"""Folders in which programs are searched."""
 ENVIRONMENT = {
     "PATH": PATH,
     "HOME": "/tmp",  # noqa: S108 - the guest's, each program's own
@@ -29,28 +30,30 @@ ENVIRONMENT = {
     "LANG": "C",
     **command.ENVIRONMENT,
 }
-"""The complete environment of a program: equal on every machine."""
+"""Environment of the programs, which is equal on all machines."""
 MEMORY = 512
-"""Memory of a guest with programs of the user, in MiB."""
+"""Memory of a guest with the user's programs, in MiB."""
 HIDDEN = ("/", "/tmp", "/run", "/out", "/proc", "/sys", "/dev")  # noqa: S108
-"""Folders of the guest itself."""
+"""Folders that a guest has itself, so that it cannot show this machine's folder of the same name.
+"""
 ALLOWED = (
-    f"a guest sees {', '.join(SHOWN)} and the scenario's folder, and looks for programs in {PATH}"
+    f"a guest has only {', '.join(SHOWN)} and the scenario's folder; it searches programs in {PATH}"
 )
+"""Advice on the first word of a command line."""
 
 
 def problems(run: Run) -> list[Problem]:
-    """Returns the obstacles to starting a run's programs."""
+    """Returns the reasons why the programs of a run cannot be started in a guest."""
     found = command.problems(run, seen, ALLOWED)
     for folder in sorted({one.folder for one in command.commands(run)}):
         if str(folder) in HIDDEN:
-            has = "a guest has its own folder of this name: move the scenario"
+            has = "a guest has its own folder with this path: move the scenario"
             found.append(Problem("", str(folder), has))
     return found
 
 
 def seen(word: str, folder: Path) -> str | None:
-    """Returns the path of a program as seen by a guest."""
+    """Returns the path of a program in a guest; `None` if the guest cannot execute it."""
     if "/" not in word:
         found = shutil.which(word, path=PATH)
     else:
@@ -64,13 +67,13 @@ def seen(word: str, folder: Path) -> str | None:
 
 
 def folders(run: Run) -> tuple[str, ...]:
-    """Returns the folders of this machine that a guest shows for a run."""
+    """Returns the folders of this machine that a guest reads for the programs of a run."""
     own = {str(one.folder) for one in command.commands(run)}
     return (*SHOWN, *sorted(own)) if own else ()
 
 
 def add(run: Run, job: dict[str, Any]) -> None:
-    """Adds a run's programs to the job of its guest."""
+    """Adds the programs of a run to the job of its guest."""
     listed = command.commands(run)
     if not listed:
         return
@@ -93,7 +96,7 @@ def _described(one: Command, host: int) -> dict[str, Any]:
 
 
 def collect(run: Run, files: Mapping[str, bytes]) -> dict[int, CommandResult]:
-    """Returns the results of each flow's programs, by the flow's number."""
+    """Returns the results of flows with their own programs, by the number of the flow."""
     listed = command.commands(run)
     if not listed:
         return {}
@@ -111,7 +114,7 @@ def _times(end: Mapping[str, Any]) -> tuple[int | None, int | None, int | None, 
 
 
 def outputs(run: Run, files: Mapping[str, bytes]) -> dict[str, bytes]:
-    """Returns the outputs of a run's programs as files to store, if there are any."""
+    """Returns the output of the programs as `programs.zip`; empty for a run without programs."""
     listed = command.commands(run)
     if not listed:
         return {}

@@ -1,4 +1,4 @@
-"""A shell in a host of a scenario, in virtual time."""
+"""An interactive shell in a host of a scenario, in virtual time."""
 
 from __future__ import annotations
 
@@ -18,46 +18,46 @@ from sojourn.linux.engine import LinuxEngine
 from sojourn.linux.guest import SHOWN, Guest
 
 CHUNK = 1 << 16
-"""Bytes copied at a time."""
+"""Maximum number of bytes that are copied at once."""
 END_OF_INPUT = b"\x04"
-"""Ctrl-D, which ends a shell at a terminal."""
+"""Ctrl-D, which a shell at a terminal reads as the end of its input."""
 
 
 def shell(engine: LinuxEngine, plan_json: str, seed: int, name: str | None = None) -> None:
-    """Opens `/bin/sh` in the host of this name, by default the first, at this terminal.
+    """Opens `/bin/sh` in a host at this terminal; returns when the shell ends.
 
-    The links are up; none of the scenario's flows run. It ends with the shell. Raises `NotPossible`
-    if the engine cannot provide the links, `ValueError` for an unknown host, `LabError` if the
-    guest fails.
+    The default host is the first. The links are up, but the scenario's flows do not run. Raises
+    `NotPossible` if the engine cannot run the plan, `ValueError` for an unknown host, and
+    `LabError` if the guest fails.
     """
     prepared = engine.prepared(plan_json, seed)
-    told = prepared.job()
+    job = prepared.job()
     nodes = [
         None if host["node"] is None else prepared.run.plan["nodes"][host["node"]]["name"]
-        for host in told["hosts"]
+        for host in job["hosts"]
     ]
     names = [node for node in nodes if node is not None]
     if (name or names[0]) not in names:
-        raise ValueError(f"no host `{name}`: existing hosts are {', '.join(names)}")
+        raise ValueError(f"no host `{name}`; existing hosts: {', '.join(names)}")
     columns, rows = shutil.get_terminal_size()
-    told["shell"] = {"host": nodes.index(name or names[0]), "rows": rows, "columns": columns}
-    told["folders"], told["programs"] = list(SHOWN), []
-    told["plan"]["observe"] |= {"series_interval": 0}
+    job["shell"] = {"host": nodes.index(name or names[0]), "rows": rows, "columns": columns}
+    job["folders"], job["programs"] = list(SHOWN), []
+    job["plan"]["observe"] |= {"series_interval": 0}
     here, there = socket.socketpair()
     with here, Guest(engine.kernel, seed) as guest:
         with there:
-            guest.start({"job.json": json.dumps(told).encode()}, SHOWN, there)
+            guest.start({"job.json": json.dumps(job).encode()}, SHOWN, there)
         _relay(here)
         if error := json.loads(guest.end())["error"]:
             raise LabError(error)
 
 
 def _relay(console: socket.socket) -> None:
-    """Copies bytes between standard input and output and this console, until the console closes."""
-    # Input is lost until the console is open, which a prompt shows.
+    """Copies bytes between the standard streams and a console until the console is closed."""
+    # The guest loses input until its console is open. The shell's prompt shows that it is open.
     shown = console.recv(CHUNK)
     sources: list[socket.socket | int] = [console, sys.stdin.fileno()]
-    # A console that closes with unread input reports an error.
+    # `recv` raises an error if the guest closes the console with unread input.
     with _raw(), suppress(ConnectionResetError):
         _show(shown)
         while shown:
@@ -79,7 +79,7 @@ def _show(output: bytes) -> None:
 
 @contextmanager
 def _raw() -> Iterator[None]:
-    """Passes each key to the guest immediately; restores the terminal at the end."""
+    """Sets the terminal to raw mode during the context, so that each key is sent at once."""
     if not sys.stdin.isatty():
         yield
         return

@@ -1,4 +1,4 @@
-"""Sources of kernels: pinned packages of Debian, archives, and folders of users.
+"""Sources of kernels: known packages of Debian, archives, and folders of users.
 
 A user's folder is only read. The build uses a copy of the files that User-Mode Linux needs.
 """
@@ -25,57 +25,66 @@ from sojourn.lab import downloads
 from sojourn.lab.errors import LabError, Unavailable
 
 MIRROR = "https://deb.debian.org/debian"
+"""Default mirror of Debian."""
 ARCHIVE = "https://snapshot.debian.org/file"
-"""Archive of all files of Debian by SHA-1."""
+"""Archive of all files that Debian ever had, by SHA-1."""
 DEFAULT = "7.3"
+"""Default release of the kernel."""
 IPROUTE2 = "iproute2"
+"""Name of the source of `ip` and `tc`."""
 
 Tell = Callable[[str, float], None]
-"""Receives the progress, in words and as a fraction."""
+"""Callback for the progress: a text, and the fraction from 0 to 1."""
 
 _ZSTD = b"\x28\xb5\x2f\xfd"
+"""First bytes of a file that is compressed by zstd."""
 _BULKY = (
     r"arch/(?!um/|x86/)[^/]+/.*|sound/.*"
     r"|drivers/(gpu|media|staging|infiniband|accel|scsi|iio|net/(ethernet|wireless|dsa))/.*"
     r"|tools/(testing|perf|power)/.*|Documentation/.*"
 )
 _NOT_NEEDED = re.compile(rf"(?!.*(Kconfig|Makefile|Kbuild)[^/]*$)({_BULKY})|\.git(/.*)?")
-"""Files that User-Mode Linux never needs: half of all."""
+"""Paths of files that User-Mode Linux never needs, about half of a source."""
 _BUILT = (".config", "include/config/auto.conf", "vmlinux.o", "scripts/basic/fixdep")
-"""Files that a build leaves in the source's own folder."""
+"""Files that exist only in a source in whose own folder a kernel was built."""
 
 
 def needed(path: str) -> bool:
-    """Returns whether a file of a source is needed, by its path."""
+    """Returns whether the build needs the file with this path in the source."""
     return _NOT_NEEDED.fullmatch(path) is None
 
 
 @dataclass(frozen=True)
 class Pin:
-    """A file of Debian's pool."""
+    """A package of Debian, with its hashes."""
 
     path: str
+    """Path in the mirror's folder `pool`."""
     sha256: str
     sha1: str
+    """Name in the archive."""
 
     @property
     def name(self) -> str:
-        """Its name without folders."""
+        """File name of the package."""
         return self.path.rpartition("/")[2]
 
     def addresses(self, mirror: str = MIRROR) -> list[str]:
-        """Returns its addresses: Debian's mirrors have the newest version only."""
+        """Returns the addresses: a mirror, which may have removed the package, and the archive."""
         return [f"{mirror.rstrip('/')}/pool/{self.path}", f"{ARCHIVE}/{self.sha1}"]
 
 
 def pins() -> dict[str, Pin]:
-    """Returns the pinned sources by name."""
+    """Returns the known packages by name."""
     text = (resources.files(__package__) / "data" / "sources.json").read_text("utf-8")
-    return {name: Pin(**told) for name, told in json.loads(text).items()}
+    return {name: Pin(**fields) for name, fields in json.loads(text).items()}
 
 
 def fetch(pin: Pin, folder: Path, mirror: str, tell: Tell) -> Path:
-    """Returns a pinned file in `folder`, after fetching it if necessary."""
+    """Returns the path of a package in `folder`, after a download if necessary.
+
+    Raises `Unavailable` if the download fails.
+    """
     if not mirror.startswith(downloads.SCHEMES):
         raise LabError(f"{mirror}: a mirror must begin with https://, http:// or file://")
     path = folder / pin.name
@@ -90,59 +99,61 @@ def fetch(pin: Pin, folder: Path, mirror: str, tell: Tell) -> Path:
         downloads.fetch(pin.addresses(mirror), path, pin.sha256, progress)
     except LabError as error:
         raise Unavailable(
-            f"the source cannot be fetched: {error}",
-            "with a network, the same command continues where it stopped; or use another mirror "
-            "(--mirror), or a source that you have: the folder or the archive of a kernel, as "
-            "available from https://www.kernel.org and distributions",
+            f"the source cannot be downloaded: {error}",
+            "repeat the command to continue the download, use another mirror (--mirror), or use "
+            "the folder or archive of a kernel from https://www.kernel.org or a distribution",
         ) from error
     return path
 
 
 @dataclass(frozen=True)
 class Archive:
-    """A source in one file: a tarball, or a package of Debian with a tarball."""
+    """A source in one file: a tar archive, or a package of Debian with a tar archive."""
 
     path: Path
     sha256: str
     pin: Pin | None = None
+    """The package of Debian; `None` for a user's file."""
 
     @property
     def key(self) -> str:
-        """Returns a key that is equal for equal sources."""
+        """Returns the key by which a repeated build finds its folder: the hash."""
         return self.sha256
 
     def described(self) -> dict[str, Any]:
-        """Returns the source as plain data."""
-        told: dict[str, Any] = {"file": self.path.name, "sha256": self.sha256}
-        return told | ({"addresses": self.pin.addresses()} if self.pin else {})
+        """Returns the description of the source for the kernel's description."""
+        data: dict[str, Any] = {"file": self.path.name, "sha256": self.sha256}
+        return data | ({"addresses": self.pin.addresses()} if self.pin else {})
 
 
 @dataclass(frozen=True)
 class Tree:
-    """A user's folder, which is never written to."""
+    """A source in a user's folder, which is only read."""
 
     path: Path
     commit: str = ""
-    """Commit of git, if the folder is a repository."""
+    """Commit of git; empty if the folder is not a repository."""
     modified: bool = False
-    """Whether its files differ from the commit."""
+    """Whether files differ from the commit."""
     files: list[str] = field(default_factory=list, repr=False)
+    """Paths of the needed files in the folder."""
 
     @property
     def key(self) -> str:
-        """Returns a key that is equal for equal folders."""
+        """Returns the key by which a repeated build finds its folder: a hash of the path."""
         return hashlib.sha256(os.fsencode(self.path)).hexdigest()
 
     def described(self) -> dict[str, Any]:
-        """Returns the source as plain data."""
-        told: dict[str, Any] = {"folder": str(self.path)}
-        return told | ({"commit": self.commit, "modified": self.modified} if self.commit else {})
+        """Returns the description of the source for the kernel's description."""
+        data: dict[str, Any] = {"folder": str(self.path)}
+        return data | ({"commit": self.commit, "modified": self.modified} if self.commit else {})
 
 
 def resolve(words: str | None, folder: Path) -> Archive | Tree:
-    """Returns the requested source: a folder, a file, or a pinned release.
+    """Returns the source that `words` name: a folder, an archive, or a known release.
 
-    A pinned release has yet to be fetched into `folder`.
+    The file of a known release is in `folder` after `fetch`. Raises `LabError` if there is no such
+    source.
     """
     known = pins()
     releases = [name for name in known if name != IPROUTE2]
@@ -155,13 +166,13 @@ def resolve(words: str | None, folder: Path) -> Archive | Tree:
         pin = known[name]
         return Archive(folder / pin.name, pin.sha256, pin)
     raise LabError(
-        f"{words} is not a folder, a file or a pinned release; pinned releases are "
+        f"{words} is not a folder, a file or a known release; known releases are "
         f"{', '.join(releases)}"
     )
 
 
 def tree(path: Path) -> Tree:
-    """Returns a folder as a source; raises `LabError` if it cannot be built from."""
+    """Returns the source in a folder; raises `LabError` if no kernel can be built from it."""
     if not (path / "arch" / "um" / "Makefile").is_file():
         raise LabError(f"{path} is not a source of Linux: it has no arch/um/Makefile")
     listed = _git(path, "ls-files", "-z", "--cached", "--others", "--exclude-standard")
@@ -173,7 +184,7 @@ def tree(path: Path) -> Tree:
         commit, modified = "", False
         built = [name for name in _BUILT if (path / name).exists()]
         if built:
-            # Files of an earlier build would count as sources.
+            # The copy would contain the files of that build.
             raise LabError(
                 f"{path} was built in place (it has {built[0]}): run `make mrproper` there, or "
                 "use the original archive"
@@ -196,7 +207,7 @@ def _git(path: Path, *words: str) -> bytes | None:
 
 
 def unpack(archive: Path, into: Path, tell: Tell) -> None:
-    """Unpacks the needed files of an archive into a new folder, without its top folder."""
+    """Unpacks the needed files of an archive into a folder, without the archive's top folder."""
     into = into.resolve()
     size = archive.stat().st_size
     with archive.open("rb") as file:
@@ -225,7 +236,7 @@ Members = Iterator[tuple[tarfile.TarInfo, IO[bytes] | None]]
 
 @contextmanager
 def _members(file: IO[bytes]) -> Iterator[Members]:
-    """Yields the members of an archive in turn; for a package, those of the inner archive."""
+    """Gives the members of a tar archive, of a package those of the inner archive."""
     if file.read(8) == b"!<arch>\n":
         while head := file.read(60):
             length = int(head[48:58])
@@ -239,7 +250,7 @@ def _members(file: IO[bytes]) -> Iterator[Members]:
                     with _tar(inner) as tar:
                         yield _contents(tar)
                     return
-        raise ValueError("it is not a package of a kernel's source (linux-source-*)")
+        raise ValueError("the package has no source of a kernel (linux-source-*)")
     file.seek(0)
     with _tar(file) as tar:
         yield _contents(tar)
@@ -247,14 +258,14 @@ def _members(file: IO[bytes]) -> Iterator[Members]:
 
 @contextmanager
 def _tar(file: IO[bytes]) -> Iterator[tarfile.TarFile]:
-    """Opens a tarball at a file's current position."""
+    """Opens a tar archive at the current position of a file; supports zstd."""
     peeked = file.read(4)
     joined = cast("IO[bytes]", _Joined(peeked, file))
     if peeked != _ZSTD:
         with tarfile.open(fileobj=joined, mode="r|*") as tar:
             yield tar
         return
-    # Not every Python can.
+    # The `tarfile` of older Pythons cannot read zstd.
     with subprocess.Popen(
         ["zstd", "-dcq"],  # noqa: S607 - whose PATH says
         stdin=subprocess.PIPE,
@@ -276,12 +287,12 @@ def _feed(source: IO[bytes], sink: IO[bytes]) -> None:
     try:
         with sink:
             shutil.copyfileobj(source, sink)
-    except (OSError, ValueError):  # the reader has stopped
+    except (OSError, ValueError):  # zstd has ended
         pass
 
 
 class _Joined:
-    """Bytes that were already read, followed by the rest of a file."""
+    """A file of bytes that were already read, followed by the rest of another file."""
 
     def __init__(self, first: bytes, rest: IO[bytes]) -> None:
         self._first = first
@@ -298,12 +309,12 @@ def _contents(tar: tarfile.TarFile) -> Members:
 
 
 def _write(member: tarfile.TarInfo, content: IO[bytes] | None, into: Path) -> int:
-    """Writes a member, if it is needed and within the folder; returns the number of files."""
+    """Writes a member into a folder if it is needed and safe; returns the number of files."""
     parts = [part for part in PurePosixPath(member.name).parts if part != "."][1:]
     if not parts or ".." in parts or not needed("/".join(parts)):
         return 0
     path = into.joinpath(*parts)
-    if path.parent.resolve() != path.parent:  # through a link of the archive
+    if path.parent.resolve() != path.parent:  # a link of the archive leads elsewhere
         return 0
     if content is not None:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -318,15 +329,16 @@ def _write(member: tarfile.TarInfo, content: IO[bytes] | None, into: Path) -> in
 
 
 def _within(parts: list[str], target: str) -> bool:
-    """Returns whether a link points into the folder."""
+    """Returns whether the target of a link is within the folder of the source."""
     reached = os.path.normpath("/".join([*parts[:-1], target]))
     return not target.startswith("/") and not reached.startswith("..")
 
 
 def copy(source: Tree, into: Path, changed: Mapping[str, str], tell: Tell) -> str:
-    """Makes `into` a copy of a tree with these files changed; returns the hash of the tree.
+    """Copies a source into a folder; returns the hash of the unchanged source.
 
-    Equal existing files stay unchanged, so that an interrupted build continues.
+    `changed` has the texts of changed files by path. Files that are already equal are not written,
+    so that `make` does not compile them again.
     """
     hasher = hashlib.sha256()
     there = {

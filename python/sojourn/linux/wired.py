@@ -1,4 +1,4 @@
-"""A guest with our own links: the job of its hosts, and its results.
+"""Guests with the wire's links: the job of a guest, and its results.
 
 The guest's first process runs the wire (`crates/wire`) between TUN devices, one in each host.
 """
@@ -17,17 +17,19 @@ from sojourn.lab.wire.wiring import Outcome, read_outcome
 from sojourn.linux import layout
 
 DEVICE = "eth0"
-"""As in `crates/guest/src/wire.rs`."""
+"""Name of the wire's device in each host, as in `crates/guest/src/wire.rs`."""
 QUEUE = 20_000
-"""Packets that a host's device may hold for the wire: the scenario's queues are in the wire."""
+"""Length of the transmit queue of a host's device, in packets. The scenario's queues are in the
+wire.
+"""
 INTERVAL = 100_000_000
-"""Nanoseconds between two checks by the guest's first process, which has no queues to sample."""
+"""Interval between checks by the guest's first process, in nanoseconds. It samples no queues."""
 
 
 def problems(plan: Mapping[str, Any]) -> list[Problem]:
-    """Returns the obstacles to our links in a guest."""
+    """Returns the reasons why the wire in a guest cannot have the links of a plan."""
     return [
-        Problem(link["name"], "a queue of one's own", "a guest runs no Python: use `--engine wire`")
+        Problem(link["name"], "a queue in Python", "a guest has no Python: use `--engine wire`")
         for link in plan["links"]
         if link["params"]["queue"]["name"] == "external"
     ]
@@ -36,7 +38,7 @@ def problems(plan: Mapping[str, Any]) -> list[Problem]:
 def job(
     run: Run, settings: Mapping[int, HostSettings], quiet: Mapping[str, int], mtu: int
 ) -> dict[str, Any]:
-    """Returns the job of a run over our links; `quiet` are sysctls of every host."""
+    """Returns the job of a run over the wire's links; `quiet` are sysctls of every host."""
     spoken = [*run.flows, *run.probes]
     nodes = sorted({f.sender for f in spoken} | {f.receiver for f in spoken})
     commands = []
@@ -45,7 +47,7 @@ def job(
             f"address add {address(node)}/32 dev {DEVICE}",
             f"link set dev {DEVICE} mtu {mtu} txqueuelen {QUEUE} up",
         ]
-        routes = told.routes if (told := settings.get(node)) is not None else {}
+        routes = own.routes if (own := settings.get(node)) is not None else {}
         for goal in nodes:
             if goal != node:
                 words = route.words() if (route := routes.get(goal)) is not None else []
@@ -73,12 +75,12 @@ def job(
 
 
 def found(
-    run: Run, told: Mapping[str, Any], files: Mapping[str, bytes]
+    run: Run, job: Mapping[str, Any], files: Mapping[str, bytes]
 ) -> tuple[Outcome, dict[str, int], Sequence[bytes]]:
-    """Returns the wire's measurements, the packets lost before it by host, and the captures."""
+    """Returns the wire's measurements, the packets lost before the wire by host, and captures."""
     outcome = read_outcome(io.BytesIO(files["wire"]))
     counts = json.loads(files["dropped.json"])
-    names = [run.plan["nodes"][host["node"]]["name"] for host in told["hosts"]]
+    names = [run.plan["nodes"][host["node"]]["name"] for host in job["hosts"]]
     lost = {name: count for name, count in zip(names, counts, strict=True) if count > 0}
     captures = [files[f"capture-{link}"] for link in run.plan["observe"]["capture"]]
     return outcome, lost, captures
