@@ -160,9 +160,12 @@ def test_a_policy_sees_what_it_looks_at(write: Callable[..., Path]) -> None:
     ("text", "message"),
     [
         (policy_class("return 0").replace("flow, servers", "flow"), r"must be choose\("),
-        (policy_class("return 0", '@sojourn.balancer("m", look="all")'), "`look` is one of"),
-        (policy_class("return 0", '@sojourn.balancer("m", look="counters")'), "needs a `period`"),
-        (policy_class("return 0", '@sojourn.balancer("m", period="1s")'), "does not need"),
+        (policy_class("return 0", '@sojourn.balancer("m", look="all")'), "`look` must be one of"),
+        (
+            policy_class("return 0", '@sojourn.balancer("m", look="counters")'),
+            "requires a `period`",
+        ),
+        (policy_class("return 0", '@sojourn.balancer("m", period="1s")'), "requires a `look`"),
         (policy_class("return 0", '@sojourn.queue("m")'), "needs a method enqueue"),
     ],
 )
@@ -177,7 +180,7 @@ def test_what_is_wrong_with_a_file_is_said_at_once(
 
 def test_a_policy_of_another_family_is_refused(write: Callable[..., Path]) -> None:
     write(policy_class("return 0"))
-    with pytest.raises(ScenarioError, match="is a balancing policy; a queue discipline is needed"):
+    with pytest.raises(ScenarioError, match="must be a queue discipline here; it is a balancing"):
         scenario("jsq").replace({"links.in.queue": "mine.py:Mine"})
 
 

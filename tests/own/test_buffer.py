@@ -95,14 +95,14 @@ def test_a_policy_sees_the_buffer(write: Callable[..., Path]) -> None:
     ("text", "policy", "message"),
     [
         (policy_class("return 1").replace("now, buffer", "now"), "mine.py:Mine", "must be observe"),
-        (policy_class("return 1"), "mine.py:Mine floor 0", "are sizes above 0"),
-        (policy_class("return 1"), "mine.py:Mine floor 2mb ceiling 1mb", "the lower one first"),
+        (policy_class("return 1"), "mine.py:Mine floor 0", "must be sizes above 0"),
+        (policy_class("return 1"), "mine.py:Mine floor 2mb ceiling 1mb", "the smaller one"),
         (
             policy_class("return 1", '@sojourn.balancer("mine")').replace(
                 "observe(self, now, buffer)", "choose(self, now, flow, servers)"
             ).replace("(self, params)", "(self, params, draws)"),
             "mine.py:Mine",
-            "is a balancing policy; a receive-buffer policy is needed here",
+            "must be a receive-buffer policy here; it is a balancing policy",
         ),
     ],
 )  # fmt: skip

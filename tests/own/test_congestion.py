@@ -104,14 +104,14 @@ def test_its_words_stand_beside_those_of_tcp() -> None:
 
 
 def test_a_class_of_another_family_is_refused(write: Write) -> None:
-    message = "aimd.py:Aimd is a congestion control; a queue discipline is needed here"
+    message = "aimd.py:Aimd must be a queue discipline here; it is a congestion control"
     with pytest.raises(ScenarioError, match=message):
         scenario("reno", queue=AIMD)
     queue = f"{POLICIES}/codel.py:Codel"
-    with pytest.raises(ScenarioError, match="a congestion control is needed here"):
+    with pytest.raises(ScenarioError, match="must be a congestion control here"):
         scenario(queue)
     write(control(words=", mss=1"))
-    with pytest.raises(ScenarioError, match="`mss` is a word of tcp: call the parameter otherwise"):
+    with pytest.raises(ScenarioError, match="`mss` is a word of tcp: rename the parameter"):
         scenario("mine.py:Mine")
     write(control().replace("cause, flight, window", "flight"))
     with pytest.raises(ScenarioError, match=r"must be reduce\(self, now, cause, flight, window\)"):
@@ -243,7 +243,7 @@ def test_check_finds_shortens_and_shows(write: Write) -> None:
 def test_the_kernel_takes_none() -> None:
     with pytest.raises(NotPossible) as raised:
         prepare(plan(flow("bulk", tcp=AIMD, name="up")), 1, kernel=KERNEL)
-    assert "works in simulation and in `sojourn udp`: the kernel's TCP takes none" in str(
+    assert "works in simulation and in `sojourn udp`, not in the kernel's TCP" in str(
         raised.value.problems[0]
     )
 
@@ -265,7 +265,7 @@ def test_files_move_under_it(write: Write, tmp_path: Path) -> None:
         assert "in on_ack of ACK 4: mine.py, line 11" in failed.output
         for text, message in (
             ("mine.py:Mine iw 3", "iw"),
-            (f"{POLICIES}/codel.py:Codel", "a congestion control is needed here"),
+            (f"{POLICIES}/codel.py:Codel", "must be a congestion control here"),
             ("vegas", "there are cubic, reno, bbr, and those of your own"),
         ):
             refused = CliRunner().invoke(app, [*send, text])

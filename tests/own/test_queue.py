@@ -99,8 +99,8 @@ def test_parameters_are_read_as_those_of_any_queue(write: Callable[..., Path]) -
 @pytest.mark.parametrize(
     ("text", "queue", "message"),
     [
-        (FIFO, "mine.py:Fofo", r"no class Fofo; it declares Fifo"),
-        (FIFO, "mine.py", r"which class of mine.py"),
+        (FIFO, "mine.py:Fofo", r"no class Fofo; declared classes: Fifo"),
+        (FIFO, "mine.py", r"the class is missing: write mine.py:NAME"),
         (FIFO, "none.py:Fifo", r"`none.py` cannot be read: No such file"),
         ("x = 1 +\n", "mine.py:Fifo", r"mine.py, line 1: SyntaxError"),
         ("import nothing_of_this_name\n", "mine.py:A", r"line 1 .*No module named"),
@@ -111,7 +111,7 @@ def test_parameters_are_read_as_those_of_any_queue(write: Callable[..., Path]) -
             r"needs a method enqueue\(self, now, packet, queue\)",
         ),
         (FIFO.replace("now, packet, queue", "packet"), "mine.py:Fifo", r"must be enqueue\("),
-        (FIFO.replace('"300p"', '"5ms"'), "mine.py:Fifo", r"`limit` is a number of packets"),
+        (FIFO.replace('"300p"', '"5ms"'), "mine.py:Fifo", r"`limit` must be a number of packets"),
     ],
 )
 def test_what_is_wrong_with_a_file_is_said_at_once(

@@ -114,13 +114,13 @@ def test_a_plan_has_its_parameters_and_its_source(write: Callable[..., Path]) ->
     ("text", "message"),
     [
         (source_class("pass").replace("def next", "def nxt"), r"needs a method next\(self, now\)"),
-        (source_class("pass", longest="9000b"), "`longest` is a size from 1b to 8972b"),
+        (source_class("pass", longest="9000b"), "`longest` must be a size from 1b to 8972b"),
         (HEAD + "class Mine: pass\n", "is not declared"),
         (
             HEAD + "@sojourn.queue('a')\nclass Mine:\n    def __init__(self, params, draws): pass\n"
             "    def enqueue(self, now, packet, queue): pass\n"
             "    def dequeue(self, now, queue): pass\n",
-            "mine.py:Mine is a queue discipline; a traffic source is needed here",
+            "mine.py:Mine must be a traffic source here; it is a queue discipline",
         ),
     ],
 )

@@ -1,4 +1,4 @@
-"""The user's own policies: declared in a Python file and used by their place, `mine.py:Mine`."""
+"""The user's own policies: classes in a Python file, which scenarios name as `mine.py:Mine`."""
 
 from __future__ import annotations
 

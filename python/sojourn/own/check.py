@@ -1,9 +1,9 @@
-"""Tests a policy's contract with random schedules, and finds the shortest failing schedule.
+"""Tests the contract of a policy with random schedules, and shortens a failing schedule.
 
-A schedule is a list of steps, each a tuple of plain values that begins with the action. The trial
-of a family executes a schedule on new instances, and notes the outcome of each step or raises
-`Broken`. In every family, a policy must make the same decisions when a schedule is repeated, and
-when it continues with a copy of the policy.
+A schedule is a list of steps. Each step is a tuple of plain values, of which the first is the
+action. The trial of a family of policies executes a schedule on a new policy, and notes the result
+of each step or raises `Broken`. In all families, a policy must make the same decisions if a
+schedule is repeated, and if the schedule is continued with a copy of the policy.
 """
 
 from __future__ import annotations
@@ -18,27 +18,31 @@ from typing import Any, Generic, Protocol, Self, TypeVar
 from sojourn import _core
 
 Step = tuple[str | int, ...]
+"""A step of a schedule: the action, mostly the time since the previous step in nanoseconds,
+arguments.
+"""
 Schedule = list[Step]
 Note = Callable[[str], None]
+"""Callback with a line of text for each step and its result."""
 
 START = 1_000_000_000
-"""Time on the clock at the begin of a schedule, in nanoseconds."""
+"""Time at the begin of a schedule, in nanoseconds."""
 
 
 class Broken(Exception):
-    """The policy broke its contract, or its code failed."""
+    """The policy broke its contract, or its code raised an exception."""
 
     def __init__(self, rule: str, message: str) -> None:
         super().__init__(message)
         self.rule = rule
-        """The broken rule; a shortened schedule must break the same rule."""
+        """Name of the broken rule. A shortened schedule must break the same rule."""
 
 
 class Bench(Protocol):
-    """A policy outside a run, driven step by step; its calls raise `PolicyError`."""
+    """A policy that is called step by step, without a run; calls raise `PolicyError`."""
 
     def copy(self) -> Self:
-        """Returns a bench in the same state, independent of this one."""
+        """Returns an independent bench with a copy of the policy in the same state."""
 
 
 T = TypeVar("T")
@@ -46,27 +50,24 @@ B = TypeVar("B", bound=Bench)
 
 
 class Play(ABC, Generic[B]):
-    """The execution of a schedule on a policy.
-
-    A copy contains copies of all attributes that can be copied.
-    """
+    """The execution of a schedule on a policy."""
 
     def __init__(self, make: Callable[[], B], note: Note) -> None:
         self.bench = guarded(make)
         self.note = note
         self.now = START
         self.history: list[Any] = []
-        """Decisions so far."""
+        """Results of all calls, for the comparison with a repetition."""
 
     @abstractmethod
     def step(self, step: Step) -> None:
         """Executes one step of a schedule; raises `Broken`."""
 
     def end(self) -> None:
-        """Executes the end of every schedule; raises `Broken`."""
+        """Executes what follows the last step of every schedule; raises `Broken`."""
 
     def copied(self) -> Self:
-        """Returns a copy of this execution with a copy of the policy."""
+        """Returns a copy of this execution, with copies of all attributes that can be copied."""
         other = object.__new__(type(self))
         other.__dict__.update(
             (name, guarded(value.copy) if hasattr(value, "copy") else value)
@@ -75,21 +76,25 @@ class Play(ABC, Generic[B]):
         other.note = _silent
         return other
 
-    def call(self, what: str, call: Callable[[], T], told: Callable[[T], str]) -> T:
-        """Calls the bench, notes the call with its outcome, and appends it to the history."""
+    def call(self, what: str, call: Callable[[], T], describe: Callable[[T], str]) -> T:
+        """Calls the policy, notes the call with its result, and adds the result to `history`.
+
+        `what` and `describe` are the texts for the call and for its result. Raises `Broken` if the
+        policy raises an exception.
+        """
         head = f"{(self.now - START) / 1e6:.3f} ms: {what}"
         try:
             result = call()
         except _core.PolicyError as error:
             self.note(f"{head}: {error}")
             raise Broken("fault", str(error)) from None
-        self.note(f"{head} → {told(result)}")
+        self.note(f"{head} → {describe(result)}")
         self.history.append(result)
         return result
 
 
 def guarded(make: Callable[[], T]) -> T:
-    """Returns the result of `make`; an error of the policy breaks the contract."""
+    """Returns the result of `make`; raises `Broken` if the policy raises an exception."""
     try:
         return make()
     except _core.PolicyError as error:
@@ -101,20 +106,20 @@ def _silent(_: str) -> None:
 
 
 class Trial(Protocol):
-    """The test of a family's policies."""
+    """The test of the policies of a family."""
 
     def schedule(self, draws: random.Random) -> Schedule:
         """Returns a random schedule."""
 
     def simpler(self, step: Step) -> list[Step]:
-        """Returns simpler steps to try in place of one."""
+        """Returns simpler steps that may replace a step of a failing schedule."""
 
     def play(self, note: Note) -> Play[Any]:
-        """Returns the execution on a new policy, with notes of its steps; raises `Broken`."""
+        """Returns an execution on a new policy, which passes each step to `note`."""
 
 
 def _execute(trial: Trial, schedule: Sequence[Step], note: Note) -> None:
-    """Executes a schedule twice, once from a copy made halfway; raises `Broken`."""
+    """Executes a schedule, repeats it, and repeats its second half on a copy; raises `Broken`."""
     whole = trial.play(note)
     half, middle = None, len(schedule) // 2
     for number, step in enumerate(schedule):
@@ -139,14 +144,16 @@ def _repeat(
 
 @dataclass(frozen=True)
 class Failure:
-    """The shortest schedule found that breaks the contract."""
+    """The shortest known schedule that breaks the contract."""
 
     rule: str
+    """Name of the broken rule."""
     message: str
+    """Description of the error."""
     steps: list[str]
-    """Steps with their outcomes, one per line; the last one failed."""
+    """Texts of the steps with their results; the last step failed."""
     found_with: int
-    """Number of steps in the first failing schedule."""
+    """Number of steps of the schedule before it was shortened."""
 
 
 @dataclass(frozen=True)
@@ -154,15 +161,23 @@ class Outcome:
     """Result of a policy's tests."""
 
     schedules: int
+    """Number of schedules executed."""
     steps: int
+    """Number of steps executed, without repetitions."""
     seconds: float
+    """Time until the failing schedule was found, or until the end."""
     failure: Failure | None
+    """The failure; `None` if no schedule failed."""
 
 
 def check(
     trial: Trial, schedules: int, seed: int, stop: Callable[[], bool] | None = None
 ) -> Outcome:
-    """Tests a policy with random schedules until one breaks its contract; shortens that one."""
+    """Tests a policy with random schedules until a schedule breaks the contract.
+
+    The failing schedule is shortened. `stop` is called before each schedule and ends the test by
+    returning `True`.
+    """
     begin, steps = time.perf_counter(), 0
     for number in range(schedules):
         if stop is not None and stop():
@@ -185,18 +200,23 @@ def _broken(trial: Trial, schedule: Sequence[Step], note: Note = _silent) -> Bro
 
 
 AGAIN = (
-    "the same schedule gave other decisions the second time: draw from `draws`, and keep no state "
+    "a repetition of the schedule gave other decisions: draw from `draws` only, and keep no state "
     "outside the instance"
 )
+"""Error message for the rule `again`."""
 
-COPY = "a copy of the policy (copy.deepcopy) decided otherwise than the original"
+COPY = "a copy of the policy (copy.deepcopy) made other decisions than the original"
+"""Error message for the rule `copy`."""
 
 SHRINKING = 10.0
 """Time limit for shortening a schedule, in seconds."""
 
 
 def _shrunk(trial: Trial, schedule: Schedule, rule: str) -> Failure:
-    """Removes and simplifies steps as long as the same rule is broken."""
+    """Returns the failure of the shortest schedule that breaks the rule.
+
+    Steps are removed and simplified as long as the schedule breaks the same rule.
+    """
     until = time.monotonic() + SHRINKING
     first = len(schedule)
 
@@ -220,8 +240,8 @@ def _shrunk(trial: Trial, schedule: Schedule, rule: str) -> Failure:
             candidate = [*schedule[:place], step, *schedule[place + 1 :]]
             if time.monotonic() < until and fails(candidate):
                 schedule = candidate
-    told: list[str] = []
-    broken = _broken(trial, schedule, told.append)
-    # A policy with random draws from elsewhere fails differently each time.
+    steps: list[str] = []
+    broken = _broken(trial, schedule, steps.append)
+    # If the schedule does not fail again, the policy does not draw from `draws`.
     message = AGAIN if broken is None or rule == "again" else str(broken)
-    return Failure(rule, message, told, first)
+    return Failure(rule, message, steps, first)

@@ -1,4 +1,4 @@
-"""Random schedules of a balancer, and its contract."""
+"""The trial of balancing policies: random schedules, and the engine's checks of each decision."""
 
 from __future__ import annotations
 
@@ -9,17 +9,22 @@ from sojourn.own.check import Note, Play, Schedule, Step
 from sojourn.own.text import Own, balancer_params, with_sources
 
 SERVERS = 4
+"""Maximum number of servers."""
 RATE = 10_000_000
+"""Rate of each server's port in bit/s."""
 
 
 class BalancerTrial:
-    """Flows that begin and end, readings of ports, servers that fail and recover."""
+    """The trial of balancing policies.
+
+    Flows begin and end, queues of ports are read, and servers fail and recover.
+    """
 
     def __init__(self, own: Own) -> None:
         self.policy = with_sources(balancer_params(own), own.texts)
 
     def schedule(self, draws: random.Random) -> Schedule:
-        """Returns a schedule that begins with the number of servers; intervals are zero to long."""
+        """Returns a random schedule, whose first step is the number of servers."""
         servers = draws.randrange(1, SERVERS + 1)
         scale, faults = draws.choice((0, 10_000_000, 30_000_000_000)), draws.choice((0.0, 0.2))
         steps: Schedule = [("servers", 0, servers)]
@@ -39,7 +44,7 @@ class BalancerTrial:
         return steps
 
     def simpler(self, step: Step) -> list[Step]:
-        """Returns steps without a pause, with flow 0 or empty queues."""
+        """Returns simpler steps: no pause, flow 0, empty queues."""
         match step:
             case ("choose", _, _):
                 return [("choose", 0, 0)]
@@ -51,12 +56,15 @@ class BalancerTrial:
                 return []
 
     def play(self, note: Note) -> _Play:
-        """Returns the execution on a balancer with all servers up."""
+        """Returns an execution that begins with all servers up."""
         return _Play(self, note)
 
 
 class _Play(Play[_core.Balancer]):
-    """A balancer and its servers' state; steps for missing servers do nothing."""
+    """The execution of a schedule on a balancer.
+
+    Steps for servers that do not exist have no effect.
+    """
 
     def __init__(self, trial: BalancerTrial, note: Note) -> None:
         self.trial, self.servers = trial, SERVERS
@@ -79,7 +87,8 @@ class _Play(Play[_core.Balancer]):
                 self.bench = self.call(f"{count} servers", self._bench, lambda _: "all are up")
                 self.history.clear()
             case "choose", [flow]:
-                self.call(f"choose for flow {flow}", lambda: bench.choose(now, b"%d" % flow), _told)
+                head = f"choose for flow {flow}"
+                self.call(head, lambda: bench.choose(now, b"%d" % flow), _result_text)
             case "finish", [server, latency] if server < self.servers and bench.open[server]:
                 took = latency * 1_000_000 if latency >= 0 else None
                 self.call(
@@ -98,14 +107,14 @@ class _Play(Play[_core.Balancer]):
                 self._read(packets[: self.servers] + [-1] * (self.servers - len(packets)))
 
     def _read(self, packets: list[int]) -> None:
-        """Reads the ports; -1 means an unreadable port."""
+        """Gives the policy the packets in the queue of each port; -1 is an unreadable port."""
         for server, count in enumerate(packets):
             self.sent[server] += max(count, 0)
         queues = [None if n < 0 else (n, n * 1514) for n in packets]
         sent = [None if n < 0 else (s * 1514, s) for n, s in zip(packets, self.sent, strict=False)]
-        told = ", ".join("?" if n < 0 else f"{n}" for n in packets)
+        counts = ", ".join("?" if n < 0 else f"{n}" for n in packets)
         self.call(
-            f"queues are read: {told} packets",
+            f"queues are read: {counts} packets",
             lambda: self.bench.observe(
                 self.now,
                 backlog=queues,
@@ -113,9 +122,9 @@ class _Play(Play[_core.Balancer]):
                 rate=[RATE] * self.servers,
                 counters=sent,
             ),
-            lambda _: "told",
+            lambda _: "observed",
         )
 
 
-def _told(server: int | None) -> str:
+def _result_text(server: int | None) -> str:
     return "refused" if server is None else f"server {server}"

@@ -1,4 +1,4 @@
-"""Random schedules of a receive buffer, and its contract."""
+"""The trial of receive-buffer policies: random schedules, and the contract of the policies."""
 
 from __future__ import annotations
 
@@ -9,16 +9,21 @@ from sojourn.own.check import Broken, Note, Play, Schedule, Step
 from sojourn.own.text import Own, buffer_params, with_sources
 
 MEMORY = 1 << 30
+"""Memory of the simulated machine, in bytes."""
 
 
 class BufferTrial:
-    """Arrivals of packets, a handler that takes them, observations, and deviating granted sizes."""
+    """The trial of receive-buffer policies.
+
+    Packets arrive, a handler takes packets, the policy observes the buffer, and the kernel grants
+    another size than requested.
+    """
 
     def __init__(self, own: Own) -> None:
         self.policy = with_sources(buffer_params(own), own.texts)
 
     def schedule(self, draws: random.Random) -> Schedule:
-        """Returns a schedule with empty to full buffers, free to full memory; time may stop."""
+        """Returns a random schedule; intervals, fill levels and free memory vary."""
         scale = draws.choice((0, 1_000_000, 50_000_000, 20_000_000_000))
         length = draws.choice((1500, 100_000, 5_000_000))
         steps: Schedule = []
@@ -36,18 +41,18 @@ class BufferTrial:
         return steps
 
     def simpler(self, step: Step) -> list[Step]:
-        """Returns steps without a pause, with a full frame or without knowledge of the memory."""
+        """Returns simpler steps: no pause, full frames, unknown memory."""
         what, gap, _ = step
         usual = {"packet": 1500, "take": 1500, "look": -1, "grant": 90}[str(what)]
         return [(what, 0, usual), (what, gap, usual)]
 
     def play(self, note: Note) -> _Play:
-        """Returns the execution on an empty buffer."""
+        """Returns an execution that begins with an empty buffer."""
         return _Play(self, note)
 
 
 class _Play(Play[_core.BufferPolicy]):
-    """A buffer and its contents."""
+    """The execution of a schedule on a buffer, with its fill level."""
 
     def __init__(self, trial: BufferTrial, note: Note) -> None:
         super().__init__(lambda: _core.BufferPolicy(trial.policy), note)
@@ -95,4 +100,6 @@ class _Play(Play[_core.BufferPolicy]):
         )
         floor, ceiling = self.bench.bounds
         if not max(floor, self.occupied) <= self.size <= max(ceiling, self.occupied):
-            raise Broken("bounds", f"{self.size} bytes are not within {floor} and {ceiling}")
+            raise Broken(
+                "bounds", f"the size must be {floor} to {ceiling} bytes; found {self.size}"
+            )

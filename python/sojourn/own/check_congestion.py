@@ -1,6 +1,6 @@
-"""Random schedules of a congestion control.
+"""The trial of congestion controls: random schedules.
 
-The contract is the engine's, which checks every decision of a control here as in runs.
+The engine checks every decision of a congestion control, as in runs.
 """
 
 from __future__ import annotations
@@ -18,23 +18,25 @@ if TYPE_CHECKING:
     from sojourn.own.text import Own
 
 MSS = 1448
+"""Payload of a segment in bytes."""
 ROUND_TRIPS = (0, 10_000, 1_000_000, 40_000_000, 2_000_000_000)
+"""Round-trip times of schedules in nanoseconds."""
 REPAIR = 5
-"""Acknowledgements until losses are repaired."""
+"""Number of acknowledgements from a loss to the end of loss recovery."""
 
 Outcome = tuple[int, int, int | None]
-"""cwnd, ssthresh and pacing rate."""
+"""cwnd and ssthresh in bytes, and the pacing rate in bytes per second or `None`."""
 
 
 class ControlTrial:
-    """Acknowledgements, congestion events and silences, as reported by a transport."""
+    """The trial of congestion controls, whose steps are events of a TCP sender."""
 
     def __init__(self, own: Own) -> None:
         self.control = json.dumps(control_params(own))
         self.sources = own.sources_json
 
     def schedule(self, draws: random.Random) -> Schedule:
-        """Returns a schedule with or without losses and marks, or limits other than the window."""
+        """Returns a random schedule; losses, marks and other limits than the window vary."""
         rtt, calm = draws.choice(ROUND_TRIPS), draws.choice((0.8, 0.95, 1.0))
         marks, limited = draws.choice((0.0, 0.3)), draws.choice((0.5, 1.0))
         steps: Schedule = []
@@ -51,7 +53,7 @@ class ControlTrial:
         return steps
 
     def simpler(self, step: Step) -> list[Step]:
-        """Returns steps without a pause: one unmarked segment of a sender limited by its window."""
+        """Returns simpler steps: no pause, one unmarked segment, a sender limited by cwnd."""
         if step[0] != "ack":
             return [(step[0], 0)]
         _, gap, segments, marked, rtt, full = step
@@ -62,17 +64,17 @@ class ControlTrial:
         ]
 
     def play(self, note: Note) -> _Play:
-        """Returns the execution on a new connection."""
+        """Returns an execution that begins with a new connection."""
         return _Play(self, note)
 
 
 class _Play(Play[_core.ControlBench]):
-    """A connection with the losses of a schedule."""
+    """The execution of a schedule on a connection."""
 
     def __init__(self, trial: ControlTrial, note: Note) -> None:
         super().__init__(lambda: _core.ControlBench(trial.control, trial.sources, MSS), note)
         self.repairing = 0
-        """Remaining acknowledgements until losses are repaired."""
+        """Number of acknowledgements until the end of loss recovery; 0 outside loss recovery."""
 
     def step(self, step: Step) -> None:
         """Executes one step of a schedule."""
@@ -115,10 +117,10 @@ class _Play(Play[_core.ControlBench]):
                 self._call("all losses are repaired", self.bench.recovery_exit)
 
     def _call(self, what: str, call: Callable[[], Outcome]) -> Outcome:
-        return self.call(what, call, _told)
+        return self.call(what, call, _result_text)
 
 
-def _told(outcome: Outcome) -> str:
+def _result_text(outcome: Outcome) -> str:
     cwnd, ssthresh, rate = outcome
     pace = "" if rate is None else f", {rate} bytes/s"
     begin = "" if ssthresh >= 1 << 30 else f", ssthresh {ssthresh}"

@@ -1,4 +1,4 @@
-"""Random schedules of a queue, and its contract."""
+"""The trial of queue disciplines: random schedules, and the contract of every queue."""
 
 from __future__ import annotations
 
@@ -12,21 +12,26 @@ from sojourn.own.check import START, Broken, Note, Play, Schedule, Step
 from sojourn.own.text import Own, queue_params
 
 LENGTHS = (60, 130, 590, 1514)
+"""Lengths of the packets in bytes."""
 PATIENCE = 100
-"""Number of waits at the end after which the queue counts as keeping its packets for ever."""
+"""Number of consecutive waits at the end of a schedule after which a queue that holds packets
+fails.
+"""
 Outcome = tuple[Any, ...]
-"""The dequeued packet, the time to wait for, and the dropped and marked packets."""
+"""Result of an operation: number of the dequeued packet (`None` without one), time until which the
+queue waits (`None` without one), dropped packets with reasons, and marked packets.
+"""
 
 
 class QueueTrial:
-    """Enqueues and dequeues at random times."""
+    """The trial of queue disciplines, whose steps enqueue and dequeue packets."""
 
     def __init__(self, own: Own) -> None:
         self.queue = json.dumps(queue_params(own))
         self.sources = own.sources_json
 
     def schedule(self, draws: random.Random) -> Schedule:
-        """Returns a schedule with bursts, zero to long intervals, and various loads."""
+        """Returns a random schedule; loads, numbers of flows, intervals and ECN vary."""
         arrivals, flows = draws.choice((0.3, 0.5, 0.7, 0.95)), draws.choice((1, 2, 8))
         scale, ecn = draws.choice((0, 10_000, 1_000_000, 50_000_000)), draws.choice((0, 2))
         steps: Schedule = []
@@ -40,7 +45,7 @@ class QueueTrial:
         return steps
 
     def simpler(self, step: Step) -> list[Step]:
-        """Returns steps without a pause: a full frame of flow 0 that is not ECN-capable."""
+        """Returns simpler steps: no pause, full frames, flow 0, packets without ECN."""
         if step[0] == "dequeue":
             return [("dequeue", 0)]
         _, gap, length, flow, _ = step
@@ -51,12 +56,12 @@ class QueueTrial:
         ]
 
     def play(self, note: Note) -> _Play:
-        """Returns the execution on an empty queue."""
+        """Returns an execution that begins with an empty queue."""
         return _Play(self, note)
 
 
 class _Play(Play[_core.QueueBench]):
-    """A queue with the flows of a schedule."""
+    """The execution of a schedule on a queue, with the flow of each packet."""
 
     def __init__(self, trial: QueueTrial, note: Note) -> None:
         super().__init__(lambda: _core.QueueBench(trial.queue, trial.sources), note)
@@ -85,10 +90,10 @@ class _Play(Play[_core.QueueBench]):
         self._call(what, lambda: self.bench.enqueue(self.now, number, length, flow, ecn, 0))
         dropped = len(self.history[-1][2])
         if len(self.bench) != before + 1 - dropped:
-            raise Broken("count", f"{before} packets and one more became {len(self.bench)}")
+            raise Broken("count", f"{before} packets and one more must not be {len(self.bench)}")
 
     def _dequeue(self) -> int | None:
-        """Dequeues a packet; returns the time to wait for, if the queue asks to wait."""
+        """Dequeues a packet; returns the time until which the queue waits, or `None`."""
         left, wait, _, _ = self._call("dequeue", lambda: self.bench.dequeue(self.now))
         if left is not None:
             flow = self.flows[left]
@@ -96,13 +101,13 @@ class _Play(Play[_core.QueueBench]):
                 raise Broken(
                     "order",
                     f"packet {left} of flow {flow} left after packet {self.last[flow]}, which "
-                    "arrived later: packets of one flow leave in the order of their arrival",
+                    "arrived later: packets of a flow must leave in the order of their arrival",
                 )
             self.last[flow] = left
         return None if wait is None else int(wait)
 
     def end(self) -> None:
-        """Empties the queue: no packet may stay for ever."""
+        """Dequeues all packets; raises `Broken` if the queue holds packets without end."""
         waits = 0
         while len(self.bench) > 0:
             before, wait = len(self.bench), self._dequeue()
@@ -113,14 +118,14 @@ class _Play(Play[_core.QueueBench]):
                 waits = 0
             if waits > PATIENCE:
                 raise Broken(
-                    "patience", f"{len(self.bench)} packets are queued, and it only asks to wait"
+                    "patience", f"{len(self.bench)} packets are queued, but the queue always waits"
                 )
 
     def _call(self, what: str, call: Callable[[], Outcome]) -> Outcome:
-        return self.call(what, call, lambda result: _told(what, result, len(self.bench)))
+        return self.call(what, call, lambda result: _result_text(what, result, len(self.bench)))
 
 
-def _told(what: str, result: Outcome, left: int) -> str:
+def _result_text(what: str, result: Outcome, left: int) -> str:
     number, wait, dropped, marked = result
     parts = []
     if what == "dequeue":

@@ -1,4 +1,4 @@
-"""Packets of a traffic source, and its contract."""
+"""The trial of traffic sources: random schedules, and the engine's checks of each packet."""
 
 from __future__ import annotations
 
@@ -14,31 +14,32 @@ if TYPE_CHECKING:
     from sojourn.own.text import Own
 
 Packet = tuple[int, int] | None
+"""Time in nanoseconds and length in bytes; `None` after the last packet."""
 
 
 class SourceTrial:
-    """Requests packets of flows with random start times and random seeds."""
+    """The trial of traffic sources, which requests packets of flows."""
 
     def __init__(self, own: Own) -> None:
         self.app = json.dumps(source_params(own))
         self.sources = own.sources_json
 
     def schedule(self, draws: random.Random) -> Schedule:
-        """Returns a schedule with a start, a seed, and few or many packets."""
+        """Returns a random schedule: the start of the flow, the seed, and the number of packets."""
         begin: Step = ("begin", draws.randrange(10**10), draws.randrange(1, 1 << 32))
         return [begin, *[("next",)] * draws.choice((10, 100, 1500))]
 
     def simpler(self, step: Step) -> list[Step]:
-        """Returns steps with the first seed and the earliest start."""
+        """Returns simpler steps: the start 0 and the seed 1."""
         return [("begin", 0, 1), ("begin", 0, step[2])] if step[0] == "begin" else []
 
     def play(self, note: Note) -> _Play:
-        """Returns the execution on the source of a flow that starts at once."""
+        """Returns an execution with a flow that starts at time 0."""
         return _Play(self, note)
 
 
 class _Play(Play[_core.SourceBench]):
-    """A source after its last packet."""
+    """The execution of a schedule on a source."""
 
     def __init__(self, trial: SourceTrial, note: Note) -> None:
         self.trial = trial
@@ -49,17 +50,17 @@ class _Play(Play[_core.SourceBench]):
         return _core.SourceBench(self.trial.app, self.trial.sources, start, seed)
 
     def step(self, step: Step) -> None:
-        """Restarts the source, or requests a packet."""
+        """Creates the source of a new flow, or requests its next packet."""
         if step[0] == "begin":
             self.now, self.number = START + int(step[1]), 0
             self.bench = guarded(lambda: self._bench(self.now, int(step[2])))
             return
-        packet = self.call(f"packet {self.number}", self.bench.next, _told)
+        packet = self.call(f"packet {self.number}", self.bench.next, _result_text)
         if packet is not None:
             self.now, self.number = packet[0], self.number + 1
 
 
-def _told(packet: Packet) -> str:
+def _result_text(packet: Packet) -> str:
     if packet is None:
         return "no more packets"
     return f"{packet[1]} bytes at {(packet[0] - START) / 1e6:.3f} ms"

@@ -1,4 +1,4 @@
-"""The decorators that declare policies, with their parameters and defaults."""
+"""The decorators that declare a class as a policy, with its name and parameters."""
 
 from __future__ import annotations
 
@@ -17,12 +17,14 @@ from sojourn.own.errors import OwnError
 C = TypeVar("C", bound=type)
 
 Default = bool | int | float | str
-"""Default of a parameter: `"5ms"`, `"300p"`, `"10mbit"`, `"2%"`, a number, a flag or a word."""
+"""Type of a parameter's default: `"5ms"`, `"300p"`, `"10mbit"`, `"2%"`, a number, a flag or a word.
+"""
 
 LONGEST = 8972
-"""Longest payload in bytes: that of a jumbo frame."""
+"""Longest payload of a packet in bytes: that of a UDP datagram in a jumbo frame."""
 
 ATTRIBUTE = "__sojourn__"
+"""Attribute of a declared class, with its declaration."""
 _NAME = re.compile(r"[a-z][a-z0-9_]*")
 
 
@@ -42,11 +44,13 @@ DROP, ACCEPT, MARK = Verdict.DROP, Verdict.ACCEPT, Verdict.MARK
 
 @dataclass(frozen=True)
 class Word:
-    """A parameter in the user's notation."""
+    """A parameter of a policy."""
 
     name: str
     kind: str
+    """Kind of value in the engine's parser, such as `time` or `packets`."""
     default: str
+    """Default as a text."""
 
 
 @dataclass(frozen=True)
@@ -54,38 +58,48 @@ class Declaration:
     """The declaration of a class by a decorator."""
 
     family: str
-    """Name of its family, such as `queue`."""
+    """Name of the policy's family, such as `queue`."""
     name: str
+    """Name of the policy."""
     words: tuple[Word, ...]
+    """Parameters of the policy."""
     summary: str
+    """First paragraph of the class's docstring."""
     options: Mapping[str, Any] = field(default_factory=dict)
-    """Arguments of the decorator other than parameters, such as a queue's `period` in nanoseconds.
+    """Arguments of the decorator that are not parameters, such as a queue's `period` in
+    nanoseconds.
     """
 
     @property
     def noun(self) -> str:
-        """Noun for its family."""
+        """Noun for policies of the family."""
         return FAMILIES[self.family].noun
 
     @property
     def words_json(self) -> str:
-        """The words in the format of the engine's parser."""
+        """The parameters as JSON for the engine's parser."""
         return json.dumps([vars(word) for word in self.words])
 
 
 @dataclass(frozen=True)
 class Family:
-    """A kind of policy: its noun, and the methods that a class must have."""
+    """A family of policies: the noun, and the methods of its classes."""
 
     name: str
     noun: str
     methods: Mapping[str, tuple[str, ...]]
+    """Arguments of required methods, by name, without `self`."""
     optional: Mapping[str, tuple[str, ...]]
+    """Arguments of optional methods, by name, without `self`."""
     init: tuple[str, ...] = ("params", "draws")
+    """Arguments of `__init__`, without `self`."""
     beside: str = ""
-    """Kind of the engine's words that are allowed with a policy's own words, such as `tcp`."""
+    """Kind of the engine's words that may follow the parameters of a policy, such as `tcp`; empty
+    for none.
+    """
     elsewhere: str = ""
-    """Advice on where policies of this family work."""
+    """Error message where policies of the family are not supported; empty if there is no such case.
+    """
 
 
 FAMILIES: dict[str, Family] = {
@@ -126,20 +140,22 @@ FAMILIES: dict[str, Family] = {
             "state": (),
         },
         beside="tcp",
-        elsewhere="a congestion control of your own works in simulation and in `sojourn udp`: the "
-        "kernel's TCP takes none",
+        elsewhere="your own congestion control works in simulation and in `sojourn udp`, not in "
+        "the kernel's TCP",
     ),
 }
+"""Families of policies by name."""
 
 LOOKS = ("nothing", "connections", "latency", "counters", "backlog")
-"""Information that a balancing policy can use."""
+"""Kinds of information on servers that a balancing policy can request."""
 
 
 def queue(name: str, *, period: str | None = None, **defaults: Default) -> Callable[[C], C]:
     """Declares a queue discipline.
 
     The class has `__init__(params, draws)`, `enqueue(now, packet, queue)` and `dequeue(now,
-    queue)`. With `period="16ms"`, `on_timer(now, queue)` is called at that interval.
+    queue)`. With `period="16ms"`, the engine calls `on_timer(now, queue)` every 16 ms. The other
+    keywords are the parameters with their defaults.
     """
     every = 0 if period is None else _core.parse_quantity("time", period)
     return _declare("queue", name, defaults, {"period": every}, ("on_timer",) if every else ())
@@ -151,17 +167,18 @@ def balancer(
     """Declares a balancing policy.
 
     The class has `__init__(params, draws)` and `choose(now, flow, servers)`. `look` selects the
-    information about servers: `nothing`, `connections`, `latency` (connections and the times of
-    requests), `counters` or `backlog` of their ports. With `period="100ms"`, ports are read at that
-    interval and `observe(now, servers)` is called; without it, backlogs are read for each choice.
+    information on servers: `nothing`, `connections`, `latency` (connections and response times), or
+    `counters` or `backlog` of the servers' ports. With `period="100ms"`, the ports are read every
+    100 ms and `observe(now, servers)` is called after that. Without `period`, backlogs are read
+    before each choice. The other keywords are the parameters with their defaults.
     """
     if look not in LOOKS:
-        raise OwnError(f"`look` is one of {', '.join(LOOKS)}; found {look!r}")
+        raise OwnError(f"`look` must be one of {', '.join(LOOKS)}; found {look!r}")
     every = 0 if period is None else _core.parse_quantity("time", period)
     if every and look not in ("counters", "backlog"):
-        raise OwnError(f"`period` is that of readings, which look={look!r} does not need")
+        raise OwnError(f"`period` requires a `look` of counters or backlog; found {look!r}")
     if look == "counters" and not every:
-        raise OwnError('look="counters" needs a `period`, such as period="1s"')
+        raise OwnError('look="counters" requires a `period`, such as period="1s"')
     return _declare("balancer", name, defaults, {"look": look, "period": every})
 
 
@@ -171,8 +188,9 @@ def buffer(
     """Declares a policy for the size of a receive buffer.
 
     The class has `__init__(params)` and `observe(now, buffer)`, which returns the size in bytes.
-    The engine keeps the size between `floor`, which is the initial size, and `ceiling`; both are
-    parameters of every such policy.
+    The engine limits the size to the range from `floor` to `ceiling`, and begins with `floor`. Both
+    are parameters of every such policy. The other keywords are further parameters with their
+    defaults.
     """
     return _declare("buffer", name, {"floor": floor, "ceiling": ceiling, **defaults}, {})
 
@@ -181,13 +199,14 @@ def source(name: str, *, longest: str = "1472b", **defaults: Default) -> Callabl
     """Declares a traffic source.
 
     The class has `__init__(params, draws)` and `next(now)`. `now` is the time of the previous
-    packet, at first the start of the flow. `next` returns the time of the next packet in
-    nanoseconds and its length in bytes, or `None` after the last packet. The length is the payload
-    of a datagram over UDP, of a write over TCP; no packet is longer than `longest`.
+    packet; in the first call it is the start of the flow. `next` returns the time in nanoseconds
+    and the length in bytes of the next packet, or `None` after the last packet. Over UDP the length
+    is the payload of a datagram, over TCP the length of a write. It must not exceed `longest`. The
+    other keywords are the parameters with their defaults.
     """
     size = _core.parse_quantity("size", longest)
     if not 1 <= size <= LONGEST:
-        raise OwnError(f"`longest` is a size from 1b to {LONGEST}b; found {longest!r}")
+        raise OwnError(f"`longest` must be a size from 1b to {LONGEST}b; found {longest!r}")
     return _declare("source", name, defaults, {"longest": size})
 
 
@@ -197,8 +216,9 @@ def congestion(
     """Declares a congestion control.
 
     The class has `__init__(params, draws)`, `on_ack(now, ack, window)` and `reduce(now, cause,
-    flight, window)`, which returns the new ssthresh. With `owns_window` it also sets cwnd while
-    losses are repaired. With `answers_marks` it handles marks in `on_ack`.
+    flight, window)`, which returns the new ssthresh. With `owns_window`, the class also sets cwnd
+    during loss recovery. With `answers_marks`, it handles ECN marks in `on_ack`, and `reduce` is
+    not called for marks. The other keywords are the parameters with their defaults.
     """
     options = {"owns_window": owns_window, "answers_marks": answers_marks}
     return _declare("congestion", name, defaults, options)
@@ -211,13 +231,16 @@ def _declare(
     options: Mapping[str, Any],
     needs: tuple[str, ...] = (),
 ) -> Callable[[C], C]:
-    """Returns a decorator that declares a class; `needs` are optional methods that it must have."""
+    """Returns a decorator that declares a class as a policy of a family.
+
+    `needs` are optional methods that are required in this case.
+    """
     if not _NAME.fullmatch(name):
-        raise OwnError(f"a policy's name has small letters, digits and `_`; found {name!r}")
+        raise OwnError(f"a policy's name must be small letters, digits and `_`; found {name!r}")
     words = tuple(_word(key, default) for key, default in defaults.items())
     beside = FAMILIES[family].beside
     if taken := _words_of(beside) & set(defaults):
-        raise OwnError(f"`{min(taken)}` is a word of {beside}: call the parameter otherwise")
+        raise OwnError(f"`{min(taken)}` is a word of {beside}: rename the parameter")
 
     def declared(cls: C) -> C:
         _check_methods(FAMILIES[family], cls, needs)
@@ -230,7 +253,7 @@ def _declare(
 
 @cache
 def _words_of(kind: str) -> frozenset[str]:
-    """Returns the words that all the engine's policies of a kind share; they are reserved."""
+    """Returns the words that all policies of a kind have in the engine; they are reserved."""
     if not kind:
         return frozenset()
     tables = json.loads(_core.describe())[kind]
@@ -239,7 +262,9 @@ def _words_of(kind: str) -> frozenset[str]:
 
 def _word(name: str, default: Default) -> Word:
     if not _NAME.fullmatch(name):
-        raise OwnError(f"a parameter's name has small letters, digits and `_`; found {name!r}")
+        raise OwnError(
+            f"the name of a parameter must be small letters, digits and `_`; found {name!r}"
+        )
     if isinstance(default, bool):
         return Word(name, "switch", name if default else f"no{name}")
     if isinstance(default, int):
@@ -248,13 +273,13 @@ def _word(name: str, default: Default) -> Word:
         return Word(name, "real", repr(default))
     if not isinstance(default, str) or not default or len(default.split()) != 1:
         raise OwnError(
-            f"the default of `{name}` is one word, a number or a flag; found {default!r}"
+            f"the default of `{name}` must be one word, a number or a flag; found {default!r}"
         )
     return Word(name, _kind(default), default)
 
 
 def _kind(text: str) -> str:
-    """Returns the kind of quantity of a default, from its unit."""
+    """Returns the kind of a parameter from the unit of its default; `name` without a unit."""
     if text.endswith("%"):
         return "probability"
     if text.isdigit():
@@ -270,7 +295,7 @@ def _kind(text: str) -> str:
 
 def _check_methods(family: Family, cls: type, needs: tuple[str, ...]) -> None:
     if not inspect.isclass(cls):
-        raise OwnError(f"a {family.noun} is a class, not {cls!r}")
+        raise OwnError(f"a {family.noun} must be a class; found {cls!r}")
     wanted = {"__init__": family.init, **family.methods}
     wanted |= {name: family.optional[name] for name in needs}
     for name, arguments in (wanted | dict(family.optional)).items():

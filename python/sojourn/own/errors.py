@@ -1,7 +1,7 @@
-"""Errors in a policy's file or declaration."""
+"""The error for an invalid file or declaration of a policy."""
 
 from __future__ import annotations
 
 
 class OwnError(ValueError):
-    """A policy that cannot be used; the message states the reason and the remedy."""
+    """A policy cannot be used. The message states the reason and the remedy."""

@@ -1,12 +1,13 @@
-"""Laws of published algorithms in Linux's integer arithmetic, for policies that match Linux."""
+"""Formulas of CoDel in Linux's integer arithmetic, for policies that must decide as Linux does."""
 
 from __future__ import annotations
 
 
 def codel_invsqrt(count: int, rec_inv_sqrt: int) -> int:
-    """Returns CoDel's 1 / sqrt(count) after one Newton step (`codel_Newton_step`).
+    """Returns 1 / sqrt(count) in units of 1/65536, after one Newton step (`codel_Newton_step`).
 
-    `rec_inv_sqrt` is the value before the step, a fraction of 2^16; an episode begins with 65535.
+    `rec_inv_sqrt` is the value before the step, in the same units. It is 65535 at the start of a
+    dropping episode.
     """
     root = rec_inv_sqrt << 16
     square = (root * root) >> 32
@@ -15,8 +16,8 @@ def codel_invsqrt(count: int, rec_inv_sqrt: int) -> int:
 
 
 def codel_control_law(time: int, interval: int, rec_inv_sqrt: int) -> int:
-    """Returns the time of CoDel's next drop, `time + interval / sqrt(count)` (`codel_control_law`).
+    """Returns the time of the next drop, `time + interval / sqrt(count)` (`codel_control_law`).
 
-    Times are in ticks of CoDel's clock, 32 bits of `now >> 10`.
+    Times are in ticks of CoDel's clock of 1024 ns: the low 32 bits of `now >> 10`.
     """
     return (time + ((interval * (rec_inv_sqrt << 16)) >> 32)) & 0xFFFFFFFF

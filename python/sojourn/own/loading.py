@@ -1,7 +1,7 @@
-"""Executes policies' sources and explains their errors.
+"""Executes the sources of policies, and describes exceptions in them.
 
-Each run executes the sources anew, so that runs share nothing, not even a module's variables. Local
-modules are loaded only from the sources; changes on disk have no effect.
+Each run executes the sources again, so that runs do not share variables of modules. Local modules
+are loaded from the sources in the plan, so changes on disk have no effect.
 """
 
 from __future__ import annotations
@@ -18,13 +18,15 @@ from sojourn.own.declare import ATTRIBUTE, FAMILIES, Declaration, Verdict
 from sojourn.own.errors import OwnError
 
 FILE, TEXT = "__sojourn_file__", "__sojourn_text__"
+"""Variables of a loaded module with the name and the text of its file."""
 VERDICTS = [*Verdict]
+"""Verdicts by number, for the engine."""
 _numbers = itertools.count()
 _lock = threading.RLock()
 
 
 class Params(SimpleNamespace):
-    """A policy's parameters in base units, by name: nanoseconds, bytes, bits per second."""
+    """The parameters of a policy as attributes, in nanoseconds, bytes and bits per second."""
 
 
 def params(values: Mapping[str, Any]) -> Params:
@@ -41,12 +43,12 @@ class _Local:
         self.modules: dict[str, ModuleType] = {}
 
     def file_of(self, name: str) -> str | None:
-        """Returns the file of a local module, by its dotted name."""
+        """Returns the file of a local module by its dotted name; `None` if it is not local."""
         path = name.replace(".", "/")
         return next((f for f in (f"{path}.py", f"{path}/__init__.py") if f in self.files), None)
 
     def load(self, name: str) -> ModuleType:
-        """Executes a local module, once."""
+        """Returns a local module, which is executed at the first call."""
         if name in self.modules:
             return self.modules[name]
         file = self.file_of(name)
@@ -65,7 +67,7 @@ class _Local:
             }
         )
         self.modules[name] = module
-        # Code that creates classes, such as data classes, looks up their module here.
+        # `dataclass` and similar decorators find the module of a class in `sys.modules`.
         sys.modules[module.__name__] = module
         exec(compile(self.files[file], file, "exec"), module.__dict__)  # noqa: S102 - the user's own
         if package is not None:
@@ -80,7 +82,7 @@ class _Local:
         fromlist: tuple[str, ...] | None = (),
         level: int = 0,
     ) -> ModuleType:
-        """Imports a module as the sources specify."""
+        """Replaces `__import__` in local modules: imports a local module or any other module."""
         if level:
             package = str((globals_ or {}).get("__package__") or "")
             parts = package.split(".")[: len(package.split(".")) - (level - 1)] if package else []
@@ -94,13 +96,13 @@ class _Local:
         return leaf if fromlist else self.load(name.partition(".")[0])
 
     def forget(self) -> None:
-        """Removes the modules from the interpreter."""
+        """Removes the local modules from `sys.modules`."""
         for module in self.modules.values():
             sys.modules.pop(module.__name__, None)
 
 
 def load(policy: str, source: str, files: Mapping[str, str]) -> type:
-    """Executes a policy's sources and returns its class; raises `OwnError`."""
+    """Executes the sources of a policy and returns its class; raises `OwnError`."""
     del source
     file, _, name = policy.partition(":")
     main = file.removesuffix(".py")
@@ -122,8 +124,8 @@ def _declared(module: ModuleType, file: str, name: str) -> type:
         return found
     if isinstance(found, type):
         families = ", ".join(f"@sojourn.{family}(...)" for family in FAMILIES)
-        raise OwnError(f"class {name} of {file} is not declared: put {families} before it")
-    there = f"it declares {', '.join(known)}" if known else "it declares none"
+        raise OwnError(f"class {name} of {file} is not declared: add one of {families}")
+    there = f"declared classes: {', '.join(known) or 'none'}"
     raise OwnError(f"{file} has no class {name}; {there}")
 
 
@@ -134,7 +136,7 @@ def declaration(cls: type) -> Declaration:
 
 
 def explain(error: BaseException) -> str:
-    """Describes an exception with the line of the user's code that raised it."""
+    """Returns a text with an exception and the line of the user's code that raised it."""
     what = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
     if type(error).__name__ in ("PolicyError", "OwnError"):
         what = str(error)

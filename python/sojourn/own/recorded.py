@@ -1,4 +1,4 @@
-"""A user's own queue with the parameters of recorded scenarios."""
+"""A user's own queue discipline in replays of recordings."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from sojourn.own.text import own, queue_params
 
 
 class Recorded:
-    """A policy for the replay of recordings, each of which sets its parameters."""
+    """A user's own queue discipline, whose parameters each recording sets."""
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -21,7 +21,10 @@ class Recorded:
         self.sources = self.own.sources_json
 
     def maker(self) -> Callable[[str, int], tuple[str, str]]:
-        """Returns a function from `tc`'s words to parameters; others keep their values."""
+        """Returns a function from words of `tc` and an MTU to the queue in a plan and its sources.
+
+        Parameters that the words do not contain have the values of the previous call.
+        """
         values: dict[str, Any] = dict(self.own.values)
 
         def make(words: str, mtu: int) -> tuple[str, str]:
@@ -29,7 +32,7 @@ class Recorded:
             try:
                 given = _core.parse_own(name, self.own.declaration.words_json, f"{name} {words}")
             except _core.WordError as error:
-                raise OwnError(f"the recording is of `{words}`: {error}") from None
+                raise OwnError(f"the recording has the parameters `{words}`: {error}") from None
             values.update(json.loads(given))
             found = replace(self.own, values=dict(values))
             return json.dumps(queue_params(found, mtu)), self.sources

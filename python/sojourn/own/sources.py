@@ -1,4 +1,4 @@
-"""The files of a policy: its own file and the local modules that it imports."""
+"""The source files of a policy: the file with its class, and imported local modules."""
 
 from __future__ import annotations
 
@@ -14,9 +14,13 @@ from pathlib import Path, PurePosixPath
 from sojourn.own.errors import OwnError
 
 Read = Callable[[str], bytes]
-"""Reads a file by name; raises `OSError`, or `ValueError` with the reason."""
+"""Function that returns the content of a file by its name.
+
+It raises `OSError`, or `ValueError` with the reason.
+"""
 
 MOST_FILES = 100
+"""Maximum number of source files of a policy."""
 _PLACE = re.compile(
     r'\s*(?:"([^"]+\.py)(?::([A-Za-z_]\w*))?"|([^\s"]+\.py)(?::([A-Za-z_]\w*))?)(?=\s|$)'
 )
@@ -33,29 +37,35 @@ class Place:
 
     file: str
     name: str
+    """Name of the class."""
     start: int
+    """Index of the first character."""
     end: int
+    """Index after the last character."""
 
     @property
     def policy(self) -> str:
-        """Name of the policy without the file's folder."""
+        """File name without its folder, and class, such as `mine.py:Mine`."""
         return f"{Path(self.file).name}:{self.name}"
 
 
 def place_of(text: str) -> Place:
-    """Returns the place of the policy that a text names."""
+    """Returns file and class of the policy that a text names; raises `OwnError`."""
     match = _PLACE.match(text)
     if match is None:
-        raise OwnError("a policy of your own is named by its file and class, such as mine.py:Mine")
+        raise OwnError("name your own policy by its file and class, such as mine.py:Mine")
     file, name = match[1] or match[3], match[2] or match[4]
     if name is None:
-        raise OwnError(f"which class of {file}? Write {file}:NAME")
+        raise OwnError(f"the class is missing: write {file}:NAME")
     start = match.start(1) if match[1] else match.start(3)
     return Place(file, name, start, match.end(2) if match[1] else match.end(4))
 
 
 def renamed(text: str, rename: Callable[[str], str]) -> str:
-    """Returns the text with a new file name; texts without a policy are unchanged."""
+    """Returns the text with the file name that `rename` returns.
+
+    A text that names no policy of the user is unchanged.
+    """
     match = _PLACE.match(text)
     if match is None:
         return text
@@ -67,24 +77,29 @@ def renamed(text: str, rename: Callable[[str], str]) -> str:
 
 @dataclass(frozen=True)
 class Sources:
-    """Source texts of a policy, by their names relative to its file."""
+    """The source files of a policy."""
 
     main: str
+    """Name of the file with the class."""
     files: tuple[tuple[str, str], ...]
+    """Names, relative to the folder of the main file, and texts."""
 
     @cached_property
     def digest(self) -> str:
-        """Hash of all sources; equal sources have equal digests, independently of their folder."""
+        """Hash of all names and texts, which does not depend on the folder."""
         text = json.dumps([self.main, self.files], separators=(",", ":"))
         return hashlib.sha256(text.encode()).hexdigest()
 
     def as_dict(self) -> dict[str, str]:
-        """Returns the files by name."""
+        """Returns the texts by name."""
         return dict(self.files)
 
 
 def gather(file: str, read: Read) -> tuple[Sources, tuple[str, ...]]:
-    """Reads a policy's file and its local imports; returns them and their names for `read`."""
+    """Reads a policy's file and all local modules that it imports.
+
+    Returns the sources and the names of the files for `read`.
+    """
     folder, main = PurePosixPath(Path(file).parent.as_posix()), Path(file).name
     texts: dict[str, str] = {main: _text(file, read)}
     waiting = [main]
@@ -115,11 +130,14 @@ def _text(name: str, read: Read) -> str:
 
 
 def _local_imports(name: str, text: str) -> Iterator[str]:
-    """Yields files that an import in `name` may mean, relative to the policy's folder."""
+    """Yields the files that imports in the file `name` may refer to.
+
+    Names are relative to the folder of the policy's file. Some of the files do not exist.
+    """
     try:
         tree = ast.parse(text)
     except (SyntaxError, ValueError, RecursionError):
-        return  # reported when the policy is loaded
+        return  # the error is reported when the policy is loaded
     package = PurePosixPath(name).parent
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
@@ -139,7 +157,7 @@ def _local_imports(name: str, text: str) -> Iterator[str]:
 
 
 def _files_of(module: PurePosixPath) -> Iterator[str]:
-    """Yields the files that the import of a local module executes, packages first."""
+    """Yields the files that the import of a module may execute, packages first."""
     parts = [part for part in module.parts if part]
     for count in range(1, len(parts)):
         yield str(PurePosixPath(*parts[:count], "__init__.py"))

@@ -1,4 +1,4 @@
-"""Converts a text such as `mine.py:Mine target 10ms` to a plan's form of the policy."""
+"""Conversion of a text such as `mine.py:Mine target 10ms` to the policy in a plan."""
 
 from __future__ import annotations
 
@@ -18,44 +18,45 @@ from sojourn.own.sources import Read, Sources, gather, is_own, place_of
 Json = dict[str, Any]
 
 MOST_PACKETS = 1 << 20
-"""Highest limit of a user's own queue, in packets."""
+"""Limit of a user's own queue without the parameter `limit`, in packets."""
 MOST_BYTES = 1 << 20
 """Largest source file in bytes."""
 
 
 @dataclass(frozen=True)
 class Own:
-    """A policy with its parameters."""
+    """A user's own policy with the values of its parameters."""
 
     policy: str
+    """File and class, such as `mine.py:Mine`."""
     sources: Sources
     declaration: Declaration
     values: Json
-    """All parameters in base units, including defaults."""
+    """Values of all parameters in base units, by name."""
     text: str
-    """Text of the user, including the engine's words."""
+    """Text of the user, with the engine's words that follow the parameters."""
 
     @property
     def spec(self) -> Json:
-        """Reference to the policy in a plan."""
+        """The policy in a plan, which refers to its sources by their hash."""
         return {"policy": self.policy, "source": self.sources.digest, "params": self.values}
 
     @property
     def texts(self) -> dict[str, dict[str, str]]:
-        """Sources by their digest, in the form of a plan."""
+        """The sources in a plan, by their hash."""
         return {self.sources.digest: self.sources.as_dict()}
 
     @property
     def sources_json(self) -> str:
-        """Sources in the engine's form for a policy outside a plan."""
+        """The sources as JSON, for the engine's functions that take a policy without a plan."""
         return json.dumps(self.texts)
 
 
 def read_file(name: str) -> bytes:
-    """Reads a file of this machine, within a size limit."""
+    """Returns the content of a file; raises `ValueError` if it is too large or not a file."""
     path = Path(name)
     if path.exists() and not path.is_file():
-        raise ValueError("no plain file")
+        raise ValueError("not a regular file")
     with path.open("rb") as file:
         data = file.read(MOST_BYTES + 1)
     if len(data) > MOST_BYTES:
@@ -66,15 +67,15 @@ def read_file(name: str) -> bytes:
 def own(family: str, text: str, read: Read = read_file, *, beside: str | None = None) -> Own:
     """Returns the policy that a text describes; raises `OwnError` or `WordError`.
 
-    `beside` is the kind of the engine's words that are allowed with its own; by default the
-    family's.
+    `beside` is the kind of the engine's words that may follow the parameters; the default is that
+    of the family.
     """
     place = place_of(text)
     sources = sources_of(place.file, read)
     declaration = declared(place.policy, sources)
     if declaration.family != family:
         is_, wanted = FAMILIES[declaration.family].noun, FAMILIES[family].noun
-        raise OwnError(f"{place.policy} is a {is_}; a {wanted} is needed here")
+        raise OwnError(f"{place.policy} must be a {wanted} here; it is a {is_}")
     words = declaration.words_json
     first = text[place.start : place.end]
     values = json.loads(_core.policy_values(first, words))
@@ -97,20 +98,22 @@ def sources_of(file: str, read: Read = read_file) -> Sources:
 
 @lru_cache(64)
 def declared(policy: str, sources: Sources) -> Declaration:
-    """Returns the declaration of a policy's class."""
+    """Executes the sources and returns the declaration of a policy's class."""
     cls = loading.load(policy, sources.digest, sources.as_dict())
     return loading.declaration(cls)
 
 
 def queue_params(own: Own, mtu: int = 1514) -> Json:
-    """Returns a queue's parameters in the form of a plan."""
+    """Returns a queue discipline in a plan; `mtu` is the longest frame in bytes."""
     limit, unit = MOST_PACKETS, "packets"
     word = next((w for w in own.declaration.words if w.name == "limit"), None)
     if word is not None:
         limit = own.values["limit"]
         unit = "bytes" if word.kind == "size" else "packets"
         if word.kind not in ("size", "packets", "integer") or not 0 < limit < 2**32:
-            raise OwnError("`limit` is a number of packets or a size above 0, such as 1000p or 1mb")
+            raise OwnError(
+                "`limit` must be a number of packets or a size above 0, such as 1000p or 1mb"
+            )
     return {
         "name": "external",
         "spec": own.spec,
@@ -122,35 +125,37 @@ def queue_params(own: Own, mtu: int = 1514) -> Json:
 
 
 def balancer_params(own: Own) -> Json:
-    """Returns a balancing policy's parameters in the form of a plan."""
+    """Returns a balancing policy in a plan."""
     return {"name": "external", "spec": own.spec, **own.declaration.options}
 
 
 MOST_BUFFER = 1 << 40
-"""Largest receive buffer in bytes."""
+"""Largest ceiling of a receive buffer in bytes."""
 
 
 def buffer_params(own: Own) -> Json:
-    """Returns the parameters of a receive buffer's policy in the engine's form."""
+    """Returns a receive-buffer policy for the engine."""
     bounds = {name: own.values[name] for name in ("floor", "ceiling")}
     kinds = {word.kind for word in own.declaration.words if word.name in bounds}
     if kinds != {"size"} or not 0 < bounds["floor"] <= bounds["ceiling"] <= MOST_BUFFER:
-        raise OwnError("`floor` and `ceiling` are sizes above 0, such as 64kb, the lower one first")
+        raise OwnError(
+            "`floor` and `ceiling` must be sizes above 0, such as 64kb, and `floor` the smaller one"
+        )
     return {"name": "external", "spec": own.spec, **bounds}
 
 
 def source_params(own: Own) -> Json:
-    """Returns a traffic source in the form of a plan."""
+    """Returns a traffic source in a plan."""
     return {"name": "external", "spec": own.spec, "longest": own.declaration.options["longest"]}
 
 
 def control_params(own: Own) -> Json:
-    """Returns a congestion control's parameters in the form of a plan."""
+    """Returns a congestion control in a plan."""
     return {"name": "external", "spec": own.spec, **own.declaration.options}
 
 
 def tcp_params(own: Own) -> Json:
-    """Returns a TCP with a user's own congestion control, and the TCP words of its text."""
+    """Returns TCP in a plan, with a user's own congestion control and the TCP words of the text."""
     place, words = place_of(own.text), own.declaration.words_json
     name, control = own.text[place.start : place.end], json.dumps(control_params(own))
     return dict(json.loads(_core.own_tcp(name, words, own.text, control)))
@@ -163,11 +168,14 @@ FORMS: dict[str, Callable[[Own], Json]] = {
     "buffer": buffer_params,
     "source": source_params,
 }
-"""Conversions to a plan's form, by family."""
+"""Functions that convert a policy for a plan, by family."""
 
 
 def alone(family: str, text: str, read: Read = read_file) -> str:
-    """Returns a policy in the engine's form outside a plan: a user's own with its sources."""
+    """Returns a policy for the engine's functions that take a policy without a plan.
+
+    A user's own policy contains its sources. Other texts are unchanged.
+    """
     if not is_own(text):
         return text
     found = own(family, text, read, beside="")
@@ -176,14 +184,14 @@ def alone(family: str, text: str, read: Read = read_file) -> str:
 
 
 def balancer_text(params: Json, sources: dict[str, dict[str, str]]) -> str:
-    """Returns a plan's balancing policy in the engine's form outside a plan."""
+    """Returns the text or JSON of a plan's balancing policy for use without the plan."""
     if params["name"] == "external":
         return with_sources(params, sources)
     return _core.format_balancer(json.dumps(params))
 
 
 def with_sources(params: Json, sources: dict[str, dict[str, str]]) -> str:
-    """Returns a policy's parameters in the form of a plan, with its sources."""
+    """Returns a policy of a plan as JSON together with its sources."""
     policy = {key: value for key, value in params.items() if key != "name"}
     return json.dumps({"policy": policy, "sources": sources})
 

@@ -1,4 +1,4 @@
-"""Tests of the policies of each family."""
+"""The trials of policies by family."""
 
 from __future__ import annotations
 
@@ -19,8 +19,9 @@ TRIALS: dict[str, Callable[[Own], Trial]] = {
     "buffer": BufferTrial,
     "source": SourceTrial,
 }
+"""Classes of trials by the name of the family."""
 
 
 def trial_of(own: Own) -> Trial:
-    """Returns the test of a policy."""
+    """Returns the trial of a policy."""
     return TRIALS[own.declaration.family](own)
