@@ -71,9 +71,9 @@ params! {
 
 impl Control {
     /// Returns the same in nanoseconds, without a shaper, as decisions are made with them.
-    pub fn law(&self) -> Law {
+    pub fn constants(&self) -> Constants {
         let target = u64::from(self.target_us) * 1000;
-        Law {
+        Constants {
             interval: (u64::from(self.interval_us) * 1000).max(2 * target),
             target,
             mtu_time: 0,
@@ -144,7 +144,7 @@ impl Params {
 
 /// The parameters that decisions are made with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Law {
+pub struct Constants {
     /// Time scale of the control.
     pub interval: Nanos,
     /// Acceptable delay.
@@ -163,7 +163,7 @@ pub struct Law {
     pub linux: Linux,
 }
 
-impl Default for Law {
+impl Default for Constants {
     /// Returns CAKE's parameters without a shaper.
     fn default() -> Self {
         Self {
@@ -235,8 +235,8 @@ const fn newton(root: u32, count: u32) -> u32 {
 
 impl State {
     #[inline]
-    fn root(&mut self, law: &Law) {
-        let roots = if law.linux >= Linux::V6_12 { &NEWER_ROOTS } else { &ROOTS };
+    fn root(&mut self, constants: &Constants) {
+        let roots = if constants.linux >= Linux::V6_12 { &NEWER_ROOTS } else { &ROOTS };
         self.rec_inv_sqrt = match roots.get(self.count as usize) {
             Some(&root) => root,
             None => newton(self.rec_inv_sqrt, self.count),
@@ -245,30 +245,30 @@ impl State {
 
     /// Returns the interval is cut to 32 bits here, as in the kernel.
     #[inline]
-    fn after_interval(&self, from: i64, law: &Law) -> i64 {
-        let span = (u64::from(law.interval as u32) * u64::from(self.rec_inv_sqrt)) >> 32;
+    fn after_interval(&self, from: i64, constants: &Constants) -> i64 {
+        let span = (u64::from(constants.interval as u32) * u64::from(self.rec_inv_sqrt)) >> 32;
         from.wrapping_add(span as i64)
     }
 
-    fn blue_may_move(&self, law: &Law, now: i64) -> bool {
-        now.wrapping_sub(self.blue_timer) > law.target as i64
+    fn blue_may_move(&self, constants: &Constants, now: i64) -> bool {
+        now.wrapping_sub(self.blue_timer) > constants.target as i64
     }
 
     /// Raises BLUE's probability; returns whether BLUE starts.
-    fn raise_blue(&mut self, law: &Law, now: i64) -> bool {
-        if !self.blue_may_move(law, now) {
+    fn raise_blue(&mut self, constants: &Constants, now: i64) -> bool {
+        if !self.blue_may_move(constants, now) {
             return false;
         }
         let started = self.p_drop == 0;
-        self.p_drop = self.p_drop.saturating_add(law.p_inc);
+        self.p_drop = self.p_drop.saturating_add(constants.p_inc);
         self.blue_timer = now;
         started
     }
 
     /// Returns the queue overflowed. True if BLUE starts.
-    pub fn queue_full(&mut self, law: &Law, now: Nanos) -> bool {
+    pub fn queue_full(&mut self, constants: &Constants, now: Nanos) -> bool {
         let now = now as i64;
-        let started = self.raise_blue(law, now);
+        let started = self.raise_blue(constants, now);
         self.dropping = true;
         self.drop_next = now;
         self.count = self.count.max(1);
@@ -276,19 +276,19 @@ impl State {
     }
 
     /// Returns the queue was found empty. True if BLUE ends.
-    pub fn queue_empty(&mut self, law: &Law, now: Nanos) -> bool {
+    pub fn queue_empty(&mut self, constants: &Constants, now: Nanos) -> bool {
         let now = now as i64;
         let mut ended = false;
-        if self.p_drop > 0 && self.blue_may_move(law, now) {
-            self.p_drop = self.p_drop.saturating_sub(law.p_dec);
+        if self.p_drop > 0 && self.blue_may_move(constants, now) {
+            self.p_drop = self.p_drop.saturating_sub(constants.p_dec);
             self.blue_timer = now;
             ended = self.p_drop == 0;
         }
         self.dropping = false;
         if self.count > 0 && now.wrapping_sub(self.drop_next) >= 0 {
             self.count -= 1;
-            self.root(law);
-            self.drop_next = self.after_interval(self.drop_next, law);
+            self.root(constants);
+            self.drop_next = self.after_interval(self.drop_next, constants);
         }
         ended
     }
@@ -298,7 +298,7 @@ impl State {
     #[inline]
     pub fn should_drop<P: Packet>(
         &mut self,
-        law: &Law,
+        constants: &Constants,
         now: Nanos,
         at: Nanos,
         packet: &mut P,
@@ -308,45 +308,45 @@ impl State {
         let sojourn = now.saturating_sub(at);
         let now = now as i64;
         let mut late = now.wrapping_sub(self.drop_next);
-        let over = sojourn > law.target
-            && sojourn > law.mtu_time.saturating_mul(u64::from(bulk_flows) * 2)
-            && sojourn > law.mtu_time.saturating_mul(4);
+        let over = sojourn > constants.target
+            && sojourn > constants.mtu_time.saturating_mul(u64::from(bulk_flows) * 2)
+            && sojourn > constants.mtu_time.saturating_mul(4);
         let mut due = self.count > 0 && late >= 0;
         let mut drop = false;
         self.ecn_marked = false;
         if over {
             if !self.dropping {
                 self.dropping = true;
-                self.drop_next = self.after_interval(now, law);
+                self.drop_next = self.after_interval(now, constants);
             }
             self.count = self.count.max(1);
         } else {
             self.dropping = false;
         }
         if due && self.dropping {
-            self.ecn_marked = law.ecn && packet.set_ce();
+            self.ecn_marked = constants.ecn && packet.set_ce();
             drop = !self.ecn_marked;
             self.count = self.count.saturating_add(1);
-            self.root(law);
-            self.drop_next = self.after_interval(self.drop_next, law);
+            self.root(constants);
+            self.drop_next = self.after_interval(self.drop_next, constants);
             late = now.wrapping_sub(self.drop_next);
         } else {
             while due {
                 self.count -= 1;
-                self.root(law);
-                self.drop_next = self.after_interval(self.drop_next, law);
+                self.root(constants);
+                self.drop_next = self.after_interval(self.drop_next, constants);
                 late = now.wrapping_sub(self.drop_next);
                 due = self.count > 0 && late >= 0;
             }
         }
-        if sojourn > law.blue_threshold {
-            self.raise_blue(law, now);
+        if sojourn > constants.blue_threshold {
+            self.raise_blue(constants, now);
         }
-        if self.p_drop > 0 && !(drop && law.linux >= Linux::V7_3) {
+        if self.p_drop > 0 && !(drop && constants.linux >= Linux::V7_3) {
             drop |= draws.draw_u32() < self.p_drop;
         }
         if self.count == 0 {
-            self.drop_next = now.wrapping_add(law.interval as i64);
+            self.drop_next = now.wrapping_add(constants.interval as i64);
         } else if late > 0 && !drop {
             self.drop_next = now;
         }
@@ -354,8 +354,8 @@ impl State {
     }
 
     /// Records an overflow of the queue; counts whether BLUE starts.
-    pub fn overflowed(&mut self, law: &Law, counters: &mut Counters, now: Nanos) {
-        if self.queue_full(law, now) {
+    pub fn overflowed(&mut self, constants: &Constants, counters: &mut Counters, now: Nanos) {
+        if self.queue_full(constants, now) {
             counters.unresponsive = counters.unresponsive.wrapping_add(1);
         }
     }
@@ -365,7 +365,7 @@ impl State {
     #[inline]
     pub fn dequeue<P: Packet>(
         &mut self,
-        law: &Law,
+        constants: &Constants,
         counters: &mut Counters,
         now: Nanos,
         source: &mut impl Source<P>,
@@ -374,7 +374,7 @@ impl State {
     ) -> Option<P> {
         while let Some(mut queued) = source.take() {
             let was_calm = self.p_drop == 0;
-            let drop = self.should_drop(law, now, queued.at, &mut queued.packet, 0, draws);
+            let drop = self.should_drop(constants, now, queued.at, &mut queued.packet, 0, draws);
             if was_calm && self.p_drop > 0 {
                 counters.unresponsive = counters.unresponsive.wrapping_add(1);
             }
@@ -391,7 +391,7 @@ impl State {
             }
             return Some(queued.packet);
         }
-        if self.queue_empty(law, now) {
+        if self.queue_empty(constants, now) {
             counters.unresponsive = counters.unresponsive.wrapping_sub(1);
         }
         None
@@ -450,7 +450,7 @@ impl<P: Packet> Source<P> for Charged<P> {
 #[derive(Clone, Debug)]
 pub struct Cobalt<P> {
     params: Params,
-    law: Law,
+    constants: Constants,
     state: State,
     counters: Counters,
     drop_overlimit: u64,
@@ -462,7 +462,7 @@ impl<P: Packet> Configured<P, Params> for Cobalt<P> {
     fn new(params: Params, _now: Nanos) -> Self {
         Self {
             params,
-            law: params.control.law(),
+            constants: params.control.constants(),
             state: State::default(),
             counters: Counters::default(),
             drop_overlimit: 0,
@@ -478,7 +478,7 @@ impl<P: Packet> Configured<P, Params> for Cobalt<P> {
     /// Replaces the parameters. Packets that no longer fit are dropped at the next arrival.
     fn change(&mut self, params: Params, _now: Nanos, _sink: &mut impl Sink<P>) {
         self.params = params;
-        self.law = params.control.law();
+        self.constants = params.control.constants();
     }
 }
 
@@ -501,7 +501,7 @@ impl<P: Packet> Discipline<P> for Cobalt<P> {
         }
         while self.queue.memory > limit {
             let Some(queued) = self.queue.take() else { break };
-            self.state.overflowed(&self.law, &mut self.counters, now);
+            self.state.overflowed(&self.constants, &mut self.counters, now);
             self.drop_overlimit += 1;
             self.totals.drops += 1;
             sink.dropped(queued.packet, DropReason::Overflow, true);
@@ -520,8 +520,8 @@ impl<P: Packet> Discipline<P> for Cobalt<P> {
         if self.queue.is_empty() {
             return Dequeue::Empty;
         }
-        let Self { state, law, counters, queue, .. } = self;
-        self.totals.leave(state.dequeue(law, counters, now, queue, draws, sink))
+        let Self { state, constants, counters, queue, .. } = self;
+        self.totals.leave(state.dequeue(constants, counters, now, queue, draws, sink))
     }
 
     fn state(&self, visit: &mut dyn FnMut(&'static str, i128)) {

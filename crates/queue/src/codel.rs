@@ -63,14 +63,14 @@ impl DisciplineParams for Params {
     }
 
     fn derived(&self, visit: &mut dyn FnMut(&'static str, u64)) {
-        self.law().visit(visit);
+        self.constants().visit(visit);
     }
 }
 
 impl Params {
     /// Returns the same in ticks of CoDel's clock.
-    pub fn law(&self) -> Law {
-        Law {
+    pub fn constants(&self) -> Constants {
+        Constants {
             target: ticks(self.target_us),
             interval: ticks(self.interval_us),
             ce_threshold: self.ce_threshold_us.map_or(DISABLED, ticks),
@@ -102,7 +102,7 @@ pub fn ticks(micros: u32) -> u32 {
 
 /// The parameters that decisions are made with, in ticks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Law {
+pub struct Constants {
     /// Acceptable delay.
     pub target: u32,
     /// Time scale of the control.
@@ -121,7 +121,7 @@ pub struct Law {
     pub linux: Linux,
 }
 
-impl Law {
+impl Constants {
     /// Returns the least time between drops, in ticks.
     #[inline]
     fn least_spacing(&self) -> u32 {
@@ -190,10 +190,10 @@ fn reached(now: u32, time: u32) -> bool {
 impl State {
     /// Returns the time of the next drop: `interval / sqrt(count)` after `from` (RFC 8289, `control_law`).
     #[inline]
-    fn control_law(&self, from: u32, law: &Law) -> u32 {
+    fn control_law(&self, from: u32, constants: &Constants) -> u32 {
         let root = u64::from(self.rec_inv_sqrt) << 16;
-        let spacing = ((u64::from(law.interval) * root) >> 32) as u32;
-        from.wrapping_add(spacing.max(law.least_spacing()))
+        let spacing = ((u64::from(constants.interval) * root) >> 32) as u32;
+        from.wrapping_add(spacing.max(constants.least_spacing()))
     }
 
     /// One Newton step towards 1 / sqrt(count).
@@ -209,7 +209,7 @@ impl State {
     #[inline]
     fn ok_to_drop<P: Packet>(
         &mut self,
-        law: &Law,
+        constants: &Constants,
         counters: &mut Counters,
         now: u32,
         head: Option<&Queued<P>>,
@@ -223,13 +223,13 @@ impl State {
         self.ldelay = now.wrapping_sub(clock(head.at));
         counters.maxpacket = counters.maxpacket.max(head.packet.len());
         // The delay is below target, or at most one MTU is queued: no standing queue.
-        if after(law.target, self.ldelay) || backlog <= u64::from(law.mtu) {
+        if after(constants.target, self.ldelay) || backlog <= u64::from(constants.mtu) {
             self.first_above_time = 0;
             return false;
         }
         // The first packet above target starts the interval; later ones are dropped once it is over.
         if self.first_above_time == 0 {
-            self.first_above_time = now.wrapping_add(law.interval);
+            self.first_above_time = now.wrapping_add(constants.interval);
             return false;
         }
         after(now, self.first_above_time)
@@ -239,7 +239,7 @@ impl State {
     #[inline]
     pub fn dequeue<P: Packet>(
         &mut self,
-        law: &Law,
+        constants: &Constants,
         counters: &mut Counters,
         now: Nanos,
         source: &mut impl Source<P>,
@@ -252,22 +252,24 @@ impl State {
             self.dropping = false;
             return None;
         }
-        let ok_to_drop = self.ok_to_drop(law, counters, now, head.as_ref(), source.backlog());
+        let ok_to_drop = self.ok_to_drop(constants, counters, now, head.as_ref(), source.backlog());
         if self.dropping {
             // Dropping state: leave it as soon as the delay is below target.
             if ok_to_drop {
-                head = self.continue_dropping(law, counters, now, head, source, sink);
+                head = self.continue_dropping(constants, counters, now, head, source, sink);
             } else {
                 self.dropping = false;
             }
         } else if ok_to_drop {
             // Not in dropping state: drop one packet and enter it.
-            head = self.enter_dropping(law, counters, now, head, source, sink);
+            head = self.enter_dropping(constants, counters, now, head, source, sink);
         }
         let mut packet = head?.packet;
-        if after(self.ldelay, law.ce_threshold) {
+        if after(self.ldelay, constants.ce_threshold) {
             let ds = packet.dscp() << 2 | ds_bits(packet.ecn());
-            if (law.ce_mask == 0 || ds & law.ce_mask == law.ce_selector) && packet.set_ce() {
+            if (constants.ce_mask == 0 || ds & constants.ce_mask == constants.ce_selector)
+                && packet.set_ce()
+            {
                 counters.ce_mark += 1;
                 sink.marked(&packet, MarkReason::CeThreshold);
             }
@@ -279,34 +281,34 @@ impl State {
     /// restarts instead of dropping the whole queue in one departure.
     fn continue_dropping<P: Packet>(
         &mut self,
-        law: &Law,
+        constants: &Constants,
         counters: &mut Counters,
         now: u32,
         mut head: Option<Queued<P>>,
         source: &mut impl Source<P>,
         sink: &mut impl Sink<P>,
     ) -> Option<Queued<P>> {
-        let mut left = law.most_drops();
+        let mut left = constants.most_drops();
         while self.dropping && reached(now, self.drop_next) {
             // Linux since 7.3: after the most drops of one departure the schedule restarts.
             if left == 0 {
-                self.drop_next = self.control_law(now, law);
+                self.drop_next = self.control_law(now, constants);
                 break;
             }
             left -= 1;
             self.count = self.count.wrapping_add(1);
             self.newton_step();
             let Some(queued) = head else { break };
-            match drop_or_mark(law, counters, queued, sink) {
+            match drop_or_mark(constants, counters, queued, sink) {
                 // A marked packet leaves; the next drop follows the control law.
                 Some(marked) => {
-                    self.drop_next = self.control_law(self.drop_next, law);
+                    self.drop_next = self.control_law(self.drop_next, constants);
                     return Some(marked);
                 }
                 None => head = source.take(),
             }
-            if self.ok_to_drop(law, counters, now, head.as_ref(), source.backlog()) {
-                self.drop_next = self.control_law(self.drop_next, law);
+            if self.ok_to_drop(constants, counters, now, head.as_ref(), source.backlog()) {
+                self.drop_next = self.control_law(self.drop_next, constants);
             } else {
                 // The delay is below target: leave dropping state.
                 self.dropping = false;
@@ -318,24 +320,24 @@ impl State {
     /// Enters dropping state: drops or marks one packet and sets the time of the next drop.
     fn enter_dropping<P: Packet>(
         &mut self,
-        law: &Law,
+        constants: &Constants,
         counters: &mut Counters,
         now: u32,
         head: Option<Queued<P>>,
         source: &mut impl Source<P>,
         sink: &mut impl Sink<P>,
     ) -> Option<Queued<P>> {
-        let mut head = head.and_then(|queued| drop_or_mark(law, counters, queued, sink));
+        let mut head = head.and_then(|queued| drop_or_mark(constants, counters, queued, sink));
         if head.is_none() {
             head = source.take();
-            self.ok_to_drop(law, counters, now, head.as_ref(), source.backlog());
+            self.ok_to_drop(constants, counters, now, head.as_ref(), source.backlog());
         }
         self.dropping = true;
         // If the last dropping state is less than 16 intervals past, resume at its drop rate; otherwise start
         // at one drop per interval.
         let delta = self.count.wrapping_sub(self.lastcount);
         let since = now.wrapping_sub(self.drop_next);
-        if delta > 1 && after(law.interval.wrapping_mul(16), since) {
+        if delta > 1 && after(constants.interval.wrapping_mul(16), since) {
             self.count = delta;
             self.newton_step();
         } else {
@@ -343,7 +345,7 @@ impl State {
             self.rec_inv_sqrt = u16::MAX;
         }
         self.lastcount = self.count;
-        self.drop_next = self.control_law(now, law);
+        self.drop_next = self.control_law(now, constants);
         head
     }
 
@@ -367,12 +369,12 @@ fn ds_bits(ecn: Ecn) -> u8 {
 /// Marks `queued` and returns it, or drops it.
 #[inline]
 fn drop_or_mark<P: Packet>(
-    law: &Law,
+    constants: &Constants,
     counters: &mut Counters,
     mut queued: Queued<P>,
     sink: &mut impl Sink<P>,
 ) -> Option<Queued<P>> {
-    if law.ecn && queued.packet.set_ce() {
+    if constants.ecn && queued.packet.set_ce() {
         counters.ecn_mark += 1;
         sink.marked(&queued.packet, MarkReason::Early);
         return Some(queued);
@@ -386,7 +388,7 @@ fn drop_or_mark<P: Packet>(
 #[derive(Clone, Debug)]
 pub struct Codel<P> {
     params: Params,
-    law: Law,
+    constants: Constants,
     state: State,
     counters: Counters,
     drop_overlimit: u64,
@@ -398,7 +400,7 @@ impl<P: Packet> Configured<P, Params> for Codel<P> {
     fn new(params: Params, _now: Nanos) -> Self {
         Self {
             params,
-            law: params.law(),
+            constants: params.constants(),
             state: State::default(),
             counters: Counters::default(),
             drop_overlimit: 0,
@@ -414,7 +416,7 @@ impl<P: Packet> Configured<P, Params> for Codel<P> {
     /// Replaces the parameters. Packets that no longer fit are dropped from the head, unjudged.
     fn change(&mut self, params: Params, _now: Nanos, sink: &mut impl Sink<P>) {
         self.params = params;
-        self.law = params.law();
+        self.constants = params.constants();
         self.store.cut(params.limit as usize, &mut self.totals, sink);
     }
 }
@@ -446,7 +448,8 @@ impl<P: Packet> Discipline<P> for Codel<P> {
         _draws: &mut impl Draws,
         sink: &mut impl Sink<P>,
     ) -> Dequeue<P> {
-        let packet = self.state.dequeue(&self.law, &mut self.counters, now, &mut self.store, sink);
+        let packet =
+            self.state.dequeue(&self.constants, &mut self.counters, now, &mut self.store, sink);
         self.totals.leave(packet)
     }
 

@@ -11,7 +11,7 @@
 //! Invariants: the backlog never exceeds `limit` packets; the last packet of a bucket is dropped for
 //! lack of room only.
 
-use crate::cobalt::{Control, Counters, Law, State};
+use crate::cobalt::{Constants, Control, Counters, State};
 use crate::declaration::{Configured, DisciplineParams};
 use crate::device::Device;
 use crate::discipline::{Dequeue, Discipline, Draws, Return, Sink, Totals};
@@ -78,7 +78,7 @@ impl Params {
 #[derive(Clone, Debug)]
 pub struct FqCobalt<P> {
     params: Params,
-    law: Law,
+    constants: Constants,
     queues: FlowQueues<P, State>,
     counters: Counters,
     overflow: Overflow,
@@ -89,7 +89,7 @@ impl<P: Packet> Configured<P, Params> for FqCobalt<P> {
     fn new(params: Params, _now: Nanos) -> Self {
         Self {
             params,
-            law: params.control.law(),
+            constants: params.control.constants(),
             queues: FlowQueues::new(params.flows, params.quantum),
             counters: Counters::default(),
             overflow: Overflow::default(),
@@ -105,7 +105,7 @@ impl<P: Packet> Configured<P, Params> for FqCobalt<P> {
     /// in batches, as at an arrival.
     fn change(&mut self, params: Params, now: Nanos, sink: &mut impl Sink<P>) {
         self.params = Params { flows: self.params.flows, ..params };
-        self.law = params.control.law();
+        self.constants = params.control.constants();
         self.queues.quantum = params.quantum;
         while self.make_room(now, sink).is_some() {}
     }
@@ -117,7 +117,7 @@ impl<P: Packet> FqCobalt<P> {
     fn make_room(&mut self, now: Nanos, sink: &mut impl Sink<P>) -> Option<Batch> {
         let batch = self.queues.make_room(&self.params.room(), &mut self.overflow, sink)?;
         let (cobalt, _) = self.queues.policy(batch.bucket);
-        cobalt.overflowed(&self.law, &mut self.counters, now);
+        cobalt.overflowed(&self.constants, &mut self.counters, now);
         Some(batch)
     }
 }
@@ -148,9 +148,9 @@ impl<P: Packet> Discipline<P> for FqCobalt<P> {
         draws: &mut impl Draws,
         sink: &mut impl Sink<P>,
     ) -> Dequeue<P> {
-        let Self { law, queues, counters, .. } = self;
-        let packet =
-            queues.serve(|cobalt, bucket| cobalt.dequeue(law, counters, now, bucket, draws, sink));
+        let Self { constants, queues, counters, .. } = self;
+        let packet = queues
+            .serve(|cobalt, bucket| cobalt.dequeue(constants, counters, now, bucket, draws, sink));
         self.totals.leave(packet)
     }
 

@@ -8,7 +8,7 @@
 //! Invariants: the backlog never exceeds `limit` packets; CoDel's one-MTU rule looks at the backlog of
 //! all buckets together.
 
-use crate::codel::{self, Counters, Law, State};
+use crate::codel::{self, Constants, Counters, State};
 use crate::declaration::{Configured, DisciplineParams};
 use crate::device::Device;
 use crate::discipline::{Dequeue, Discipline, Draws, DropReason, Return, Sink, Totals};
@@ -101,7 +101,7 @@ impl DisciplineParams for Params {
     }
 
     fn derived(&self, visit: &mut dyn FnMut(&'static str, u64)) {
-        self.law().visit(visit);
+        self.constants().visit(visit);
     }
 }
 
@@ -112,11 +112,15 @@ impl Params {
     }
 
     /// Returns CoDel's part in ticks of its clock.
-    pub fn law(&self) -> Law {
+    pub fn constants(&self) -> Constants {
         let Self { limit, target_us, interval_us, ce_threshold_us, ecn, linux, mtu, .. } = *self;
         let codel =
             codel::Params { limit, target_us, interval_us, ce_threshold_us, ecn, linux, mtu };
-        Law { ce_selector: self.selector.value, ce_mask: self.selector.mask, ..codel.law() }
+        Constants {
+            ce_selector: self.selector.value,
+            ce_mask: self.selector.mask,
+            ..codel.constants()
+        }
     }
 }
 
@@ -132,7 +136,7 @@ fn byte(text: &str) -> Option<u8> {
 #[derive(Clone, Debug)]
 pub struct FqCodel<P> {
     params: Params,
-    law: Law,
+    constants: Constants,
     queues: FlowQueues<P, State>,
     counters: Counters,
     overflow: Overflow,
@@ -143,7 +147,7 @@ impl<P: Packet> Configured<P, Params> for FqCodel<P> {
     fn new(params: Params, _now: Nanos) -> Self {
         Self {
             params,
-            law: params.law(),
+            constants: params.constants(),
             queues: FlowQueues::new(params.flows, params.quantum),
             counters: Counters::default(),
             overflow: Overflow::default(),
@@ -159,7 +163,7 @@ impl<P: Packet> Configured<P, Params> for FqCodel<P> {
     /// dequeued, CoDel and turns included, and discarded.
     fn change(&mut self, params: Params, now: Nanos, sink: &mut impl Sink<P>) {
         self.params = Params { flows: self.params.flows, ..params };
-        self.law = self.params.law();
+        self.constants = self.params.constants();
         self.queues.quantum = params.quantum;
         while !self.queues.fits(&self.params.room()) {
             let Dequeue::Packet(packet) = self.serve(now, sink) else { break };
@@ -172,8 +176,10 @@ impl<P: Packet> FqCodel<P> {
     /// Returns the next packet by turns and CoDel.
     #[inline]
     fn serve(&mut self, now: Nanos, sink: &mut impl Sink<P>) -> Dequeue<P> {
-        let Self { law, queues, counters, totals, .. } = self;
-        totals.leave(queues.serve(|codel, bucket| codel.dequeue(law, counters, now, bucket, sink)))
+        let Self { constants, queues, counters, totals, .. } = self;
+        totals.leave(
+            queues.serve(|codel, bucket| codel.dequeue(constants, counters, now, bucket, sink)),
+        )
     }
 }
 

@@ -15,7 +15,7 @@ use crate::discipline::{Dequeue, Discipline, Draws, DropReason, Return, Sink, To
 use crate::flow_queues::{FlowQueues, buckets, memory_limit, quantum};
 use crate::limit::Unit;
 use crate::packet::Packet;
-use crate::pie::{self, Counters, Law, MAX_PROB, State};
+use crate::pie::{self, Constants, Counters, MAX_PROB, State};
 use crate::store::{Source, viewed};
 use serde::{Deserialize, Serialize};
 use sojourn_units::declare::{Parameters, integer, part};
@@ -65,10 +65,10 @@ impl DisciplineParams for Params {
 
 impl Params {
     /// Returns each bucket's PIE, as decisions are made.
-    pub fn law(&self) -> Law {
-        Law {
+    pub fn constants(&self) -> Constants {
+        Constants {
             ecn_max_prob: (MAX_PROB / 100).wrapping_mul(u64::from(self.ecn_prob)),
-            ..self.pie.law()
+            ..self.pie.constants()
         }
     }
 }
@@ -80,7 +80,7 @@ const UPDATES: usize = 2048;
 #[derive(Clone, Debug)]
 pub struct FqPie<P> {
     params: Params,
-    law: Law,
+    constants: Constants,
     queues: FlowQueues<P, State>,
     counters: Counters,
     overlimit: u64,
@@ -95,7 +95,7 @@ impl<P: Packet> Configured<P, Params> for FqPie<P> {
     fn new(params: Params, now: Nanos) -> Self {
         Self {
             params,
-            law: params.law(),
+            constants: params.constants(),
             queues: FlowQueues::new(params.flows, params.quantum),
             counters: Counters::default(),
             overlimit: 0,
@@ -114,7 +114,7 @@ impl<P: Packet> Configured<P, Params> for FqPie<P> {
     /// next update. Packets that no longer fit are dequeued in turn and discarded.
     fn change(&mut self, params: Params, now: Nanos, sink: &mut impl Sink<P>) {
         self.params = Params { flows: self.params.flows, ..params };
-        self.law = self.params.law();
+        self.constants = self.params.constants();
         self.queues.quantum = params.quantum;
         while self.queues.packets() > params.pie.limit as usize {
             let Dequeue::Packet(packet) = self.serve(now) else { break };
@@ -127,10 +127,10 @@ impl<P: Packet> FqPie<P> {
     /// Returns the next packet by turns.
     #[inline]
     fn serve(&mut self, now: Nanos) -> Dequeue<P> {
-        let Self { law, queues, totals, .. } = self;
+        let Self { constants, queues, totals, .. } = self;
         totals.leave(queues.serve(|pie, bucket| {
             let queued = bucket.take()?;
-            pie.departed(law, now, queued.at, queued.packet.len(), bucket.bytes());
+            pie.departed(constants, now, queued.at, queued.packet.len(), bucket.bytes());
             Some(queued.packet)
         }))
     }
@@ -147,7 +147,7 @@ impl<P: Packet> Discipline<P> for FqPie<P> {
         draws: &mut impl Draws,
         sink: &mut impl Sink<P>,
     ) -> Return {
-        let Self { params, law, queues, counters, .. } = self;
+        let Self { params, constants, queues, counters, .. } = self;
         let is_full = queues.packets() >= params.pie.limit as usize;
         // The sum has 32 bits in the kernel.
         let memory_limit = params.memory_limit.wrapping_add(packet.truesize());
@@ -158,7 +158,7 @@ impl<P: Packet> Discipline<P> for FqPie<P> {
         }
         let index = queues.index(&packet);
         let (pie, backlog) = queues.policy(index);
-        if !is_full && pie.admit(law, counters, backlog, &mut packet, draws, sink) {
+        if !is_full && pie.admit(constants, counters, backlog, &mut packet, draws, sink) {
             queues.push(index, now, packet);
             return Return::Success;
         }
@@ -188,7 +188,7 @@ impl<P: Packet> Discipline<P> for FqPie<P> {
         let end = self.queues.len().min(self.cursor + UPDATES);
         for index in self.cursor..end {
             let (pie, backlog) = self.queues.policy(index);
-            pie.update(&self.law, backlog);
+            pie.update(&self.constants, backlog);
         }
         if end < self.queues.len() {
             self.cursor = end;

@@ -81,10 +81,10 @@ impl Params {
     }
 
     /// Returns the same in the numbers that it is computed with.
-    pub fn law(&self) -> Law {
+    pub fn constants(&self) -> Constants {
         // Probability per 64 ns of delay; one is 2^32 - 1.
         let scaled = |gain: u32| ((u64::from(gain) * u64::from(MAX_PROB)) >> 2) / SECOND;
-        Law {
+        Constants {
             target: Nanos::from(self.target_us) * MICROSECOND,
             tupdate: nanos(self.tupdate_us),
             alpha: scaled(self.alpha),
@@ -104,7 +104,7 @@ pub const MAX_PROB: u32 = u32::MAX;
 
 /// The parameters in the numbers that the controller is computed with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Law {
+pub struct Constants {
     /// Queueing delay to hold.
     pub target: Nanos,
     /// Time between updates.
@@ -142,10 +142,10 @@ impl State {
     ///
     /// As in the kernel, a correction is cut to 32 bits before it is added, and only the sum is seen to
     /// leave the range: one of more than the whole range can leave any probability.
-    pub fn update(&mut self, law: &Law, delay: Nanos, most: u32) {
+    pub fn update(&mut self, constants: &Constants, delay: Nanos, most: u32) {
         let weighed = |delta: u64, gain: u64| (delta as i64).wrapping_mul(gain as i64);
-        let change = weighed(delay.wrapping_sub(law.target), law.alpha)
-            .wrapping_add(weighed(delay.wrapping_sub(self.last_qdelay), law.beta));
+        let change = weighed(delay.wrapping_sub(constants.target), constants.alpha)
+            .wrapping_add(weighed(delay.wrapping_sub(self.last_qdelay), constants.beta));
         // Rounded towards zero, either way.
         let step = (change.unsigned_abs() / 64) as u32;
         let prob = if change > 0 {
@@ -161,10 +161,10 @@ impl State {
 
     /// Returns the decision about a Classic packet.
     #[inline]
-    pub fn classic(&self, law: &Law, capable: bool, draws: &mut impl Draws) -> Verdict {
+    pub fn classic(&self, constants: &Constants, capable: bool, draws: &mut impl Draws) -> Verdict {
         if !self.twice(draws) {
             Verdict::Pass
-        } else if capable && !self.is_overloaded(law) {
+        } else if capable && !self.is_overloaded(constants) {
             Verdict::Mark
         } else {
             Verdict::Drop
@@ -174,10 +174,10 @@ impl State {
     /// Returns the decision about an L4S packet. Under overload all are marked, and if `drops`, as
     /// many are dropped as of Classic packets.
     #[inline]
-    pub fn scalable(&self, law: &Law, drops: bool, draws: &mut impl Draws) -> Verdict {
-        if self.is_overloaded(law) {
+    pub fn scalable(&self, constants: &Constants, drops: bool, draws: &mut impl Draws) -> Verdict {
+        if self.is_overloaded(constants) {
             if drops && self.twice(draws) { Verdict::Drop } else { Verdict::Mark }
-        } else if u64::from(draws.draw_u32()) <= self.coupled(law) {
+        } else if u64::from(draws.draw_u32()) <= self.coupled(constants) {
             Verdict::Mark
         } else {
             Verdict::Pass
@@ -185,12 +185,12 @@ impl State {
     }
 
     /// Returns whether the marks of L4S packets can carry no more.
-    pub(crate) fn is_overloaded(&self, law: &Law) -> bool {
-        self.coupled(law) > u64::from(MAX_PROB)
+    pub(crate) fn is_overloaded(&self, constants: &Constants) -> bool {
+        self.coupled(constants) > u64::from(MAX_PROB)
     }
 
-    fn coupled(&self, law: &Law) -> u64 {
-        u64::from(self.prob) * law.coupling
+    fn coupled(&self, constants: &Constants) -> u64 {
+        u64::from(self.prob) * constants.coupling
     }
 
     /// Returns whether two draws both hit: p' squared.

@@ -16,7 +16,7 @@ use crate::discipline::{Dequeue, Discipline, Draws, DropReason, MarkReason, Retu
 use crate::kinds::{ecn, packets};
 use crate::limit::Unit;
 use crate::packet::{Ecn, Packet};
-use crate::pi::{self, Law, MAX_PROB, State, Verdict};
+use crate::pi::{self, Constants, MAX_PROB, State, Verdict};
 use crate::store::{Store, viewed};
 use serde::{Deserialize, Serialize};
 use sojourn_units::declare::{Parameters, derived, part};
@@ -73,7 +73,7 @@ struct Counters {
 #[derive(Clone, Debug)]
 pub struct Pi2<P> {
     params: Params,
-    law: Law,
+    constants: Constants,
     state: State,
     counters: Counters,
     totals: Totals,
@@ -83,15 +83,15 @@ pub struct Pi2<P> {
 
 impl<P: Packet> Configured<P, Params> for Pi2<P> {
     fn new(params: Params, now: Nanos) -> Self {
-        let law = params.pi.law();
+        let constants = params.pi.constants();
         Self {
             params,
-            law,
+            constants,
             state: State::default(),
             counters: Counters::default(),
             totals: Totals::default(),
             store: Store::default(),
-            timer: now + law.tupdate,
+            timer: now + constants.tupdate,
         }
     }
 
@@ -103,7 +103,7 @@ impl<P: Packet> Configured<P, Params> for Pi2<P> {
     /// fit are dropped from the head.
     fn change(&mut self, params: Params, _now: Nanos, sink: &mut impl Sink<P>) {
         self.params = params;
-        self.law = params.pi.law();
+        self.constants = params.pi.constants();
         self.store.cut(params.limit as usize, &mut self.totals, sink);
     }
 }
@@ -115,9 +115,11 @@ impl<P: Packet> Pi2<P> {
             return Verdict::Pass;
         }
         match packet.ecn() {
-            Ecn::Ect1 | Ecn::Ce if self.params.ecn => self.state.scalable(&self.law, true, draws),
-            Ecn::Ect0 => self.state.classic(&self.law, self.params.ecn, draws),
-            _ => self.state.classic(&self.law, false, draws),
+            Ecn::Ect1 | Ecn::Ce if self.params.ecn => {
+                self.state.scalable(&self.constants, true, draws)
+            }
+            Ecn::Ect0 => self.state.classic(&self.constants, self.params.ecn, draws),
+            _ => self.state.classic(&self.constants, false, draws),
         }
     }
 }
@@ -173,8 +175,8 @@ impl<P: Packet> Discipline<P> for Pi2<P> {
 
     fn on_timer(&mut self, now: Nanos) {
         let delay = self.store.enqueued_at(0).map_or(0, |at| now - at);
-        self.state.update(&self.law, delay, MAX_PROB);
-        self.timer = now + self.law.tupdate;
+        self.state.update(&self.constants, delay, MAX_PROB);
+        self.timer = now + self.constants.tupdate;
     }
 
     fn state(&self, visit: &mut dyn FnMut(&'static str, i128)) {

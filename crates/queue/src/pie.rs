@@ -65,15 +65,15 @@ impl DisciplineParams for Params {
     }
 
     fn derived(&self, visit: &mut dyn FnMut(&'static str, u64)) {
-        visit("target_ticks", self.law().target);
+        visit("target_ticks", self.constants().target);
     }
 }
 
 impl Params {
     /// Returns the same in ticks of PIE's clock and parts of its probability, as decisions are made
     /// with them.
-    pub fn law(&self) -> Law {
-        Law {
+    pub fn constants(&self) -> Constants {
+        Constants {
             target: clock(u64::from(self.target_us) * 1000),
             alpha: self.alpha,
             beta: self.beta,
@@ -98,7 +98,7 @@ impl Params {
 
 /// The parameters that decisions are made with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Law {
+pub struct Constants {
     /// Delay to hold, in ticks.
     pub target: u64,
     /// Weight of the distance from target, in 1/16 Hz.
@@ -186,18 +186,24 @@ impl State {
     /// Returns whether an arrival of `len` bytes at a backlog of `backlog` is to be dropped or
     /// marked.
     #[inline]
-    pub fn early(&mut self, law: &Law, backlog: u64, len: u32, draws: &mut impl Draws) -> bool {
+    pub fn early(
+        &mut self,
+        constants: &Constants,
+        backlog: u64,
+        len: u32,
+        draws: &mut impl Draws,
+    ) -> bool {
         if self.burst_time > 0 {
             return false;
         }
-        if self.qdelay < law.target / 2 && self.prob < MAX_PROB / 5 {
+        if self.qdelay < constants.target / 2 && self.prob < MAX_PROB / 5 {
             return false;
         }
-        if backlog < 2 * u64::from(law.mtu) {
+        if backlog < 2 * u64::from(constants.mtu) {
             return false;
         }
-        let p = if law.bytemode && len <= law.mtu {
-            u64::from(len) * (self.prob / u64::from(law.mtu))
+        let p = if constants.bytemode && len <= constants.mtu {
+            u64::from(len) * (self.prob / u64::from(constants.mtu))
         } else {
             self.prob
         };
@@ -223,15 +229,15 @@ impl State {
     #[inline]
     pub fn admit<P: Packet>(
         &mut self,
-        law: &Law,
+        constants: &Constants,
         counters: &mut Counters,
         backlog: u64,
         packet: &mut P,
         draws: &mut impl Draws,
         sink: &mut impl Sink<P>,
     ) -> bool {
-        if self.early(law, backlog, packet.len(), draws) {
-            if !(law.ecn && self.prob <= law.ecn_max_prob && packet.set_ce()) {
+        if self.early(constants, backlog, packet.len(), draws) {
+            if !(constants.ecn && self.prob <= constants.ecn_max_prob && packet.set_ce()) {
                 return false;
             }
             counters.ecn_mark += 1;
@@ -250,9 +256,16 @@ impl State {
 
     /// Takes note of a departure of `len` bytes, enqueued at `at`, that left `backlog` bytes.
     #[inline]
-    pub fn departed(&mut self, law: &Law, now: Nanos, at: Nanos, len: u32, backlog: u64) {
+    pub fn departed(
+        &mut self,
+        constants: &Constants,
+        now: Nanos,
+        at: Nanos,
+        len: u32,
+        backlog: u64,
+    ) {
         let now = clock(now);
-        let elapsed = if law.dq_rate_estimator {
+        let elapsed = if constants.dq_rate_estimator {
             match self.measure(now, len, backlog) {
                 Some(elapsed) => elapsed,
                 None => return,
@@ -301,15 +314,15 @@ impl State {
 
     /// Updates the probability, once a period.
     #[inline]
-    pub fn update(&mut self, law: &Law, backlog: u64) {
+    pub fn update(&mut self, constants: &Constants, backlog: u64) {
         // An empty queue at rest stays at rest; of a thousand flow queues most are.
         if backlog > 0 || *self != Self::default() {
-            self.correct(law, backlog);
+            self.correct(constants, backlog);
         }
     }
 
-    fn correct(&mut self, law: &Law, backlog: u64) {
-        let (delay, old) = if law.dq_rate_estimator {
+    fn correct(&mut self, constants: &Constants, backlog: u64) {
+        let (delay, old) = if constants.dq_rate_estimator {
             self.qdelay_old = self.qdelay;
             let scaled = (backlog << 8) as u32;
             (u64::from(scaled.checked_div(self.avg_dq_rate).unwrap_or(0)), self.qdelay_old)
@@ -318,8 +331,8 @@ impl State {
         };
         let mut decay = !(delay == 0 && backlog > 0);
         let unit = MAX_PROB / TICKS_PER_SECOND;
-        let mut alpha = u64::from(law.alpha).wrapping_mul(unit) >> 4;
-        let mut beta = u64::from(law.beta).wrapping_mul(unit) >> 4;
+        let mut alpha = u64::from(constants.alpha).wrapping_mul(unit) >> 4;
+        let mut beta = u64::from(constants.beta).wrapping_mul(unit) >> 4;
         if self.prob < MAX_PROB / 10 {
             alpha >>= 1;
             beta >>= 1;
@@ -330,7 +343,7 @@ impl State {
                 power *= 10;
             }
         }
-        let mut delta = (alpha.wrapping_mul(delay.wrapping_sub(law.target)) as i64)
+        let mut delta = (alpha.wrapping_mul(delay.wrapping_sub(constants.target)) as i64)
             .wrapping_add(beta.wrapping_mul(delay.wrapping_sub(old)) as i64);
         if delta > (MAX_PROB / 50) as i64 && self.prob >= MAX_PROB / 10 {
             delta = (MAX_PROB / 100) as i64 * 2;
@@ -353,12 +366,13 @@ impl State {
         }
         self.qdelay = delay;
         self.backlog_old = backlog as u32;
-        let calm =
-            self.qdelay < law.target / 2 && self.qdelay_old < law.target / 2 && self.prob == 0;
-        if calm && (!law.dq_rate_estimator || self.avg_dq_rate > 0) {
+        let calm = self.qdelay < constants.target / 2
+            && self.qdelay_old < constants.target / 2
+            && self.prob == 0;
+        if calm && (!constants.dq_rate_estimator || self.avg_dq_rate > 0) {
             self.reset();
         }
-        if !law.dq_rate_estimator {
+        if !constants.dq_rate_estimator {
             self.qdelay_old = delay;
         }
     }
@@ -393,7 +407,7 @@ pub struct Counters {
 #[derive(Clone, Debug)]
 pub struct Pie<P> {
     params: Params,
-    law: Law,
+    constants: Constants,
     state: State,
     counters: Counters,
     overlimit: u64,
@@ -407,7 +421,7 @@ impl<P: Packet> Configured<P, Params> for Pie<P> {
     fn new(params: Params, now: Nanos) -> Self {
         Self {
             params,
-            law: params.law(),
+            constants: params.constants(),
             state: State::default(),
             counters: Counters::default(),
             overlimit: 0,
@@ -426,7 +440,7 @@ impl<P: Packet> Configured<P, Params> for Pie<P> {
     /// fit are dropped from the head.
     fn change(&mut self, params: Params, _now: Nanos, sink: &mut impl Sink<P>) {
         self.params = params;
-        self.law = params.law();
+        self.constants = params.constants();
         self.store.cut(params.limit as usize, &mut self.totals, sink);
     }
 }
@@ -442,11 +456,11 @@ impl<P: Packet> Discipline<P> for Pie<P> {
         draws: &mut impl Draws,
         sink: &mut impl Sink<P>,
     ) -> Return {
-        let Self { law, state, counters, store, .. } = self;
+        let Self { constants, state, counters, store, .. } = self;
         let reason = if store.len() >= self.params.limit as usize {
             self.overlimit += 1;
             DropReason::Overflow
-        } else if state.admit(law, counters, store.bytes(), &mut packet, draws, sink) {
+        } else if state.admit(constants, counters, store.bytes(), &mut packet, draws, sink) {
             // The kernel notes the length before this packet.
             self.maxq = self.maxq.max(store.len() as u64);
             store.push(now, packet);
@@ -468,7 +482,7 @@ impl<P: Packet> Discipline<P> for Pie<P> {
     ) -> Dequeue<P> {
         let Some(queued) = self.store.pop() else { return Dequeue::Empty };
         let len = queued.packet.len();
-        self.state.departed(&self.law, now, queued.at, len, self.store.bytes());
+        self.state.departed(&self.constants, now, queued.at, len, self.store.bytes());
         self.totals.sent(len);
         Dequeue::Packet(queued.packet)
     }
@@ -479,7 +493,7 @@ impl<P: Packet> Discipline<P> for Pie<P> {
     }
 
     fn on_timer(&mut self, now: Nanos) {
-        self.state.update(&self.law, self.store.bytes());
+        self.state.update(&self.constants, self.store.bytes());
         self.timer = self.params.next_update(now);
     }
 
@@ -509,7 +523,7 @@ mod tests {
                 let params =
                     Params { alpha, beta, dq_rate_estimator, ..Params::new(&Device::default()) };
                 let mut state = State::default();
-                state.correct(&params.law(), 0);
+                state.correct(&params.constants(), 0);
                 assert_eq!(state, State::default());
             }
         }

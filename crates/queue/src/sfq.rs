@@ -93,7 +93,7 @@ params! {
 
 /// RED as each bucket has it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct RedLaw {
+pub struct RedConstants {
     /// Average at which drops begin.
     pub min: u32,
     /// Average at which all are dropped.
@@ -144,9 +144,9 @@ impl Params {
     }
 
     /// Returns RED's numbers, if it is on.
-    pub fn red(&self) -> Option<RedLaw> {
+    pub fn red(&self) -> Option<RedConstants> {
         let options = self.options().ok().flatten()?;
-        Some(RedLaw {
+        Some(RedConstants {
             min: options.min,
             max: options.max,
             wlog: options.wlog,
@@ -196,7 +196,7 @@ impl DisciplineParams for Params {
     }
 }
 
-impl RedLaw {
+impl RedConstants {
     /// Draws are divided by this.
     fn divisor(&self) -> u32 {
         (self.max_p / self.max.saturating_sub(self.min).max(1)).max(1)
@@ -223,28 +223,28 @@ impl Red {
     const FRESH: Self = Self { qavg: 0, qcount: -1, q_r: 0 };
 
     /// Takes the backlog before an arrival into the average, and judges the arrival.
-    fn judge(&mut self, law: &RedLaw, backlog: u64, draws: &mut impl Draws) -> Verdict {
-        self.qavg = self.qavg.wrapping_add(backlog).wrapping_sub(self.qavg >> law.wlog);
-        let low = u64::from(law.min) << law.wlog;
+    fn judge(&mut self, constants: &RedConstants, backlog: u64, draws: &mut impl Draws) -> Verdict {
+        self.qavg = self.qavg.wrapping_add(backlog).wrapping_sub(self.qavg >> constants.wlog);
+        let low = u64::from(constants.min) << constants.wlog;
         if self.qavg < low {
             self.qcount = -1;
             return Verdict::Pass;
         }
-        if self.qavg >= u64::from(law.max) << law.wlog {
+        if self.qavg >= u64::from(constants.max) << constants.wlog {
             self.qcount = -1;
             return Verdict::Hard;
         }
         self.qcount = self.qcount.wrapping_add(1);
         if self.qcount == 0 {
-            self.q_r = draws.draw_u32() / law.divisor();
+            self.q_r = draws.draw_u32() / constants.divisor();
             return Verdict::Pass;
         }
-        let pace = ((self.qavg - low) >> law.wlog).wrapping_mul(self.qcount as u64);
+        let pace = ((self.qavg - low) >> constants.wlog).wrapping_mul(self.qcount as u64);
         if pace < u64::from(self.q_r) {
             return Verdict::Pass;
         }
         self.qcount = 0;
-        self.q_r = draws.draw_u32() / law.divisor();
+        self.q_r = draws.draw_u32() / constants.divisor();
         Verdict::Early
     }
 }
@@ -278,7 +278,7 @@ struct Counters {
 #[derive(Clone, Debug)]
 pub struct Sfq<P> {
     params: Params,
-    law: Option<RedLaw>,
+    constants: Option<RedConstants>,
     /// The slot of each bucket's flow, or none.
     table: Vec<u32>,
     slots: Vec<Flow<P>>,
@@ -302,7 +302,7 @@ pub struct Sfq<P> {
 impl<P: Packet> Configured<P, Params> for Sfq<P> {
     fn new(params: Params, now: Nanos) -> Self {
         let mut sfq = Self {
-            law: params.red(),
+            constants: params.red(),
             table: vec![NONE; params.divisor as usize],
             slots: Vec::new(),
             free: Vec::new(),
@@ -331,7 +331,7 @@ impl<P: Packet> Configured<P, Params> for Sfq<P> {
     /// or fewer flows act on arrivals only.
     fn change(&mut self, params: Params, now: Nanos, sink: &mut impl Sink<P>) {
         let period = self.params.perturb;
-        self.law = params.red();
+        self.constants = params.red();
         self.params = params;
         while self.packets > self.params.max_packets() as usize {
             self.overflow(sink);
@@ -554,9 +554,9 @@ impl<P: Packet> Sfq<P> {
         draws: &mut impl Draws,
         sink: &mut impl Sink<P>,
     ) -> Option<DropReason> {
-        let law = self.law?;
+        let constants = self.constants?;
         let flow = &mut self.slots[slot as usize];
-        let verdict = flow.red.judge(&law, flow.store.bytes(), draws);
+        let verdict = flow.red.judge(&constants, flow.store.bytes(), draws);
         if verdict == Verdict::Pass {
             return None;
         }

@@ -1,13 +1,13 @@
 //! What COBALT is known for, against CAKE's source.
 
 use crate::common::{Bench, Dice, Frame, drops, open_loop};
-use sojourn_queue::cobalt::{Law, State};
+use sojourn_queue::cobalt::{Constants, State};
 use sojourn_queue::{DropReason, Ecn, Linux, Params, View};
 use sojourn_units::{MILLISECOND, Nanos, SECOND};
 
 const MS: Nanos = MILLISECOND;
 
-const LAW: Law = Law {
+const CONSTANTS: Constants = Constants {
     interval: 100 * MS,
     target: 5 * MS,
     mtu_time: 0,
@@ -20,9 +20,9 @@ const LAW: Law = Law {
 
 #[test]
 fn the_law_is_cakes_by_default() {
-    assert_eq!(Law::default(), LAW);
+    assert_eq!(Constants::default(), CONSTANTS);
     let Params::Cobalt(params) = Bench::new("cobalt").params else { panic!() };
-    assert_eq!(params.control.law(), LAW);
+    assert_eq!(params.control.constants(), CONSTANTS);
 }
 
 #[test]
@@ -49,7 +49,7 @@ fn small_counts_have_exact_roots() {
     let mut newer = table;
     (newer[2], newer[3], newer[6]) = (3_037_000_500, 2_479_700_525, 1_753_413_056);
     for (linux, table) in [(Linux::V6_1, table), (Linux::V6_12, newer), (Linux::V7_3, newer)] {
-        let law = Law { linux, ..LAW };
+        let constants = Constants { linux, ..CONSTANTS };
         let mut state = State::default();
         let mut dice = Dice::new(1);
         let mut now = SECOND;
@@ -57,7 +57,7 @@ fn small_counts_have_exact_roots() {
         while state.count < 16 {
             now += 200 * MS;
             let count = state.count as usize;
-            state.should_drop(&law, now, now - SECOND / 2, &mut frame, 0, &mut dice);
+            state.should_drop(&constants, now, now - SECOND / 2, &mut frame, 0, &mut dice);
             if state.count as usize > count && state.count > 1 && state.count < 16 {
                 assert_eq!(state.rec_inv_sqrt, table[state.count as usize], "{linux:?}");
             }
@@ -76,16 +76,16 @@ fn blue_draws_for_what_is_not_dropped_already() {
         (Linux::V6_1, Ecn::Ect0, 1),
         (Linux::V7_3, Ecn::Ect0, 1),
     ] {
-        let law = Law { linux, ..LAW };
+        let constants = Constants { linux, ..CONSTANTS };
         let mut dice = Dice::new(1);
         // A signal is due, and BLUE is awake.
         let mut state = State { count: 1, dropping: true, p_drop: 1, ..State::default() };
         let mut frame = Frame { ecn, ..Frame::new(0, 100) };
-        let drop = state.should_drop(&law, SECOND, SECOND / 2, &mut frame, 0, &mut dice);
+        let drop = state.should_drop(&constants, SECOND, SECOND / 2, &mut frame, 0, &mut dice);
         assert_eq!((drop, dice.asked), (ecn == Ecn::NotEct, draws), "{linux:?} {ecn:?}");
         // Below target nothing is due: the draw decides alone.
         let mut calm = State { p_drop: 1, ..State::default() };
-        calm.should_drop(&law, SECOND, SECOND, &mut frame, 0, &mut dice);
+        calm.should_drop(&constants, SECOND, SECOND, &mut frame, 0, &mut dice);
         assert_eq!(dice.asked, draws + 1);
     }
 }
@@ -98,12 +98,12 @@ fn count_decays_outside_an_episode() {
     let mut frame = Frame::new(0, 100);
     while state.count < 20 {
         now += 20 * MS;
-        state.should_drop(&LAW, now, now - 50 * MS, &mut frame, 0, &mut dice);
+        state.should_drop(&CONSTANTS, now, now - 50 * MS, &mut frame, 0, &mut dice);
     }
     let mut seen = vec![state.count];
     while state.count > 0 {
         now += 20 * MS;
-        assert!(!state.should_drop(&LAW, now, now - MS, &mut frame, 0, &mut dice));
+        assert!(!state.should_drop(&CONSTANTS, now, now - MS, &mut frame, 0, &mut dice));
         seen.push(state.count);
     }
     assert!(!state.dropping);
@@ -120,9 +120,9 @@ fn blue_moves_at_most_once_per_target() {
         let now = start + step * MS / 4;
         let before = state.p_drop;
         if step % 1000 < 500 {
-            state.queue_full(&LAW, now);
+            state.queue_full(&CONSTANTS, now);
         } else {
-            state.queue_empty(&LAW, now);
+            state.queue_empty(&CONSTANTS, now);
         }
         moves += u64::from(state.p_drop != before);
     }

@@ -40,7 +40,7 @@ mod controller {
     /// The probability after one update from `prob`.
     fn step(text: &str, prob: u32, last: Nanos, delay: Nanos) -> u32 {
         let mut state = pi::State { prob, last_qdelay: last };
-        state.update(&params(text).law(), delay, pi::MAX_PROB);
+        state.update(&params(text).constants(), delay, pi::MAX_PROB);
         assert_eq!(state.last_qdelay, delay);
         state.prob
     }
@@ -98,7 +98,7 @@ mod controller {
             let mut params = params("dualpi2");
             (params.alpha, params.beta) = (alpha, beta);
             let mut state = pi::State { prob, last_qdelay: last };
-            state.update(&params.law(), delay, pi::MAX_PROB);
+            state.update(&params.constants(), delay, pi::MAX_PROB);
             let gain = |given: u32| ((u128::from(given) * u128::from(u32::MAX)) >> 2) / 1_000_000_000;
             let weighed = |since: u64, gain: u128| i128::from(delay.wrapping_sub(since) as i64) * gain as i128;
             let change = (weighed(15 * MS, gain(alpha)) + weighed(last, gain(beta))) as i64;
@@ -112,15 +112,15 @@ mod controller {
     fn classic_is_the_square_of_what_l4s_gets() {
         const N: usize = 200_000;
         for (k, prob) in [(2, 0.05), (2, 0.2), (2, 0.45), (3, 0.3), (1, 0.6)] {
-            let law = params(&format!("dualpi2 coupling_factor {k}")).law();
+            let constants = params(&format!("dualpi2 coupling_factor {k}")).constants();
             let state = pi::State { prob: (prob * 4_294_967_296.0) as u32, last_qdelay: 0 };
             let mut dice = Dice::new(9);
             let mut count = |verdict: &mut dyn FnMut(&mut Dice) -> pi::Verdict, wanted| {
                 (0..N).filter(|_| verdict(&mut dice) == wanted).count()
             };
-            let marked = count(&mut |d| state.scalable(&law, true, d), pi::Verdict::Mark);
-            let dropped = count(&mut |d| state.classic(&law, false, d), pi::Verdict::Drop);
-            let echoed = count(&mut |d| state.classic(&law, true, d), pi::Verdict::Mark);
+            let marked = count(&mut |d| state.scalable(&constants, true, d), pi::Verdict::Mark);
+            let dropped = count(&mut |d| state.classic(&constants, false, d), pi::Verdict::Drop);
+            let echoed = count(&mut |d| state.classic(&constants, true, d), pi::Verdict::Mark);
             assert!(is_share(marked, N, f64::from(k) * prob), "{k} {prob}: {marked}");
             assert!(is_share(dropped, N, prob * prob), "{k} {prob}: {dropped}");
             assert!(is_share(echoed, N, prob * prob), "{k} {prob}: {echoed}");
@@ -131,22 +131,22 @@ mod controller {
 
     #[test]
     fn overload_begins_where_marks_carry_no_more() {
-        let law = params("dualpi2").law();
+        let constants = params("dualpi2").constants();
         let mut dice = Dice::new(3);
         let below = pi::State { prob: u32::MAX / 2, last_qdelay: 0 };
         let above = pi::State { prob: u32::MAX / 2 + 1, last_qdelay: 0 };
         for _ in 0..2000 {
-            assert_ne!(below.scalable(&law, true, &mut dice), pi::Verdict::Drop);
-            assert_ne!(below.classic(&law, true, &mut dice), pi::Verdict::Drop);
-            assert_ne!(above.classic(&law, true, &mut dice), pi::Verdict::Mark);
-            assert_eq!(above.scalable(&law, false, &mut dice), pi::Verdict::Mark);
+            assert_ne!(below.scalable(&constants, true, &mut dice), pi::Verdict::Drop);
+            assert_ne!(below.classic(&constants, true, &mut dice), pi::Verdict::Drop);
+            assert_ne!(above.classic(&constants, true, &mut dice), pi::Verdict::Mark);
+            assert_eq!(above.scalable(&constants, false, &mut dice), pi::Verdict::Mark);
         }
         let drops = (0..20_000)
-            .filter(|_| above.scalable(&law, true, &mut dice) == pi::Verdict::Drop)
+            .filter(|_| above.scalable(&constants, true, &mut dice) == pi::Verdict::Drop)
             .count();
         assert!(is_share(drops, 20_000, 0.25), "{drops}");
         let sure = pi::State { prob: u32::MAX, last_qdelay: 0 };
-        assert!((0..1000).all(|_| sure.classic(&law, true, &mut dice) == pi::Verdict::Drop));
+        assert!((0..1000).all(|_| sure.classic(&constants, true, &mut dice) == pi::Verdict::Drop));
     }
 
     /// One draw for a packet of L4S, a second for a Classic one only if the first hit.
@@ -165,7 +165,7 @@ mod controller {
                 panic!("32 bits only")
             }
         }
-        let law = params("dualpi2").law();
+        let constants = params("dualpi2").constants();
         let state = pi::State { prob: 1000, last_qdelay: 0 };
         // The bound itself hits.
         for (draw, classic, scalable) in [
@@ -175,9 +175,9 @@ mod controller {
             (2001, (pi::Verdict::Pass, 1), pi::Verdict::Pass),
         ] {
             let mut draws = Counted(draw, 0);
-            assert_eq!((state.classic(&law, false, &mut draws), draws.1), classic);
+            assert_eq!((state.classic(&constants, false, &mut draws), draws.1), classic);
             let mut draws = Counted(draw, 0);
-            assert_eq!((state.scalable(&law, true, &mut draws), draws.1), (scalable, 1));
+            assert_eq!((state.scalable(&constants, true, &mut draws), draws.1), (scalable, 1));
         }
     }
 }

@@ -86,22 +86,22 @@ fn gaps_between_drops_are_neither_tiny_nor_huge() {
 
 mod edges {
     use crate::common::Dice;
-    use sojourn_queue::pie::{Law, State};
+    use sojourn_queue::pie::{Constants, State};
     use sojourn_queue::{Device, Params as Any};
 
     const MAX: u64 = u64::MAX >> 8;
     const TARGET: u64 = 234_375;
 
-    fn law() -> Law {
+    fn constants() -> Constants {
         let Ok(Any::Pie(params)) = Any::parse("pie", &Device::default()) else { panic!() };
-        params.law()
+        params.constants()
     }
 
     /// How far one update moves the probability at one tick above target, without movement.
     fn step(prob: u64) -> u64 {
         let (qdelay, qdelay_old) = (TARGET + 1, TARGET + 1);
         let mut state = State { prob, qdelay, qdelay_old, ..State::default() };
-        state.update(&law(), 10_000);
+        state.update(&constants(), 10_000);
         state.prob - prob
     }
 
@@ -123,25 +123,25 @@ mod edges {
     fn large_rises_are_cut_from_ten_percent_on() {
         let rise = |prob| {
             let mut state = State { prob, qdelay: 3_906_250, ..State::default() };
-            state.update(&law(), 10_000);
+            state.update(&constants(), 10_000);
             state.prob - prob
         };
         assert_eq!(rise(MAX / 10), MAX / 100 * 2);
         assert!(rise(MAX / 10 - 1) > MAX / 50);
         // Above 250 ms there is more.
         let mut state = State { prob: MAX / 5, qdelay: 3_906_251, ..State::default() };
-        state.update(&law(), 10_000);
+        state.update(&constants(), 10_000);
         assert_eq!(state.prob - MAX / 5, MAX / 100 * 2 + MAX / 50);
     }
 
     #[test]
     fn the_end_of_64_bits_is_one() {
         let mut state = State { prob: u64::MAX - 5, qdelay: 4_000_000, ..State::default() };
-        state.update(&law(), 10_000);
+        state.update(&constants(), 10_000);
         assert_eq!(state.prob, MAX);
         // Falling below 0 is 0.
         let mut state = State { prob: 1000, qdelay: 0, qdelay_old: TARGET, ..State::default() };
-        state.update(&law(), 0);
+        state.update(&constants(), 0);
         assert_eq!(state.prob, 0);
     }
 
@@ -151,7 +151,7 @@ mod edges {
         let mut falls = Vec::new();
         for backlog in [0, 5000] {
             let before = state.prob;
-            state.update(&law(), backlog);
+            state.update(&constants(), backlog);
             falls.push(before - state.prob);
         }
         // No decay by 1/64 while something is queued.
@@ -168,7 +168,7 @@ mod edges {
             let mut state =
                 State { prob, accu_prob: accu_prob - prob, burst_time: 0, ..State::default() };
             state.qdelay = TARGET;
-            let early = state.early(&law(), 4000, 1000, &mut dice);
+            let early = state.early(&constants(), 4000, 1000, &mut dice);
             (early, dice.asked)
         };
         assert_eq!(asked(MAX / 100 * 85 - 1), (false, 0));
@@ -182,7 +182,7 @@ mod edges {
         let early = |state: State, backlog| {
             let busy = State { accu_prob: MAX / 2 * 17, prob: MAX / 1000, ..state };
             let prob = if state.prob == 0 { busy.prob } else { state.prob };
-            State { prob, ..busy }.early(&law(), backlog, 1000, &mut Dice::new(1))
+            State { prob, ..busy }.early(&constants(), backlog, 1000, &mut Dice::new(1))
         };
         let calm = State { burst_time: 0, qdelay: TARGET, ..State::default() };
         assert!(early(calm, 3028));

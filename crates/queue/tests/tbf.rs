@@ -2,7 +2,7 @@
 
 use crate::common::{Bench, Dice, Frame, Kept};
 use proptest::prelude::*;
-use sojourn_queue::tbf::Law;
+use sojourn_queue::tbf::Constants;
 use sojourn_queue::{
     Dequeue, Device, Discipline, DropReason, Ecn, NoKernelEquivalent, Params, Return, View,
 };
@@ -10,9 +10,9 @@ use sojourn_units::{EPOCH, MILLISECOND, Nanos, SECOND};
 
 const MS: Nanos = MILLISECOND;
 
-fn law(text: &str) -> Law {
+fn constants(text: &str) -> Constants {
     match Params::parse(text, &Device::default()) {
-        Ok(Params::Tbf(params)) => params.law(),
+        Ok(Params::Tbf(params)) => params.constants(),
         other => panic!("{text}: {other:?}"),
     }
 }
@@ -123,11 +123,13 @@ fn nothing_fits_a_limit_of_zero() {
 
 #[test]
 fn words_are_those_of_tc() {
-    let one = law("tbf rate 5mbit burst 6kb latency 50ms peakrate 10mbit mtu 1600 linklayer adsl");
-    let other =
-        law("tbf rate 5mbit buffer 6kb limit 9kb peakrate 10mbit minburst 1600 linklayer atm");
+    let one =
+        constants("tbf rate 5mbit burst 6kb latency 50ms peakrate 10mbit mtu 1600 linklayer adsl");
+    let other = constants(
+        "tbf rate 5mbit buffer 6kb limit 9kb peakrate 10mbit minburst 1600 linklayer atm",
+    );
     assert_eq!(one, other);
-    assert_eq!(law("tbf rate 5mbit maxburst 6kb limit 9kb").buffer, 9_830_400);
+    assert_eq!(constants("tbf rate 5mbit maxburst 6kb limit 9kb").buffer, 9_830_400);
     let limit = |text: &str| Params::parse(text, &Device::default()).unwrap().limit().unwrap().1;
     // What the rate carries in the latency, and the bucket.
     assert_eq!(limit("tbf rate 8mbit burst 5000 latency 50ms"), 55_000);
@@ -281,7 +283,7 @@ proptest! {
             if atm { " linklayer atm".to_owned() } else { String::new() },
         ]
         .concat();
-        let law = law(&text);
+        let constants = constants(&text);
         let mut bench = Bench::new(&text);
         let mut left: Vec<(Nanos, Frame)> = Vec::new();
         for (wait, len) in waits {
@@ -291,7 +293,7 @@ proptest! {
             bench.wait(until.saturating_sub(bench.now));
         }
         prop_assert!(left.is_sorted_by_key(|(_, frame)| frame.id));
-        for (speed, depth) in [(Some(law.rate), law.buffer), (law.peak, law.mtu)] {
+        for (speed, depth) in [(Some(constants.rate), constants.buffer), (constants.peak, constants.mtu)] {
             let Some(speed) = speed else { continue };
             for (first, (begin, _)) in left.iter().enumerate() {
                 let mut used = 0;
@@ -311,18 +313,18 @@ proptest! {
         steps in prop::collection::vec((prop_oneof![0u64..30_000_000, 0u64..9_000_000_000], 40u32..1_515), 1..60),
     ) {
         let text = format!("tbf rate {kbit}kbit burst {burst} limit 4000000");
-        let law = law(&text);
+        let constants = constants(&text);
         let mut bench = Bench::new(&text);
-        let (mut tokens, mut checked) = (i128::from(law.buffer), EPOCH);
+        let (mut tokens, mut checked) = (i128::from(constants.buffer), EPOCH);
         let mut waiting = std::collections::VecDeque::new();
         for (wait, len) in steps {
             bench.wait(wait);
             bench.arrive(len);
             waiting.push_back(len);
-            let depth = i128::from(law.buffer);
+            let depth = i128::from(constants.buffer);
             let length = waiting[0];
             let since = i128::from(bench.now - checked).min(depth);
-            let rest = (since + tokens).min(depth) - i128::from(law.rate.time(length));
+            let rest = (since + tokens).min(depth) - i128::from(constants.rate.time(length));
             let taken = bench.take().map(|frame| frame.len);
             if rest >= 0 {
                 prop_assert_eq!(taken, Some(length));

@@ -99,8 +99,8 @@ fn cobalt_is_a_cake_with_one_queue() {
             panic!()
         };
         assert_eq!(
-            vec![cobalt.control.law()],
-            cake.tins().iter().map(|tin| tin.law).collect::<Vec<_>>()
+            vec![cobalt.control.constants()],
+            cake.tins().iter().map(|tin| tin.constants).collect::<Vec<_>>()
         );
         assert_eq!(cobalt.buffer_limit(), cake.buffer_limit());
     }
@@ -706,14 +706,17 @@ mod fq {
         ) else {
             panic!()
         };
-        let law = fq.law();
-        assert_eq!((law.maxrate, law.low_rate_threshold), (2_500_000, 0));
-        assert_eq!((law.ce_threshold, law.horizon), (2_000_000, 1_000_000_000));
-        assert_eq!((law.refill_delay, law.offload_horizon, fq.buckets_log()), (2, 7000, 10));
+        let constants = fq.constants();
+        assert_eq!((constants.maxrate, constants.low_rate_threshold), (2_500_000, 0));
+        assert_eq!((constants.ce_threshold, constants.horizon), (2_000_000, 1_000_000_000));
+        assert_eq!(
+            (constants.refill_delay, constants.offload_horizon, fq.buckets_log()),
+            (2, 7000, 10)
+        );
         let Params::Fq(fq) = parse("fq") else { panic!() };
-        let law = fq.law();
-        assert_eq!((law.maxrate, law.low_rate_threshold), (u64::MAX, 68_750));
-        assert_eq!(law.ce_threshold, 4_294_967_295_000);
+        let constants = fq.constants();
+        assert_eq!((constants.maxrate, constants.low_rate_threshold), (u64::MAX, 68_750));
+        assert_eq!(constants.ce_threshold, 4_294_967_295_000);
     }
 
     #[test]

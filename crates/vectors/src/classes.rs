@@ -120,11 +120,11 @@ fn class_numbers(params: &Params, id: u16) -> Option<Json> {
 
 fn htb_class(params: &htb::Params, id: u16) -> Option<Json> {
     let class = params.tree.class(id)?;
-    let law = class.words.law(params.r2q);
+    let constants = class.words.constants(params.r2q);
     Some(json!({
         "parent": class.parent, "level": params.level(id), "prio": class.words.prio,
-        "quantum": law.quantum, "buffer": law.buffer, "cbuffer": law.cbuffer,
-        "mbuffer": MBUFFER, "rate": speed(&law.rate), "ceil": speed(&law.ceil),
+        "quantum": constants.quantum, "buffer": constants.buffer, "cbuffer": constants.cbuffer,
+        "mbuffer": MBUFFER, "rate": speed(&constants.rate), "ceil": speed(&constants.ceil),
     }))
 }
 

@@ -38,16 +38,16 @@ pub fn words(attributes: &[&str]) -> Vec<String> {
 
 /// Returns the parameters as recordings represent them.
 pub fn numbers(params: &Params) -> Json {
-    let law = params.pi.law();
+    let constants = params.pi.constants();
     let (step, in_packets) = match params.step {
         Step::Micros(us) => (u32::try_from(u64::from(us) * 1000).unwrap_or(u32::MAX), 0),
         Step::Packets(packets) => (packets, 1),
     };
     json!({
         "limit": params.limit, "memory_limit": params.memory_limit,
-        "target": law.target, "tupdate": law.tupdate, "alpha": law.alpha, "beta": law.beta,
+        "target": constants.target, "tupdate": constants.tupdate, "alpha": constants.alpha, "beta": constants.beta,
         "step_thresh": step, "step_in_packets": in_packets, "min_qlen_step": params.min_qlen_step,
-        "coupling": law.coupling, "ecn_mask": if params.any_ect { 3 } else { 1 },
+        "coupling": constants.coupling, "ecn_mask": if params.any_ect { 3 } else { 1 },
         "wc": params.classic_protection, "wl": 100 - params.classic_protection,
         "credit_init": params.initial_credit(),
         "drop_early": u8::from(params.drop_enqueue),

@@ -15,16 +15,16 @@ pub fn by_hand(text: &str) -> String {
 
 /// Returns the parameters as recordings represent them.
 pub fn numbers(params: &Params) -> Json {
-    let law = params.law();
-    let maxrate = if law.maxrate == u64::MAX { json!(-1) } else { json!(law.maxrate) };
+    let constants = params.constants();
+    let maxrate = if constants.maxrate == u64::MAX { json!(-1) } else { json!(constants.maxrate) };
     json!({
         "limit": params.limit, "flow_limit": params.flow_limit, "quantum": params.quantum,
-        "initial_quantum": params.initial_quantum, "refill_delay": law.refill_delay,
-        "maxrate": maxrate, "low_rate_threshold": law.low_rate_threshold,
+        "initial_quantum": params.initial_quantum, "refill_delay": constants.refill_delay,
+        "maxrate": maxrate, "low_rate_threshold": constants.low_rate_threshold,
         "pacing": u8::from(params.pacing), "buckets_log": params.buckets_log(),
-        "orphan_mask": params.orphan_mask, "ce_threshold": law.ce_threshold, "horizon": law.horizon,
+        "orphan_mask": params.orphan_mask, "ce_threshold": constants.ce_threshold, "horizon": constants.horizon,
         "horizon_drop": u8::from(params.beyond == Beyond::Drop),
-        "offload_horizon": law.offload_horizon, "weights": params.weights, "priomap": params.priomap,
+        "offload_horizon": constants.offload_horizon, "weights": params.weights, "priomap": params.priomap,
     })
 }
 

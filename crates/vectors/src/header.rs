@@ -187,8 +187,8 @@ fn cake_numbers(params: &cake::Params) -> Json {
     let tins = params.tins();
     let tin = |tin: &cake::tins::Numbers| {
         json!({
-            "interval": tin.law.interval, "target": tin.law.target,
-            "mtu_time": tin.law.mtu_time, "p_inc": tin.law.p_inc, "p_dec": tin.law.p_dec,
+            "interval": tin.constants.interval, "target": tin.constants.target,
+            "mtu_time": tin.constants.mtu_time, "p_inc": tin.constants.p_inc, "p_dec": tin.constants.p_dec,
             "flow_quantum": tin.flow_quantum, "tin_quantum": tin.tin_quantum,
             "rate_bps": tin.pace.bytes, "rate_ns": tin.pace.nanos, "rate_shft": tin.pace.shift,
         })

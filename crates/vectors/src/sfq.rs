@@ -9,10 +9,10 @@ pub fn numbers(params: &Params) -> Json {
     let flags = [("ecn", params.ecn), ("harddrop", params.harddrop)];
     let flags: Vec<&str> = flags.iter().filter(|(_, on)| *on).map(|(name, _)| *name).collect();
     // `tc` sends no idle table for SFQ.
-    let red = params.red().map(|law| {
+    let red = params.red().map(|constants| {
         json!({
-            "min": law.min, "max": law.max, "Wlog": law.wlog, "Plog": law.plog, "Scell_log": 0,
-            "max_P": law.max_p,
+            "min": constants.min, "max": constants.max, "Wlog": constants.wlog, "Plog": constants.plog, "Scell_log": 0,
+            "max_P": constants.max_p,
         })
     });
     json!({

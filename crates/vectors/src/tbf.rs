@@ -3,7 +3,7 @@
 use crate::frame::{Frame, Lost};
 use crate::read::Json;
 use serde_json::json;
-use sojourn_queue::tbf::{Law, LinkLayer, Params, Speed, Tbf};
+use sojourn_queue::tbf::{Constants, LinkLayer, Params, Speed, Tbf};
 use sojourn_queue::{Params as Any, Queue};
 use sojourn_units::Nanos;
 
@@ -17,28 +17,28 @@ pub fn speed(speed: &Speed) -> Json {
 
 /// Returns the parameters as recordings represent them.
 pub fn numbers(params: &Params) -> Json {
-    of_law(params, &params.law())
+    of_constants(params, &params.constants())
 }
 
-fn of_law(params: &Params, law: &Law) -> Json {
+fn of_constants(params: &Params, constants: &Constants) -> Json {
     json!({
-        "limit": params.limit, "max_size": law.max_size, "buffer": law.buffer, "mtu": law.mtu,
-        "rate": speed(&law.rate), "peak": law.peak.as_ref().map(speed),
+        "limit": params.limit, "max_size": constants.max_size, "buffer": constants.buffer, "mtu": constants.mtu,
+        "rate": speed(&constants.rate), "peak": constants.peak.as_ref().map(speed),
     })
 }
 
 /// Returns a `tbf` whose depths were given only as times: its parameters, its numbers, and its
 /// queue.
 pub fn by_times(params: &Params, t0: Nanos) -> (Any, Json, Queue<Frame>) {
-    let law = params.law_by_times();
-    let numbers = of_law(params, &law);
-    let queue = Queue::Tbf(Box::new(Tbf::with_law(params.clone(), law, t0)));
+    let constants = params.constants_by_times();
+    let numbers = of_constants(params, &constants);
+    let queue = Queue::Tbf(Box::new(Tbf::with_constants(params.clone(), constants, t0)));
     (Any::Tbf(params.clone()), numbers, queue)
 }
 
 /// Changes a `tbf` whose depths were given only as times; returns its numbers.
 pub fn change_by_times(tbf: &mut Tbf<Frame>, params: &Params, now: Nanos, lost: &mut Lost) -> Json {
-    let law = params.law_by_times();
-    tbf.change_law(params, law, now, lost);
-    of_law(params, &law)
+    let constants = params.constants_by_times();
+    tbf.change_constants(params, constants, now, lost);
+    of_constants(params, &constants)
 }

@@ -4,7 +4,7 @@ use crate::frame::{self, Frame};
 use crate::known::{self, Known};
 use crate::read::{self, Object, Recorded};
 use crate::report::{Outcome, Report};
-use sojourn_queue::cobalt::{Law, State};
+use sojourn_queue::cobalt::{Constants, State};
 
 const HEADER: &[&str] = &[
     "format",
@@ -34,14 +34,14 @@ pub fn play<'a>(
     // Durations above a day affect no decision and would overflow sums.
     let span = |key| read::number(1, params, key, 86_400_000_000_000);
     let step = |key| read::number(1, params, key, u64::from(u32::MAX)).map(|v| v as u32);
-    let law = Law {
+    let constants = Constants {
         interval: span("interval")?,
         target: span("target")?,
         mtu_time: span("mtu_time")?,
         p_inc: step("p_inc")?,
         p_dec: step("p_dec")?,
-        linux: crate::header::linux(head)?.unwrap_or(Law::default().linux),
-        ..Law::default()
+        linux: crate::header::linux(head)?.unwrap_or(Constants::default().linux),
+        ..Constants::default()
     };
     let names = read::names(1, head, "state")?;
     let mut state = State::default();
@@ -60,8 +60,8 @@ pub fn play<'a>(
         let (op, value) = read::operation(line, &row, &["full", "empty", "deq"])?;
         let time = |v| read::unsigned(line, op, v, i64::MAX as u64);
         let verdict = match op {
-            "full" => state.queue_full(&law, time(value)?),
-            "empty" => state.queue_empty(&law, time(value)?),
+            "full" => state.queue_full(&constants, time(value)?),
+            "empty" => state.queue_empty(&constants, time(value)?),
             _ => {
                 let [now, at, ecn, bulk] = read::array(line, op, value)? else {
                     return Err(Outcome::malformed(
@@ -71,7 +71,7 @@ pub fn play<'a>(
                 };
                 let mut frame = Frame { ecn: frame::ecn(line, ecn)?, ..Frame::default() };
                 let bulk = read::unsigned(line, "bulk flows", bulk, 65_535)? as u32;
-                state.should_drop(&law, time(now)?, time(at)?, &mut frame, bulk, &mut draws)
+                state.should_drop(&constants, time(now)?, time(at)?, &mut frame, bulk, &mut draws)
             }
         };
         draws.finish(line)?;

@@ -221,7 +221,7 @@ impl<P: Packet> Cake<P> {
             return None;
         };
         let Tin { flows, numbers, unresponsive, .. } = &mut self.tins[tin];
-        if flows[queue].cobalt.queue_full(&numbers.law, now) {
+        if flows[queue].cobalt.queue_full(&numbers.constants, now) {
             *unresponsive = unresponsive.wrapping_add(1);
         }
         self.counters.dropped += 1;

@@ -123,7 +123,7 @@ impl<P: Packet> Cake<P> {
     fn leave(&mut self, now: Nanos, tin: usize, queue: usize) {
         let tin = &mut self.tins[tin];
         let cobalt = &mut tin.flows[queue].cobalt;
-        if cobalt.queue_empty(&tin.numbers.law, now) {
+        if cobalt.queue_empty(&tin.numbers.constants, now) {
             tin.unresponsive = tin.unresponsive.wrapping_sub(1);
         }
         if cobalt.p_drop > 0 || cobalt.count > 0 || (now as i64) < cobalt.drop_next {
@@ -152,7 +152,7 @@ impl<P: Packet> Cake<P> {
             // Where drops are charged, many flows are let queue longer, lest all capacity is dropped.
             let flows = if self.params.ingress { u32::from(*bulk) } else { 0 };
             let Queued { at, packet, .. } = &mut queued;
-            let drop = flow.cobalt.should_drop(&numbers.law, now, *at, packet, flows, draws);
+            let drop = flow.cobalt.should_drop(&numbers.constants, now, *at, packet, flows, draws);
             let marked = flow.cobalt.ecn_marked;
             let drop = drop && !flow.store.is_empty();
             if marked {
@@ -192,6 +192,6 @@ impl<P: Packet> Cake<P> {
             return is_ahead.then_some(self.shaper.time_next.min(self.shaper.failsafe));
         }
         let forgetting = self.tins.iter().find(|tin| tin.decaying > 0);
-        forgetting.map(|tin| now + tin.numbers.law.target)
+        forgetting.map(|tin| now + tin.numbers.constants.target)
     }
 }

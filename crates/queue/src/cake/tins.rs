@@ -1,7 +1,7 @@
 //! Tins: which one a packet belongs to by its code point, and what each is given.
 
 use super::shaper::Pace;
-use crate::cobalt::Law;
+use crate::cobalt::Constants;
 use serde::{Deserialize, Serialize};
 use sojourn_units::{Nanos, choices};
 
@@ -105,7 +105,7 @@ pub struct Numbers {
     /// Bytes of the tin's turn where there is no shaper.
     pub tin_quantum: i32,
     /// COBALT's parameters: a slow tin is not asked to be faster than its frames.
-    pub law: Law,
+    pub constants: Constants,
 }
 
 impl Numbers {
@@ -114,13 +114,13 @@ impl Numbers {
         let mtu_time = pace.time(mtu);
         let slow = (mtu_time * 3 / 2).max(target);
         let flow_quantum = if rate == 0 { 1514 } else { (rate >> 12).clamp(300, 1514) as u32 };
-        let law = Law {
+        let constants = Constants {
             target: slow,
             interval: (interval + slow - target).max(2 * slow),
             mtu_time,
-            ..Law::default()
+            ..Constants::default()
         };
-        Self { pace, flow_quantum, tin_quantum, law }
+        Self { pace, flow_quantum, tin_quantum, constants }
     }
 }
 
@@ -146,10 +146,10 @@ mod tests {
     #[test]
     fn slow_tins_have_time_for_their_frames() {
         let numbers = Diffserv::Diffserv3.numbers(500_000, 1514, MILLISECOND, 20 * MILLISECOND);
-        let of = |tin: usize| (numbers[tin].law.target, numbers[tin].law.interval);
+        let of = |tin: usize| (numbers[tin].constants.target, numbers[tin].constants.interval);
         assert_eq!(of(0), (4_542_000, 23_542_000));
         assert_eq!(of(1), (72_672_000, 145_344_000));
         let fast = Diffserv::Besteffort.numbers(125_000_000, 1514, MILLISECOND, 20 * MILLISECOND);
-        assert_eq!((fast[0].law.target, fast[0].flow_quantum), (MILLISECOND, 1514));
+        assert_eq!((fast[0].constants.target, fast[0].flow_quantum), (MILLISECOND, 1514));
     }
 }

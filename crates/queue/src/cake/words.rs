@@ -252,7 +252,7 @@ impl Params {
         let (target, interval) = (micros(target), micros(self.rtt_us));
         let mut tins = self.diffserv.numbers(self.rate(), self.mtu, target, interval);
         for tin in &mut tins {
-            tin.law.linux = self.linux;
+            tin.constants.linux = self.linux;
         }
         tins
     }

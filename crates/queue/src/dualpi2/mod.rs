@@ -25,7 +25,7 @@ use crate::discipline::{
 };
 use crate::limit::Unit;
 use crate::packet::{Ecn, Packet};
-use crate::pi::{self, Law, MAX_PROB, State, Verdict};
+use crate::pi::{self, Constants, MAX_PROB, State, Verdict};
 use crate::store::{Queued, Store};
 use sojourn_units::Nanos;
 use sojourn_units::words::{Given, Table, WordError};
@@ -129,7 +129,7 @@ impl DisciplineParams for Params {
 #[derive(Clone, Debug)]
 pub struct DualPi2<P> {
     params: Params,
-    law: Law,
+    constants: Constants,
     state: State,
     /// The C queue is served while this is above 0: bytes, in hundredths.
     credit: i32,
@@ -146,10 +146,10 @@ pub struct DualPi2<P> {
 
 impl<P: Packet> Configured<P, Params> for DualPi2<P> {
     fn new(params: Params, now: Nanos) -> Self {
-        let law = params.pi.law();
+        let constants = params.pi.constants();
         Self {
             params,
-            law,
+            constants,
             state: State::default(),
             credit: params.initial_credit(),
             c: Store::default(),
@@ -159,7 +159,7 @@ impl<P: Packet> Configured<P, Params> for DualPi2<P> {
             memory: 0,
             counters: Counters::default(),
             totals: Totals::default(),
-            timer: now + law.tupdate,
+            timer: now + constants.tupdate,
         }
     }
 
@@ -175,7 +175,7 @@ impl<P: Packet> Configured<P, Params> for DualPi2<P> {
             self.credit = params.initial_credit();
         }
         self.params = params;
-        self.law = params.pi.law();
+        self.constants = params.pi.constants();
         while self.packets() > params.limit as usize || self.memory > params.memory_limit.into() {
             let lane = if self.c.is_empty() { Lane::L } else { Lane::C };
             let Some(taken) = self.take(lane) else { break };
@@ -237,11 +237,11 @@ impl<P: Packet> DualPi2<P> {
         }
         let is_capable = packet.ecn() != Ecn::NotEct;
         match class {
-            Class::Classic => self.state.classic(&self.law, is_capable, draws),
+            Class::Classic => self.state.classic(&self.constants, is_capable, draws),
             Class::L4s => {
-                match self.state.scalable(&self.law, self.params.drop_on_overload, draws) {
+                match self.state.scalable(&self.constants, self.params.drop_on_overload, draws) {
                     // It came by its class. Under overload the mark is lost on it.
-                    Verdict::Mark if !is_capable && !self.state.is_overloaded(&self.law) => {
+                    Verdict::Mark if !is_capable && !self.state.is_overloaded(&self.constants) => {
                         Verdict::Drop
                     }
                     verdict => verdict,
@@ -426,8 +426,8 @@ impl<P: Packet> Discipline<P> for DualPi2<P> {
             // Then the L queue's marks never exceed one, and the two kinds stay in balance.
             MAX_PROB / u32::from(self.params.pi.coupling_factor)
         };
-        self.state.update(&self.law, self.heads.delay(now), most);
-        self.timer = now + self.law.tupdate;
+        self.state.update(&self.constants, self.heads.delay(now), most);
+        self.timer = now + self.constants.tupdate;
     }
 
     fn state(&self, visit: &mut dyn FnMut(&'static str, i128)) {

@@ -18,7 +18,7 @@
 mod flow;
 mod params;
 
-pub use params::{BANDS, Beyond, Law, Params, TABLE};
+pub use params::{BANDS, Beyond, Constants, Params, TABLE};
 
 use crate::declaration::{Configured, DisciplineParams};
 use crate::discipline::{
@@ -89,7 +89,7 @@ struct Counters {
 #[derive(Clone, Debug)]
 pub struct Fq<P> {
     params: Params,
-    law: Law,
+    constants: Constants,
     flows: Vec<Flow<P>>,
     free: Vec<u32>,
     index: BTreeMap<Key, u32>,
@@ -118,7 +118,7 @@ pub struct Fq<P> {
 impl<P: Packet> Configured<P, Params> for Fq<P> {
     fn new(params: Params, _now: Nanos) -> Self {
         Self {
-            law: params.law(),
+            constants: params.constants(),
             params,
             flows: Vec::new(),
             free: Vec::new(),
@@ -147,7 +147,7 @@ impl<P: Packet> Configured<P, Params> for Fq<P> {
     /// Replaces the parameters. While more than `limit` packets are queued in all, those that may leave do, and are
     /// dropped; the kernel counts them as sent.
     fn change(&mut self, params: Params, now: Nanos, sink: &mut impl Sink<P>) {
-        self.law = params.law();
+        self.constants = params.constants();
         self.params = params;
         while self.packets > self.params.limit as usize {
             let Some(packet) = self.serve(now, sink) else { break };
@@ -167,13 +167,13 @@ impl<P: Packet> Fq<P> {
 
     /// Returns the time until which packets may leave now.
     fn until(&self, now: Nanos) -> Nanos {
-        now.saturating_add(self.law.offload_horizon)
+        now.saturating_add(self.constants.offload_horizon)
     }
 
     /// Returns whether a packet that may leave at `time` passes by the flows.
     fn passes(&self, now: Nanos, time: Nanos, sender: &Sender) -> bool {
         let until = self.until(now);
-        if time > until || self.law.maxrate != u64::MAX {
+        if time > until || self.constants.maxrate != u64::MAX {
             return false;
         }
         let is_limited =
@@ -379,7 +379,7 @@ impl<P: Packet> Fq<P> {
         let Queued { at, note, mut packet } = queued;
         self.bands[usize::from(note.band)].packets -= 1;
         let late = now.wrapping_sub(time) as i64;
-        if late > self.law.ce_threshold as i64 {
+        if late > self.constants.ce_threshold as i64 {
             // The kernel counts those that are not ECN-capable, too.
             self.counters.ce_mark += 1;
             if packet.set_ce() {
@@ -411,13 +411,13 @@ impl<P: Packet> Fq<P> {
         sink: &impl Sink<P>,
     ) {
         let flow = &mut self.flows[slot as usize];
-        let mut rate = self.law.maxrate;
+        let mut rate = self.constants.maxrate;
         let mut length = u64::from(length);
         if !is_timed {
             let socket = sink.sender(packet).socket;
             let socket = socket.filter(|socket| socket.kind != SocketKind::Passive);
             rate = rate.min(socket.and_then(|socket| socket.rate).unwrap_or(u64::MAX));
-            if rate <= self.law.low_rate_threshold {
+            if rate <= self.constants.low_rate_threshold {
                 flow.credit = 0;
             } else {
                 length = length.max(self.params.quantum.into());
@@ -495,7 +495,7 @@ impl<P: Packet> Discipline<P> for Fq<P> {
             self.totals.refuse(packet, DropReason::Overflow, sink);
             return Return::Drop;
         }
-        let horizon = now.saturating_add(self.law.horizon);
+        let horizon = now.saturating_add(self.constants.horizon);
         let mut time = sender.departure.unwrap_or(now);
         if time > horizon {
             if self.params.beyond == Beyond::Drop {
@@ -529,7 +529,7 @@ impl<P: Packet> Discipline<P> for Fq<P> {
         if self.flow(slot).state == State::Detached {
             self.list(slot, true);
             let quantum = self.params.quantum as i32;
-            let returns = self.tick(now) > self.flow(slot).age + self.law.refill_delay;
+            let returns = self.tick(now) > self.flow(slot).age + self.constants.refill_delay;
             let flow = self.flow(slot);
             if returns && (0..quantum).contains(&flow.credit) {
                 flow.credit = quantum;
@@ -547,7 +547,7 @@ impl<P: Packet> Discipline<P> for Fq<P> {
         let (state, time_next) = (flow.state, flow.time_next);
         // A packet that may leave before the others of a throttled flow.
         if note.is_timed
-            && self.law.maxrate == u64::MAX
+            && self.constants.maxrate == u64::MAX
             && state == State::Throttled
             && time < time_next
         {

@@ -155,7 +155,7 @@ fn read_weights(value: &Value) -> Result<[u32; BANDS], String> {
 
 /// The parameters for decisions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Law {
+pub struct Constants {
     /// Bytes a second that no flow exceeds; `u64::MAX` is none.
     pub maxrate: u64,
     /// Bytes a second up to which flows are paced packet by packet.
@@ -172,9 +172,9 @@ pub struct Law {
 
 impl Params {
     /// Returns the kernel's numbers.
-    pub fn law(&self) -> Law {
+    pub fn constants(&self) -> Constants {
         let nanos = |us: u32| u64::from(us) * MICROSECOND;
-        Law {
+        Constants {
             maxrate: self.maxrate.map_or(u64::MAX, |rate| rate.bits() / 8),
             low_rate_threshold: self.low_rate_threshold.bits() / 8,
             refill_delay: jiffies::from_micros(self.refill_delay, self.hz),

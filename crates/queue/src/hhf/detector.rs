@@ -21,7 +21,7 @@ struct Hitter {
 
 /// The rule that makes a flow a heavy hitter; times are in ticks.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Law {
+pub(super) struct Constants {
     /// After this span the counters begin anew.
     pub reset: u64,
     /// A hitter without packets for longer than this is none.
@@ -72,20 +72,20 @@ impl Detector {
     }
 
     /// Whether a packet of `length` bytes, at tick `now`, is of a heavy hitter.
-    pub fn is_heavy(&mut self, hash: u32, length: u32, now: u64, law: &Law) -> bool {
-        if self.begun + law.reset < now {
+    pub fn is_heavy(&mut self, hash: u32, length: u32, now: u64, constants: &Constants) -> bool {
+        if self.begun + constants.reset < now {
             self.counters.iter_mut().for_each(|stage| stage.fill(0));
             self.begun = now;
         }
-        if self.meets(hash, now, law.evict) {
+        if self.meets(hash, now, constants.evict) {
             return true;
         }
         let places = places(hash);
         let stages = self.counters.iter_mut().zip(places).map(|(stage, place)| &mut stage[place]);
         let least = stages.map(|counter| *counter).min().unwrap_or_default().saturating_add(length);
-        if least > law.admit_bytes {
+        if least > constants.admit_bytes {
             // Its counters stay: they shield other flows from a hitter.
-            return self.admit(hash, now, law.evict, law.hh_limit);
+            return self.admit(hash, now, constants.evict, constants.hh_limit);
         }
         for (stage, place) in self.counters.iter_mut().zip(places) {
             stage[place] = stage[place].max(least);

@@ -19,7 +19,7 @@ use crate::kinds::{bytes, micros, packets};
 use crate::limit::Unit;
 use crate::packet::Packet;
 use crate::store::Store;
-use detector::{Detector, Law};
+use detector::{Constants, Detector};
 use serde::{Deserialize, Serialize};
 use sojourn_units::declare::{Parameters, derived, integer};
 use sojourn_units::words::Table;
@@ -58,9 +58,9 @@ params! {
 }
 
 impl Params {
-    fn law(&self) -> Law {
+    fn constants(&self) -> Constants {
         let ticks = |span| jiffies::from_micros(span, self.hz);
-        Law {
+        Constants {
             reset: ticks(self.reset_timeout),
             evict: ticks(self.evict_timeout),
             admit_bytes: self.admit_bytes,
@@ -93,7 +93,7 @@ struct Class<P> {
 #[derive(Clone, Debug)]
 pub struct Hhf<P> {
     params: Params,
-    law: Law,
+    constants: Constants,
     detector: Detector,
     /// Of the hash of flows; drawn when first needed.
     key: Option<u64>,
@@ -118,7 +118,7 @@ impl<P: Packet> Hhf<P> {
         let key = *self.key.get_or_insert_with(|| draws.draw_key());
         let hash = draws.keyed_hash(key, packet.flow_hash());
         let tick = jiffies::at(now, self.params.hz);
-        let is_heavy = self.detector.is_heavy(hash, packet.len(), tick, &self.law);
+        let is_heavy = self.detector.is_heavy(hash, packet.len(), tick, &self.constants);
         if is_heavy { HEAVY } else { OTHERS }
     }
 
@@ -170,7 +170,7 @@ impl<P: Packet> Configured<P, Params> for Hhf<P> {
         let class = || Class { store: Store::default(), deficit: 0, is_listed: false };
         Self {
             params,
-            law: params.law(),
+            constants: params.constants(),
             detector: Detector::new(jiffies::at(now, params.hz)),
             key: None,
             classes: [class(), class()],
@@ -189,7 +189,7 @@ impl<P: Packet> Configured<P, Params> for Hhf<P> {
     /// Replaces the parameters. Packets that no longer fit are taken in the order of departures, and count as sent.
     fn change(&mut self, params: Params, _now: Nanos, sink: &mut impl Sink<P>) {
         self.params = params;
-        self.law = params.law();
+        self.constants = params.constants();
         while self.packets() > params.limit as usize {
             let Some(packet) = self.serve() else { break };
             self.totals.sent(packet.len());

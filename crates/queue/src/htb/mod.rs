@@ -13,7 +13,7 @@
 mod params;
 mod rows;
 
-pub use params::{Bucket, LEVELS, Law, MBUFFER, Params, TABLE};
+pub use params::{Bucket, Constants, LEVELS, MBUFFER, Params, TABLE};
 
 use crate::classes::{Children, earlier};
 use crate::declaration::Configured;
@@ -52,7 +52,7 @@ struct Class {
     parent: Option<usize>,
     level: usize,
     prio: u8,
-    law: Law,
+    constants: Constants,
     tokens: i64,
     ctokens: i64,
     /// When the tokens were counted.
@@ -131,11 +131,11 @@ impl<P: Packet> Htb<P> {
     /// Makes a class, or takes over its new numbers.
     fn put(&mut self, id: u16, now: Nanos) {
         let Some(class) = self.params.tree.class(id) else { return };
-        let (law, prio) = (class.words.law(self.params.r2q), class.words.prio);
+        let (constants, prio) = (class.words.constants(self.params.r2q), class.words.prio);
         let parent = self.places.get(&class.parent).copied();
         if let Some(place) = self.places.get(&id) {
             let class = self.get_mut(*place);
-            (class.law, class.prio) = (law, prio);
+            (class.constants, class.prio) = (constants, prio);
             return;
         }
         let level = self.params.level(id);
@@ -148,9 +148,9 @@ impl<P: Packet> Htb<P> {
             parent,
             level,
             prio,
-            law,
-            tokens: law.buffer,
-            ctokens: law.cbuffer,
+            constants,
+            tokens: constants.buffer,
+            ctokens: constants.cbuffer,
             checked: now,
             mode: Mode::Send,
             active: 0,
@@ -369,7 +369,7 @@ impl<P: Packet> Htb<P> {
                     let class = self.get_mut(place);
                     class.deficit[level] -= i64::from(length);
                     if class.deficit[level] < 0 {
-                        class.deficit[level] += class.law.quantum;
+                        class.deficit[level] += class.constants.quantum;
                         self.pass_on(place, level, prio);
                     }
                     if self.children.is_empty(queue) {
@@ -398,10 +398,12 @@ impl<P: Packet> Htb<P> {
             let class = self.get_mut(place);
             next = class.parent;
             let since = ((now - class.checked) as i64).min(MBUFFER);
-            let law = &class.law;
-            class.ctokens = charged(class.ctokens, since, law.cbuffer, &law.ceil, length);
+            let constants = &class.constants;
+            class.ctokens =
+                charged(class.ctokens, since, constants.cbuffer, &constants.ceil, length);
             if class.level >= level {
-                class.tokens = charged(class.tokens, since, law.buffer, &law.rate, length);
+                class.tokens =
+                    charged(class.tokens, since, constants.buffer, &constants.rate, length);
                 class.lends += u64::from(class.level == level);
             } else {
                 class.tokens += since;

@@ -115,7 +115,7 @@ params! {
 
 /// The numbers that a class decides with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Law {
+pub struct Constants {
     /// Bytes of a turn.
     pub quantum: i64,
     /// Depth of the bucket of `rate`, in time.
@@ -130,7 +130,7 @@ pub struct Law {
 
 impl Bucket {
     /// Returns the numbers that it decides with; `r2q` is the discipline's.
-    pub fn law(&self, r2q: u32) -> Law {
+    pub fn constants(&self, r2q: u32) -> Constants {
         let speed = |rate: Rate| Speed::new(rate.bits() / 8, self.overhead, self.mpu, self.layer);
         let (rate, ceil) = (speed(self.rate), speed(self.ceil.unwrap_or(self.rate)));
         let quantum = match self.quantum {
@@ -138,7 +138,7 @@ impl Bucket {
             quantum => quantum.into(),
         };
         let depth = |speed: &Speed, bytes: u32| speed.depth(bytes) as i64;
-        Law {
+        Constants {
             quantum,
             buffer: depth(&rate, self.burst),
             cbuffer: depth(&ceil, self.cburst),

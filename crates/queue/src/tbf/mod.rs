@@ -17,7 +17,7 @@
 mod params;
 
 pub use crate::speed::{LinkLayer, Speed};
-pub use params::{Law, Params, TABLE};
+pub use params::{Constants, Params, TABLE};
 
 use crate::declaration::{Configured, DisciplineParams};
 use crate::device::Device;
@@ -86,7 +86,7 @@ impl DisciplineParams for Params {
 #[derive(Clone, Debug)]
 pub struct Tbf<P> {
     params: Params,
-    law: Law,
+    constants: Constants,
     child: Peek<Queue<P>, P>,
     /// Time on the line that the bucket holds, as of `checked`.
     tokens: i64,
@@ -103,13 +103,13 @@ pub struct Tbf<P> {
 
 impl<P: Packet> Tbf<P> {
     /// Returns a token bucket with these numbers, created at `now`.
-    pub fn with_law(params: Params, law: Law, now: Nanos) -> Self {
+    pub fn with_constants(params: Params, constants: Constants, now: Nanos) -> Self {
         Self {
             child: Peek::new(params.child().build(now)),
             params,
-            law,
-            tokens: law.buffer,
-            peak_tokens: law.mtu,
+            constants,
+            tokens: constants.buffer,
+            peak_tokens: constants.mtu,
             checked: now,
             wake: None,
             offered: 0,
@@ -119,22 +119,28 @@ impl<P: Packet> Tbf<P> {
 
     /// Changes to these numbers: the buckets are full. A child stays of its discipline: parameters of another
     /// one are left.
-    pub fn change_law(&mut self, params: &Params, law: Law, now: Nanos, sink: &mut impl Sink<P>) {
+    pub fn change_constants(
+        &mut self,
+        params: &Params,
+        constants: Constants,
+        now: Nanos,
+        sink: &mut impl Sink<P>,
+    ) {
         let child = match self.child.inner_mut().change(&params.child(), now, sink) {
             Ok(()) => params.child.clone(),
             Err(_) => self.params.child.take(),
         };
         self.params = Params { child, ..params.clone() };
-        self.law = law;
-        self.tokens = law.buffer;
-        self.peak_tokens = law.mtu;
+        self.constants = constants;
+        self.tokens = constants.buffer;
+        self.peak_tokens = constants.mtu;
     }
 
     /// Returns the content of both buckets at `now` after the departure of a packet of `length`.
     /// Below 0 the packet may not leave yet.
     #[inline]
     fn tokens_after(&self, now: Nanos, length: u32) -> (i64, i64) {
-        let Law { buffer, mtu, rate, peak, .. } = &self.law;
+        let Constants { buffer, mtu, rate, peak, .. } = &self.constants;
         let since = (now.wrapping_sub(self.checked) as i64).min(*buffer);
         let take = |held: i64, depth: i64, speed: &Speed| {
             held.wrapping_add(since).min(depth).wrapping_sub(speed.time(length) as i64)
@@ -146,8 +152,8 @@ impl<P: Packet> Tbf<P> {
 
 impl<P: Packet> Configured<P, Params> for Tbf<P> {
     fn new(params: Params, now: Nanos) -> Self {
-        let law = params.law();
-        Self::with_law(params, law, now)
+        let constants = params.constants();
+        Self::with_constants(params, constants, now)
     }
 
     fn params(&self) -> &Params {
@@ -157,8 +163,8 @@ impl<P: Packet> Configured<P, Params> for Tbf<P> {
     /// Replaces the parameters and fills the buckets. Queued packets stay, unless the child drops
     /// them.
     fn change(&mut self, params: Params, now: Nanos, sink: &mut impl Sink<P>) {
-        let law = params.law();
-        self.change_law(&params, law, now, sink);
+        let constants = params.constants();
+        self.change_constants(&params, constants, now, sink);
     }
 }
 
@@ -174,7 +180,7 @@ impl<P: Packet> Discipline<P> for Tbf<P> {
     ) -> Return {
         self.wake = None;
         self.offered += 1;
-        if packet.len() > self.law.max_size {
+        if packet.len() > self.constants.max_size {
             sink.dropped(packet, DropReason::Overflow, false);
             return Return::Drop;
         }

@@ -87,7 +87,7 @@ fn set_limit(limit: &mut u32, given: &Given) -> Result<(), WordError> {
 
 /// The numbers that decisions are made with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Law {
+pub struct Constants {
     /// Depth of the bucket, in time at its rate.
     pub buffer: i64,
     /// Depth of the peak's bucket, in the same unit.
@@ -106,10 +106,10 @@ impl Params {
     }
 
     /// Returns the numbers that decisions are made with.
-    pub fn law(&self) -> Law {
+    pub fn constants(&self) -> Constants {
         let rate = self.speed(self.rate);
         let peak = self.peakrate.map(|peak| self.speed(peak));
-        Law {
+        Constants {
             buffer: rate.time(self.burst) as i64,
             mtu: peak.map_or(0, |peak| peak.time(self.mtu) as i64),
             max_size: peak.map_or(self.burst, |_| self.burst.min(self.mtu)),
@@ -120,17 +120,17 @@ impl Params {
 
     /// Returns the same as it follows from a `tc` older than 3.14, which gives the depths as times
     /// only.
-    pub fn law_by_times(&self) -> Law {
+    pub fn constants_by_times(&self) -> Constants {
         let size = |speed: &Speed, depth: u64| speed.length(depth).min(u32::MAX.into()) as u32;
-        let law = self.law();
-        let buffer = law.rate.depth(self.burst);
-        let mtu = law.peak.map_or(0, |peak| peak.depth(self.mtu));
-        let max_size = size(&law.rate, buffer);
-        Law {
+        let constants = self.constants();
+        let buffer = constants.rate.depth(self.burst);
+        let mtu = constants.peak.map_or(0, |peak| peak.depth(self.mtu));
+        let max_size = size(&constants.rate, buffer);
+        Constants {
             buffer: buffer as i64,
             mtu: mtu as i64,
-            max_size: law.peak.map_or(max_size, |peak| max_size.min(size(&peak, mtu))),
-            ..law
+            max_size: constants.peak.map_or(max_size, |peak| max_size.min(size(&peak, mtu))),
+            ..constants
         }
     }
 
@@ -224,7 +224,7 @@ impl Params {
 
     /// Returns the kernel's warning of a small bucket.
     pub(super) fn small_bucket(&self) -> Option<String> {
-        let max_size = self.law().max_size;
+        let max_size = self.constants().max_size;
         (max_size < self.frame).then(|| {
             let frame = self.frame;
             format!("packets of more than {max_size} bytes are dropped: `burst` (and `mtu`) should be {frame}b at least")
