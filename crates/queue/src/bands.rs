@@ -1,14 +1,14 @@
-//! FIFOs in order, of which the first one that has packets is served: the store of disciplines with priorities.
+//! FIFOs with priorities: the first one that has packets is served. Used by disciplines with priorities.
 
 use crate::discipline::{Dequeue, Sink, Totals, View};
 use crate::packet::Packet;
-use crate::store::{Queued, Store};
+use crate::packet_fifo::{PacketFifo, Queued};
 use sojourn_units::Nanos;
 
 /// At most 64 FIFOs, counted from 0, which is served first.
 #[derive(Clone, Debug)]
 pub(crate) struct Bands<P, const N: usize> {
-    fifos: [Store<P>; N],
+    fifos: [PacketFifo<P>; N],
     /// Bands that have packets, a bit each.
     busy: u64,
     /// When the packet taken last was enqueued.
@@ -18,14 +18,14 @@ pub(crate) struct Bands<P, const N: usize> {
 impl<P, const N: usize> Default for Bands<P, N> {
     fn default() -> Self {
         const { assert!(N <= 64, "a bit for each band") };
-        Self { fifos: std::array::from_fn(|_| Store::default()), busy: 0, left_at: None }
+        Self { fifos: std::array::from_fn(|_| PacketFifo::default()), busy: 0, left_at: None }
     }
 }
 
 impl<P: Packet, const N: usize> Bands<P, N> {
     /// The bands that have packets, the first one first.
     #[inline]
-    fn busy(&self) -> impl Iterator<Item = &Store<P>> {
+    fn busy(&self) -> impl Iterator<Item = &PacketFifo<P>> {
         let mut rest = self.busy;
         std::iter::from_fn(move || {
             let first = self.fifos.get(rest.trailing_zeros() as usize)?;
@@ -90,7 +90,7 @@ impl<P: Packet, const N: usize> Bands<P, N> {
     /// The packet that leaves next.
     #[inline]
     pub fn head(&self) -> Dequeue<&P> {
-        self.busy().next().map_or(Dequeue::Empty, Store::head)
+        self.busy().next().map_or(Dequeue::Empty, PacketFifo::head)
     }
 
     #[inline]
@@ -104,12 +104,12 @@ impl<P: Packet, const N: usize> Bands<P, N> {
 impl<P: Packet, const N: usize> View for Bands<P, N> {
     #[inline]
     fn packets(&self) -> usize {
-        self.busy().map(Store::len).sum()
+        self.busy().map(PacketFifo::len).sum()
     }
 
     #[inline]
     fn bytes(&self) -> u64 {
-        self.busy().map(Store::bytes).sum()
+        self.busy().map(PacketFifo::bytes).sum()
     }
 
     fn left_at(&self) -> Option<Nanos> {
@@ -124,7 +124,7 @@ impl<P: Packet, const N: usize> View for Bands<P, N> {
         if n == 0 {
             return self.busy().filter_map(|band| band.enqueued_at(0)).min();
         }
-        let mut times: Vec<Nanos> = self.busy().flat_map(Store::times).collect();
+        let mut times: Vec<Nanos> = self.busy().flat_map(PacketFifo::times).collect();
         Some(*times.select_nth_unstable(n).1)
     }
 }

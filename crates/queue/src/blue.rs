@@ -14,7 +14,7 @@ use crate::discipline::{Dequeue, Discipline, Draws, DropReason, MarkReason, Retu
 use crate::kinds::{ecn, fraction, packets};
 use crate::limit::Unit;
 use crate::packet::Packet;
-use crate::store::{Store, viewed};
+use crate::packet_fifo::{PacketFifo, viewed};
 use serde::{Deserialize, Serialize};
 use sojourn_units::declare::{Parameters, time};
 use sojourn_units::words::Table;
@@ -82,7 +82,7 @@ pub struct Blue<P> {
     state: State,
     counters: Counters,
     totals: Totals,
-    store: Store<P>,
+    fifo: PacketFifo<P>,
 }
 
 impl<P: Packet> Configured<P, Params> for Blue<P> {
@@ -92,7 +92,7 @@ impl<P: Packet> Configured<P, Params> for Blue<P> {
             state: State::default(),
             counters: Counters::default(),
             totals: Totals::default(),
-            store: Store::default(),
+            fifo: PacketFifo::default(),
         }
     }
 
@@ -103,7 +103,7 @@ impl<P: Packet> Configured<P, Params> for Blue<P> {
     /// Replaces the parameters. Packets that no longer fit are dropped from the head.
     fn change(&mut self, params: Params, _now: Nanos, sink: &mut impl Sink<P>) {
         self.params = params;
-        self.store.cut(params.limit as usize, &mut self.totals, sink);
+        self.fifo.cut(params.limit as usize, &mut self.totals, sink);
     }
 }
 
@@ -139,7 +139,7 @@ impl<P: Packet> Blue<P> {
     }
 }
 
-viewed!(Blue in store);
+viewed!(Blue in fifo);
 
 impl<P: Packet> Discipline<P> for Blue<P> {
     #[inline]
@@ -154,7 +154,7 @@ impl<P: Packet> Discipline<P> for Blue<P> {
             self.idle_until(now);
             self.state.idle_since = 0;
         }
-        if self.store.len() >= self.params.limit as usize {
+        if self.fifo.len() >= self.params.limit as usize {
             self.overflowed(now);
             self.counters.overflow += 1;
             self.totals.refuse(packet, DropReason::Overflow, sink);
@@ -170,7 +170,7 @@ impl<P: Packet> Discipline<P> for Blue<P> {
                 return Return::Congestion;
             }
         }
-        self.store.push(now, packet);
+        self.fifo.push(now, packet);
         Return::Success
     }
 
@@ -181,7 +181,7 @@ impl<P: Packet> Discipline<P> for Blue<P> {
         _draws: &mut impl Draws,
         _sink: &mut impl Sink<P>,
     ) -> Dequeue<P> {
-        let head = self.store.pop();
+        let head = self.fifo.pop();
         if head.is_none() && self.state.idle_since == 0 {
             self.state.idle_since = now;
         }

@@ -22,7 +22,7 @@ use crate::kinds::{bytes, fraction, linux, micros, optional_micros};
 use crate::limit::Unit;
 use crate::linux::Linux;
 use crate::packet::Packet;
-use crate::store::{Queued, Source, Store, viewed};
+use crate::packet_fifo::{PacketFifo, Queued, Source, viewed};
 use crate::tc::time_text;
 use serde::{Deserialize, Serialize};
 use sojourn_units::declare::{Parameters, derived, part, switch};
@@ -423,26 +423,26 @@ pub struct Counters {
 /// A queue and the memory that its packets occupy.
 #[derive(Clone, Debug)]
 struct Charged<P> {
-    store: Store<P>,
+    fifo: PacketFifo<P>,
     memory: u64,
 }
 
 impl<P: Packet> Source<P> for Charged<P> {
     #[inline]
     fn take(&mut self) -> Option<Queued<P>> {
-        let queued = self.store.pop()?;
+        let queued = self.fifo.pop()?;
         self.memory -= u64::from(queued.packet.truesize());
         Some(queued)
     }
 
     #[inline]
     fn is_empty(&self) -> bool {
-        self.store.is_empty()
+        self.fifo.is_empty()
     }
 
     #[inline]
     fn backlog(&self) -> u64 {
-        self.store.bytes()
+        self.fifo.bytes()
     }
 }
 
@@ -467,7 +467,7 @@ impl<P: Packet> Configured<P, Params> for Cobalt<P> {
             counters: Counters::default(),
             drop_overlimit: 0,
             totals: Totals::default(),
-            queue: Charged { store: Store::default(), memory: 0 },
+            queue: Charged { fifo: PacketFifo::default(), memory: 0 },
         }
     }
 
@@ -482,7 +482,7 @@ impl<P: Packet> Configured<P, Params> for Cobalt<P> {
     }
 }
 
-viewed!(Cobalt in queue.store);
+viewed!(Cobalt in queue.fifo);
 
 impl<P: Packet> Discipline<P> for Cobalt<P> {
     #[inline]
@@ -494,7 +494,7 @@ impl<P: Packet> Discipline<P> for Cobalt<P> {
         sink: &mut impl Sink<P>,
     ) -> Return {
         self.queue.memory += u64::from(packet.truesize());
-        self.queue.store.push(now, packet);
+        self.queue.fifo.push(now, packet);
         let limit = u64::from(self.params.buffer_limit());
         if self.queue.memory <= limit {
             return Return::Success;

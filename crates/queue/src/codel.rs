@@ -18,7 +18,7 @@ use crate::kinds::{ecn, linux, micros, optional_micros, packets};
 use crate::limit::Unit;
 use crate::linux::Linux;
 use crate::packet::{Ecn, Packet};
-use crate::store::{Queued, Source, Store, viewed};
+use crate::packet_fifo::{PacketFifo, Queued, Source, viewed};
 use serde::{Deserialize, Serialize};
 use sojourn_units::declare::{Parameters, derived};
 use sojourn_units::words::Table;
@@ -393,7 +393,7 @@ pub struct Codel<P> {
     counters: Counters,
     drop_overlimit: u64,
     totals: Totals,
-    store: Store<P>,
+    fifo: PacketFifo<P>,
 }
 
 impl<P: Packet> Configured<P, Params> for Codel<P> {
@@ -405,7 +405,7 @@ impl<P: Packet> Configured<P, Params> for Codel<P> {
             counters: Counters::default(),
             drop_overlimit: 0,
             totals: Totals::default(),
-            store: Store::default(),
+            fifo: PacketFifo::default(),
         }
     }
 
@@ -417,11 +417,11 @@ impl<P: Packet> Configured<P, Params> for Codel<P> {
     fn change(&mut self, params: Params, _now: Nanos, sink: &mut impl Sink<P>) {
         self.params = params;
         self.constants = params.constants();
-        self.store.cut(params.limit as usize, &mut self.totals, sink);
+        self.fifo.cut(params.limit as usize, &mut self.totals, sink);
     }
 }
 
-viewed!(Codel in store);
+viewed!(Codel in fifo);
 
 impl<P: Packet> Discipline<P> for Codel<P> {
     #[inline]
@@ -432,8 +432,8 @@ impl<P: Packet> Discipline<P> for Codel<P> {
         _draws: &mut impl Draws,
         sink: &mut impl Sink<P>,
     ) -> Return {
-        if self.store.len() < self.params.limit as usize {
-            self.store.push(now, packet);
+        if self.fifo.len() < self.params.limit as usize {
+            self.fifo.push(now, packet);
             return Return::Success;
         }
         self.drop_overlimit += 1;
@@ -449,7 +449,7 @@ impl<P: Packet> Discipline<P> for Codel<P> {
         sink: &mut impl Sink<P>,
     ) -> Dequeue<P> {
         let packet =
-            self.state.dequeue(&self.constants, &mut self.counters, now, &mut self.store, sink);
+            self.state.dequeue(&self.constants, &mut self.counters, now, &mut self.fifo, sink);
         self.totals.leave(packet)
     }
 

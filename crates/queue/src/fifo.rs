@@ -14,7 +14,7 @@ use crate::discipline::{Dequeue, Discipline, Draws, DropReason, Return, Sink, To
 use crate::kinds::packets;
 use crate::limit::Unit;
 use crate::packet::Packet;
-use crate::store::{Store, viewed};
+use crate::packet_fifo::{PacketFifo, viewed};
 use serde::{Deserialize, Serialize};
 use sojourn_units::declare::{Parameters, derived};
 use sojourn_units::words::{Kind, Table};
@@ -87,13 +87,13 @@ impl FifoParams for Params {
 #[derive(Clone, Debug)]
 pub struct Fifo<P, D = Params> {
     params: D,
-    store: Store<P>,
+    fifo: PacketFifo<P>,
     totals: Totals,
 }
 
 impl<P: Packet, D: FifoParams> Configured<P, D> for Fifo<P, D> {
     fn new(params: D, _now: Nanos) -> Self {
-        Self { params, store: Store::default(), totals: Totals::default() }
+        Self { params, fifo: PacketFifo::default(), totals: Totals::default() }
     }
 
     fn params(&self) -> &D {
@@ -106,12 +106,12 @@ impl<P: Packet, D: FifoParams> Configured<P, D> for Fifo<P, D> {
         if D::DROPS_HEAD
             && let Some((Unit::Packets, limit)) = self.params.limit()
         {
-            self.store.cut(limit as usize, &mut self.totals, sink);
+            self.fifo.cut(limit as usize, &mut self.totals, sink);
         }
     }
 }
 
-viewed!(Fifo<D: FifoParams> in store);
+viewed!(Fifo<D: FifoParams> in fifo);
 
 impl<P: Packet, D: FifoParams> Discipline<P> for Fifo<P, D> {
     #[inline]
@@ -122,9 +122,9 @@ impl<P: Packet, D: FifoParams> Discipline<P> for Fifo<P, D> {
         _draws: &mut impl Draws,
         sink: &mut impl Sink<P>,
     ) -> Return {
-        let fits = |(unit, limit): (Unit, u32)| unit.fits(limit, &self.store, &packet);
+        let fits = |(unit, limit): (Unit, u32)| unit.fits(limit, &self.fifo, &packet);
         if self.params.limit().is_none_or(fits) {
-            self.store.push(now, packet);
+            self.fifo.push(now, packet);
             return Return::Success;
         }
         if !D::DROPS_HEAD {
@@ -132,10 +132,10 @@ impl<P: Packet, D: FifoParams> Discipline<P> for Fifo<P, D> {
             return Return::Drop;
         }
         self.totals.drops += 1;
-        if let Some(oldest) = self.store.pop() {
+        if let Some(oldest) = self.fifo.pop() {
             sink.dropped(oldest.packet, DropReason::Overflow, true);
         }
-        self.store.push(now, packet);
+        self.fifo.push(now, packet);
         Return::Congestion
     }
 
@@ -146,15 +146,15 @@ impl<P: Packet, D: FifoParams> Discipline<P> for Fifo<P, D> {
         _draws: &mut impl Draws,
         _sink: &mut impl Sink<P>,
     ) -> Dequeue<P> {
-        self.totals.leave(self.store.pop().map(|queued| queued.packet))
+        self.totals.leave(self.fifo.pop().map(|queued| queued.packet))
     }
 
     #[inline]
     fn pass(&mut self, now: Nanos, packet: &P) -> bool {
-        let fits = |(unit, limit): (Unit, u32)| unit.fits(limit, &self.store, packet);
-        let passes = self.store.is_empty() && self.params.limit().is_none_or(fits);
+        let fits = |(unit, limit): (Unit, u32)| unit.fits(limit, &self.fifo, packet);
+        let passes = self.fifo.is_empty() && self.params.limit().is_none_or(fits);
         if passes {
-            self.store.leaves(now);
+            self.fifo.leaves(now);
             self.totals.sent(packet.len());
         }
         passes
@@ -166,7 +166,7 @@ impl<P: Packet, D: FifoParams> Discipline<P> for Fifo<P, D> {
     }
 
     fn head(&self) -> Option<Dequeue<&P>> {
-        Some(self.store.head())
+        Some(self.fifo.head())
     }
 
     fn state(&self, _visit: &mut dyn FnMut(&'static str, i128)) {}

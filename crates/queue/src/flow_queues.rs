@@ -14,7 +14,7 @@
 use crate::discipline::{DropReason, Sink, View};
 use crate::kinds::bytes;
 use crate::packet::Packet;
-use crate::store::{Queued, Source, Store};
+use crate::packet_fifo::{PacketFifo, Queued, Source};
 use sojourn_units::Nanos;
 use sojourn_units::declare::{Param, integer};
 
@@ -87,7 +87,7 @@ const NONE: u32 = u32::MAX;
 /// One bucket and the state `S` of its policy.
 #[derive(Clone, Debug)]
 struct Flow<P, S> {
-    store: Store<P>,
+    fifo: PacketFifo<P>,
     deficit: i32,
     policy: S,
     /// The bucket behind this one on its list.
@@ -121,7 +121,7 @@ pub(crate) struct FlowQueues<P, S> {
 
 /// One bucket's queue, with the sums that follow it.
 pub(crate) struct Bucket<'a, P> {
-    store: &'a mut Store<P>,
+    fifo: &'a mut PacketFifo<P>,
     backlog: &'a mut u32,
     packets: &'a mut usize,
     bytes: &'a mut u64,
@@ -139,7 +139,7 @@ impl<P> Bucket<'_, P> {
 impl<P: Packet> Source<P> for Bucket<'_, P> {
     #[inline]
     fn take(&mut self) -> Option<Queued<P>> {
-        let queued = self.store.pop()?;
+        let queued = self.fifo.pop()?;
         *self.backlog -= queued.packet.len();
         *self.packets -= 1;
         *self.bytes -= u64::from(queued.packet.len());
@@ -149,7 +149,7 @@ impl<P: Packet> Source<P> for Bucket<'_, P> {
 
     #[inline]
     fn is_empty(&self) -> bool {
-        self.store.is_empty()
+        self.fifo.is_empty()
     }
 
     #[inline]
@@ -162,7 +162,7 @@ impl<P: Packet, S: Default> FlowQueues<P, S> {
     /// Returns empty buckets.
     pub(crate) fn new(flows: u32, quantum: u32) -> Self {
         let flow = || Flow {
-            store: Store::default(),
+            fifo: PacketFifo::default(),
             deficit: 0,
             policy: S::default(),
             next: NONE,
@@ -212,7 +212,7 @@ impl<P: Packet, S: Default> FlowQueues<P, S> {
         self.memory += u64::from(packet.truesize());
         self.backlogs[index] += packet.len();
         let flow = &mut self.flows[index];
-        flow.store.push(now, packet);
+        flow.fifo.push(now, packet);
         if !flow.listed {
             flow.deficit = self.quantum as i32;
             self.new_flow_count = self.new_flow_count.wrapping_add(1);
@@ -262,7 +262,7 @@ impl<P: Packet, S: Default> FlowQueues<P, S> {
                 continue;
             }
             let mut bucket = Bucket {
-                store: &mut flow.store,
+                fifo: &mut flow.fifo,
                 backlog: &mut self.backlogs[index as usize],
                 packets: &mut self.packets,
                 bytes: &mut self.bytes,
@@ -270,7 +270,7 @@ impl<P: Packet, S: Default> FlowQueues<P, S> {
             };
             if let Some(packet) = take(&mut flow.policy, &mut bucket) {
                 flow.deficit = flow.deficit.wrapping_sub(packet.len() as i32);
-                self.left_at = flow.store.left_at();
+                self.left_at = flow.fifo.left_at();
                 return Some(packet);
             }
             self.pop_head(list);
@@ -319,7 +319,7 @@ impl<P: Packet, S: Default> FlowQueues<P, S> {
         }
         let enough = largest >> 1;
         let mut bucket = Bucket {
-            store: &mut self.flows[fattest].store,
+            fifo: &mut self.flows[fattest].fifo,
             backlog: &mut self.backlogs[fattest],
             packets: &mut self.packets,
             bytes: &mut self.bytes,
@@ -351,7 +351,7 @@ impl<P: Packet, S: Default> FlowQueues<P, S> {
         visit: &mut dyn FnMut(&'static str, i128),
     ) -> Option<&S> {
         let flow = self.flows.get(index)?;
-        visit("qlen", flow.store.len() as i128);
+        visit("qlen", flow.fifo.len() as i128);
         visit("backlog", self.backlogs[index].into());
         visit("deficit", flow.deficit.into());
         Some(&flow.policy)
@@ -389,11 +389,11 @@ impl<P: Packet, S> View for FlowQueues<P, S> {
         if n >= self.packets {
             return None;
         }
-        let active = self.flows.iter().filter(|flow| !flow.store.is_empty());
+        let active = self.flows.iter().filter(|flow| !flow.fifo.is_empty());
         if n == 0 {
-            return active.filter_map(|flow| flow.store.enqueued_at(0)).min();
+            return active.filter_map(|flow| flow.fifo.enqueued_at(0)).min();
         }
-        let mut times: Vec<Nanos> = active.flat_map(|flow| flow.store.times()).collect();
+        let mut times: Vec<Nanos> = active.flat_map(|flow| flow.fifo.times()).collect();
         Some(*times.select_nth_unstable(n).1)
     }
 }

@@ -21,7 +21,7 @@ use crate::flow_queues::{
 use crate::kinds::packets;
 use crate::limit::Unit;
 use crate::packet::Packet;
-use crate::store::viewed;
+use crate::packet_fifo::viewed;
 use serde::{Deserialize, Serialize};
 use sojourn_units::declare::{Parameters, part};
 use sojourn_units::words::Table;

@@ -17,7 +17,7 @@ use crate::kinds::{linux, micros, optional_micros, packets};
 use crate::limit::Unit;
 use crate::linux::Linux;
 use crate::packet::Packet;
-use crate::store::viewed;
+use crate::packet_fifo::viewed;
 use serde::{Deserialize, Serialize};
 use sojourn_units::declare::{Param, Parameters, derived, switch};
 use sojourn_units::words::{Kind, Table, Value};

@@ -15,8 +15,8 @@ use crate::discipline::{Dequeue, Discipline, Draws, DropReason, Return, Sink, To
 use crate::flow_queues::{FlowQueues, buckets, memory_limit, quantum};
 use crate::limit::Unit;
 use crate::packet::Packet;
+use crate::packet_fifo::{Source, viewed};
 use crate::pie::{self, Constants, Counters, MAX_PROB, State};
-use crate::store::{Source, viewed};
 use serde::{Deserialize, Serialize};
 use sojourn_units::declare::{Parameters, integer, part};
 use sojourn_units::words::Table;

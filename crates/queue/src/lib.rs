@@ -62,12 +62,12 @@ mod kinds;
 mod limit;
 mod linux;
 mod packet;
+mod packet_fifo;
 mod params;
 mod peek;
 pub mod pi;
 mod queue;
 mod speed;
-mod store;
 mod tc;
 mod typed;
 

@@ -1,7 +1,7 @@
 //! Limits: what they count, and what fits.
 
 use crate::packet::Packet;
-use crate::store::Store;
+use crate::packet_fifo::PacketFifo;
 use serde::{Deserialize, Serialize};
 
 /// The unit of a limit or threshold.
@@ -17,10 +17,10 @@ pub enum Unit {
 impl Unit {
     /// Returns whether `packet` fits in addition to the stored packets.
     #[inline]
-    pub(crate) fn fits<P: Packet>(self, limit: u32, store: &Store<P>, packet: &P) -> bool {
+    pub(crate) fn fits<P: Packet>(self, limit: u32, fifo: &PacketFifo<P>, packet: &P) -> bool {
         match self {
-            Self::Packets => store.len() < limit as usize,
-            Self::Bytes => store.bytes() + u64::from(packet.len()) <= u64::from(limit),
+            Self::Packets => fifo.len() < limit as usize,
+            Self::Bytes => fifo.bytes() + u64::from(packet.len()) <= u64::from(limit),
         }
     }
 }

@@ -14,7 +14,7 @@ use crate::discipline::{Dequeue, Discipline, Draws, DropReason, Return, Sink, To
 use crate::kinds::packets;
 use crate::limit::Unit;
 use crate::packet::Packet;
-use crate::store::viewed;
+use crate::packet_fifo::viewed;
 use crate::tc::Inside;
 use serde::{Deserialize, Serialize};
 use sojourn_units::declare::Parameters;

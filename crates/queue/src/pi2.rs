@@ -16,8 +16,8 @@ use crate::discipline::{Dequeue, Discipline, Draws, DropReason, MarkReason, Retu
 use crate::kinds::{ecn, packets};
 use crate::limit::Unit;
 use crate::packet::{Ecn, Packet};
+use crate::packet_fifo::{PacketFifo, viewed};
 use crate::pi::{self, Constants, MAX_PROB, State, Verdict};
-use crate::store::{Store, viewed};
 use serde::{Deserialize, Serialize};
 use sojourn_units::declare::{Parameters, derived, part};
 use sojourn_units::words::Table;
@@ -77,7 +77,7 @@ pub struct Pi2<P> {
     state: State,
     counters: Counters,
     totals: Totals,
-    store: Store<P>,
+    fifo: PacketFifo<P>,
     timer: Nanos,
 }
 
@@ -90,7 +90,7 @@ impl<P: Packet> Configured<P, Params> for Pi2<P> {
             state: State::default(),
             counters: Counters::default(),
             totals: Totals::default(),
-            store: Store::default(),
+            fifo: PacketFifo::default(),
             timer: now + constants.tupdate,
         }
     }
@@ -104,14 +104,14 @@ impl<P: Packet> Configured<P, Params> for Pi2<P> {
     fn change(&mut self, params: Params, _now: Nanos, sink: &mut impl Sink<P>) {
         self.params = params;
         self.constants = params.pi.constants();
-        self.store.cut(params.limit as usize, &mut self.totals, sink);
+        self.fifo.cut(params.limit as usize, &mut self.totals, sink);
     }
 }
 
 impl<P: Packet> Pi2<P> {
     #[inline]
     fn judge(&self, packet: &P, draws: &mut impl Draws) -> Verdict {
-        if self.store.bytes() < 2 * u64::from(self.params.mtu) {
+        if self.fifo.bytes() < 2 * u64::from(self.params.mtu) {
             return Verdict::Pass;
         }
         match packet.ecn() {
@@ -124,7 +124,7 @@ impl<P: Packet> Pi2<P> {
     }
 }
 
-viewed!(Pi2 in store);
+viewed!(Pi2 in fifo);
 
 impl<P: Packet> Discipline<P> for Pi2<P> {
     #[inline]
@@ -135,7 +135,7 @@ impl<P: Packet> Discipline<P> for Pi2<P> {
         draws: &mut impl Draws,
         sink: &mut impl Sink<P>,
     ) -> Return {
-        let reason = if self.store.len() >= self.params.limit as usize {
+        let reason = if self.fifo.len() >= self.params.limit as usize {
             self.counters.overflow += 1;
             DropReason::Overflow
         } else {
@@ -149,7 +149,7 @@ impl<P: Packet> Discipline<P> for Pi2<P> {
                         self.counters.ecn_mark += 1;
                         sink.marked(&packet, MarkReason::Early);
                     }
-                    self.store.push(now, packet);
+                    self.fifo.push(now, packet);
                     return Return::Success;
                 }
             }
@@ -165,7 +165,7 @@ impl<P: Packet> Discipline<P> for Pi2<P> {
         _draws: &mut impl Draws,
         _sink: &mut impl Sink<P>,
     ) -> Dequeue<P> {
-        self.totals.leave(self.store.pop().map(|queued| queued.packet))
+        self.totals.leave(self.fifo.pop().map(|queued| queued.packet))
     }
 
     #[inline]
@@ -174,7 +174,7 @@ impl<P: Packet> Discipline<P> for Pi2<P> {
     }
 
     fn on_timer(&mut self, now: Nanos) {
-        let delay = self.store.enqueued_at(0).map_or(0, |at| now - at);
+        let delay = self.fifo.enqueued_at(0).map_or(0, |at| now - at);
         self.state.update(&self.constants, delay, MAX_PROB);
         self.timer = now + self.constants.tupdate;
     }

@@ -16,7 +16,7 @@ use crate::discipline::{Dequeue, Discipline, Draws, DropReason, MarkReason, Retu
 use crate::kinds::{micros, packets};
 use crate::limit::Unit;
 use crate::packet::Packet;
-use crate::store::{Store, viewed};
+use crate::packet_fifo::{PacketFifo, viewed};
 use serde::{Deserialize, Serialize};
 use sojourn_units::declare::{Parameters, derived, integer, switch};
 use sojourn_units::words::Table;
@@ -413,7 +413,7 @@ pub struct Pie<P> {
     overlimit: u64,
     maxq: u64,
     totals: Totals,
-    store: Store<P>,
+    fifo: PacketFifo<P>,
     timer: Nanos,
 }
 
@@ -427,7 +427,7 @@ impl<P: Packet> Configured<P, Params> for Pie<P> {
             overlimit: 0,
             maxq: 0,
             totals: Totals::default(),
-            store: Store::default(),
+            fifo: PacketFifo::default(),
             timer: params.first_update(now),
         }
     }
@@ -441,11 +441,11 @@ impl<P: Packet> Configured<P, Params> for Pie<P> {
     fn change(&mut self, params: Params, _now: Nanos, sink: &mut impl Sink<P>) {
         self.params = params;
         self.constants = params.constants();
-        self.store.cut(params.limit as usize, &mut self.totals, sink);
+        self.fifo.cut(params.limit as usize, &mut self.totals, sink);
     }
 }
 
-viewed!(Pie in store);
+viewed!(Pie in fifo);
 
 impl<P: Packet> Discipline<P> for Pie<P> {
     #[inline]
@@ -456,14 +456,14 @@ impl<P: Packet> Discipline<P> for Pie<P> {
         draws: &mut impl Draws,
         sink: &mut impl Sink<P>,
     ) -> Return {
-        let Self { constants, state, counters, store, .. } = self;
-        let reason = if store.len() >= self.params.limit as usize {
+        let Self { constants, state, counters, fifo, .. } = self;
+        let reason = if fifo.len() >= self.params.limit as usize {
             self.overlimit += 1;
             DropReason::Overflow
-        } else if state.admit(constants, counters, store.bytes(), &mut packet, draws, sink) {
+        } else if state.admit(constants, counters, fifo.bytes(), &mut packet, draws, sink) {
             // The kernel notes the length before this packet.
-            self.maxq = self.maxq.max(store.len() as u64);
-            store.push(now, packet);
+            self.maxq = self.maxq.max(fifo.len() as u64);
+            fifo.push(now, packet);
             return Return::Success;
         } else {
             DropReason::Early
@@ -480,9 +480,9 @@ impl<P: Packet> Discipline<P> for Pie<P> {
         _draws: &mut impl Draws,
         _sink: &mut impl Sink<P>,
     ) -> Dequeue<P> {
-        let Some(queued) = self.store.pop() else { return Dequeue::Empty };
+        let Some(queued) = self.fifo.pop() else { return Dequeue::Empty };
         let len = queued.packet.len();
-        self.state.departed(&self.constants, now, queued.at, len, self.store.bytes());
+        self.state.departed(&self.constants, now, queued.at, len, self.fifo.bytes());
         self.totals.sent(len);
         Dequeue::Packet(queued.packet)
     }
@@ -493,7 +493,7 @@ impl<P: Packet> Discipline<P> for Pie<P> {
     }
 
     fn on_timer(&mut self, now: Nanos) {
-        self.state.update(&self.constants, self.store.bytes());
+        self.state.update(&self.constants, self.fifo.bytes());
         self.timer = self.params.next_update(now);
     }
 

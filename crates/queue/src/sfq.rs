@@ -21,8 +21,8 @@ use crate::flow_queues::quantum;
 use crate::kinds::bytes;
 use crate::limit::Unit;
 use crate::packet::Packet;
+use crate::packet_fifo::PacketFifo;
 use crate::red::{self, kernel_fraction};
-use crate::store::Store;
 use serde::{Deserialize, Serialize};
 use sojourn_units::declare::{Param, Parameters, derived, flag, integer};
 use sojourn_units::words::{Given, Kind, Table, Text, Value, WordError};
@@ -255,7 +255,7 @@ const NONE: u32 = u32::MAX;
 #[derive(Clone, Debug)]
 struct Flow<P> {
     bucket: u32,
-    store: Store<P>,
+    fifo: PacketFifo<P>,
     allot: i32,
     red: Red,
     /// Neighbours among the flows with as many packets.
@@ -371,7 +371,7 @@ impl<P: Packet> Sfq<P> {
         let mut queued = Vec::with_capacity(self.packets);
         for slot in std::mem::take(&mut self.round) {
             let flow = &mut self.slots[slot as usize];
-            while let Some(one) = flow.store.pop() {
+            while let Some(one) = flow.fifo.pop() {
                 queued.push(one);
             }
             self.table[flow.bucket as usize] = NONE;
@@ -386,7 +386,7 @@ impl<P: Packet> Sfq<P> {
                 slot => Some(slot),
             };
             let depth = self.params.depth as usize;
-            let slot = slot.filter(|slot| self.slots[*slot as usize].store.len() < depth);
+            let slot = slot.filter(|slot| self.slots[*slot as usize].fifo.len() < depth);
             if let Some(slot) = slot {
                 self.append(slot, one.at, one.packet);
             } else {
@@ -402,9 +402,9 @@ impl<P: Packet> Sfq<P> {
             return None;
         }
         let slot = self.free.pop().unwrap_or_else(|| {
-            let store = Store::default();
+            let fifo = PacketFifo::default();
             let flow =
-                Flow { bucket: 0, store, allot: 0, red: Red::FRESH, before: NONE, behind: NONE };
+                Flow { bucket: 0, fifo, allot: 0, red: Red::FRESH, before: NONE, behind: NONE };
             self.slots.push(flow);
             (self.slots.len() - 1) as u32
         });
@@ -418,7 +418,7 @@ impl<P: Packet> Sfq<P> {
     /// Takes a flow off the list of those with as many packets.
     fn unlink(&mut self, slot: u32) {
         let flow = &self.slots[slot as usize];
-        let (before, behind, count) = (flow.before, flow.behind, flow.store.len());
+        let (before, behind, count) = (flow.before, flow.behind, flow.fifo.len());
         if behind != NONE {
             self.slots[behind as usize].before = before;
         }
@@ -430,7 +430,7 @@ impl<P: Packet> Sfq<P> {
 
     /// Puts a flow at the front of the list of those with as many packets.
     fn link(&mut self, slot: u32) {
-        let count = self.slots[slot as usize].store.len();
+        let count = self.slots[slot as usize].fifo.len();
         if count == 0 {
             return;
         }
@@ -446,24 +446,24 @@ impl<P: Packet> Sfq<P> {
     fn append(&mut self, slot: u32, now: Nanos, packet: P) {
         self.packets += 1;
         self.bytes += u64::from(packet.len());
-        if self.slots[slot as usize].store.is_empty() {
+        if self.slots[slot as usize].fifo.is_empty() {
             self.round.push_back(slot);
             self.slots[slot as usize].allot = self.params.quantum as i32;
         } else {
             self.unlink(slot);
         }
-        let store = &mut self.slots[slot as usize].store;
-        store.push(now, packet);
-        self.cur_depth = self.cur_depth.max(store.len());
+        let fifo = &mut self.slots[slot as usize].fifo;
+        fifo.push(now, packet);
+        self.cur_depth = self.cur_depth.max(fifo.len());
         self.link(slot);
     }
 
     /// Takes a flow's newest packet, or its oldest.
     fn take(&mut self, slot: u32, newest: bool) -> Option<(Nanos, P)> {
-        let count = self.slots[slot as usize].store.len();
+        let count = self.slots[slot as usize].fifo.len();
         self.unlink(slot);
-        let store = &mut self.slots[slot as usize].store;
-        let taken = if newest { store.remove(count.saturating_sub(1)) } else { store.pop() };
+        let fifo = &mut self.slots[slot as usize].fifo;
+        let taken = if newest { fifo.remove(count.saturating_sub(1)) } else { fifo.pop() };
         self.link(slot);
         if count == self.cur_depth && self.depths[count] == NONE {
             self.cur_depth -= 1;
@@ -504,7 +504,7 @@ impl<P: Packet> Sfq<P> {
         let reason = if is_hard { MarkReason::Forced } else { MarkReason::Early };
         let counters = &mut self.counters;
         if self.params.headdrop
-            && let Some(head) = self.slots[slot as usize].store.head_mut()
+            && let Some(head) = self.slots[slot as usize].fifo.head_mut()
             && head.set_ce()
         {
             let count =
@@ -535,14 +535,14 @@ impl<P: Packet> Sfq<P> {
             self.totals.refuse(packet, reason, sink);
             return Return::Drop;
         }
-        let store = &mut self.slots[slot as usize].store;
+        let fifo = &mut self.slots[slot as usize].fifo;
         self.bytes += u64::from(packet.len());
-        if let Some(head) = store.pop() {
+        if let Some(head) = fifo.pop() {
             self.bytes -= u64::from(head.packet.len());
             self.totals.drops += 1;
             sink.dropped(head.packet, reason, true);
         }
-        store.push(now, packet);
+        fifo.push(now, packet);
         Return::Congestion
     }
 
@@ -556,7 +556,7 @@ impl<P: Packet> Sfq<P> {
     ) -> Option<DropReason> {
         let constants = self.constants?;
         let flow = &mut self.slots[slot as usize];
-        let verdict = flow.red.judge(&constants, flow.store.bytes(), draws);
+        let verdict = flow.red.judge(&constants, flow.fifo.bytes(), draws);
         if verdict == Verdict::Pass {
             return None;
         }
@@ -596,7 +596,7 @@ impl<P: Packet> View for Sfq<P> {
             return None;
         }
         let flows = self.round.iter().map(|slot| &self.slots[*slot as usize]);
-        let mut times: Vec<Nanos> = flows.flat_map(|flow| flow.store.times()).collect();
+        let mut times: Vec<Nanos> = flows.flat_map(|flow| flow.fifo.times()).collect();
         Some(*times.select_nth_unstable(n).1)
     }
 }
@@ -625,7 +625,7 @@ impl<P: Packet> Discipline<P> for Sfq<P> {
                 if let Some(reason) = self.judge(slot, &mut packet, draws, sink) {
                     return self.full(slot, now, packet, reason, sink);
                 }
-                if self.slots[slot as usize].store.len() >= self.params.depth as usize {
+                if self.slots[slot as usize].fifo.len() >= self.params.depth as usize {
                     return self.full(slot, now, packet, DropReason::Overflow, sink);
                 }
                 slot
@@ -657,7 +657,7 @@ impl<P: Packet> Discipline<P> for Sfq<P> {
             let Some((at, packet)) = self.take(slot, false) else { break };
             self.left_at = Some(at);
             let flow = &mut self.slots[slot as usize];
-            if flow.store.is_empty() {
+            if flow.fifo.is_empty() {
                 self.close();
             } else {
                 flow.allot = flow.allot.wrapping_sub(packet.len() as i32);
@@ -686,8 +686,8 @@ impl<P: Packet> Discipline<P> for Sfq<P> {
         let slot = self.table.get(bucket).copied().unwrap_or(NONE);
         let flow = self.slots.get(slot as usize);
         let red = flow.map_or(Red::FRESH, |flow| flow.red);
-        visit("qlen", flow.map_or(0, |flow| flow.store.len() as i128));
-        visit("backlog", flow.map_or(0, |flow| flow.store.bytes().into()));
+        visit("qlen", flow.map_or(0, |flow| flow.fifo.len() as i128));
+        visit("backlog", flow.map_or(0, |flow| flow.fifo.bytes().into()));
         visit("allot", flow.map_or(0, |flow| flow.allot.into()));
         visit("qavg", red.qavg.into());
         visit("qcount", red.qcount.into());

@@ -16,7 +16,7 @@ use crate::discipline::{Dequeue, Discipline, Draws, DropReason, Return, Sink, To
 use crate::kinds::packets;
 use crate::limit::Unit;
 use crate::packet::Packet;
-use crate::store::viewed;
+use crate::packet_fifo::viewed;
 use serde::{Deserialize, Serialize};
 use sojourn_units::declare::Parameters;
 use sojourn_units::words::Table;

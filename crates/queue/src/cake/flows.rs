@@ -6,7 +6,7 @@ use super::tins::{Numbers, QUEUES};
 use crate::cobalt::State;
 use crate::discipline::Draws;
 use crate::packet::Packet;
-use crate::store::Store;
+use crate::packet_fifo::PacketFifo;
 use serde::{Deserialize, Serialize};
 use sojourn_units::{Nanos, choices};
 
@@ -87,7 +87,7 @@ pub enum Set {
 #[derive(Clone, Debug)]
 pub struct Flow<P> {
     /// The packets, each with its length on the line.
-    pub store: Store<P, u32>,
+    pub fifo: PacketFifo<P, u32>,
     /// Bytes that it may still send in this turn.
     pub deficit: i32,
     /// Its place in the schedule.
@@ -179,7 +179,7 @@ impl<P: Packet> Tin<P> {
     /// Returns an empty tin.
     pub fn new(numbers: Numbers, isolation: Isolation) -> Self {
         let flow = || Flow {
-            store: Store::default(),
+            fifo: PacketFifo::default(),
             deficit: 0,
             set: Set::None,
             cobalt: State::default(),

@@ -30,7 +30,7 @@ use crate::declaration::{Configured, DisciplineParams};
 use crate::discipline::{Dequeue, Discipline, Draws, DropReason, Return, Sink, Totals, View};
 use crate::limit::Unit;
 use crate::packet::Packet;
-use crate::store::Queued;
+use crate::packet_fifo::Queued;
 use ack_filter::AckFilter;
 use flows::{Set, Tin, Ways};
 use lists::{DECAYING, NEW, OLD};
@@ -144,13 +144,13 @@ impl<P: Packet> Cake<P> {
     /// Bytes of a queue of any tin that could be.
     #[inline]
     fn backlog(tins: &[Tin<P>], tin: usize, queue: usize) -> u64 {
-        tins.get(tin).map_or(0, |tin| tin.flows[queue].store.bytes())
+        tins.get(tin).map_or(0, |tin| tin.flows[queue].fifo.bytes())
     }
 
     /// Takes a queue's head.
     #[inline]
     fn take(&mut self, tin: usize, queue: usize) -> Option<Queued<P, u32>> {
-        let queued = self.tins[tin].flows[queue].store.pop()?;
+        let queued = self.tins[tin].flows[queue].fifo.pop()?;
         let bytes = u64::from(queued.packet.len());
         self.tins[tin].backlog -= bytes;
         self.bytes -= bytes;
@@ -192,11 +192,11 @@ impl<P: Packet> Cake<P> {
     /// Drops the acknowledgement that the last packet of a queue makes redundant.
     fn filter_acks(&mut self, now: Nanos, at: (usize, usize), sink: &mut impl Sink<P>) {
         let (tin, queue) = at;
-        let store = &mut self.tins[tin].flows[queue].store;
-        let mut views = store.packets().map(|packet| sink.tcp(packet));
+        let fifo = &mut self.tins[tin].flows[queue].fifo;
+        let mut views = fifo.packets().map(|packet| sink.tcp(packet));
         let Some(Some(arrived)) = views.next_back() else { return };
         let Some(place) = self.params.ack_filter.redundant(&arrived, views) else { return };
-        let Some(ack) = store.remove(place) else { return };
+        let Some(ack) = fifo.remove(place) else { return };
         let bytes = u64::from(ack.packet.len());
         self.tins[tin].backlog -= bytes;
         self.bytes -= bytes;
@@ -258,9 +258,9 @@ impl<P: Packet> View for Cake<P> {
                 .map(|queue| &tin.flows[queue])
         });
         if n == 0 {
-            return queues.filter_map(|flow| flow.store.enqueued_at(0)).min();
+            return queues.filter_map(|flow| flow.fifo.enqueued_at(0)).min();
         }
-        let mut times: Vec<Nanos> = queues.flat_map(|flow| flow.store.times()).collect();
+        let mut times: Vec<Nanos> = queues.flat_map(|flow| flow.fifo.times()).collect();
         Some(*times.select_nth_unstable(n).1)
     }
 }
@@ -290,7 +290,7 @@ impl<P: Packet> Discipline<P> for Cake<P> {
         let length = self.params.framing.length(packet.len());
         let chosen = &mut self.tins[tin];
         chosen.backlog += bytes;
-        chosen.flows[queue].store.push_noted(now, packet, length);
+        chosen.flows[queue].fifo.push_noted(now, packet, length);
         if self.params.ack_filter != AckFilter::Off {
             self.filter_acks(now, (tin, queue), sink);
         }
@@ -356,7 +356,7 @@ impl<P: Packet> Discipline<P> for Cake<P> {
     fn flow_state(&self, flow: usize, visit: &mut dyn FnMut(&'static str, i128)) {
         if let Some(tin) = self.tins.get(flow / QUEUES) {
             let flow = &tin.flows[flow % QUEUES];
-            visit("backlog", flow.store.bytes().into());
+            visit("backlog", flow.fifo.bytes().into());
             visit("deficit", flow.deficit.into());
             visit("set", (flow.set as u8).into());
             flow.cobalt.visit(visit);

@@ -5,7 +5,7 @@ use super::flows::{Set, Tin};
 use super::lists::{DECAYING, NEW, OLD};
 use crate::discipline::{Dequeue, Draws, DropReason, MarkReason, Sink};
 use crate::packet::Packet;
-use crate::store::Queued;
+use crate::packet_fifo::Queued;
 use sojourn_units::Nanos;
 
 /// The outcome of a queue's turn.
@@ -110,7 +110,7 @@ impl<P: Packet> Cake<P> {
         let tin = &mut self.tins[tin];
         if tin.flows[queue].set == Set::Sparse {
             // An empty one waits behind the others, but does not count as backlogged.
-            let is_empty = tin.flows[queue].store.is_empty();
+            let is_empty = tin.flows[queue].fifo.is_empty();
             tin.enter(queue, if is_empty { Set::SparseWait } else { Set::Bulk });
         }
         let quantum = tin.quantum(queue, draws);
@@ -154,7 +154,7 @@ impl<P: Packet> Cake<P> {
             let Queued { at, packet, .. } = &mut queued;
             let drop = flow.cobalt.should_drop(&numbers.constants, now, *at, packet, flows, draws);
             let marked = flow.cobalt.ecn_marked;
-            let drop = drop && !flow.store.is_empty();
+            let drop = drop && !flow.fifo.is_empty();
             if marked {
                 sink.marked(&queued.packet, MarkReason::Early);
             }

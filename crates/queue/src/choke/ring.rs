@@ -2,7 +2,7 @@
 
 use crate::discipline::{Dequeue, Draws, View};
 use crate::packet::Packet;
-use crate::store::Queued;
+use crate::packet_fifo::Queued;
 use sojourn_units::Nanos;
 use std::collections::VecDeque;
 

@@ -8,7 +8,7 @@ use super::tree::ClassParams;
 use crate::declaration::Configured;
 use crate::discipline::{Dequeue, Discipline, Draws, Return, Sink};
 use crate::packet::Packet;
-use crate::store::viewed;
+use crate::packet_fifo::viewed;
 use sojourn_units::Nanos;
 use std::collections::BTreeMap;
 

@@ -28,7 +28,7 @@ use crate::declaration::{Configured, DisciplineParams};
 use crate::discipline::{Dequeue, Discipline, Draws, DropReason, Return, Sink, Totals};
 use crate::limit::Unit;
 use crate::packet::Packet;
-use crate::store::{Store, viewed};
+use crate::packet_fifo::{PacketFifo, viewed};
 use feature::{VALUES, millis, of_waits, waits};
 use lengths::{Clock, Lengths};
 use published::{LITERAL_LENGTH, Quirk};
@@ -89,7 +89,7 @@ impl DisciplineParams for Params {
 #[derive(Clone, Debug)]
 pub struct Daqm<P> {
     params: Params,
-    store: Store<P>,
+    fifo: PacketFifo<P>,
     made: Nanos,
     clock: Clock,
     lengths: Lengths,
@@ -106,7 +106,7 @@ impl<P: Packet> Configured<P, Params> for Daqm<P> {
     fn new(params: Params, now: Nanos) -> Self {
         Self {
             params,
-            store: Store::default(),
+            fifo: PacketFifo::default(),
             made: now,
             clock: Clock::new(params.schedule(), now),
             lengths: Lengths::default(),
@@ -127,7 +127,7 @@ impl<P: Packet> Configured<P, Params> for Daqm<P> {
     fn change(&mut self, params: Params, now: Nanos, sink: &mut impl Sink<P>) {
         self.params = params;
         self.clock.change(params.schedule(), now);
-        self.store.cut(params.limit as usize, &mut self.totals, sink);
+        self.fifo.cut(params.limit as usize, &mut self.totals, sink);
     }
 }
 
@@ -142,7 +142,7 @@ impl<P: Packet> Daqm<P> {
         // The published code counts, and takes away, what is behind the packet to send.
         let spare = usize::from(self.has(Quirk::Behind) || self.has(Quirk::Discards));
         now.saturating_sub(start) > self.params.target
-            && self.store.len() > VALUES + spare
+            && self.fifo.len() > VALUES + spare
             && now >= self.phase.until
             && !(self.flagged && self.has(Quirk::Flag))
     }
@@ -150,14 +150,14 @@ impl<P: Packet> Daqm<P> {
     /// Returns the features at `now`.
     fn measure(&self, now: Nanos) -> PerFeature<f64> {
         let first = usize::from(self.has(Quirk::Behind));
-        let waits = waits(&self.store, first, now);
-        let interval = self.params.interval().millis(&self.store);
+        let waits = waits(&self.fifo, first, now);
+        let interval = self.params.interval().millis(&self.fifo);
         let [s1, s2, s3] = of_waits(waits, interval, self.has(Quirk::WholeMs));
         let [q1, q2, q3] = self.lengths.derivatives;
         let q = if self.has(Quirk::Literal) {
             LITERAL_LENGTH
         } else {
-            (self.store.len() - first) as f64
+            (self.fifo.len() - first) as f64
         };
         PerFeature { s: millis(waits[0]), s1, s2, s3, q, q1, q2, q3 }
     }
@@ -181,7 +181,7 @@ impl<P: Packet> Daqm<P> {
 
     /// Takes out the packets that were measured ([`Quirk::Discards`]).
     fn discard_measured(&mut self, sink: &mut impl Sink<P>) {
-        for queued in std::iter::from_fn(|| self.store.pop()).take(VALUES) {
+        for queued in std::iter::from_fn(|| self.fifo.pop()).take(VALUES) {
             self.counters.measurement += 1;
             self.totals.drops += 1;
             sink.dropped(queued.packet, DropReason::Measurement, true);
@@ -195,7 +195,7 @@ impl<P: Packet> Daqm<P> {
     }
 }
 
-viewed!(Daqm in store);
+viewed!(Daqm in fifo);
 
 impl<P: Packet> Discipline<P> for Daqm<P> {
     #[inline]
@@ -206,14 +206,14 @@ impl<P: Packet> Discipline<P> for Daqm<P> {
         draws: &mut impl Draws,
         sink: &mut impl Sink<P>,
     ) -> Return {
-        let reason = if self.store.len() >= self.params.limit as usize {
+        let reason = if self.fifo.len() >= self.params.limit as usize {
             self.counters.overflow += 1;
             DropReason::Overflow
         } else if now < self.phase.until && draws.draw_u32() < self.phase.rate {
             self.counters.phase_drops += 1;
             DropReason::Early
         } else {
-            self.store.push(now, packet);
+            self.fifo.push(now, packet);
             return Return::Success;
         };
         self.totals.refuse(packet, reason, sink);
@@ -228,7 +228,7 @@ impl<P: Packet> Discipline<P> for Daqm<P> {
         sink: &mut impl Sink<P>,
     ) -> Dequeue<P> {
         let verdict = self.evaluate(now);
-        let Some(mut head) = self.store.pop() else { return Dequeue::Empty };
+        let Some(mut head) = self.fifo.pop() else { return Dequeue::Empty };
         self.clock.departed(now);
         if verdict != Verdict::Passed && self.has(Quirk::Discards) {
             self.discard_measured(sink);
@@ -238,10 +238,10 @@ impl<P: Packet> Discipline<P> for Daqm<P> {
             self.begin_phase(now, feature);
             self.totals.drops += 1;
             sink.dropped(head.packet, DropReason::Forced, true);
-            let Some(next) = self.store.pop() else { return Dequeue::Empty };
+            let Some(next) = self.fifo.pop() else { return Dequeue::Empty };
             head = next;
         }
-        self.store.leaves(head.at);
+        self.fifo.leaves(head.at);
         self.totals.sent(head.packet.len());
         Dequeue::Packet(head.packet)
     }
@@ -254,7 +254,7 @@ impl<P: Packet> Discipline<P> for Daqm<P> {
     fn on_timer(&mut self, now: Nanos) {
         let tumbling = self.has(Quirk::Tumbling);
         for _ in 0..self.clock.samples(now) {
-            self.lengths.note(self.store.len(), tumbling);
+            self.lengths.note(self.fifo.len(), tumbling);
         }
     }
 

@@ -25,8 +25,8 @@ use crate::discipline::{
 };
 use crate::limit::Unit;
 use crate::packet::{Ecn, Packet};
+use crate::packet_fifo::{PacketFifo, Queued};
 use crate::pi::{self, Constants, MAX_PROB, State, Verdict};
-use crate::store::{Queued, Store};
 use sojourn_units::Nanos;
 use sojourn_units::words::{Given, Table, WordError};
 
@@ -133,8 +133,8 @@ pub struct DualPi2<P> {
     state: State,
     /// The C queue is served while this is above 0: bytes, in hundredths.
     credit: i32,
-    c: Store<P>,
-    l: Store<P, Note>,
+    c: PacketFifo<P>,
+    l: PacketFifo<P, Note>,
     heads: Heads,
     /// When the packet that left last had arrived.
     left_at: Option<Nanos>,
@@ -152,8 +152,8 @@ impl<P: Packet> Configured<P, Params> for DualPi2<P> {
             constants,
             state: State::default(),
             credit: params.initial_credit(),
-            c: Store::default(),
-            l: Store::default(),
+            c: PacketFifo::default(),
+            l: PacketFifo::default(),
             heads: Heads::default(),
             left_at: None,
             memory: 0,

@@ -1,7 +1,7 @@
 //! Packets in the order of their times, and the flows that hold them.
 
 use crate::packet::{Packet, Sender, Socket, SocketKind};
-use crate::store::Queued;
+use crate::packet_fifo::Queued;
 use sojourn_units::Nanos;
 use std::collections::VecDeque;
 

@@ -26,7 +26,7 @@ use crate::discipline::{
 };
 use crate::limit::Unit;
 use crate::packet::{Packet, Sender, Socket, SocketKind};
-use crate::store::Queued;
+use crate::packet_fifo::Queued;
 use flow::{Flow, Key, Line, Note, State, is_connected};
 use sojourn_units::words::{Given, Table};
 use sojourn_units::{Nanos, SECOND, jiffies};

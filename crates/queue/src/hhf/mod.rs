@@ -18,7 +18,7 @@ use crate::flow_queues;
 use crate::kinds::{bytes, micros, packets};
 use crate::limit::Unit;
 use crate::packet::Packet;
-use crate::store::Store;
+use crate::packet_fifo::PacketFifo;
 use detector::{Constants, Detector};
 use serde::{Deserialize, Serialize};
 use sojourn_units::declare::{Parameters, derived, integer};
@@ -83,7 +83,7 @@ const OTHERS: usize = 1;
 /// Packets of the heavy hitters, or of all other flows.
 #[derive(Clone, Debug)]
 struct Class<P> {
-    store: Store<P>,
+    fifo: PacketFifo<P>,
     /// Bytes that it may still send in its turn.
     deficit: i64,
     is_listed: bool,
@@ -124,8 +124,8 @@ impl<P: Packet> Hhf<P> {
 
     /// Drops the oldest packet of the heavy hitters, or of the others if those have none; says of which.
     fn drop_oldest(&mut self, sink: &mut impl Sink<P>) -> usize {
-        let class = if self.classes[HEAVY].store.is_empty() { OTHERS } else { HEAVY };
-        if let Some(oldest) = self.classes[class].store.pop() {
+        let class = if self.classes[HEAVY].fifo.is_empty() { OTHERS } else { HEAVY };
+        if let Some(oldest) = self.classes[class].fifo.pop() {
             self.totals.drops += 1;
             sink.dropped(oldest.packet, DropReason::Overflow, true);
         }
@@ -139,7 +139,7 @@ impl<P: Packet> Hhf<P> {
             let class = if is_new { OTHERS } else { *self.old.front()? };
             let turn = self.turn(class);
             let served = &mut self.classes[class];
-            let packet = if served.deficit > 0 { served.store.pop() } else { None };
+            let packet = if served.deficit > 0 { served.fifo.pop() } else { None };
             if let Some(queued) = packet {
                 served.deficit -= i64::from(queued.packet.len());
                 self.left_at = Some(queued.at);
@@ -167,7 +167,7 @@ impl<P: Packet> Hhf<P> {
 
 impl<P: Packet> Configured<P, Params> for Hhf<P> {
     fn new(params: Params, now: Nanos) -> Self {
-        let class = || Class { store: Store::default(), deficit: 0, is_listed: false };
+        let class = || Class { fifo: PacketFifo::default(), deficit: 0, is_listed: false };
         Self {
             params,
             constants: params.constants(),
@@ -201,17 +201,17 @@ impl<P: Packet> Configured<P, Params> for Hhf<P> {
 impl<P: Packet> View for Hhf<P> {
     #[inline]
     fn packets(&self) -> usize {
-        self.classes.iter().map(|class| class.store.len()).sum()
+        self.classes.iter().map(|class| class.fifo.len()).sum()
     }
 
     #[inline]
     fn bytes(&self) -> u64 {
-        self.classes.iter().map(|class| class.store.bytes()).sum()
+        self.classes.iter().map(|class| class.fifo.bytes()).sum()
     }
 
-    /// The two stores are in order of arrival each, and are merged.
+    /// The two FIFOs are in order of arrival each, and are merged.
     fn enqueued_at(&self, n: usize) -> Option<Nanos> {
-        let [heavy, others] = [HEAVY, OTHERS].map(|class| &self.classes[class].store);
+        let [heavy, others] = [HEAVY, OTHERS].map(|class| &self.classes[class].fifo);
         let (mut a, mut b) = (0, 0);
         loop {
             let (first, second) = (heavy.enqueued_at(a), others.enqueued_at(b));
@@ -244,7 +244,7 @@ impl<P: Packet> Discipline<P> for Hhf<P> {
         let own = self.class(now, &packet, draws);
         let turn = self.turn(own);
         let class = &mut self.classes[own];
-        class.store.push(now, packet);
+        class.fifo.push(now, packet);
         if !class.is_listed {
             class.is_listed = true;
             class.deficit = turn;
@@ -277,8 +277,8 @@ impl<P: Packet> Discipline<P> for Hhf<P> {
     /// The heavy hitters (0), and the other flows (1).
     fn flow_state(&self, class: usize, visit: &mut dyn FnMut(&'static str, i128)) {
         if let Some(class) = self.classes.get(class) {
-            visit("qlen", class.store.len() as i128);
-            visit("backlog", class.store.bytes().into());
+            visit("qlen", class.fifo.len() as i128);
+            visit("backlog", class.fifo.bytes().into());
             visit("deficit", class.deficit.into());
         }
     }

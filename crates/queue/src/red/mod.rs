@@ -31,7 +31,7 @@ use crate::device::Device;
 use crate::discipline::{Dequeue, Discipline, Draws, Return, Sink, Totals};
 use crate::limit::Unit;
 use crate::packet::Packet;
-use crate::store::{Store, viewed};
+use crate::packet_fifo::{PacketFifo, viewed};
 use policy::Verdict;
 use sojourn_units::declare::Parameters;
 use sojourn_units::words::{Given, Table, WordError};
@@ -79,7 +79,7 @@ impl DisciplineParams for Params {
 pub struct Red<P> {
     policy: Policy,
     totals: Totals,
-    store: Store<P>,
+    fifo: PacketFifo<P>,
     timer: Option<Nanos>,
 }
 
@@ -97,7 +97,7 @@ impl<P: Packet> Configured<P, Params> for Red<P> {
     /// Replaces the parameters. As in the kernel, all that is queued is thrown away and the average
     /// starts over.
     fn change(&mut self, params: Params, now: Nanos, sink: &mut impl Sink<P>) {
-        self.store.cut(0, &mut self.totals, sink);
+        self.fifo.cut(0, &mut self.totals, sink);
         self.policy.change(params, now);
         self.arm(now);
     }
@@ -110,8 +110,8 @@ impl<P: Packet> Red<P> {
     }
 
     fn with_policy(policy: Policy, now: Nanos) -> Self {
-        let (totals, store) = (Totals::default(), Store::default());
-        let mut red = Self { policy, totals, store, timer: None };
+        let (totals, fifo) = (Totals::default(), PacketFifo::default());
+        let mut red = Self { policy, totals, fifo, timer: None };
         red.arm(now);
         red
     }
@@ -125,8 +125,8 @@ impl<P: Packet> Red<P> {
     #[inline]
     fn backlog(&self) -> u64 {
         match self.params().unit {
-            Unit::Bytes => self.store.bytes(),
-            Unit::Packets => self.store.len() as u64,
+            Unit::Bytes => self.fifo.bytes(),
+            Unit::Packets => self.fifo.len() as u64,
         }
     }
 
@@ -142,7 +142,7 @@ impl<P: Packet> Red<P> {
     }
 }
 
-viewed!(Red in store);
+viewed!(Red in fifo);
 
 impl<P: Packet> Discipline<P> for Red<P> {
     #[inline]
@@ -159,8 +159,8 @@ impl<P: Packet> Discipline<P> for Red<P> {
             return Return::Congestion;
         };
         let Params { unit, limit, .. } = *self.params();
-        if unit.fits(limit, &self.store, &packet) {
-            self.store.push(now, packet);
+        if unit.fits(limit, &self.fifo, &packet) {
+            self.fifo.push(now, packet);
             return Return::Success;
         }
         self.policy.overflow(packet, &mut self.totals, sink);
@@ -174,7 +174,7 @@ impl<P: Packet> Discipline<P> for Red<P> {
         _draws: &mut impl Draws,
         _sink: &mut impl Sink<P>,
     ) -> Dequeue<P> {
-        let head = self.store.pop();
+        let head = self.fifo.pop();
         if head.is_none() {
             self.policy.idle(now);
         }
@@ -192,7 +192,7 @@ impl<P: Packet> Discipline<P> for Red<P> {
     }
 
     fn head(&self) -> Option<Dequeue<&P>> {
-        Some(self.store.head())
+        Some(self.fifo.head())
     }
 
     fn state(&self, visit: &mut dyn FnMut(&'static str, i128)) {

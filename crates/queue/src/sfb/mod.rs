@@ -28,7 +28,7 @@ use crate::device::Device;
 use crate::discipline::{Dequeue, Discipline, Draws, DropReason, MarkReason, Return, Sink, Totals};
 use crate::limit::Unit;
 use crate::packet::Packet;
-use crate::store::{Store, viewed};
+use crate::packet_fifo::{PacketFifo, viewed};
 use bins::{BINS, Hash, LEVELS, Slot};
 use sojourn_units::declare::Parameters;
 use sojourn_units::words::{Given, Table, WordError};
@@ -127,8 +127,8 @@ pub struct Sfb<P> {
     slots: Box<[Slot; 2]>,
     counters: Counters,
     totals: Totals,
-    store: Store<P>,
-    /// Those of the packets in the store, in the same order.
+    fifo: PacketFifo<P>,
+    /// Those of the packets in `fifo`, in the same order.
     hashes: VecDeque<Hashes>,
 }
 
@@ -140,7 +140,7 @@ impl<P: Packet> Configured<P, Params> for Sfb<P> {
             slots: Box::default(),
             counters: Counters::default(),
             totals: Totals::default(),
-            store: Store::default(),
+            fifo: PacketFifo::default(),
             hashes: VecDeque::new(),
         }
     }
@@ -152,7 +152,7 @@ impl<P: Packet> Configured<P, Params> for Sfb<P> {
     /// Replaces the parameters. As in the kernel, all that is queued is thrown away, and the bins, the
     /// hash and the penalty box start over.
     fn change(&mut self, params: Params, now: Nanos, sink: &mut impl Sink<P>) {
-        self.store.cut(0, &mut self.totals, sink);
+        self.fifo.cut(0, &mut self.totals, sink);
         self.hashes.clear();
         *self.slots = Default::default();
         self.state = State::new(&params, now);
@@ -209,7 +209,7 @@ impl<P: Packet> Sfb<P> {
     }
 }
 
-viewed!(Sfb in store);
+viewed!(Sfb in fifo);
 
 impl<P: Packet> Discipline<P> for Sfb<P> {
     #[inline]
@@ -220,7 +220,7 @@ impl<P: Packet> Discipline<P> for Sfb<P> {
         draws: &mut impl Draws,
         sink: &mut impl Sink<P>,
     ) -> Return {
-        if self.store.len() >= self.params.limit as usize {
+        if self.fifo.len() >= self.params.limit as usize {
             self.counters.queuedrop += 1;
             return self.refuse(packet, DropReason::Overflow, sink);
         }
@@ -266,7 +266,7 @@ impl<P: Packet> Discipline<P> for Sfb<P> {
             }
         }
         self.hashes.push_back(hashes);
-        self.store.push(now, packet);
+        self.fifo.push(now, packet);
         Return::Success
     }
 
@@ -277,7 +277,7 @@ impl<P: Packet> Discipline<P> for Sfb<P> {
         _draws: &mut impl Draws,
         _sink: &mut impl Sink<P>,
     ) -> Dequeue<P> {
-        let (Some(queued), Some(hashes)) = (self.store.pop(), self.hashes.pop_front()) else {
+        let (Some(queued), Some(hashes)) = (self.fifo.pop(), self.hashes.pop_front()) else {
             return Dequeue::Empty;
         };
         for (slot, hash) in self.slots.iter_mut().zip(hashes) {
@@ -290,7 +290,7 @@ impl<P: Packet> Discipline<P> for Sfb<P> {
     }
 
     fn head(&self) -> Option<Dequeue<&P>> {
-        Some(self.store.head())
+        Some(self.fifo.head())
     }
 
     fn state(&self, visit: &mut dyn FnMut(&'static str, i128)) {

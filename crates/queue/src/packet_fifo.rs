@@ -18,20 +18,20 @@ pub struct Queued<P, N = ()> {
 
 /// A first-in first-out ring. It grows to the largest backlog seen and then allocates no more.
 #[derive(Clone, Debug)]
-pub struct Store<P, N = ()> {
+pub struct PacketFifo<P, N = ()> {
     ring: VecDeque<Queued<P, N>>,
     bytes: u64,
     /// When the packet taken last was enqueued; 0 is none.
     last: Nanos,
 }
 
-impl<P, N> Default for Store<P, N> {
+impl<P, N> Default for PacketFifo<P, N> {
     fn default() -> Self {
         Self { ring: VecDeque::new(), bytes: 0, last: 0 }
     }
 }
 
-impl<P: Packet> Store<P> {
+impl<P: Packet> PacketFifo<P> {
     /// Appends a packet.
     #[inline]
     pub fn push(&mut self, at: Nanos, packet: P) {
@@ -39,7 +39,7 @@ impl<P: Packet> Store<P> {
     }
 }
 
-impl<P: Packet, N> Store<P, N> {
+impl<P: Packet, N> PacketFifo<P, N> {
     /// Appends a packet with a note.
     #[inline]
     pub fn push_noted(&mut self, at: Nanos, packet: P, note: N) {
@@ -131,7 +131,7 @@ impl<P: Packet, N> Store<P, N> {
     }
 }
 
-impl<P: Packet> View for Store<P> {
+impl<P: Packet> View for PacketFifo<P> {
     #[inline]
     fn packets(&self) -> usize {
         self.len()
@@ -163,7 +163,7 @@ pub trait Source<P> {
     fn backlog(&self) -> u64;
 }
 
-impl<P: Packet> Source<P> for Store<P> {
+impl<P: Packet> Source<P> for PacketFifo<P> {
     #[inline]
     fn take(&mut self) -> Option<Queued<P>> {
         self.pop()
