@@ -98,7 +98,7 @@ def test_a_wire_asks_it_and_changes_it(spaces: tuple[str, str], name: str, polic
             with pytest.raises(LabError, match="into a `codel`"):
                 client.set(name, queue="codel")
             policy.write_text(POLICY.format(limit="7p"))
-            with pytest.raises(LabError, match=r"source of mine.py:Mine differs"):
+            with pytest.raises(LabError, match=r"source of `mine.py:Mine` differs"):
                 client.set(name, queue="mine.py:Mine")
 
 

@@ -338,7 +338,7 @@ def test_the_commands(spaces: tuple[str, str], name: str) -> None:
             (("set", name, "rate"), "has no value"),
             (("set", name, "speed", "5mbit"), "cannot be set"),
             (("set", name, "rate", "often"), "rate:"),
-            (("set", name, "queue", "red limit 100k"), "cannot be changed into a"),
+            (("set", name, "queue", "red limit 100k"), "cannot be changed into"),
             (("set", f"{name}x", "rate", "5mbit"), "did you mean"),
         ):
             code, out, errors = told(*wrong)

@@ -129,11 +129,14 @@ def test_a_class_of_another_family_is_refused(write: Write) -> None:
         (control("window.pacing_rate = 0"), r"pacing_rate was set to 0"),
         (control("window.mss = 1"), r"line 11 .*mss"),
         (control(GROW, "return None"), r"reduce after ACK \d+: the new ssthresh .* None"),
-        (control(GROW, "return 5"), r"`reduce` returned 5 bytes: the new ssthresh is at least two"),
+        (
+            control(GROW, "return 5"),
+            r"`reduce` returned 5 bytes; the new ssthresh must be at least two",
+        ),
         (control("window.cwnd += window.mss"), r"cwnd was raised from .*cwnd_limited|may_grow"),
         (
             control(GROW + "\n        if ack.in_recovery: window.cwnd = window.mss"),
-            r"cwnd was lowered from .* losses are repaired",
+            r"cwnd was lowered from .* while it recovers from losses",
         ),
     ],
 )

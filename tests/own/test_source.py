@@ -135,8 +135,8 @@ def test_what_is_wrong_with_a_file_is_said_at_once(
 
 FAULTS = [
     ("return now + 1000, 100 // (50 - self.n)", r"next for packet 49: .*line 13 .*ZeroDivision"),
-    ("return now - (self.n == 7), 100", r"next for packet 6: it is due at .*never decrease"),
-    ("return now + 5, 0", r"next for packet 0: it has 0 bytes: .* from 1 to 1472"),
+    ("return now - (self.n == 7), 100", r"next for packet 6: it is due at .*must not decrease"),
+    ("return now + 5, 0", r"next for packet 0: it has 0 bytes; .* 1 to 1472"),
     ("return now + 5, 1473", r"it has 1473 bytes"),
     ("return now, 100", r"next for packet 1000: more than 1000 packets are due at one time"),
     ("return now + 0.5, 100", r"returned \(.*, 100\): return the time of the next packet"),

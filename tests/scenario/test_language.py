@@ -431,7 +431,7 @@ def test_what_the_engine_assumes_is_told() -> None:
     scenario = Scenario.from_toml(HOME)
     assert scenario.warnings() == []
     (warning,) = scenario.with_queue("red limit 400kb").warnings()
-    assert warning == "links.uplink.queue: `bandwidth` is taken to be 10mbit"
+    assert warning == "links.uplink.queue: `bandwidth` is not given: 10mbit is assumed"
 
 
 def test_rates_in_bytes_are_told() -> None:

@@ -74,7 +74,7 @@ def test_keys_of_a_named_queue_can_be_set() -> None:
 
 
 def test_what_is_wrong_is_told_where_it_is_described() -> None:
-    assert "queues.tiers.filters.0: a filter leads to `1:40`" in refused(
+    assert "queues.tiers.filters.0: a filter sends packets to `1:40`" in refused(
         queues={"tiers": TREE | {"filters": ["dscp EF to 1:40"]}}
     )
     assert "queues.codel: `codel` is a discipline" in refused(

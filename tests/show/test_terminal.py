@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from sojourn.study import Comparison, Results
 
 
-MEANS = "Marks every ECN-capable packet that stayed longer; none by default."
+MEANS = "Sojourn time above which every ECN-capable packet is marked; off by default."
 
 
 def printed(width: int = 120) -> tuple[Console, io.StringIO]:

@@ -25,9 +25,9 @@ use sojourn_units::declare::{Parameters, choice, time};
 use sojourn_units::words::Table;
 use sojourn_units::{MILLISECOND, Nanos, SECOND, choices, params};
 
-/// The number 1 in the format of gains: gains are in 1/256.
+/// The number 1 in the fixed-point format of gains, which are in 1/256.
 const UNIT: u64 = 256;
-/// Gains of startup and drain: 2/ln 2, and its inverse.
+/// Pacing gains of startup (2/ln 2) and of drain (its inverse), in 1/256.
 const HIGH_GAIN: u64 = UNIT * 2885 / 1000 + 1;
 const DRAIN_GAIN: u64 = UNIT * 1000 / 2885;
 const CWND_GAIN: u64 = 2 * UNIT;
@@ -37,36 +37,36 @@ const CYCLE: [u64; 8] = [UNIT * 5 / 4, UNIT * 3 / 4, UNIT, UNIT, UNIT, UNIT, UNI
 const FIRST_PHASES: [usize; 7] = [0, 2, 3, 4, 5, 6, 7];
 /// Number of rounds in the bandwidth filter.
 const BW_ROUNDS: usize = 10;
-/// Rounds after which the older half of the greatest aggregation is discarded.
+/// Number of rounds after which the older maximum of the aggregation is discarded.
 const AGGREGATION_ROUNDS: u32 = 5;
-/// Time of arrivals that limits the allowance for aggregation, in nanoseconds.
+/// The allowance for aggregation is at most the data that arrive in this time, in nanoseconds.
 const AGGREGATION_SPAN: Nanos = 100 * MILLISECOND;
 /// Number of segments after which the measurement of aggregation restarts.
 const AGGREGATION_SEGMENTS: u64 = 1 << 20;
-/// Least and greatest number of rounds in an interval of the search for a policer.
+/// Minimum and maximum number of rounds in an interval of the search for a policer.
 const POLICER_ROUNDS: (u32, u32) = (4, 16);
-/// Lost share of the delivered data at which an interval counts, in 1/256.
+/// Lost data over delivered data from which on an interval indicates a policer, in 1/256.
 const POLICER_LOSS: u64 = 50;
-/// Two rates are equal if they differ by at most an eighth, or 4 kbit/s.
+/// Two rates count as equal if they differ by at most 1/8, or by at most 500 bytes per second.
 const POLICER_SHARE: u64 = 8;
 const POLICER_BYTES: u64 = 500;
-/// Rounds for which the policer's rate is used.
+/// Number of rounds for which a policer's rate is used.
 const POLICER_KEPT: u32 = 48;
-/// Largest super-packet in bytes and segments (`bbr_tso_segs_goal`).
+/// Maximum length of a super-packet in bytes, and in segments (`bbr_tso_segs_goal`).
 const SUPER_BYTES: u64 = 65_535 - 320;
 const SUPER_SEGMENTS: u64 = 127;
-/// The pipe is full if the bandwidth did not grow by a quarter in three rounds.
+/// Number of rounds without a bandwidth growth of 1/4 after which the pipe counts as full.
 const FULL_ROUNDS: u32 = 3;
 
 choices! {
-    /// Definition of BBR.
+    /// Definition of BBR that is followed.
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
     #[serde(rename_all = "snake_case")]
     pub enum Variant {
-        /// The draft.
+        /// The draft draft-cardwell-iccrg-bbr-congestion-control-00.
         #[default]
         Draft = "draft",
-        /// Linux, with room for super-packets and aggregated acknowledgements.
+        /// Linux, whose window has room for super-packets and aggregated acknowledgements.
         Linux = "linux",
     }
 }
@@ -75,11 +75,12 @@ params! {
     /// Parameters of BBR version 1.
     #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
     pub struct Params {
-        /// Definition of BBR: the draft, or Linux, with room for super-packets and aggregated
-        /// acknowledgements. The profile linux-7.3 uses Linux's, the others the draft's.
+        /// Definition of BBR: the draft, or Linux, whose window has room for super-packets and
+        /// aggregated acknowledgements. The profile linux-7.3 uses the definition of Linux, all
+        /// other profiles that of the draft.
         #[serde(default)]
         variant: Variant = choice("linux").initially(|()| Variant::Draft),
-        /// Time for which the least round-trip time is valid.
+        /// Time for which the smallest round-trip time is valid.
         min_rtt_window: Nanos = time("10s"),
         /// Duration of a probe of the round-trip time.
         probe_rtt: Nanos = time("200ms"),
@@ -101,26 +102,27 @@ impl ControlParams for Params {
     }
 }
 
-/// State of BBR.
+/// Phase of BBR.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
-    /// Doubles the rate each round.
+    /// Startup: the sending rate doubles each round.
     Startup,
-    /// Drains the queue that startup built.
+    /// Drain: the queue that startup has built empties.
     Drain,
-    /// Cycles around the estimated bandwidth.
+    /// Bandwidth probe: the sending rate cycles around the estimated bandwidth.
     ProbeBw,
-    /// Measures the propagation delay with almost no data in flight.
+    /// Probe of the round-trip time: the propagation delay is measured with at most four segments
+    /// in flight.
     ProbeRtt,
 }
 
-/// Aggregation: segments that acknowledgements deliver beyond the expected number.
+/// Measurement of aggregation: segments that acknowledgements deliver beyond the expected number.
 #[derive(Clone, Copy, Debug, Default)]
 struct Aggregation {
-    /// Start of the measurement, and segments delivered since then.
+    /// Start of the measurement, and number of segments delivered since its start.
     epoch: Nanos,
     acked: u64,
-    /// Greatest excess in the last rounds and in those before, in segments.
+    /// Maximum excess in the present period of rounds and in the previous one, in segments.
     excess: [u64; 2],
     slot: usize,
     rounds: u32,
@@ -130,10 +132,10 @@ struct Aggregation {
 #[derive(Clone, Copy, Debug, Default)]
 struct Policer {
     sampling: bool,
-    /// Whether a policer was found and its rate is used.
-    found: bool,
+    /// Whether a policer has been detected and its rate is used.
+    detected: bool,
     rounds: u32,
-    /// Rate of the last interval in bytes per second; 0 without one.
+    /// Rate of the last interval in bytes per second; 0 without an interval.
     rate: u64,
     /// Delivered bytes, lost bytes and time at the interval's start.
     delivered: u64,
@@ -179,16 +181,16 @@ impl Greatest {
     }
 }
 
-/// State of the control.
+/// State of BBR version 1.
 #[derive(Clone, Debug)]
 pub struct Bbr {
     params: Params,
     mode: Mode,
-    /// Draft: greatest bandwidth of each of the last rounds, in bytes per second.
+    /// Draft: maximum bandwidth of each of the last rounds, in bytes per second.
     rounds: [u64; BW_ROUNDS],
-    /// Linux: filter for the greatest bandwidth.
+    /// Linux: filter for the maximum bandwidth.
     greatest: Greatest,
-    /// Greatest bandwidth of the last rounds, in bytes per second.
+    /// Maximum bandwidth of the last rounds, in bytes per second.
     bandwidth: u64,
     round: u64,
     round_start: bool,
@@ -217,7 +219,7 @@ pub struct Bbr {
     initial_cwnd: u64,
     aggregation: Aggregation,
     policer: Policer,
-    /// Bytes considered lost so far.
+    /// Number of bytes considered lost since the connection began.
     lost: u64,
     /// Random number from which the next first phase of the cycle is derived.
     draw: u32,
@@ -265,7 +267,7 @@ impl Bbr {
         }
     }
 
-    /// Returns the present state.
+    /// Returns the present phase.
     pub fn mode(&self) -> Mode {
         self.mode
     }
@@ -279,12 +281,14 @@ impl Bbr {
         self.params.variant == Variant::Linux
     }
 
-    /// Returns the bandwidth in use: that of a policer, or the greatest.
+    /// Returns the bandwidth in use, in bytes per second: the policer's rate, or the estimated
+    /// bandwidth.
     fn used_bandwidth(&self) -> u64 {
-        if self.policer.found { self.policer.rate } else { self.bandwidth }
+        if self.policer.detected { self.policer.rate } else { self.bandwidth }
     }
 
-    /// Starts a new interval of the search for a policer; `keeps` the result of the last one.
+    /// Starts a new interval of the search for a policer; with `keeps` the last interval's rate is
+    /// kept.
     fn search_policer(&mut self, ack: &Ack, keeps: bool) {
         let old = self.policer;
         self.policer = Policer {
@@ -297,12 +301,13 @@ impl Bbr {
         };
     }
 
-    /// Linux: checks whether a fifth is lost at one rate in two intervals that end with a loss.
+    /// Linux: detects a policer, if two successive intervals have equal rates and lose a fifth of
+    /// the data.
     fn update_policer(&mut self, ack: &Ack) {
         if !self.is_linux() {
             return;
         }
-        if self.policer.found {
+        if self.policer.detected {
             if self.mode == Mode::ProbeBw && self.round_start {
                 self.policer.rounds += 1;
                 if self.policer.rounds >= POLICER_KEPT {
@@ -342,7 +347,7 @@ impl Bbr {
         let gap = rate.abs_diff(before);
         if before > 0 && (gap <= before / POLICER_SHARE || gap <= POLICER_BYTES) {
             self.policer.rate = before / 2 + rate / 2;
-            self.policer.found = true;
+            self.policer.detected = true;
             self.policer.rounds = 0;
         } else {
             self.search_policer(ack, true);
@@ -373,7 +378,8 @@ impl Bbr {
         segments.saturating_sub(self.arrivals(window, wait))
     }
 
-    /// Returns `flight` bytes as compared with a target.
+    /// Returns the bytes in flight for a comparison with a target: Linux's estimate at the next
+    /// departure, else `flight`.
     fn reckoned(&self, window: &Window, ack: &Ack, flight: u64) -> u64 {
         if self.is_linux() {
             self.at_departure(window, ack, flight).saturating_mul(window.mss)
@@ -415,7 +421,7 @@ impl Bbr {
         *most = (*most).max(excess.min(window.segments()));
     }
 
-    /// Linux: returns the segments added to the window because acknowledgements arrive together.
+    /// Linux: returns the number of segments added to the window for aggregated acknowledgements.
     fn allowance(&self, window: &Window) -> u64 {
         if !self.is_linux() || !self.full {
             return 0;
@@ -429,7 +435,8 @@ impl Bbr {
         self.inflight_at(window, self.bandwidth, gain, 0)
     }
 
-    /// Returns the same at another bandwidth, with `more` segments.
+    /// Returns the bytes in flight for `gain` times the product of `bandwidth` and delay, plus
+    /// `more` segments.
     fn inflight_at(&self, window: &Window, bandwidth: u64, gain: u64, more: u64) -> u64 {
         if self.min_rtt == 0 && !self.is_linux() {
             return self.initial_cwnd;
@@ -440,8 +447,8 @@ impl Bbr {
         if self.min_rtt == 0 {
             bytes = self.initial_cwnd;
         }
-        // Room for segments being processed in both hosts, an even number for delayed ACKs, and two
-        // more for the phase that probes for bandwidth.
+        // Add segments that both hosts are processing, round up to an even number for delayed ACKs,
+        // and add two more for the phase that probes for bandwidth.
         let room = if self.is_linux() { 3 * self.super_segments(window) } else { 3 };
         let mut segments = bytes.div_ceil(window.mss).saturating_add(more).saturating_add(room);
         segments = (segments.saturating_add(1)) & !1;
@@ -471,7 +478,8 @@ impl Bbr {
         let sample = path::rate(rate);
         let limited = rate.app_limited || rate.prior_delivered < self.ignore_before;
         if limited && sample < self.bandwidth {
-            // The sample reflects the application's rate, or a small number of segments in flight.
+            // Ignore the sample: it reflects the application's rate, or a small number of segments in
+            // flight.
         } else if self.is_linux() {
             self.bandwidth = self.greatest.add(BW_ROUNDS as u64, self.round, sample);
         } else {
@@ -531,7 +539,7 @@ impl Bbr {
     fn enter_probe_bw(&mut self, now: Nanos) {
         self.mode = Mode::ProbeBw;
         if self.is_linux() {
-            // A different phase each time.
+            // Linux begins with a random phase each time.
             let draw = next_draw(&mut self.draw) as usize;
             self.first_phase = FIRST_PHASES[draw % FIRST_PHASES.len()];
         }
@@ -549,7 +557,7 @@ impl Bbr {
 
     fn update_min_rtt(&mut self, window: &mut Window, ack: &Ack) {
         if self.min_rtt == 0 && self.is_linux() {
-            // The handshake's sample counts too (`bbr_init`).
+            // The sample of the handshake is used as well (`bbr_init`).
             self.min_rtt = ack.min_rtt;
             self.min_rtt_at = ack.now.saturating_sub(ack.rtt);
         }
@@ -600,7 +608,7 @@ impl Bbr {
         (self.pacing_gain, self.cwnd_gain) = match self.mode {
             Mode::Startup => (HIGH_GAIN, HIGH_GAIN),
             Mode::Drain => (DRAIN_GAIN, HIGH_GAIN),
-            Mode::ProbeBw if self.policer.found => (UNIT, CWND_GAIN),
+            Mode::ProbeBw if self.policer.detected => (UNIT, CWND_GAIN),
             Mode::ProbeBw => (CYCLE[self.phase], CWND_GAIN),
             Mode::ProbeRtt => (UNIT, UNIT),
         };
@@ -728,7 +736,7 @@ impl Control for Bbr {
     }
 
     fn super_packet(&self) -> SuperPacket {
-        // Below 1.2 Mbit/s single segments (`bbr_min_tso_segs`).
+        // Below 1.2 Mbit/s a super-packet may be a single segment (`bbr_min_tso_segs`).
         let slow = self.pacing_rate().is_some_and(|rate| rate < 150_000);
         SuperPacket { least: if slow { 1 } else { 2 }, ..SuperPacket::default() }
     }
@@ -844,7 +852,7 @@ mod tests {
                 let now = SECOND + round * 10 * MILLISECOND;
                 bbr.update_policer(&Ack { now, lost, rate, ..Ack::default() });
             }
-            assert_eq!(bbr.policer.found, expected, "one in {share}");
+            assert_eq!(bbr.policer.detected, expected, "one in {share}");
             if expected {
                 assert_eq!(bbr.used_bandwidth(), 10_000_000);
                 bbr.mode = Mode::ProbeBw;

@@ -10,42 +10,43 @@ use crate::whole::Count;
 use crate::window::{Ack, Cause, Window};
 use sojourn_units::{MICROSECOND, MILLISECOND, Nanos};
 
-/// A tick of the kernel's clock in nanoseconds (`HZ` of 1000).
+/// Duration of a tick of the kernel's clock (`HZ` of 1000), in nanoseconds.
 const TICK: Nanos = MILLISECOND;
 const TICKS: u64 = 1000;
 /// Smallest window in segments at which HyStart acts.
 const LOW_WINDOW: u64 = 16;
-/// Number of samples before a round's round-trip time counts.
+/// Number of samples of a round from which on its smallest round-trip time is used.
 const SAMPLES: u8 = 8;
-/// Largest gap between acknowledgements of one train, in microseconds.
+/// Maximum gap between acknowledgements of one train, in microseconds.
 const TRAIN_GAP: u64 = 2000;
-/// Bounds of the threshold for an increase of delay, in microseconds.
+/// Minimum and maximum of the delay increase that ends slow start, in microseconds.
 const THRESHOLD_MIN: u64 = 4000;
 const THRESHOLD_MAX: u64 = 16_000;
-/// Bytes of four super-packets of the largest size.
+/// Length of four super-packets of the largest size, in bytes.
 const SUPER_PACKETS: u64 = 4 << 16;
 
-/// Constants derived from the parameters.
+/// Constants that are computed from the parameters, in the kernel's units.
 #[derive(Clone, Copy, Debug)]
 struct Scale {
-    /// Factor of a reduction, in 1/1024.
+    /// Factor by which a reduction multiplies the window, in 1/1024.
     beta: u32,
-    /// Growth, in 1/1024 segments per second cubed.
+    /// Parameter `c`: growth in 1/1024 segments per second cubed.
     growth: u32,
-    /// Delivered segments for which Reno's estimate grows by one, in eighths of the window.
+    /// Number of delivered segments after which Reno's estimated window grows by one segment, in
+    /// eighths of the window.
     reno: u32,
     fast_convergence: bool,
     reno_friendly: bool,
     hystart: bool,
 }
 
-/// A round of HyStart.
+/// A round of HyStart. Times are in microseconds.
 #[derive(Clone, Copy, Debug, Default)]
 struct Round {
     end: u64,
     start: u64,
     last_ack: u64,
-    /// Least round-trip time in microseconds; 0 without one.
+    /// Smallest round-trip time in microseconds; 0 before the first sample.
     least: u64,
     samples: u8,
 }
@@ -58,21 +59,21 @@ pub(crate) struct Bictcp {
     per: u64,
     /// Window before the last reduction in segments, lowered by fast convergence.
     last_max: u64,
-    /// Window in segments, and tick, at the last computation.
+    /// Window in segments, and tick, at the last computation of `per`.
     last_window: u64,
     last_tick: u64,
     origin: u64,
-    /// Time from the epoch's start to the plateau, in 1/1024 s.
+    /// Time from the start of the epoch to the plateau, in 1/1024 s.
     k: u64,
-    /// Least round-trip time in microseconds; 0 without one.
+    /// Smallest round-trip time in microseconds; 0 before the first sample.
     least: u64,
-    /// First tick of the epoch; 0 outside one.
+    /// First tick of the epoch, which begins after a reduction; 0 outside an epoch.
     epoch: u64,
-    /// Delivered segments that Reno's estimate has not used yet.
+    /// Number of delivered segments that have not yet been used for Reno's estimate.
     delivered: u64,
     reno: u64,
-    /// Whether HyStart has found the end of slow start.
-    found: bool,
+    /// Whether HyStart has ended slow start.
+    exited: bool,
     round: Round,
     count: Count,
 }
@@ -107,7 +108,7 @@ impl Bictcp {
             epoch: 0,
             delivered: 0,
             reno: 0,
-            found: false,
+            exited: false,
             round: Round::default(),
             count: Count::default(),
         }
@@ -134,14 +135,14 @@ impl Bictcp {
         if self.least == 0 || rtt < self.least {
             self.least = rtt;
         }
-        if self.scale.hystart && !self.found && window.in_slow_start() {
-            self.look(window, ack, rtt);
+        if self.scale.hystart && !self.exited && window.in_slow_start() {
+            self.check_hystart(window, ack, rtt);
         }
     }
 
     /// Performs HyStart: checks whether a train of acknowledgements, or the delay, shows a full
     /// path.
-    fn look(&mut self, window: &mut Window, ack: &Ack, rtt: u64) {
+    fn check_hystart(&mut self, window: &mut Window, ack: &Ack, rtt: u64) {
         let now = ack.now / MICROSECOND;
         let round = &mut self.round;
         if ack.una > round.end || round.start == 0 {
@@ -156,7 +157,7 @@ impl Bictcp {
             if !ack.paced {
                 full /= 2;
             }
-            self.found |= now.saturating_sub(round.start) > full;
+            self.exited |= now.saturating_sub(round.start) > full;
         }
         if round.least == 0 || rtt < round.least {
             round.least = rtt;
@@ -165,9 +166,9 @@ impl Bictcp {
             round.samples += 1;
         } else {
             let threshold = (self.least / 8).clamp(THRESHOLD_MIN, THRESHOLD_MAX);
-            self.found |= round.least > self.least + threshold;
+            self.exited |= round.least > self.least + threshold;
         }
-        if self.found {
+        if self.exited {
             window.ssthresh = window.cwnd;
         }
     }
@@ -222,8 +223,8 @@ impl Bictcp {
         }
     }
 
-    /// Computes the number of delivered segments that add one, so that the window reaches its
-    /// target one round trip from now.
+    /// Computes `per`, the number of delivered segments that add one segment, so that the window
+    /// reaches its target one round trip from now.
     fn aim(&mut self, cwnd: u64, tick: u64) {
         let ahead = self.least.saturating_mul(MICROSECOND).div_ceil(TICK);
         let time =
@@ -238,7 +239,7 @@ impl Bictcp {
         };
         self.per = if target > cwnd { cwnd / (target - cwnd) } else { 100 * cwnd };
         if self.last_max == 0 {
-            // Before the first loss, at least a twentieth per round trip.
+            // Before the first loss, grow by at least 1/20 of the window per round trip.
             self.per = self.per.min(20);
         }
     }
@@ -414,7 +415,7 @@ mod tests {
                 };
                 cubic.on_sample(&mut window, &ack);
             }
-            assert_eq!(cubic.found, ends);
+            assert_eq!(cubic.exited, ends);
             assert_eq!(window.in_slow_start(), !ends);
         }
     }

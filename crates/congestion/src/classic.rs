@@ -19,7 +19,7 @@ use sojourn_units::{MILLISECOND, Nanos};
 const ONE: i64 = 1 << 20;
 /// Score up to which the queue counts as L4S.
 const STICKY: i64 = 8 * ONE;
-/// Greatest score: as far above the transition as zero is below it.
+/// Maximum score, as far above the end of the transition as 0 is below its start.
 const HIGHEST: i64 = STICKY + ONE + STICKY;
 /// Mean deviation that leaves the score unchanged, in nanoseconds.
 const V0: Nanos = 3 * MILLISECOND / 4;
@@ -27,13 +27,14 @@ const V0: Nanos = 3 * MILLISECOND / 4;
 const D0: Nanos = 2 * MILLISECOND;
 /// Averages are kept in units of `2^-SCALE` ns; `2^-SCALE` is also the smallest gain.
 const SCALE: u32 = 18;
-/// Upper limit of round-trip times, in nanoseconds; longer ones count as this.
+/// Maximum round-trip time in nanoseconds (69 s); longer round-trip times count as this value.
 const MAX_RTT: Nanos = 1 << 36;
 
-/// Detector that distinguishes the two kinds of queue.
+/// Detector that distinguishes L4S queues from classic ones.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Detector {
-    /// Smoothed round-trip time and its mean deviation; 0 before the first sample.
+    /// Smoothed round-trip time and its mean deviation, in `2^-SCALE` ns; 0 before the first
+    /// sample.
     mean: i64,
     deviation: i64,
     score: i64,
@@ -71,8 +72,8 @@ impl Detector {
         self.score = (self.score + varies / 2 + long / 2).clamp(0, HIGHEST);
     }
 
-    /// Returns the least alpha for the reaction to a mark, in 2^-20: 5/8 for a classic queue, 0 for
-    /// L4S.
+    /// Returns the minimum of alpha for the reaction to a mark, in 2^-20: 5/8 for a classic queue,
+    /// 0 for L4S.
     #[inline]
     pub(crate) fn least_alpha(&self) -> u64 {
         ((self.score - STICKY).clamp(0, ONE) * 5 / 8) as u64

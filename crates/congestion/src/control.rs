@@ -8,7 +8,7 @@ use sojourn_units::words::Table;
 
 /// A congestion control.
 pub trait Control {
-    /// Returns the control as a trait object, without the box of a boxed control.
+    /// Returns the control as a trait object; for a boxed control, the one in the box.
     #[inline]
     fn seen(&self) -> &(dyn Control + 'static)
     where
@@ -17,7 +17,7 @@ pub trait Control {
         self
     }
 
-    /// Mutable form of [`Control::seen`].
+    /// Returns the control as a mutable trait object; for a boxed control, the one in the box.
     #[inline]
     fn seen_mut(&mut self) -> &mut (dyn Control + 'static)
     where
@@ -36,8 +36,8 @@ pub trait Control {
     /// Called for every acknowledgement, including those that may not grow the window.
     fn on_ack(&mut self, window: &mut Window, ack: &Ack);
 
-    /// Called before the acknowledgement's echo or losses reduce the window, and before
-    /// [`Control::on_ack`]; only if ECN was negotiated.
+    /// Called for each acknowledgement before its echo of marks or its losses reduce the window,
+    /// and before [`Control::on_ack`]; only if ECN was negotiated.
     fn before_reduction(&mut self, _window: &Window, _ack: &Ack) {}
 
     /// Called for each segment that is considered lost, before the acknowledgement or timeout that
@@ -49,7 +49,7 @@ pub trait Control {
     /// rate reduction), and sets cwnd to one segment after a timeout.
     fn reduce(&mut self, window: &Window, flight: u64, cause: Cause, now: Nanos) -> u64;
 
-    /// Called when the last reduction was spurious. The transport has restored the window.
+    /// Called when the last reduction proves spurious, after the transport has restored the window.
     fn on_undo(&mut self) {}
 
     /// Called at the end of loss recovery.
@@ -58,12 +58,12 @@ pub trait Control {
     /// Called when sending restarts after an idle period of `idle` nanoseconds.
     fn on_restart(&mut self, _window: &mut Window, _now: Nanos, _idle: Nanos) {}
 
-    /// Returns the pacing rate in bytes per second, if the control sets one.
+    /// Returns the pacing rate in bytes per second; `None` if the transport chooses it.
     fn pacing_rate(&self) -> Option<u64> {
         None
     }
 
-    /// Returns the size of super-packets.
+    /// Returns the limits from which the transport computes the size of super-packets.
     fn super_packet(&self) -> SuperPacket {
         SuperPacket::default()
     }
@@ -88,20 +88,21 @@ pub trait Control {
 /// Use of ECN that a control requests, unless the user sets it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EcnUse {
-    /// The host's setting.
+    /// ECN as the host's setting says.
     Host,
-    /// Exact echo of each mark (RFC 8257).
+    /// ECN with an exact echo of each mark (RFC 8257).
     Exact,
-    /// L4S (RFC 9331). If no exact echo is negotiated, Reno is used instead.
+    /// ECN with the L4S identifier (RFC 9331). If no exact echo is negotiated, Reno replaces the
+    /// control.
     L4s,
 }
 
-/// Parameters of a control, and what the family needs from them.
+/// Parameters of a control, and the facts about it that code for all controls needs.
 pub trait ControlParams: Parameters<On = ()> + Default {
     /// Name and words of the control.
     const TABLE: Table;
 
-    /// The control.
+    /// Type of the control.
     type Control: Control;
 
     /// Returns the use of ECN that the control requests.

@@ -2,8 +2,8 @@
 //!
 //! Source: RFC 9438; deviations of Linux's `tcp_cubic` are in [`Variant::Linux`].
 //! Idea: after a reduction the window grows quickly towards the size at which the loss occurred
-//! (`W_max`), stays near it, then probes beyond it at an increasing speed. Growth depends on time and
-//! not on the round-trip time. Where Reno's window would be larger, CUBIC uses Reno's (the
+//! (`W_max`), stays near it, then probes beyond it at an increasing speed. Growth depends on time
+//! and not on the round-trip time. Where Reno's window would be larger, CUBIC uses Reno's (the
 //! Reno-friendly region).
 //! Invariants: a reduction multiplies the window by beta (0.7) and leaves at least two segments; in
 //! the concave region cwnd grows by at most half in one round trip.
@@ -23,7 +23,7 @@ use sojourn_units::words::Table;
 use sojourn_units::{Nanos, SECOND, choices, params};
 
 choices! {
-    /// Definition of CUBIC.
+    /// Definition of CUBIC that is followed.
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
     #[serde(rename_all = "snake_case")]
     pub enum Variant {
@@ -47,14 +47,15 @@ params! {
         /// cwnd.
         #[serde(default)]
         variant: Variant = choice("linux").initially(|()| Variant::Rfc9438),
-        /// Factor by which a reduction multiplies the window.
-        beta: f64 = real(0.1, 0.95, "0.7"), // RFC 9438, section 4.6
-        /// Growth in segments per second cubed.
-        c: f64 = real(0.001, 100.0, "0.4"), // section 5
-        /// Whether a flow releases bandwidth to new flows (fast convergence).
-        fast_convergence: bool = on_off("on"), // section 4.7
-        /// Whether the window grows at least as fast as Reno's.
-        reno_friendly: bool = on_off("on"), // section 4.3
+        /// Factor by which a reduction multiplies the window (RFC 9438, section 4.6).
+        beta: f64 = real(0.1, 0.95, "0.7"),
+        /// Growth in segments per second cubed (RFC 9438, section 5).
+        c: f64 = real(0.001, 100.0, "0.4"),
+        /// Whether a flow releases bandwidth to new flows (fast convergence; RFC 9438, section
+        /// 4.7).
+        fast_convergence: bool = on_off("on"),
+        /// Whether the window grows at least as fast as Reno's (RFC 9438, section 4.3).
+        reno_friendly: bool = on_off("on"),
     }
 }
 
@@ -77,7 +78,7 @@ impl ControlParams for Params {
     }
 }
 
-/// State before a reduction, for undo.
+/// State before the last reduction, which an undo restores.
 #[derive(Clone, Copy, Debug)]
 struct Saved {
     w_max: f64,
@@ -88,19 +89,19 @@ struct Saved {
     cwnd_prior: f64,
 }
 
-/// State of the control.
+/// State of CUBIC.
 #[derive(Clone, Debug)]
 pub struct Cubic {
     hystart: HyStart,
     window: Form,
 }
 
-/// The window's function.
+/// The computation of the window.
 #[derive(Clone, Debug)]
 enum Form {
-    /// In real numbers of segments.
+    /// Computation in real numbers of segments.
     Real(Box<Real>),
-    /// Linux's arithmetic in whole segments.
+    /// Linux's computation in whole segments.
     Whole(Bictcp),
 }
 
@@ -108,11 +109,11 @@ enum Form {
 #[derive(Clone, Debug)]
 struct Real {
     params: Params,
-    /// Start of the present congestion avoidance; 0 outside it.
+    /// Start of the present congestion avoidance; 0 outside congestion avoidance.
     epoch: Nanos,
     /// Window before the last reduction, in segments (lowered by fast convergence).
     w_max: f64,
-    /// Plateau of the present epoch, in segments.
+    /// Window at the plateau of the present epoch, in segments.
     origin: f64,
     /// Time from the epoch's start to the plateau, in seconds.
     k: f64,
@@ -120,12 +121,13 @@ struct Real {
     w_est: f64,
     /// cwnd at the last reduction, in segments.
     cwnd_prior: f64,
-    /// Growth below one byte that has not been applied.
+    /// Growth that is not yet applied, below one byte.
     fraction: f64,
     saved: Option<Saved>,
 }
 
-/// Growth per round trip relative to a window whose bounds are unknown (Linux's `cnt` of 20).
+/// Linux: minimum growth per round trip before the first loss, relative to the window (`cnt` of
+/// 20).
 const SEARCH: f64 = 1.0 / 20.0;
 
 impl Cubic {
@@ -201,12 +203,14 @@ impl Real {
         }
         if self.params.reno_friendly {
             let beta = self.params.beta;
-            // Section 4.3: above the window at the last reduction, Reno's own slope applies.
+            // Section 4.3: once the estimate exceeds the window at the last reduction, it grows
+            // with Reno's slope.
             let passed = self.w_est >= self.cwnd_prior && !self.is_linux();
             let alpha = if passed { 1.0 } else { 3.0 * (1.0 - beta) / (1.0 + beta) };
             self.w_est += alpha * segments / cwnd;
             if self.is_linux() {
-                // Linux spreads all growth over a round trip.
+                // Linux spreads the growth over a round trip, and limits it to half a segment per
+                // segment.
                 grown = grown.max((self.w_est - cwnd) / cwnd * segments).min(segments / 2.0);
             } else if self.w_cubic(elapsed) < self.w_est {
                 grown = (self.w_est - cwnd).clamp(0.0, segments);
@@ -255,7 +259,7 @@ impl Real {
         }
     }
 
-    /// Excludes an idle period from the epoch (section 5.8).
+    /// Excludes an idle period of `idle` nanoseconds from the epoch (section 5.8).
     fn on_restart(&mut self, now: Nanos, idle: Nanos) {
         if self.epoch > 0 {
             self.epoch = self.epoch.saturating_add(idle).min(now);

@@ -19,25 +19,26 @@ use sojourn_units::declare::{Parameters, integer};
 use sojourn_units::words::Table;
 use sojourn_units::{Nanos, params};
 
-/// The number 1 in the fixed-point format.
+/// The number 1 in the fixed-point format of alpha.
 const ONE: u64 = 1024;
 
 params! {
     /// Parameters of DCTCP.
     #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
     pub struct Params {
-        /// Negative binary logarithm of the gain of the marked fraction's average: the gain is
-        /// 2^-shift.
-        shift: u32 = integer(0, 10, "4"), // RFC 8257, section 3.3: 1/16
-        /// Initial value of the marked fraction, in 1/1024.
-        initial_alpha: u64 = integer(0, ONE, "1024"), // RFC 8257: 1, so that the first reaction is Reno's
+        /// Negative binary logarithm of the gain with which the marked fraction is averaged: the
+        /// gain is 2^-shift (RFC 8257, section 3.3).
+        shift: u32 = integer(0, 10, "4"),
+        /// Initial value of the marked fraction, in 1/1024; with 1024 the first reaction to marks
+        /// is the same as that of Reno (RFC 8257).
+        initial_alpha: u64 = integer(0, ONE, "1024"),
     }
 }
 
 impl ControlParams for Params {
     const TABLE: Table = Table {
         name: "dctcp",
-        summary: "Data Center TCP: reduce by the fraction of marked bytes; ECN is on (accurate) unless set",
+        summary: "Data Center TCP: reduces the window by the fraction of marked bytes; ECN is on (accurate) unless set",
         source: "RFC 8257",
         words: Self::WORDS,
     };
@@ -53,7 +54,7 @@ impl ControlParams for Params {
     }
 }
 
-/// State of the control.
+/// State of DCTCP.
 #[derive(Clone, Debug)]
 pub struct Dctcp {
     params: Params,
@@ -92,7 +93,7 @@ impl Dctcp {
     /// (`dctcp_update_alpha`).
     fn update(&mut self, share: u64, ack: &Ack) {
         let shift = self.params.shift.min(10);
-        // The decay is at least 1, or a small alpha would never reach zero.
+        // The decay is at least 1, so that a small alpha reaches 0.
         let decay = (self.alpha >> shift).max(1).min(self.alpha);
         self.alpha = (self.alpha - decay + share).min(ONE);
         self.acked = 0;

@@ -19,7 +19,7 @@ use sojourn_units::words::Table;
 use sojourn_units::{Nanos, params};
 use std::sync::Arc;
 
-/// Decisions of an external congestion control.
+/// The decisions of an external congestion control.
 ///
 /// # Contract
 /// - cwnd is between one segment and [`MAX_WINDOW`], and ssthresh is at least two segments.
@@ -52,7 +52,7 @@ pub trait Policy: Send + Sync {
         now: Nanos,
     ) -> Result<u64, Fault>;
 
-    /// Called when the last reduction was spurious. The transport has restored the window.
+    /// Called when the last reduction proves spurious, after the transport has restored the window.
     ///
     /// # Errors
     /// A fault in the policy's code.
@@ -76,8 +76,8 @@ pub trait Policy: Send + Sync {
         Ok(())
     }
 
-    /// Returns the pacing rate in bytes per second, if the policy sets one. A connection is paced
-    /// (`pacing auto`) if the policy sets a rate from the start.
+    /// Returns the pacing rate in bytes per second; `None` if the policy sets none. A connection is
+    /// paced (`pacing auto`) if the policy sets a rate from the start.
     fn pacing_rate(&self) -> Option<u64> {
         None
     }
@@ -93,7 +93,7 @@ pub trait Policy: Send + Sync {
     /// Returns a copy of the policy in its present state.
     fn copy(&self) -> Box<dyn Policy>;
 
-    /// Called once, after the first fault.
+    /// Called once, after the first fault; the policy is not called again.
     fn on_fault(&mut self, now: Nanos, fault: &Fault);
 }
 
@@ -106,16 +106,16 @@ pub trait Factory: Send + Sync {
     /// A fault in the policy's code.
     fn create(&self, window: &mut Window, now: Nanos, draw: u32) -> Result<Box<dyn Policy>, Fault>;
 
-    /// Called after [`Factory::create`] failed.
+    /// Called after [`Factory::create`] has failed.
     fn on_fault(&self, now: Nanos, fault: &Fault);
 }
 
 params! {
-    /// An external control and its parameters.
+    /// Parameters of an external control.
     #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
     #[serde(deny_unknown_fields)]
     pub struct Params {
-        /// The policy and its values.
+        /// Name, source and parameters of the policy.
         spec: Spec = unset(),
         /// Whether the policy sets cwnd also during loss recovery.
         #[serde(default)]
@@ -131,7 +131,7 @@ params! {
 }
 
 impl Params {
-    /// Returns the parameters of a user's policy in Rust.
+    /// Returns parameters of a policy in Rust with default values; `name` identifies the policy.
     pub fn bound(name: &str, factory: Arc<dyn Factory>) -> Self {
         Self { spec: Spec::named(name), code: Code::new(factory), ..Self::default() }
     }
@@ -158,7 +158,7 @@ pub struct External {
     code: Code<dyn Factory>,
     policy: Option<Box<dyn Policy>>,
     failed: bool,
-    /// Time of the latest call.
+    /// Time of the latest call that had one.
     now: Nanos,
 }
 
@@ -201,7 +201,7 @@ impl External {
         self.failed
     }
 
-    /// Returns the policy's answer to `ask`, and applies its changes of `window` if the contract
+    /// Returns the policy's result of `ask`, and applies its changes of `window` if the contract
     /// permits them; returns `None` after a fault.
     fn ask<T>(
         &mut self,
@@ -230,35 +230,35 @@ impl External {
     }
 }
 
-/// Checks the rules for every window.
+/// Checks the rules of the contract for a changed window.
 fn within(before: &Window, window: &Window) -> Result<(), Fault> {
     let Window { cwnd, ssthresh, mss } = *window;
     if mss != before.mss {
-        return fault("mss was changed: the segment size is the transport's");
+        return fault("mss was changed; only the transport may set the segment size");
     }
     if cwnd < mss || cwnd > MAX_WINDOW.max(mss) {
         return fault(format!(
-            "cwnd was set to {cwnd} bytes: it is at least one segment ({mss}) and at most \
+            "cwnd was set to {cwnd} bytes; it must be at least one segment ({mss}) and at most \
              {MAX_WINDOW}"
         ));
     }
     if ssthresh < window.floor() {
         return fault(format!(
-            "ssthresh was set to {ssthresh} bytes: it is at least two segments ({})",
+            "ssthresh was set to {ssthresh} bytes; it must be at least two segments ({})",
             window.floor()
         ));
     }
     Ok(())
 }
 
-/// Checks the rules for changes of cwnd by an acknowledgement.
+/// Checks the rules of the contract for a change of cwnd by an acknowledgement.
 fn answers(before: u64, after: u64, ack: &Ack, answers_marks: bool) -> Result<(), Fault> {
     let (did, why) = if after > before && !ack.cwnd_limited {
-        ("raised", "the window was not what limited the sender (`ack.cwnd_limited`, RFC 7661)")
+        ("raised", "the window did not limit the sender (`ack.cwnd_limited` is false, RFC 7661)")
     } else if after > before && !ack.may_grow {
-        ("raised", "losses are repaired (`ack.may_grow` is false)")
+        ("raised", "the sender is recovering from losses (`ack.may_grow` is false)")
     } else if after < before && ack.in_recovery && !(answers_marks && ack.marked > 0) {
-        ("lowered", "losses are repaired (`ack.in_recovery`), and the transport sets cwnd then")
+        ("lowered", "the transport sets cwnd while it recovers from losses (`ack.in_recovery`)")
     } else {
         return Ok(());
     };
@@ -279,12 +279,12 @@ impl Control for External {
     fn on_start(&mut self, window: &mut Window, now: Nanos, draw: u32) {
         self.now = now;
         let Some(factory) = self.code.get() else { return };
-        let mut begun = *window;
-        match factory.create(&mut begun, now, draw) {
+        let mut initial = *window;
+        match factory.create(&mut initial, now, draw) {
             Ok(policy) => {
                 self.policy = Some(policy);
                 let begin = |_: &mut dyn Policy, window: &mut Window| {
-                    *window = begun;
+                    *window = initial;
                     Ok(())
                 };
                 self.ask(window, begin, |(), _| Ok(()));
@@ -315,7 +315,7 @@ impl Control for External {
             |&ssthresh, _| match ssthresh {
                 ssthresh if ssthresh >= floor => Ok(()),
                 _ => fault(format!(
-                    "`reduce` returned {ssthresh} bytes: the new ssthresh is at least two segments \
+"`reduce` returned {ssthresh} bytes; the new ssthresh must be at least two segments \
                      ({floor})"
                 )),
             },

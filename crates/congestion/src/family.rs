@@ -1,4 +1,4 @@
-//! The family: one type for all congestion controls, and one for their parameters.
+//! Two enums over all congestion controls: one for the controls, one for their parameters.
 
 use crate::control::{Control, ControlParams, EcnUse};
 use crate::external;
@@ -42,7 +42,7 @@ impl Params {
         controls!(each! (Params, self, params => params.has_hystart()))
     }
 
-    /// Adopts the given values.
+    /// Sets the parameters that are given.
     ///
     /// # Errors
     /// A value that is not allowed.
@@ -50,8 +50,8 @@ impl Params {
         controls!(each! (Params, self, params => params.set(given)))
     }
 
-    /// Returns the control to use on a connection, given whether the peer echoes each mark: L4S
-    /// requires it, and is replaced by Reno without it.
+    /// Returns the parameters to use on a connection; `is_exact` is whether the peer echoes each
+    /// mark. L4S requires such an echo, and is replaced by Reno without it.
     #[must_use]
     pub fn agreed(&self, is_exact: bool) -> &Self {
         const RENO: &Params = &Params::Reno(reno::Params {});
@@ -60,8 +60,8 @@ impl Params {
 }
 
 impl Congestion {
-    /// Returns the control of `params`, with `slow_start` if the control has a slow start.
-    #[expect(clippy::useless_conversion, reason = "large controls go into a box by it")]
+    /// Returns a control with `params`; a control without slow start ignores `slow_start`.
+    #[expect(clippy::useless_conversion, reason = "`into` puts large controls into a box")]
     pub fn new(params: &Params, slow_start: hystart::Params, window: &Window) -> Self {
         controls!(each! (Params to Congestion, params, (params, control) => {
             control(params.build(slow_start, window).into())

@@ -20,12 +20,12 @@ choices! {
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
     #[serde(rename_all = "snake_case")]
     pub enum Kind {
-        /// None: slow start ends only with a loss.
+        /// No method: slow start ends only with a congestion event.
         #[default]
         None = "none",
-        /// HyStart of 2008: ACK train and delay increase.
+        /// HyStart of 2008: slow start ends after a long train of ACKs or an increase of the delay.
         Classic = "classic",
-        /// HyStart++ (RFC 9406).
+        /// HyStart++ (RFC 9406): slow start ends after an increase of the delay that persists.
         PlusPlus = "plus_plus",
     }
 }
@@ -35,10 +35,10 @@ choices! {
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
     #[serde(rename_all = "snake_case")]
     pub enum Count {
-        /// Bytes: growth and reductions may be parts of a segment.
+        /// Bytes: growth and reductions may be fractions of a segment.
         #[default]
         Bytes = "bytes",
-        /// Whole segments, all rounded down (Linux).
+        /// Whole segments, as in Linux; reductions are rounded down.
         Segments = "segments",
     }
 }
@@ -49,10 +49,10 @@ params! {
     pub struct Params {
         /// Method to end slow start without a loss: HyStart, or RFC 9406's HyStart++.
         kind as "hystart": Kind = choice("classic for cubic, else none").initially(|()| Kind::None),
-        /// Largest number of segments that one ACK may add in slow start (RFC 3465's L).
+        /// Maximum number of segments that one ACK may add in slow start (L of RFC 3465).
         limit as "abc_limit": u64 = integer(1, 1_000_000, "1000000"),
-        /// Whether Reno's window grows by acknowledged bytes (RFC 3465). Off: it grows by ACKs,
-        /// half as fast if they are delayed.
+        /// Whether Reno's window grows by acknowledged bytes (RFC 3465). If off, it grows per ACK,
+        /// half as fast with delayed ACKs.
         byte_counting as "abc": bool = on_off("on"),
         /// Unit of the congestion window: bytes, or whole segments as in Linux. With segments,
         /// Reno, CUBIC, DCTCP and reductions use the kernel's arithmetic.
@@ -63,16 +63,16 @@ params! {
 
 /// Smallest window in segments at which classic HyStart acts.
 const LOW_WINDOW: u64 = 16;
-/// Number of samples that determine a round's round-trip time.
+/// Number of samples of a round from which on its smallest round-trip time is used.
 const SAMPLES: u32 = 8;
-/// Largest gap between ACKs of one train, in nanoseconds.
+/// Maximum gap between ACKs of one train, in nanoseconds.
 const TRAIN_GAP: Nanos = 2 * MILLISECOND;
-/// Bytes of four super-packets of the largest size.
+/// Length of four super-packets of the largest size, in bytes.
 const SUPER_PACKETS: u128 = 4 << 16;
-/// Bounds of the threshold for an increase of delay, in nanoseconds.
+/// Minimum and maximum of the delay increase that ends slow start, in nanoseconds.
 const THRESHOLD_MIN: Nanos = 4 * MILLISECOND;
 const THRESHOLD_MAX: Nanos = 16 * MILLISECOND;
-/// Conservative slow start: divisor of growth, and number of rounds.
+/// Conservative slow start of HyStart++: divisor of the growth, and number of rounds.
 const CSS_DIVISOR: u64 = 4;
 const CSS_ROUNDS: u32 = 5;
 
@@ -80,28 +80,30 @@ const CSS_ROUNDS: u32 = 5;
 #[derive(Clone, Debug)]
 pub struct HyStart {
     params: Params,
-    /// State of the method, from its first use on: slow start is short, and `None` needs no state.
+    /// State of the method; `None` until its first use, and with `Kind::None`.
     rounds: Option<Box<Rounds>>,
     /// Whether a congestion event has occurred.
     done: bool,
-    /// Whether trains of ACKs may be longer by the delay of super-packets.
+    /// Whether a train of ACKs may last longer by the delay of super-packets before it ends slow
+    /// start.
     cushioned: bool,
 }
 
-/// Round-trip times, round by round.
+/// State of a round, and round-trip times of this round and of the previous one.
 #[derive(Clone, Debug)]
 struct Rounds {
-    /// The round ends when this byte is acknowledged.
+    /// Sequence number whose acknowledgement ends the round.
     end: u64,
     start: Nanos,
     last_ack: Nanos,
-    /// Least round-trip time of this round and of the previous one; `Nanos::MAX` without one.
+    /// Smallest round-trip time of this round and of the previous one; `Nanos::MAX` without a
+    /// sample.
     current: Nanos,
     last: Nanos,
     samples: u32,
-    /// Least delay at the entry to conservative slow start; `Nanos::MAX` outside it.
+    /// Smallest round-trip time at the start of conservative slow start; `Nanos::MAX` outside it.
     baseline: Nanos,
-    /// Rounds of conservative slow start.
+    /// Number of completed rounds of conservative slow start.
     conservative: u32,
 }
 
@@ -146,13 +148,15 @@ impl HyStart {
         Self { params, rounds: None, done: false, cushioned: false }
     }
 
-    /// Sets whether trains of ACKs may be longer by the delay of super-packets, as in Linux.
+    /// Sets whether a train of ACKs may last longer by the delay of super-packets before it ends
+    /// slow start, as in Linux.
     #[must_use]
     pub fn cushioned(self, cushioned: bool) -> Self {
         Self { cushioned, ..self }
     }
 
-    /// Disables HyStart of 2008 here if `left_out`, because the control implements it.
+    /// Disables HyStart of 2008 in this slow start if `left_out`, because the control implements it
+    /// itself.
     #[must_use]
     pub(crate) fn without_classic(mut self, left_out: bool) -> Self {
         if left_out && self.params.kind == Kind::Classic {
@@ -229,7 +233,7 @@ impl HyStart {
         }
         if ack.now.saturating_sub(rounds.last_ack) <= TRAIN_GAP {
             rounds.last_ack = ack.now;
-            // Without pacing, a train fills half of the path's round trip when the pipe is full.
+            // Without pacing, the path is full when a train of ACKs lasts half a round trip.
             let full = ack.min_rtt.saturating_add(cushion) / 2;
             if ack.now.saturating_sub(rounds.start) > full {
                 window.ssthresh = window.cwnd;

@@ -1,8 +1,8 @@
 //! Congestion controls: limits of the data in flight, and of the sending rate.
 //!
 //! A transport owns a [`Window`] and passes events to its [`Congestion`]: an acknowledgement, a
-//! congestion event, a timeout. The transport performs the parts that all controls share (loss
-//! detection, cwnd during loss recovery, undo); a control is the remaining policy.
+//! congestion event, a timeout. The transport performs the parts that all controls have in common
+//! (loss detection, cwnd during loss recovery, undo); a control is the remaining policy.
 //!
 //! A control is one file, with its parameters, its entry in the list below, and its page.
 //!
@@ -15,8 +15,11 @@
 //! - An acknowledgement lowers cwnd only if it carries marks and the control reacts to them itself
 //!   ([`Control::answers_marks`]; the same exemption).
 //! - The same calls give the same results; no call overflows or panics, for any numbers.
-#![allow(clippy::doc_markdown, reason = "HyStart and NewReno are names, not code")]
-#![allow(clippy::struct_excessive_bools, reason = "independent facts of the protocols")]
+#![allow(clippy::doc_markdown, reason = "HyStart and NewReno are names of algorithms, not code")]
+#![allow(
+    clippy::struct_excessive_bools,
+    reason = "the fields are independent properties of the protocols"
+)]
 
 use sojourn_units::modules;
 

@@ -3,7 +3,8 @@
 use crate::window::RateSample;
 use sojourn_units::{Nanos, SECOND};
 
-/// Segments in flight that a receiver with delayed acknowledgements needs (`MinPipeCwnd`).
+/// Minimum number of segments in flight, which a receiver with delayed acknowledgements needs
+/// (`MinPipeCwnd`).
 pub(crate) const MIN_SEGMENTS: u64 = 4;
 
 /// Returns the delivery rate of a sample in bytes per second; 0 without a sample.

@@ -36,12 +36,13 @@ params! {
     /// Parameters of Prague.
     #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
     pub struct Params {
-        /// Flows with a shorter round-trip time behave as if it had this value; 0 disables it.
+        /// Minimum round-trip time for growth and reductions: a flow with a shorter one behaves as
+        /// if it had this value. 0 disables it.
         rtt_target: Nanos = time("25ms"),
-        /// Rounds after slow start until `rtt_target` applies.
+        /// Number of rounds after slow start from which on `rtt_target` applies.
         rtt_transition: u32 = integer(0, u32::MAX as u64, "500"),
-        /// Whether a queue that marks according to RFC 3168 is detected, and its marks are answered
-        /// as by CUBIC.
+        /// Whether a queue that marks according to RFC 3168 is detected, and a mark of it reduces
+        /// the window as with CUBIC.
         classic_fallback: bool = flag(),
     }
 }
@@ -49,7 +50,7 @@ params! {
 impl ControlParams for Params {
     const TABLE: Table = Table {
         name: "prague",
-        summary: "TCP Prague, for L4S: answers each of many marks a little, paced; ECN is on (l4s) unless set",
+        summary: "TCP Prague, for L4S: a small reduction for each round with marks, paced; ECN is on (l4s) unless set",
         source: "draft-briscoe-iccrg-prague-congestion-control, and its reference for Linux",
         words: Self::WORDS,
     };
@@ -65,26 +66,26 @@ impl ControlParams for Params {
     }
 }
 
-/// State of the control.
+/// State of Prague.
 #[derive(Clone, Debug)]
 pub struct Prague {
     params: Params,
     hystart: HyStart,
     /// Smoothed fraction of marked bytes times `2^GAIN`, which preserves small fractions.
     upscaled: u64,
-    /// Whether a mark was ever received: before, alpha has no meaning.
+    /// Whether a mark has been received; before the first mark alpha is not updated.
     is_marked: bool,
     acked: u64,
     marked: u64,
     /// End of the present round, and time of the last update of alpha.
     round_end: u64,
     updated_at: Nanos,
-    /// Rounds since slow start.
+    /// Number of rounds since the end of slow start.
     rounds: u32,
     /// Time of the last reduction, and the end of the data sent by then.
     reduced_at: Nanos,
     reduced_end: u64,
-    /// Growth below one byte that has not been applied, in 1/`ONE`.
+    /// Growth that is not yet applied, below one byte, in 1/`ONE` bytes.
     fraction: u64,
     pacing: u64,
     detector: Detector,
@@ -117,7 +118,7 @@ impl Prague {
         self.upscaled as f64 / (ONE << GAIN) as f64
     }
 
-    /// Returns the shortest duration of a round, in nanoseconds.
+    /// Returns the minimum duration of a round for growth and reductions, in nanoseconds.
     fn patience(&self, window: &Window) -> Nanos {
         let is_patient = self.rounds >= self.params.rtt_transition && !window.in_slow_start();
         if is_patient { self.params.rtt_target } else { 0 }
@@ -172,7 +173,7 @@ impl Prague {
         let scale = if srtt == 0 || srtt >= target {
             ONE
         } else {
-            // A round trip is srtt/target of a round, and its growth also srtt/target of a segment.
+            // A round trip lasts srtt/target of a round, and adds srtt/target of a round's segment.
             (u128::from(srtt) * u128::from(srtt) * u128::from(ONE)
                 / (u128::from(target) * u128::from(target))) as u64
         };
@@ -187,7 +188,7 @@ impl Prague {
         if srtt == 0 {
             return;
         }
-        // Slow start sends two segments for each that arrives.
+        // In slow start each acknowledged segment releases two segments.
         let gain = if window.cwnd < window.ssthresh / 2 { 2 } else { 1 };
         let rate =
             u128::from(window.cwnd.min(MAX_WINDOW)) * u128::from(gain * SECOND) / u128::from(srtt);
@@ -236,7 +237,7 @@ impl Control for Prague {
     }
 
     fn super_packet(&self) -> SuperPacket {
-        // A quarter of a millisecond (`prague_burst_shift`).
+        // A super-packet lasts a quarter of a millisecond (`prague_burst_shift`).
         SuperPacket { shift: 12, least: 1, larger_nearby: false }
     }
 

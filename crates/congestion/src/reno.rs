@@ -1,7 +1,7 @@
 //! Reno's additive increase, multiplicative decrease.
 //!
-//! Source: RFC 5681 (slow start, congestion avoidance), RFC 3465 (appropriate byte counting);
-//! RFC 6582's recovery is the transport's.
+//! Source: RFC 5681 (slow start, congestion avoidance), RFC 3465 (appropriate byte counting); the
+//! recovery of RFC 6582 is part of the transport.
 //! Idea: one segment more per round trip, half the flight on congestion. The control counts
 //! acknowledged bytes, so delayed and split acknowledgements make no difference. Stacks before RFC
 //! 3465, and ns-3's `TcpNewReno`, count acknowledgements: with one acknowledgement per two
@@ -26,7 +26,7 @@ params! {
 impl ControlParams for Params {
     const TABLE: Table = Table {
         name: "reno",
-        summary: "TCP with Reno's congestion control: one segment more each round trip, half on loss",
+        summary: "TCP with Reno's congestion control: adds one segment per round trip, and halves the window on loss",
         source: "RFC 5681, RFC 6582, RFC 3465",
         words: <Self as declare::Parameters>::WORDS,
     };
@@ -44,7 +44,8 @@ pub struct Reno {
     hystart: HyStart,
     /// Bytes acknowledged in congestion avoidance since the last growth of cwnd.
     counted: u64,
-    /// The same count in whole segments.
+    /// Number of segments acknowledged in congestion avoidance since the last growth of cwnd
+    /// (`count segments`).
     count: whole::Count,
 }
 
@@ -58,7 +59,7 @@ impl Reno {
     }
 }
 
-/// Additive increase: one segment for each acknowledged window.
+/// Adds one segment to the window for each acknowledged window (additive increase).
 #[inline]
 pub(super) fn increase(window: &mut Window, counted: &mut u64, acked: u64) {
     *counted += acked.min(window.cwnd);

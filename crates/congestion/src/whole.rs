@@ -2,7 +2,7 @@
 //!
 //! Source: Linux's `tcp_slow_start` and `tcp_cong_avoid_ai`.
 //! Idea: congestion avoidance counts the delivered segments, and adds one segment for each `per` of
-//! them; the rest counts next time.
+//! them. The remaining segments count for the next addition.
 //! Invariant: a window that is a multiple of the segment size stays a multiple.
 
 use crate::window::{Ack, Window};
@@ -40,7 +40,7 @@ impl Count {
     #[inline]
     pub(crate) fn avoid(&mut self, window: &mut Window, per: u64, acked: u64) {
         let per = per.max(1);
-        // A count from a larger `per` adds only one segment.
+        // A count that was collected with a larger `per` adds only one segment.
         let mut added = u64::from(self.0 >= per);
         if added > 0 {
             self.0 = 0;

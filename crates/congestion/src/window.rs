@@ -2,15 +2,15 @@
 
 use sojourn_units::Nanos;
 
-/// Upper limit of every window: 1 GiB, the greatest window that TCP can announce (RFC 7323).
+/// Maximum of every window in bytes: 1 GiB, the largest window that TCP can announce (RFC 7323).
 pub const MAX_WINDOW: u64 = 1 << 30;
 
 /// The congestion window in bytes. The transport owns it; the control and loss recovery change it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Window {
-    /// Congestion window: largest number of bytes in flight.
+    /// Congestion window: maximum number of bytes in flight.
     pub cwnd: u64,
-    /// Slow start threshold: slow start applies below it.
+    /// Slow start threshold in bytes: below it the window grows by slow start.
     pub ssthresh: u64,
     /// Payload of a full segment in bytes.
     pub mss: u64,
@@ -30,7 +30,7 @@ impl Window {
         self.cwnd < self.ssthresh
     }
 
-    /// Sets cwnd, limited to one segment and [`MAX_WINDOW`].
+    /// Sets cwnd, limited to at least one segment and at most [`MAX_WINDOW`].
     #[inline]
     pub fn set_cwnd(&mut self, cwnd: u64) {
         self.cwnd = cwnd.clamp(self.mss, MAX_WINDOW.max(self.mss));
@@ -48,7 +48,7 @@ impl Window {
         self.cwnd / self.mss
     }
 
-    /// Returns the least ssthresh that RFC 5681 permits, in bytes.
+    /// Returns the minimum of ssthresh that RFC 5681 permits, in bytes: two segments.
     #[inline]
     pub fn floor(&self) -> u64 {
         2 * self.mss
@@ -63,34 +63,34 @@ pub struct RateSample {
     /// The longer of the send interval and the acknowledgement interval, in nanoseconds; 0 without
     /// a sample.
     pub interval: Nanos,
-    /// Delivery count when the newest acknowledged segment was sent.
+    /// Number of bytes delivered when the newest acknowledged segment was sent.
     pub prior_delivered: u64,
-    /// Present delivery count.
+    /// Number of bytes delivered since the connection began.
     pub total: u64,
     /// Whether the sender ran out of data during the sample.
     pub app_limited: bool,
     /// Bytes in flight when the newest acknowledged segment was sent, including this segment.
     pub in_flight: u64,
-    /// Bytes considered lost since then.
+    /// Bytes considered lost since the newest acknowledged segment was sent.
     pub lost: u64,
 }
 
 /// A segment that is considered lost.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Lost {
-    /// Time of this decision.
+    /// Time at which the segment is considered lost.
     pub now: Nanos,
     /// First byte of the segment.
     pub seq: u64,
     /// Length of the segment in bytes.
     pub len: u64,
-    /// Bytes in flight when it was sent, including this segment.
+    /// Bytes in flight when the segment was sent, including this segment.
     pub in_flight: u64,
-    /// Bytes considered lost since it was sent, including this segment.
+    /// Bytes considered lost since the segment was sent, including this segment.
     pub lost: u64,
-    /// Bytes delivered so far.
+    /// Number of bytes delivered since the connection began.
     pub delivered: u64,
-    /// Whether the application limited the sender when it was sent.
+    /// Whether the application limited the sender when the segment was sent.
     pub app_limited: bool,
     /// Whether the peer sends selective acknowledgements, so that several losses per round trip are
     /// detected.
@@ -100,19 +100,19 @@ pub struct Lost {
 /// Information from an acknowledgement.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Ack {
-    /// Time of its arrival.
+    /// Time at which the acknowledgement arrives.
     pub now: Nanos,
-    /// Bytes newly acknowledged cumulatively.
+    /// Bytes that this acknowledgement newly acknowledges cumulatively.
     pub acked: u64,
-    /// Bytes newly known to have arrived, by cumulative or selective acknowledgement.
+    /// Bytes that this acknowledgement newly reports as arrived, cumulatively or selectively.
     pub delivered: u64,
-    /// Bytes newly considered lost.
+    /// Bytes that are newly considered lost after this acknowledgement.
     pub lost: u64,
-    /// Acknowledged bytes under an echo of congestion (ECE).
+    /// Newly acknowledged bytes for which the peer echoes congestion (ECE); 0 without an echo.
     pub marked: u64,
-    /// First byte not acknowledged.
+    /// Sequence number of the first byte that is not acknowledged.
     pub una: u64,
-    /// First byte not yet sent.
+    /// Sequence number of the first byte that is not yet sent.
     pub nxt: u64,
     /// Bytes in flight before the acknowledgement.
     pub prior_in_flight: u64,
@@ -120,9 +120,9 @@ pub struct Ack {
     pub in_flight: u64,
     /// Latest round-trip time in nanoseconds; 0 if this acknowledgement has no sample.
     pub rtt: Nanos,
-    /// Smoothed round-trip time in nanoseconds; 0 without one.
+    /// Smoothed round-trip time in nanoseconds; 0 before the first sample.
     pub srtt: Nanos,
-    /// Least observed round-trip time in nanoseconds; 0 without one.
+    /// Smallest round-trip time in nanoseconds; 0 before the first sample.
     pub min_rtt: Nanos,
     /// Whether the transport's state permits growth of the window (no loss recovery).
     pub may_grow: bool,
@@ -132,21 +132,22 @@ pub struct Ack {
     pub in_recovery: bool,
     /// Whether the sender has no more data to send.
     pub app_limited: bool,
-    /// Earliest departure of the next segment if segments are paced; otherwise 0.
+    /// Earliest departure time of the next segment if segments are paced; otherwise 0.
     pub departure: Nanos,
-    /// Whether segments are spread over the round-trip time.
+    /// Whether segments are paced, that is, spread over the round-trip time.
     pub paced: bool,
-    /// Delivery rate, for controls that request it.
+    /// Delivery-rate sample, for controls that request it
+    /// ([`Control::wants_rate`](crate::Control::wants_rate)).
     pub rate: RateSample,
 }
 
-/// Size of super-packets, after Linux's `tcp_tso_autosize`.
+/// Limits from which the size of super-packets is computed, as in Linux's `tcp_tso_autosize`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SuperPacket {
     /// Negative binary logarithm of the duration: a super-packet lasts 2^-shift seconds at the
     /// present rate (`sk_pacing_shift`).
     pub shift: u32,
-    /// Least number of segments (`net.ipv4.tcp_min_tso_segs`).
+    /// Minimum number of segments in a super-packet (`net.ipv4.tcp_min_tso_segs`).
     pub least: u64,
     /// Whether super-packets are larger on short paths (`net.ipv4.tcp_tso_rtt_log`).
     pub larger_nearby: bool,

@@ -1,46 +1,46 @@
-//! FIFOs with priorities: the first one that has packets is served. Used by disciplines with priorities.
+//! FIFOs with strict priorities: the first FIFO that has packets is served.
 
 use crate::discipline::{Dequeue, Sink, Totals, View};
 use crate::packet::Packet;
 use crate::packet_fifo::{PacketFifo, Queued};
 use sojourn_units::Nanos;
 
-/// At most 64 FIFOs, counted from 0, which is served first.
+/// Up to 64 FIFOs, called bands. Band 0 is served first.
 #[derive(Clone, Debug)]
 pub(crate) struct Bands<P, const N: usize> {
     fifos: [PacketFifo<P>; N],
-    /// Bands that have packets, a bit each.
+    /// Set of bands that have packets: bit n is band n.
     busy: u64,
-    /// When the packet taken last was enqueued.
+    /// Time at which the last packet taken by `pop` was enqueued; `None` before the first.
     left_at: Option<Nanos>,
 }
 
 impl<P, const N: usize> Default for Bands<P, N> {
     fn default() -> Self {
-        const { assert!(N <= 64, "a bit for each band") };
+        const { assert!(N <= 64, "`busy` has 64 bits, one per band") };
         Self { fifos: std::array::from_fn(|_| PacketFifo::default()), busy: 0, left_at: None }
     }
 }
 
 impl<P: Packet, const N: usize> Bands<P, N> {
-    /// The bands that have packets, the first one first.
+    /// Returns the FIFOs of bands that have packets, in the order of service.
     #[inline]
     fn busy(&self) -> impl Iterator<Item = &PacketFifo<P>> {
-        let mut rest = self.busy;
+        let mut remaining = self.busy;
         std::iter::from_fn(move || {
-            let first = self.fifos.get(rest.trailing_zeros() as usize)?;
-            rest &= rest - 1;
+            let first = self.fifos.get(remaining.trailing_zeros() as usize)?;
+            remaining &= remaining - 1;
             Some(first)
         })
     }
 
-    /// Packets of one band.
+    /// Returns the number of packets in a band.
     #[inline]
     pub fn len(&self, band: usize) -> usize {
         self.fifos[band].len()
     }
 
-    /// Packets and bytes of one band, by the names of recordings.
+    /// Visits the number of packets and bytes in a band, under the names in recordings.
     pub fn state(&self, band: usize, visit: &mut dyn FnMut(&'static str, i128)) {
         if let Some(band) = self.fifos.get(band) {
             visit("qlen", band.len() as i128);
@@ -48,7 +48,7 @@ impl<P: Packet, const N: usize> Bands<P, N> {
         }
     }
 
-    /// The last band that has packets.
+    /// Returns the last band that has packets; `None` if all are empty.
     #[inline]
     pub fn last(&self) -> Option<usize> {
         self.busy.checked_ilog2().map(|bit| bit as usize)
@@ -61,7 +61,7 @@ impl<P: Packet, const N: usize> Bands<P, N> {
         self.busy |= 1 << band;
     }
 
-    /// Takes the packet that leaves next.
+    /// Removes and returns the packet that leaves next.
     #[inline]
     pub fn pop(&mut self) -> Option<P> {
         let band = self.busy.trailing_zeros() as usize;
@@ -71,7 +71,7 @@ impl<P: Packet, const N: usize> Bands<P, N> {
         Some(queued.packet)
     }
 
-    /// Takes the newest packet of a band out.
+    /// Removes and returns the newest packet of a band.
     pub fn take_newest(&mut self, band: usize) -> Option<Queued<P>> {
         let newest = self.fifos[band].len().checked_sub(1)?;
         let queued = self.fifos[band].remove(newest);
@@ -79,7 +79,7 @@ impl<P: Packet, const N: usize> Bands<P, N> {
         queued
     }
 
-    /// Drops from the head of each band until at most `limit` packets are left there.
+    /// Drops the oldest packets of each band until the band has at most `limit` packets.
     pub fn cut(&mut self, limit: usize, totals: &mut Totals, sink: &mut impl Sink<P>) {
         for band in 0..N {
             self.fifos[band].cut(limit, totals, sink);
@@ -87,7 +87,7 @@ impl<P: Packet, const N: usize> Bands<P, N> {
         }
     }
 
-    /// The packet that leaves next.
+    /// Returns the packet that leaves next, as the result of `dequeue`.
     #[inline]
     pub fn head(&self) -> Dequeue<&P> {
         self.busy().next().map_or(Dequeue::Empty, PacketFifo::head)
@@ -116,7 +116,8 @@ impl<P: Packet, const N: usize> View for Bands<P, N> {
         self.left_at
     }
 
-    /// For `n > 0` this gathers the times of all packets.
+    /// Returns the time of the `n`-th packet in the order of arrival. For `n > 0` this collects the
+    /// times of all packets.
     fn enqueued_at(&self, n: usize) -> Option<Nanos> {
         if n >= self.packets() {
             return None;

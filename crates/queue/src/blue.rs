@@ -1,12 +1,14 @@
-//! BLUE: a drop probability moved by overflow and idleness.
+//! BLUE: a drop probability that rises on overflow and falls while the link is idle.
 //!
-//! Source: Feng, Shin, Kandlur, Saha, "The BLUE active queue management algorithms" (IEEE/ACM ToN, 2002).
+//! Source: Feng, Shin, Kandlur, Saha, "The BLUE active queue management algorithms" (IEEE/ACM ToN,
+//! 2002).
 //!
-//! Arrivals are dropped (or marked) with one probability. It rises by `increment` when the queue overflows and
-//! falls by `decrement` when the link is found idle, at most once per `freeze`; a link that stays idle
-//! goes on lowering it once per `freeze`. No queue length is measured.
+//! Each arrival is dropped (or marked) with one probability. The probability rises by `increment`
+//! when the queue overflows. It falls by `decrement` when a dequeue finds the queue empty, and
+//! again after each `freeze` for as long as the link is idle. Two changes are at least `freeze`
+//! apart. BLUE measures no queue length.
 //!
-//! Invariants: the probability is between 0 and 1; it moves at most once per `freeze`.
+//! Invariants: the probability is between 0 and 1; it changes at most once per `freeze`.
 
 use crate::declaration::{Configured, DisciplineParams};
 use crate::device::Device;
@@ -20,25 +22,25 @@ use sojourn_units::declare::{Parameters, time};
 use sojourn_units::words::Table;
 use sojourn_units::{Nanos, params};
 
-/// The words of `blue`.
+/// Name, summary, source and words of the discipline `blue`.
 pub const TABLE: Table = Table {
     name: "blue",
-    summary: "BLUE: a drop probability raised by overflow and lowered by idleness",
+    summary: "BLUE: a drop probability that rises on overflow and falls while the link is idle",
     source: "Feng et al. 2002; not in Linux",
     words: Params::WORDS,
 };
 
 params! {
-    /// Parameters of BLUE; a probability of one is 2^32.
+    /// Parameters of BLUE. Probabilities are in units of 2^-32.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
     pub struct Params on Device {
-        /// Packets that fit; more are dropped on arrival.
+        /// Maximum number of packets in the queue; packets that arrive at a full queue are dropped.
         limit: u32 = packets("1000p"),
-        /// Increase of the probability at an overflow.
+        /// Increase of the probability when the queue overflows.
         increment: u32 = fraction("0.0025"),
-        /// Decrease of the probability for each `freeze` that the link is idle.
+        /// Decrease of the probability for each `freeze` during which the link is idle.
         decrement: u32 = fraction("0.00025"),
-        /// Least time between moves of the probability.
+        /// Minimum time between changes of the probability.
         freeze: Nanos = time("100ms").above_zero(),
         /// Marks ECN-capable packets instead of dropping them.
         ecn: bool = ecn(),
@@ -55,18 +57,18 @@ impl DisciplineParams for Params {
     }
 }
 
-/// BLUE's state.
+/// State of BLUE.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct State {
-    /// Drop probability; one is 2^32 (which it reaches only but for one part).
+    /// Drop probability in units of 2^-32; the largest value is 1 - 2^-32.
     pub p: u32,
-    /// When the probability moved last; 0: never.
+    /// Time of the last change of the probability; 0 before the first.
     pub last_update: Nanos,
-    /// When the link was found idle; 0 if it is not.
+    /// Time at which a dequeue first found the queue empty; 0 after an arrival.
     pub idle_since: Nanos,
 }
 
-/// BLUE's counters.
+/// Counters of BLUE: early drops, overflow drops, marks, changes of the probability.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Counters {
     early: u64,
@@ -100,7 +102,7 @@ impl<P: Packet> Configured<P, Params> for Blue<P> {
         &self.params
     }
 
-    /// Replaces the parameters. Packets that no longer fit are dropped from the head.
+    /// Replaces the parameters. If the new limit is exceeded, the oldest packets are dropped.
     fn change(&mut self, params: Params, _now: Nanos, sink: &mut impl Sink<P>) {
         self.params = params;
         self.fifo.cut(params.limit as usize, &mut self.totals, sink);
@@ -120,7 +122,7 @@ impl<P: Packet> Blue<P> {
         }
     }
 
-    /// The steps that were due while the link was idle until `now`.
+    /// Applies the decreases that were due while the link was idle until `now`.
     fn idle_until(&mut self, now: Nanos) {
         let State { last_update, idle_since, .. } = self.state;
         let first = if last_update == 0 {

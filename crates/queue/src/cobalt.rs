@@ -1,19 +1,20 @@
-//! COBALT: CoDel and BLUE alternating, as in CAKE.
+//! COBALT: CoDel and BLUE combined, as in CAKE.
 //!
-//! Source: Linux `sch_cake.c`; Palmei et al., "Design and evaluation of COBALT queue discipline" (2019).
+//! Source: Linux `sch_cake.c`; Palmei et al., "Design and evaluation of COBALT queue discipline"
+//! (2019).
 //!
-//! CoDel signals while the delay is above `target`, and its `count` decays outside an episode instead of
-//! starting over. BLUE's probability rises when the queue overflows and falls when it is found empty, at
-//! most once per `target`, and catches traffic that does not respond. The last packet of a queue may be
-//! marked but is never dropped.
+//! CoDel drops or marks while the sojourn time is above `target`; afterwards its `count` decays
+//! step by step instead of starting anew. BLUE's drop probability acts on traffic that does not
+//! respond. It rises when the queue overflows and falls when the queue is found empty, at most once
+//! per `target`. The last packet of a queue may be marked but is never dropped.
 //!
-//! [`State`] has the three functions of the policy, and the dequeue with them, for any queue.
-//! [`Cobalt`] is one such queue with limited memory, whose overflow is dropped from the head: it
-//! decides as a CAKE with `unlimited besteffort flowblind`. One consequence of CAKE: an empty
-//! discipline is not visited, so its only queue is never found empty and its BLUE's probability
-//! never falls.
+//! [`State`] has the policy's three functions and a dequeue that uses them, for any queue.
+//! [`Cobalt`] is one queue with a limit of memory, which drops from the head on overflow. It
+//! decides as CAKE with `unlimited besteffort flowblind`. CAKE does not visit its queues while all
+//! are empty; therefore BLUE's probability never falls in this discipline, which has one queue.
 //!
-//! Invariants: the probability moves at most once per `target`; memory never exceeds its limit.
+//! Invariants: BLUE's probability changes at most once per `target`; memory never exceeds its
+//! limit.
 
 use crate::declaration::{Configured, DisciplineParams};
 use crate::device::Device;
@@ -29,33 +30,34 @@ use sojourn_units::declare::{Parameters, derived, part, switch};
 use sojourn_units::words::{Table, Text};
 use sojourn_units::{MILLISECOND, Nanos, params};
 
-/// The words of `cobalt`.
+/// Name, summary, source and words of the discipline `cobalt`.
 pub const TABLE: Table = Table {
     name: "cobalt",
-    summary: "COBALT: CoDel and BLUE alternating; the kernel's form is \
+    summary: "COBALT: CoDel and BLUE combined; the kernel's form is \
               `cake unlimited besteffort flowblind [rtt T] [memlimit B]`",
     source: "Linux sch_cake.c; Palmei et al. 2019",
     words: Params::WORDS,
 };
 
-/// CAKE's steps of BLUE: 1/256 and 1/4096.
+/// Changes of BLUE's probability in CAKE, 1/256 and 1/4096, in units of 2^-32.
 const P_INC: u32 = 1 << 24;
 const P_DEC: u32 = 1 << 20;
 
 params! {
-    /// Parameters of the policy, in the kernel's units.
+    /// Parameters of COBALT's control, in the kernel's units.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
     pub struct Control on Device {
-        /// Time that the delay may stay above target; at least twice target.
+        /// Time for which the sojourn time may stay above target; at least twice target.
         interval_us as "interval": u32 = micros("100ms").above_zero(),
-        /// Acceptable standing queue delay; also the least time between changes of BLUE.
+        /// Acceptable delay of a standing queue; also the minimum time between changes of BLUE's
+        /// probability.
         target_us as "target": u32 = micros("5ms").above_zero(),
-        /// Increase of BLUE's probability at an overflow.
+        /// Increase of BLUE's probability when the queue overflows.
         p_inc as "increment": u32 = fraction("0.00390625"),
-        /// Decrease of BLUE's probability at an empty queue.
+        /// Decrease of BLUE's probability when the queue is found empty.
         p_dec as "decrement": u32 = fraction("0.000244140625"),
-        /// Raises BLUE's probability also while packets stay longer than this, as ns-3 does (400ms there);
-        /// none by default.
+        /// Sojourn time above which BLUE's probability also rises, as in ns-3 (where it is 400ms);
+        /// off by default.
         blue_threshold_us as "blue_threshold": Option<u32> =
             optional_micros().check(|threshold| match threshold {
                 Some(0) => Err("must be above 0"),
@@ -63,14 +65,15 @@ params! {
             }),
         /// Marks ECN-capable packets instead of dropping them.
         ecn: bool = switch("noecn", "ecn"),
-        /// Decisions of this version of Linux. Before 7.3 BLUE draws also for a packet that CoDel's part drops;
-        /// before 6.12 the root is less exact for counts 2, 3 and 6, at 2 by one part in 1800.
+        /// Version of Linux whose decisions are made. Before 7.3 BLUE draws a random number also
+        /// for a packet that CoDel drops. Before 6.12 the inverse square root is less exact for
+        /// counts 2, 3 and 6; at 2 the error is 1/1800.
         linux: Linux = linux(),
     }
 }
 
 impl Control {
-    /// Returns the same in nanoseconds, without a shaper, as decisions are made with them.
+    /// Returns these parameters in nanoseconds, without a shaper (`mtu_time` 0).
     pub fn constants(&self) -> Constants {
         let target = u64::from(self.target_us) * 1000;
         Constants {
@@ -90,12 +93,13 @@ params! {
     /// Parameters of COBALT, in the kernel's units.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
     pub struct Params on Device {
-        /// The policy.
+        /// Parameters of the control.
         #[serde(flatten)]
         control: Control = part::<Control>(),
-        /// Memory that queued packets may occupy, by their true size; 0 is 10240 full frames.
+        /// Maximum memory of queued packets in bytes, by their truesize; 0 means 10240 of the
+        /// device's largest frames.
         memlimit: u32 = bytes("0b"),
-        /// The largest frame of the device.
+        /// Largest frame of the device, in bytes.
         mtu: u32 = derived(|device: &Device| device.psched_mtu),
     }
 }
@@ -117,10 +121,10 @@ impl DisciplineParams for Params {
             return Err("CAKE's BLUE steps are fixed at 1/256 and 1/4096");
         }
         if blue_threshold_us.is_some() {
-            return Err("CAKE's BLUE knows no delay");
+            return Err("CAKE's BLUE has no threshold of delay");
         }
         if !ecn {
-            return Err("CAKE always marks what is ECN-capable");
+            return Err("CAKE always marks ECN-capable packets");
         }
         Ok(())
     }
@@ -135,36 +139,37 @@ impl DisciplineParams for Params {
 }
 
 impl Params {
-    /// Returns the memory limit.
+    /// Returns the limit of memory, in bytes.
     pub fn buffer_limit(&self) -> u32 {
         let frames = self.mtu.saturating_mul(10_240);
         if self.memlimit == 0 { frames } else { self.memlimit }
     }
 }
 
-/// The parameters that decisions are made with.
+/// Parameters in the units of COBALT's decisions; times are in nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Constants {
-    /// Time scale of the control.
+    /// Time for which the sojourn time may stay above target.
     pub interval: Nanos,
-    /// Acceptable delay.
+    /// Acceptable sojourn time.
     pub target: Nanos,
-    /// Transmission time of a full frame; 0 without a shaper.
+    /// Transmission time of the largest frame; 0 without a shaper.
     pub mtu_time: Nanos,
-    /// Increase of BLUE's probability at an overflow; one is 2^32.
+    /// Increase of BLUE's probability at an overflow, in units of 2^-32.
     pub p_inc: u32,
-    /// Decrease of it at an empty queue.
+    /// Decrease of BLUE's probability at an empty queue, in units of 2^-32.
     pub p_dec: u32,
-    /// Delay above which BLUE's probability rises too (ns-3 only).
+    /// Sojourn time above which BLUE's probability also rises, as in ns-3; the largest value for
+    /// never.
     pub blue_threshold: Nanos,
-    /// Whether CoDel's part marks instead of dropping.
+    /// Whether CoDel marks ECN-capable packets instead of dropping them.
     pub ecn: bool,
-    /// The version of Linux that decides so.
+    /// Version of Linux whose decisions are made.
     pub linux: Linux,
 }
 
 impl Default for Constants {
-    /// Returns CAKE's parameters without a shaper.
+    /// Returns the constants of CAKE without a shaper.
     fn default() -> Self {
         Self {
             interval: 100 * MILLISECOND,
@@ -182,24 +187,24 @@ impl Default for Constants {
 /// COBALT's state of one queue.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct State {
-    /// Signals given, less those decayed.
+    /// CoDel's number of drops and marks, less the number by which it has decayed.
     pub count: u32,
-    /// 1 / sqrt(count), as a fraction of 2^32.
+    /// 1 / sqrt(`count`), in units of 2^-32.
     pub rec_inv_sqrt: u32,
-    /// When the next signal is due.
+    /// Time of CoDel's next drop or mark, in nanoseconds.
     pub drop_next: i64,
-    /// When BLUE moved last.
+    /// Time of the last change of BLUE's probability, in nanoseconds.
     pub blue_timer: i64,
-    /// BLUE's probability; one is 2^32.
+    /// BLUE's drop probability, in units of 2^-32.
     pub p_drop: u32,
-    /// Whether the delay is above target.
+    /// Whether the sojourn time is above target.
     pub dropping: bool,
-    /// Whether the last packet judged was marked.
+    /// Whether the last packet was marked.
     pub ecn_marked: bool,
 }
 
-/// Exact enough roots for small counts, where single steps are far off: four steps each from the
-/// entry before.
+/// 1 / sqrt(count) for counts below 16, for which a single Newton step is inexact: each value has
+/// four steps from the value before it.
 const ROOTS: [u32; 16] = {
     let mut roots = [u32::MAX; 16];
     let mut count = 1;
@@ -216,7 +221,7 @@ const ROOTS: [u32; 16] = {
     roots
 };
 
-/// The same since Linux 6.12, which has better ones of three counts.
+/// The values of `ROOTS` since Linux 6.12, which has more exact ones for three counts.
 const NEWER_ROOTS: [u32; 16] = {
     let mut roots = ROOTS;
     roots[2] = 3_037_000_500;
@@ -225,7 +230,7 @@ const NEWER_ROOTS: [u32; 16] = {
     roots
 };
 
-/// Returns one Newton step from `root` towards 1 / sqrt(count).
+/// Returns the result of one Newton step from `root` to 1 / sqrt(`count`), in units of 2^-32.
 const fn newton(root: u32, count: u32) -> u32 {
     let root = root as u64;
     let square = (root * root) >> 32;
@@ -243,7 +248,8 @@ impl State {
         };
     }
 
-    /// Returns the interval is cut to 32 bits here, as in the kernel.
+    /// Returns the time `interval / sqrt(count)` after `from`. The interval is truncated to 32
+    /// bits, as in the kernel.
     #[inline]
     fn after_interval(&self, from: i64, constants: &Constants) -> i64 {
         let span = (u64::from(constants.interval as u32) * u64::from(self.rec_inv_sqrt)) >> 32;
@@ -254,7 +260,8 @@ impl State {
         now.wrapping_sub(self.blue_timer) > constants.target as i64
     }
 
-    /// Raises BLUE's probability; returns whether BLUE starts.
+    /// Raises BLUE's probability, unless the last change is too recent. Returns whether it was 0
+    /// before.
     fn raise_blue(&mut self, constants: &Constants, now: i64) -> bool {
         if !self.blue_may_move(constants, now) {
             return false;
@@ -265,7 +272,7 @@ impl State {
         started
     }
 
-    /// Returns the queue overflowed. True if BLUE starts.
+    /// Updates the state after an overflow. Returns whether BLUE's probability rises from 0.
     pub fn queue_full(&mut self, constants: &Constants, now: Nanos) -> bool {
         let now = now as i64;
         let started = self.raise_blue(constants, now);
@@ -275,7 +282,8 @@ impl State {
         started
     }
 
-    /// Returns the queue was found empty. True if BLUE ends.
+    /// Updates the state after the queue was found empty. Returns whether BLUE's probability falls
+    /// to 0.
     pub fn queue_empty(&mut self, constants: &Constants, now: Nanos) -> bool {
         let now = now as i64;
         let mut ended = false;
@@ -293,8 +301,9 @@ impl State {
         ended
     }
 
-    /// Judges a packet that was enqueued at `at` and is leaving: true to drop it. It may be marked
-    /// either way.
+    /// Decides about a leaving packet that was enqueued at `at`, and returns whether to drop it.
+    /// The packet may be marked in either case. `bulk_flows` is the number of bulk flows in the tin
+    /// (`cake`), else 0.
     #[inline]
     pub fn should_drop<P: Packet>(
         &mut self,
@@ -353,15 +362,16 @@ impl State {
         drop
     }
 
-    /// Records an overflow of the queue; counts whether BLUE starts.
+    /// Updates the state after an overflow, and counts the queue as unresponsive if BLUE's
+    /// probability rises from 0.
     pub fn overflowed(&mut self, constants: &Constants, counters: &mut Counters, now: Nanos) {
         if self.queue_full(constants, now) {
             counters.unresponsive = counters.unresponsive.wrapping_add(1);
         }
     }
 
-    /// Takes the packet to send, dropping and marking before it. The last packet is never dropped;
-    /// returns `None` only if the queue is found empty.
+    /// Returns the packet to send, after the drops and marks that are due. The last packet is never
+    /// dropped; the result is `None` only if the queue is empty.
     #[inline]
     pub fn dequeue<P: Packet>(
         &mut self,
@@ -397,7 +407,7 @@ impl State {
         None
     }
 
-    /// Visits its fields.
+    /// Visits the fields, under the kernel's names.
     pub fn visit(&self, visit: &mut dyn FnMut(&'static str, i128)) {
         visit("count", self.count.into());
         visit("rec_inv_sqrt", self.rec_inv_sqrt.into());
@@ -409,18 +419,18 @@ impl State {
     }
 }
 
-/// COBALT's counters.
+/// Counters of COBALT.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
-    /// Queues in which BLUE's probability is above 0.
+    /// Number of queues whose BLUE probability is above 0.
     pub unresponsive: u16,
-    /// Packets dropped by the law.
+    /// Number of packets dropped by CoDel or BLUE on departure.
     pub drops: u64,
-    /// Packets marked and sent.
+    /// Number of packets marked and sent.
     pub ecn_mark: u64,
 }
 
-/// A queue and the memory that its packets occupy.
+/// A FIFO, and the memory of its packets in bytes.
 #[derive(Clone, Debug)]
 struct Charged<P> {
     fifo: PacketFifo<P>,
@@ -446,7 +456,7 @@ impl<P: Packet> Source<P> for Charged<P> {
     }
 }
 
-/// One COBALT queue.
+/// A COBALT queue.
 #[derive(Clone, Debug)]
 pub struct Cobalt<P> {
     params: Params,
@@ -475,7 +485,8 @@ impl<P: Packet> Configured<P, Params> for Cobalt<P> {
         &self.params
     }
 
-    /// Replaces the parameters. Packets that no longer fit are dropped at the next arrival.
+    /// Replaces the parameters. If the new limit is exceeded, packets are dropped at the next
+    /// arrival.
     fn change(&mut self, params: Params, _now: Nanos, _sink: &mut impl Sink<P>) {
         self.params = params;
         self.constants = params.control.constants();
@@ -516,7 +527,7 @@ impl<P: Packet> Discipline<P> for Cobalt<P> {
         draws: &mut impl Draws,
         sink: &mut impl Sink<P>,
     ) -> Dequeue<P> {
-        // As CAKE, which looks at no queue while nothing is queued.
+        // CAKE does not visit its queues while all are empty, so BLUE does not see an empty queue.
         if self.queue.is_empty() {
             return Dequeue::Empty;
         }

@@ -1,15 +1,17 @@
-//! CoDel: controlled delay.
+//! CoDel: controlled delay, drops by sojourn time.
 //!
 //! Source: RFC 8289; Linux `codel_impl.h`, `sch_codel.c`.
 //!
-//! A packet's sojourn time is compared with `target` when the packet leaves. Once it has stayed above
-//! `target` for a whole `interval`, a packet is dropped from the head (or marked), and another one after
-//! each `interval / sqrt(count)` for as long as the sojourn time stays above. A queue of at most one MTU
-//! is exempt. The steps have the names of RFC 8289, section 5: `ok_to_drop`, `control_law`, `dropping`.
+//! CoDel compares the sojourn time of each leaving packet with `target`. After the sojourn time has
+//! been above `target` for a whole `interval`, CoDel drops (or marks) the packet at the head, and
+//! one more packet after each `interval / sqrt(count)` until the sojourn time is below `target`. It
+//! does not act on a backlog of at most one MTU. Functions are named after the steps of RFC 8289,
+//! section 5: `ok_to_drop`, `control_law`, `dropping`.
 //!
-//! Invariants: packets are dropped on arrival only if the queue is full; none is dropped in the first
-//! `interval` above `target`; the last packet is never dropped. The square root is one Newton step on
-//! 16 bits each time `count` changes, so early spacings differ from the ideal as they do in the kernel.
+//! Invariants: a packet is dropped on arrival only if the queue is full; no packet is dropped in
+//! the first `interval` above `target`; the last packet is never dropped. The square root is
+//! computed by one Newton step in 16 bits after each change of `count`, so that the first intervals
+//! deviate from the exact ones as in the kernel.
 
 use crate::declaration::{Configured, DisciplineParams};
 use crate::device::Device;
@@ -24,10 +26,10 @@ use sojourn_units::declare::{Parameters, derived};
 use sojourn_units::words::Table;
 use sojourn_units::{Nanos, params};
 
-/// The words of `codel`.
+/// Name, summary, source and words of the discipline `codel`.
 pub const TABLE: Table = Table {
     name: "codel",
-    summary: "CoDel: drops by the time that packets spent in the queue",
+    summary: "CoDel: drops packets if sojourn times stay above a target",
     source: "RFC 8289; Linux sch_codel.c",
     words: Params::WORDS,
 };
@@ -36,21 +38,23 @@ params! {
     /// Parameters of CoDel, in the kernel's units.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
     pub struct Params on Device {
-        /// Packets that fit; more are dropped on arrival.
+        /// Maximum number of packets in the queue; packets that arrive at a full queue are dropped.
         limit: u32 = packets("1000p").above_zero(),
-        /// Acceptable standing queue delay, in whole microseconds.
+        /// Acceptable delay of a standing queue, in whole microseconds.
         target_us as "target": u32 = micros("5ms").above_zero(),
-        /// Time that the delay may stay above target; about the largest round-trip time.
+        /// Time for which the sojourn time may stay above target; about the longest round-trip
+        /// time.
         interval_us as "interval": u32 = micros("100ms").above_zero(),
-        /// Marks every ECN-capable packet that stayed longer; none by default.
+        /// Sojourn time above which every ECN-capable packet is marked; off by default.
         ce_threshold_us as "ce_threshold": Option<u32> = optional_micros(),
         /// Marks ECN-capable packets instead of dropping them.
         ecn: bool = ecn(),
-        /// Decisions of this version of Linux. Before 7.3 a departure may drop any number of packets, and the
-        /// next drop may be due at once; since then it is at most 256, and the next is due a tick later at
-        /// least. It shows with intervals of microseconds, or after a stall with a deep queue.
+        /// Version of Linux whose decisions are made. Before 7.3 one departure may drop any number
+        /// of packets, and the next drop may be due at the same time. Since 7.3 it drops at most
+        /// 256 packets, and the next drop is due at least one tick (1.024 us) later. The difference
+        /// shows with intervals of microseconds, or after a stall with a deep queue.
         linux: Linux = linux(),
-        /// The largest frame of the device.
+        /// Largest frame of the device, in bytes.
         mtu: u32 = derived(|device: &Device| device.psched_mtu.min(1 << 20)),
     }
 }
@@ -68,7 +72,7 @@ impl DisciplineParams for Params {
 }
 
 impl Params {
-    /// Returns the same in ticks of CoDel's clock.
+    /// Returns these parameters in ticks of CoDel's clock.
     pub fn constants(&self) -> Constants {
         Constants {
             target: ticks(self.target_us),
@@ -83,58 +87,59 @@ impl Params {
     }
 }
 
-/// Packets dropped or marked at most in one departure in dropping state, since Linux 7.3.
+/// Maximum number of packets dropped or marked in one departure since Linux 7.3.
 const MAX_DROPS: u32 = 256;
 
-/// A threshold that no delay exceeds.
+/// Value of `ce_threshold` that no sojourn time exceeds: no threshold.
 pub const DISABLED: u32 = i32::MAX as u32;
 
-/// CoDel's clock: 32 bits, 1024 ns a tick.
+/// Returns the time on CoDel's clock, which has 32 bits and ticks of 1024 ns.
 #[inline]
 pub fn clock(now: Nanos) -> u32 {
     (now >> 10) as u32
 }
 
-/// Microseconds in ticks of CoDel's clock.
+/// Converts microseconds to ticks of CoDel's clock, rounded down.
 pub fn ticks(micros: u32) -> u32 {
     ((u64::from(micros) * 1000) >> 10) as u32
 }
 
-/// The parameters that decisions are made with, in ticks.
+/// Parameters in the units of CoDel's decisions; times are in ticks of 1024 ns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Constants {
-    /// Acceptable delay.
+    /// Acceptable sojourn time, in ticks.
     pub target: u32,
-    /// Time scale of the control.
+    /// Time for which the sojourn time may stay above target, in ticks.
     pub interval: u32,
-    /// Delay above which every ECN-capable packet is marked.
+    /// Sojourn time above which every ECN-capable packet is marked, in ticks; [`DISABLED`] for
+    /// never.
     pub ce_threshold: u32,
-    /// The DS byte to which `ce_threshold` applies, after masking.
+    /// Value that the masked DS byte must have for `ce_threshold` to apply.
     pub ce_selector: u8,
-    /// The bits of the DS byte that `ce_selector` looks at; 0: applies to all.
+    /// Mask of the DS byte for `ce_selector`; with 0 `ce_threshold` applies to all packets.
     pub ce_mask: u8,
-    /// A backlog up to this is never judged.
+    /// Backlog in bytes up to which no packet is dropped or marked: one MTU.
     pub mtu: u32,
-    /// Whether to mark instead of drop.
+    /// Whether ECN-capable packets are marked instead of dropped.
     pub ecn: bool,
-    /// The version of Linux that decides so.
+    /// Version of Linux whose decisions are made.
     pub linux: Linux,
 }
 
 impl Constants {
-    /// Returns the least time between drops, in ticks.
+    /// Returns the minimum time between drops, in ticks.
     #[inline]
     fn least_spacing(&self) -> u32 {
         u32::from(self.linux >= Linux::V7_3)
     }
 
-    /// Packets dropped at most in one departure.
+    /// Returns the maximum number of packets dropped in one departure.
     #[inline]
     fn most_drops(&self) -> u32 {
         if self.linux >= Linux::V7_3 { MAX_DROPS } else { u32::MAX }
     }
 
-    /// Visits the numbers in ticks, as recordings have them.
+    /// Visits the times in ticks, under the names in recordings.
     pub(crate) fn visit(&self, visit: &mut dyn FnMut(&'static str, u64)) {
         visit("target", self.target.into());
         visit("interval", self.interval.into());
@@ -142,53 +147,56 @@ impl Constants {
     }
 }
 
-/// CoDel's state of one queue.
+/// CoDel's state of one queue. Times are ticks of CoDel's clock.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct State {
-    /// Packets dropped or marked in this dropping state.
+    /// Number of packets dropped or marked in this dropping state; it determines the time to the
+    /// next drop.
     pub count: u32,
-    /// `count` when the last dropping state began.
+    /// Value of `count` at the start of the last dropping state.
     pub lastcount: u32,
     /// Whether CoDel is in dropping state.
     pub dropping: bool,
-    /// 1 / sqrt(count), as a fraction of 2^16.
+    /// 1 / sqrt(`count`), in units of 2^-16.
     pub rec_inv_sqrt: u16,
-    /// When the delay will have been above target for an interval; 0 if it is not above.
+    /// Time at which the sojourn time will have been above target for an interval; 0 while it is
+    /// below.
     pub first_above_time: u32,
-    /// When the next drop is due.
+    /// Time of the next drop in dropping state.
     pub drop_next: u32,
-    /// Delay of the last packet judged.
+    /// Sojourn time of the last packet that was compared with target, in ticks.
     pub ldelay: u32,
 }
 
-/// CoDel's counters.
+/// Counters of CoDel.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
-    /// The largest packet judged.
+    /// Length of the longest packet that was compared with target, in bytes.
     pub maxpacket: u32,
-    /// Packets marked instead of dropped.
+    /// Number of packets marked instead of dropped.
     pub ecn_mark: u64,
-    /// Packets marked for exceeding `ce_threshold`.
+    /// Number of packets marked because their sojourn time exceeded `ce_threshold`.
     pub ce_mark: u64,
-    /// Packets dropped by the control law.
+    /// Number of packets dropped by the control law.
     pub drops: u64,
 }
 
-/// Returns whether `a` is after `b` on the 32-bit clock. As in the kernel, neither of two times
-/// half the clock's range apart is after the other, nor has it been reached.
+/// Returns whether `a` is after `b` on the 32-bit clock. For two times exactly half the clock's
+/// range apart, `after` and `reached` are false in both directions, as in the kernel.
 #[inline]
 fn after(a: u32, b: u32) -> bool {
     (a.wrapping_sub(b) as i32) > 0
 }
 
-/// Returns whether `time` has been reached at `now`.
+/// Returns whether `now` is at or after `time` on the 32-bit clock.
 #[inline]
 fn reached(now: u32, time: u32) -> bool {
     (now.wrapping_sub(time) as i32) >= 0
 }
 
 impl State {
-    /// Returns the time of the next drop: `interval / sqrt(count)` after `from` (RFC 8289, `control_law`).
+    /// Returns the time of the next drop, `interval / sqrt(count)` after `from` (RFC 8289,
+    /// `control_law`).
     #[inline]
     fn control_law(&self, from: u32, constants: &Constants) -> u32 {
         let root = u64::from(self.rec_inv_sqrt) << 16;
@@ -196,7 +204,7 @@ impl State {
         from.wrapping_add(spacing.max(constants.least_spacing()))
     }
 
-    /// One Newton step towards 1 / sqrt(count).
+    /// Applies one Newton step that approaches 1 / sqrt(`count`).
     #[inline]
     fn newton_step(&mut self) {
         let root = u64::from(self.rec_inv_sqrt) << 16;
@@ -205,7 +213,8 @@ impl State {
         self.rec_inv_sqrt = (value.wrapping_mul(root) >> 31 >> 16) as u16;
     }
 
-    /// Returns whether the packet at the head may be dropped (RFC 8289, `dodequeue` and its `ok_to_drop`).
+    /// Returns whether the packet at the head may be dropped (`ok_to_drop` of RFC 8289's
+    /// `dodequeue`).
     #[inline]
     fn ok_to_drop<P: Packet>(
         &mut self,
@@ -222,12 +231,12 @@ impl State {
         };
         self.ldelay = now.wrapping_sub(clock(head.at));
         counters.maxpacket = counters.maxpacket.max(head.packet.len());
-        // The delay is below target, or at most one MTU is queued: no standing queue.
+        // The sojourn time is below target, or the backlog is at most one MTU: no standing queue.
         if after(constants.target, self.ldelay) || backlog <= u64::from(constants.mtu) {
             self.first_above_time = 0;
             return false;
         }
-        // The first packet above target starts the interval; later ones are dropped once it is over.
+        // The first packet above target starts the interval; a packet after its end may be dropped.
         if self.first_above_time == 0 {
             self.first_above_time = now.wrapping_add(constants.interval);
             return false;
@@ -235,7 +244,8 @@ impl State {
         after(now, self.first_above_time)
     }
 
-    /// Takes the packet to send, dropping and marking before it.
+    /// Returns the packet to send, after the drops and marks that are due; `None` if the queue is
+    /// empty.
     #[inline]
     pub fn dequeue<P: Packet>(
         &mut self,
@@ -254,14 +264,14 @@ impl State {
         }
         let ok_to_drop = self.ok_to_drop(constants, counters, now, head.as_ref(), source.backlog());
         if self.dropping {
-            // Dropping state: leave it as soon as the delay is below target.
+            // Leave dropping state as soon as the sojourn time is below target.
             if ok_to_drop {
                 head = self.continue_dropping(constants, counters, now, head, source, sink);
             } else {
                 self.dropping = false;
             }
         } else if ok_to_drop {
-            // Not in dropping state: drop one packet and enter it.
+            // Drop one packet and enter dropping state.
             head = self.enter_dropping(constants, counters, now, head, source, sink);
         }
         let mut packet = head?.packet;
@@ -277,8 +287,8 @@ impl State {
         Some(packet)
     }
 
-    /// Drops or marks one packet for each time that is due in dropping state. If the schedule is far behind, it
-    /// restarts instead of dropping the whole queue in one departure.
+    /// Drops or marks one packet for each drop time that has passed. Since Linux 7.3 the schedule
+    /// restarts after the maximum number of drops.
     fn continue_dropping<P: Packet>(
         &mut self,
         constants: &Constants,
@@ -290,7 +300,6 @@ impl State {
     ) -> Option<Queued<P>> {
         let mut left = constants.most_drops();
         while self.dropping && reached(now, self.drop_next) {
-            // Linux since 7.3: after the most drops of one departure the schedule restarts.
             if left == 0 {
                 self.drop_next = self.control_law(now, constants);
                 break;
@@ -300,7 +309,7 @@ impl State {
             self.newton_step();
             let Some(queued) = head else { break };
             match drop_or_mark(constants, counters, queued, sink) {
-                // A marked packet leaves; the next drop follows the control law.
+                // A marked packet leaves; the control law sets the time of the next drop.
                 Some(marked) => {
                     self.drop_next = self.control_law(self.drop_next, constants);
                     return Some(marked);
@@ -317,7 +326,7 @@ impl State {
         head
     }
 
-    /// Enters dropping state: drops or marks one packet and sets the time of the next drop.
+    /// Enters dropping state: drops or marks one packet, and sets the time of the next drop.
     fn enter_dropping<P: Packet>(
         &mut self,
         constants: &Constants,
@@ -333,8 +342,8 @@ impl State {
             self.ok_to_drop(constants, counters, now, head.as_ref(), source.backlog());
         }
         self.dropping = true;
-        // If the last dropping state is less than 16 intervals past, resume at its drop rate; otherwise start
-        // at one drop per interval.
+        // If the last dropping state ended less than 16 intervals ago, resume at its drop rate.
+        // Otherwise start at one drop per interval.
         let delta = self.count.wrapping_sub(self.lastcount);
         let since = now.wrapping_sub(self.drop_next);
         if delta > 1 && after(constants.interval.wrapping_mul(16), since) {
@@ -349,7 +358,7 @@ impl State {
         head
     }
 
-    /// Visits its fields.
+    /// Visits the fields, under the kernel's names.
     pub fn visit(&self, visit: &mut dyn FnMut(&'static str, i128)) {
         visit("count", self.count.into());
         visit("lastcount", self.lastcount.into());
@@ -366,7 +375,7 @@ fn ds_bits(ecn: Ecn) -> u8 {
     ecn as u8
 }
 
-/// Marks `queued` and returns it, or drops it.
+/// Marks `queued` and returns it; drops it and returns `None` if it cannot be marked.
 #[inline]
 fn drop_or_mark<P: Packet>(
     constants: &Constants,
@@ -413,7 +422,8 @@ impl<P: Packet> Configured<P, Params> for Codel<P> {
         &self.params
     }
 
-    /// Replaces the parameters. Packets that no longer fit are dropped from the head, unjudged.
+    /// Replaces the parameters. If the new limit is exceeded, the oldest packets are dropped
+    /// without CoDel's decision.
     fn change(&mut self, params: Params, _now: Nanos, sink: &mut impl Sink<P>) {
         self.params = params;
         self.constants = params.constants();

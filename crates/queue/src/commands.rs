@@ -1,41 +1,41 @@
-//! The commands that give a device a queue.
+//! The commands that set up a queue on a Linux device.
 //!
 //! Source: tc(8), the manual pages of disciplines and filters, ip-link(8).
 //!
-//! One command sets each discipline, class and filter, the outer ones first. Names are stable: a
-//! discipline with classes keeps its number where it is free, any other one has the number of its
-//! class, times 16 if that is taken. Each filter has an order of its own, so that filters are tried
-//! in the order of the description.
+//! One command sets each discipline, class and filter; outer ones come first. Numbers are stable: a
+//! discipline with classes keeps its number if that is free. Any other discipline has the number of
+//! its class, times 16 if one of these numbers is taken. Each filter has its own order number, so
+//! that Linux tries filters in the order of the description.
 
 use crate::classes::{FilterCommand, Name, commands_of};
 use crate::params::Params;
 use crate::tc::{Inside, Nested, NoKernelEquivalent, TXQUEUELEN};
 use std::collections::BTreeSet;
 
-/// The largest number of a discipline: `ffff:` is the ingress of a device.
+/// The largest number of a discipline; `ffff:` is the ingress discipline of a device.
 const LAST: u16 = 0xfffe;
 
-/// Where a queue is that is in no class.
+/// `tc`'s word for the position of a queue that is in no class.
 const ROOT: &str = "root";
 
-/// Where a queue is put.
+/// The position and number of a queue on a device.
 #[derive(Clone, Copy, Debug)]
 pub struct Place<'a> {
-    /// The device.
+    /// Name of the device.
     pub device: &'a str,
-    /// The class that gets the queue, with the number of its discipline; without it, the queue is the device's
-    /// root.
+    /// Class that receives the queue, with the number of its discipline; `None` for the root of the
+    /// device.
     pub parent: Option<Name>,
-    /// The number that the queue gets; without it, its own.
+    /// Number of the queue's discipline; `None` to use the number in its parameters, or 1.
     pub handle: Option<u16>,
 }
 
 impl Params {
-    /// Returns the commands by which the kernel gives the same queue: of `tc`, and of `ip` where
-    /// the device's `txqueuelen` is not the usual one.
+    /// Returns the commands that set up the same queue in Linux: commands of `tc`, and one of `ip`
+    /// if `txqueuelen` is not the default of 1000 packets.
     ///
     /// # Errors
-    /// Where the kernel has none, and for what.
+    /// The kernel has no equivalent of a discipline or filter: its place and the reason.
     pub fn commands(&self, place: &Place<'_>) -> Result<Vec<String>, NoKernelEquivalent> {
         let mut taken = BTreeSet::from([0]);
         taken.extend(place.parent.and_then(|name| name.major));
@@ -75,7 +75,7 @@ impl Nested for Params {
     }
 }
 
-/// Gathers the numbers that the disciplines inside have of their own and can keep.
+/// Adds the numbers of inner disciplines that are not in `taken` to `kept`.
 fn keep_numbers(inside: &Inside<'_>, kept: &mut BTreeSet<u16>, taken: &BTreeSet<u16>) {
     for (_, child) in &inside.children {
         if let Some(inner) = child.inside() {
@@ -87,23 +87,24 @@ fn keep_numbers(inside: &Inside<'_>, kept: &mut BTreeSet<u16>, taken: &BTreeSet<
     }
 }
 
-/// Returns the name of a class, or of a discipline.
+/// Returns the name of a class; minor number 0 gives the name of a discipline.
 fn name_of(major: u16, minor: u16) -> String {
     if minor == 0 { format!("{major:x}:") } else { format!("{major:x}:{minor:x}") }
 }
 
-/// The commands in the making.
+/// Collects the commands.
 struct Writer<'a> {
     device: &'a str,
-    /// Numbers of disciplines.
+    /// Numbers of disciplines that are in use.
     taken: BTreeSet<u16>,
-    /// The length of the device's queue, for classes without a discipline.
+    /// Transmit queue length of the device in packets, for classes without a discipline; `None`
+    /// until such a class needs it.
     txqueuelen: Option<u32>,
     lines: Vec<String>,
 }
 
 impl Writer<'_> {
-    /// Returns the number `wanted`, or the next one that is free.
+    /// Returns `wanted` if it is free, else the next free number, and reserves it.
     fn take(&mut self, wanted: u16) -> u16 {
         let free = (wanted.max(1)..=LAST).chain(1..wanted).find(|n| !self.taken.contains(n));
         let number = free.unwrap_or(LAST);
@@ -115,8 +116,9 @@ impl Writer<'_> {
         self.lines.push(format!("tc {object} replace dev {} {words}", self.device));
     }
 
-    /// Writes a discipline and all that is inside. `place` is the class that it is in, `kept` the numbers that
-    /// disciplines inside keep.
+    /// Writes the commands of a discipline, its classes, inner disciplines and filters. `at` is its
+    /// position in words of `tc`, `place` the name of its class (`None` at the root), and `kept`
+    /// the set of numbers that inner disciplines keep.
     fn discipline(
         &mut self,
         params: &dyn Nested,
@@ -132,7 +134,7 @@ impl Writer<'_> {
         let words = params.own_words().map_err(located)?;
         let inside = params.inside();
         if at != ROOT && inside.as_ref().is_some_and(|inside| inside.at_root) {
-            let why = "Linux takes it at a device's root only, where another discipline is";
+            let why = "Linux allows it only at the root of a device, and here it is in a class";
             return Err(located(NoKernelEquivalent::new(params.name(), why)));
         }
         self.add("qdisc", &format!("{at} handle {} {words}", name_of(handle, 0)));
@@ -140,7 +142,7 @@ impl Writer<'_> {
         if let Some(packets) = inside.txqueuelen
             && *self.txqueuelen.get_or_insert(packets) != packets
         {
-            let why = "a device has one `txqueuelen`, and disciplines around it have another";
+            let why = "all disciplines of a device have the same `txqueuelen`, and an outer one has another value";
             return Err(located(NoKernelEquivalent::new(params.name(), why)));
         }
         for (id, parent, words) in &inside.classes {

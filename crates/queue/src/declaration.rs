@@ -1,4 +1,4 @@
-//! The declaration of a discipline by its parameters, for the family of disciplines.
+//! The traits of a discipline's parameters, by which all disciplines form one family.
 
 use crate::device::Device;
 use crate::discipline::{Discipline, Sink};
@@ -9,31 +9,33 @@ use sojourn_units::declare::Parameters;
 use sojourn_units::words::{Given, Table, Text, WordError};
 use sojourn_units::{Nanos, Rate};
 
-/// The parameters of one discipline, and what the family needs to know of it.
+/// The parameters of a discipline, and the facts that code for all disciplines needs.
 pub trait DisciplineParams: Parameters<On = Device> + Clone {
-    /// Its name and words; several for a discipline of several names.
+    /// Tables with a name and its words; several if the discipline has several names.
     const TABLES: &'static [&'static Table];
 
-    /// The words of its classes, under its name, if it has classes.
+    /// Table of the words of its classes; `None` if the discipline has no classes.
     const CLASS: Option<&'static Table> = None;
 
-    /// The kernel's alternative, if the kernel does not have this discipline.
+    /// Reason why the kernel has no such discipline, with an alternative; `None` if the kernel has
+    /// it.
     const NOT_IN_KERNEL: Option<&'static str> = None;
 
-    /// Returns the unit of the limit, and its size; `None` if the limit is one of memory only.
+    /// Returns the unit and size of the limit; `None` if the limit is on memory or there are
+    /// several.
     fn limit(&self) -> Option<(Unit, u32)>;
 
-    /// Returns its name and words.
+    /// Returns the table of the name under which the parameters were given.
     fn table(&self) -> &'static Table {
         Self::TABLES[0]
     }
 
-    /// Returns the defaults under the name of `table`.
+    /// Returns the default parameters of the name of `table`.
     fn named(_table: &Table, device: &Device) -> Self {
         Self::new(device)
     }
 
-    /// Settles values that depend on each other, once all that is given is taken over.
+    /// Computes values that depend on other values, after all given words are read.
     ///
     /// # Errors
     /// Values that contradict each other.
@@ -41,11 +43,11 @@ pub trait DisciplineParams: Parameters<On = Device> + Clone {
         Ok(())
     }
 
-    /// Returns the parameters after a change: what is not named keeps its value, unless `tc` states
-    /// it anew.
+    /// Returns the parameters after a change. A value that the change does not name is kept, unless
+    /// `tc` states all values anew.
     ///
     /// # Errors
-    /// What cannot be changed, or contradicts.
+    /// A value that cannot be changed, or values that contradict each other.
     fn changed(&self, given: &Given, device: &Device) -> Result<Self, WordError> {
         if given.has("flows") {
             return Err(given.error("flows", "`flows` cannot be changed"));
@@ -53,7 +55,7 @@ pub trait DisciplineParams: Parameters<On = Device> + Clone {
         self.clone().with(given, device)
     }
 
-    /// Returns these parameters with the given values.
+    /// Returns these parameters with the given words read into them.
     ///
     /// # Errors
     /// A value that is not allowed.
@@ -63,59 +65,61 @@ pub trait DisciplineParams: Parameters<On = Device> + Clone {
         Ok(self)
     }
 
-    /// Returns whether it, or a discipline in one of its classes, has classes under this number.
+    /// Returns whether this discipline, or one in its classes, has classes with the major number
+    /// `_handle`.
     fn has_handle(&self, _handle: u16) -> bool {
         false
     }
 
-    /// Returns the rate that it holds all packets to; none if it does not.
+    /// Returns the rate to which the discipline limits all its packets; `None` if it does not
+    /// shape.
     fn rate(&self) -> Option<Rate> {
         None
     }
 
-    /// Returns its content; `None` for a discipline without classes.
+    /// Returns the classes, inner disciplines and filters; `None` for a discipline without classes.
     fn inside(&self) -> Option<Inside<'_>> {
         None
     }
 
-    /// Returns whether it holds each packet until its departure time, so that TCP on its host needs
-    /// no timer to pace (`SK_PACING_FQ`).
+    /// Returns whether it holds each packet until its requested departure time, so that TCP on its
+    /// host paces without a timer (`SK_PACING_FQ`).
     fn paces(&self) -> bool {
         false
     }
 
-    /// Returns notices about a valid description.
+    /// Returns warnings about a valid description.
     fn warnings(&self, _given: &Given) -> Vec<String> {
         Vec::new()
     }
 
-    /// Returns the features of a queue with these values that the kernel lacks, in addition to all
-    /// inside.
+    /// Checks whether the kernel has the discipline with these values; inner disciplines are not
+    /// checked.
     ///
     /// # Errors
-    /// It lacks something.
+    /// The feature that the kernel lacks.
     fn in_kernel(&self) -> Result<(), &'static str> {
         Self::NOT_IN_KERNEL.map_or(Ok(()), Err)
     }
 
-    /// Returns the words by which the kernel gives the same queue, if it has it, without what is
-    /// inside.
+    /// Returns the words for `tc` that create this discipline, without its classes, inner
+    /// disciplines and filters.
     fn to_tc(&self) -> String {
         self.write(Text::new(self.table().name)).done()
     }
 
-    /// Visits the numbers used for decisions in addition to the fields, as in recordings.
+    /// Visits the numbers that decisions use and that are no fields, under the names in recordings.
     fn derived(&self, _visit: &mut dyn FnMut(&'static str, u64)) {}
 }
 
 /// A queue with parameters of type `D`.
 pub trait Configured<P: Packet, D>: Discipline<P> + Sized {
-    /// Makes an empty queue, created at `now`.
+    /// Creates an empty queue at time `now`.
     fn new(params: D, now: Nanos) -> Self;
 
-    /// Returns its parameters.
+    /// Returns the queue's parameters.
     fn params(&self) -> &D;
 
-    /// Replaces the parameters, as `tc qdisc change` does.
+    /// Replaces the parameters, as `tc qdisc change`.
     fn change(&mut self, params: D, now: Nanos, sink: &mut impl Sink<P>);
 }

@@ -1,16 +1,16 @@
-//! The device that a queue is on.
+//! The network device of a queue.
 
 use serde::{Deserialize, Serialize};
 use sojourn_units::Rate;
 
-/// The device that a queue is on: where defaults come from.
+/// The network device of a queue; some defaults of parameters depend on it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Device {
-    /// The largest frame with its Ethernet header.
+    /// Length of the largest frame in bytes, including the Ethernet header.
     pub psched_mtu: u32,
-    /// Ticks a second of the coarse clock by which periodic tasks run.
+    /// Timer ticks per second (`CONFIG_HZ`); periodic tasks run at ticks.
     pub hz: u32,
-    /// The rate at which it sends, if known.
+    /// Rate of the link after the queue; `None` if unknown.
     pub rate: Option<Rate>,
 }
 

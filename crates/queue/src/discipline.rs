@@ -1,22 +1,23 @@
-//! The contract of a queue discipline.
+//! The contract of a queue discipline: its calls, and its results and reasons.
 
 use crate::packet::{Headers, Packet, Sender, TcpView};
 use sojourn_random::philox;
 use sojourn_units::Nanos;
 
-/// Why a packet was dropped.
+/// The reason for a drop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u8)]
 pub enum DropReason {
-    /// By the policy's probability or schedule, before it had to.
+    /// The policy's probability or schedule selected the packet before the queue was full.
     Early,
-    /// By the policy, because its upper threshold was reached.
+    /// The policy's upper threshold was exceeded.
     Forced,
-    /// There was no room: packet, byte or memory limit.
+    /// The queue was full: its limit of packets, bytes or memory.
     Overflow,
-    /// By the policy, to learn how long it had waited: a faulty one measures by taking packets out.
+    /// A faulty implementation took the packet out of the queue to measure its sojourn time
+    /// (`daqm`).
     Measurement,
-    /// It was an acknowledgement that a later one in the queue makes redundant.
+    /// The packet is an acknowledgement that a later one in the queue makes redundant.
     AckFilter,
 }
 
@@ -25,7 +26,7 @@ impl DropReason {
     pub const ALL: [Self; 5] =
         [Self::Early, Self::Forced, Self::Overflow, Self::Measurement, Self::AckFilter];
 
-    /// Returns the word used in results.
+    /// Returns the name of the reason in results.
     pub fn name(self) -> &'static str {
         match self {
             Self::Early => "early",
@@ -37,27 +38,29 @@ impl DropReason {
     }
 }
 
-/// Why a packet was marked.
+/// The reason for a mark.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum MarkReason {
-    /// Instead of an early drop.
+    /// Marked instead of an early drop.
     Early,
-    /// Instead of a forced drop.
+    /// Marked instead of a forced drop.
     Forced,
-    /// It was beyond a fixed threshold: `ce_threshold`, `step_thresh`.
+    /// Marked because the delay or backlog exceeded a fixed threshold: `ce_threshold`,
+    /// `step_thresh`.
     CeThreshold,
 }
 
-/// The result of `enqueue`, after the kernel's return codes.
+/// The result of `enqueue`. The values are the kernel's return codes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Return {
-    /// Queued, or dropped without a notification of the sender's host (`NET_XMIT_SUCCESS`).
+    /// The packet was queued, or it was dropped and the sending host is not notified
+    /// (`NET_XMIT_SUCCESS`).
     Success = 0,
-    /// Dropped (`NET_XMIT_DROP`).
+    /// The packet was dropped (`NET_XMIT_DROP`).
     Drop = 1,
-    /// Congestion in this packet's flow (`NET_XMIT_CN`): it or another packet was dropped.
+    /// The packet's flow is congested: this packet or a queued one was dropped (`NET_XMIT_CN`).
     Congestion = 2,
 }
 
@@ -66,24 +69,24 @@ pub enum Return {
 pub enum Dequeue<P> {
     /// The packet to send.
     Packet(P),
-    /// Nothing is queued.
+    /// The queue is empty.
     Empty,
-    /// Packets are queued, but none may leave before this time (shapers).
+    /// The queue has packets, but a shaper holds all of them until this time.
     NotBefore(Nanos),
 }
 
-/// Random draws, by width, and keyed hashes. A discipline asks for exactly those that the kernel's code
-/// makes.
+/// Random numbers and keyed hashes for a discipline. A discipline draws the same numbers, of the
+/// same widths and in the same order, as the kernel's code.
 pub trait Draws {
-    /// Returns 16 uniform bits.
+    /// Returns 16 uniform random bits.
     fn draw_u16(&mut self) -> u16;
-    /// Returns 32 uniform bits.
+    /// Returns 32 uniform random bits.
     fn draw_u32(&mut self) -> u32;
-    /// Returns 64 uniform bits.
+    /// Returns 64 uniform random bits.
     fn draw_u64(&mut self) -> u64;
 
-    /// Returns a whole number below `n`, without bias, from 32-bit draws (the kernel's
-    /// `get_random_u32_below`).
+    /// Returns a uniform random integer from 0 to `n` - 1, from 32-bit draws with rejection, as the
+    /// kernel's `get_random_u32_below`.
     fn draw_below(&mut self, n: u32) -> u32 {
         let mut product = u64::from(n) * u64::from(self.draw_u32());
         if (product as u32) < n {
@@ -95,77 +98,82 @@ pub trait Draws {
         (product >> 32) as u32
     }
 
-    /// Returns a key for [`Draws::keyed_hash`]. The kernel has its keys from elsewhere than its
-    /// draws, so a recording of draws does not hold them.
+    /// Returns a key for [`Draws::keyed_hash`]. A recording of the kernel's draws has no keys,
+    /// since the kernel takes them from another generator.
     fn draw_key(&mut self) -> u64 {
         self.draw_u64()
     }
 
-    /// Returns the hash of a flow under a key: under one key always the same, under the next as
-    /// good as drawn anew. The kernel hashes a packet's header fields; a recording hands in what
-    /// came out.
+    /// Returns the hash of a flow under `key`. The result depends only on both arguments, and
+    /// hashes under different keys are independent. The kernel hashes header fields instead; a
+    /// replay returns the kernel's recorded hash.
     fn keyed_hash(&mut self, key: u64, flow_hash: u32) -> u32 {
         philox::block([flow_hash, 0, 0, 0], [key as u32, (key >> 32) as u32])[0]
     }
 
-    /// Returns a flow that `fq` is to forget now, as [`Discipline::flow_state`] numbers it. Which
-    /// one the kernel meets depends on the shape of its tree of flows, so a recording says it;
-    /// without one, none is forgotten.
+    /// Returns the flow that `fq` must discard now, as numbered in [`Discipline::flow_state`];
+    /// `None` for no flow. The kernel's choice depends on the shape of its tree of flows, so only a
+    /// recording knows it.
     fn stale_flow(&mut self) -> Option<u64> {
         None
     }
 }
 
-/// Receives what a discipline decides against.
+/// Receives the packets that a discipline drops, reports of marks, and requests for header fields.
 pub trait Sink<P> {
-    /// Records that `packet` was dropped; it had been queued before (`queued`) or was refused on arrival.
+    /// Takes a dropped packet. `queued` is true if it was in the queue and false if it was refused
+    /// on arrival.
     fn dropped(&mut self, packet: P, reason: DropReason, queued: bool);
-    /// Records that CE was set on `packet`.
+    /// Reports that CE was set on `packet`.
     fn marked(&mut self, packet: &P, reason: MarkReason);
 
-    /// Returns the TCP header of `packet`, which is arriving or queued, if it has one that can be
-    /// read. Asked only by disciplines that look into packets, so that packets need not carry what
-    /// they find there.
+    /// Returns the TCP header of `packet`, which is arriving or queued; `None` if the packet has no
+    /// readable TCP header. Packets need not carry these fields, since only disciplines that
+    /// inspect headers call this method.
     fn tcp(&self, packet: &P) -> Option<TcpView>;
 
-    /// Returns the protocol, ports and mark of `packet`, which is arriving. Only filters by them
-    /// ask for it.
+    /// Returns the protocol, ports and mark of the arriving `packet`. Only filters on these fields
+    /// call this method.
     fn headers(&self, packet: &P) -> Headers;
 
-    /// Returns the sending host's knowledge of `packet`, which is arriving or leaving. Called by
-    /// `fq` only. By default nothing is known: the packet comes from elsewhere.
+    /// Returns the sending host's information about `packet`, which is arriving or leaving. Only
+    /// `fq` calls this method. The default has no information, as for a packet from another host.
     #[inline]
     fn sender(&self, _packet: &P) -> Sender {
         Sender::default()
     }
 }
 
-/// The readable state of a queue. Reading changes nothing.
+/// The backlog of a queue; reading it has no effect.
 pub trait View {
-    /// Packets queued.
+    /// Returns the number of packets in the queue.
     fn packets(&self) -> usize;
-    /// Bytes queued.
+    /// Returns the number of bytes in the queue.
     fn bytes(&self) -> u64;
-    /// Returns when the `n`-th queued packet (0 leaves next, in the order of arrival where the
-    /// discipline keeps several queues) was enqueued.
+    /// Returns the time at which the `n`-th packet was enqueued; `None` if there are fewer packets.
+    /// Packet 0 is the next to leave; a discipline with several internal queues counts in the order
+    /// of arrival.
     fn enqueued_at(&self, n: usize) -> Option<Nanos>;
-    /// Returns when the packet that a dequeue has just given had been enqueued.
+    /// Returns the time at which the packet of the last `dequeue` had been enqueued; `None` before
+    /// the first.
     fn left_at(&self) -> Option<Nanos>;
 }
 
 /// A queue discipline.
 ///
 /// # Contract
-/// - `now` never decreases from call to call, and is never 0 (see [`sojourn_units::EPOCH`]).
-/// - packets in = packets out + packets handed to the sink + packets queued, and the same for bytes.
-/// - Packets of one flow leave in the order of arrival, unless a change has sorted flows anew, or the flow has become
-///   a heavy hitter (`hhf`);
-///   where a discipline sorts them further (by the ECN field), those of one flow and one queue.
-/// - `dequeue` returns a packet whenever one is queued, unless the discipline is a shaper.
-/// - The backlog never exceeds the limit after a call returns.
-/// - The same calls and draws give the same results.
+/// - `now` never decreases from one call to the next, and is never 0 (see
+///   [`sojourn_units::EPOCH`]).
+/// - Packets in = packets out + packets passed to the sink + packets in the queue. The same holds
+///   for bytes.
+/// - Packets of one flow leave in the order of arrival. Exceptions: a change of parameters has
+///   assigned flows to buckets anew; the flow has become a heavy hitter (`hhf`); the discipline has
+///   separate queues for ECN code points.
+/// - `dequeue` returns a packet if the queue is not empty, unless the discipline is a shaper.
+/// - After each call the backlog is within the limit.
+/// - Equal calls and draws give equal results.
 pub trait Discipline<P: Packet>: View {
-    /// Offers a packet at `now`.
+    /// Adds a packet at time `now`.
     fn enqueue(
         &mut self,
         now: Nanos,
@@ -174,7 +182,7 @@ pub trait Discipline<P: Packet>: View {
         sink: &mut impl Sink<P>,
     ) -> Return;
 
-    /// Asks for the next packet at `now`.
+    /// Removes the next packet at time `now`.
     fn dequeue(
         &mut self,
         now: Nanos,
@@ -182,33 +190,33 @@ pub trait Discipline<P: Packet>: View {
         sink: &mut impl Sink<P>,
     ) -> Dequeue<P>;
 
-    /// Lets `packet` pass at `now` while nothing is queued, exactly as [`Discipline::enqueue`] and
-    /// then [`Discipline::dequeue`] would, and returns whether it did; otherwise nothing has
-    /// changed. A discipline without a decision about such a packet saves its caller two copies of
-    /// it.
+    /// Sends `packet` at time `now` through the empty queue, with the effect of
+    /// [`Discipline::enqueue`] followed by [`Discipline::dequeue`], and returns true. Returns false
+    /// without any change if the queue is not empty or the discipline must decide about the packet.
+    /// The shortcut saves the caller two copies of the packet.
     fn pass(&mut self, _now: Nanos, _packet: &P) -> bool {
         false
     }
 
-    /// Returns whether asking the empty queue for a packet changes nothing.
+    /// Returns whether `dequeue` on the empty queue changes no state.
     fn rests(&self) -> bool {
         false
     }
 
-    /// Returns the next packet to be dequeued, if it is known without dequeuing: no decision is
-    /// made on departure. To learn the next packet of another discipline, dequeue it
-    /// ([`crate::Peek`]).
+    /// Returns the packet that `dequeue` would return. Returns `None` if the discipline decides
+    /// only on departure; then [`crate::Peek`] dequeues the packet to show it.
     fn head(&self) -> Option<Dequeue<&P>> {
         None
     }
 
-    /// Returns when the last call asked to be called again. Only shapers ask; who asks for packets
-    /// whenever the link is free, and waits as [`Dequeue::NotBefore`] says, need not look.
+    /// Returns the time at which a shaper wants the next `dequeue`; `None` for no request. A caller
+    /// that dequeues whenever the link is free, and waits until [`Dequeue::NotBefore`], need not
+    /// call this method.
     fn wake_up(&self) -> Option<Nanos> {
         None
     }
 
-    /// Returns when [`Discipline::on_timer`] is due, if the discipline has a periodic task.
+    /// Returns the time at which [`Discipline::on_timer`] is due; `None` without a periodic task.
     fn next_timer(&self) -> Option<Nanos> {
         None
     }
@@ -216,51 +224,56 @@ pub trait Discipline<P: Packet>: View {
     /// Runs the periodic task.
     fn on_timer(&mut self, _now: Nanos) {}
 
-    /// Visits the internal state that decisions depend on, by the names that the kernel's code uses.
+    /// Visits the internal state on which decisions depend, as pairs of the kernel's name and
+    /// value.
     fn state(&self, visit: &mut dyn FnMut(&'static str, i128));
 
-    /// Visits the state of one bucket of a discipline that keeps several queues.
+    /// Visits the state of bucket `_flow` of a discipline with several internal queues.
     fn flow_state(&self, _flow: usize, _visit: &mut dyn FnMut(&'static str, i128)) {}
 
-    /// Visits the classes that hold packets, with packets and bytes of each. A class has its name in `tc`, such as
-    /// `1:10`; a class of a discipline in another class has both names, such as `1:10/10:1`. A packet that an outer
-    /// discipline has taken out before it leaves counts in no class. A discipline without classes visits nothing.
+    /// Visits the classes that hold packets, as name, packets and bytes. The name is that of `tc`,
+    /// such as `1:10`; for a class of a discipline inside a class it has both names, such as
+    /// `1:10/10:1`. A packet that an outer discipline holds ready to send counts in no class. A
+    /// discipline without classes visits nothing.
     fn leaves(&self, _visit: &mut dyn FnMut(&str, usize, u64)) {}
 
-    /// Visits the scheduling lists, head first, as pairs of list (0 is served first) and bucket.
+    /// Visits the scheduling lists from the head on, as pairs of list and bucket. List 0 is served
+    /// first.
     fn lists(&self, _visit: &mut dyn FnMut(usize, usize)) {}
 
-    /// Visits the counters so far, under the kernel's names. The first six are always those of
-    /// [`Totals`].
+    /// Visits the counters since the queue's creation, under the kernel's names. The first six are
+    /// the counters of [`Totals`].
     fn counters(&self, visit: &mut dyn FnMut(&'static str, u64));
 }
 
-/// Counters of every discipline (the kernel's `gnet_stats`).
+/// Counters that every discipline has (the kernel's `gnet_stats`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Totals {
-    /// Packets dropped. Packets thrown away by a change of parameters count where the kernel
-    /// counts them.
+    /// Number of packets dropped, including packets dropped by a change of parameters where the
+    /// kernel counts them.
     pub drops: u64,
-    /// Times the policy wanted to drop or mark (RED's family), or had to drop (SFB).
+    /// Number of decisions to drop or mark (RED and its variants), or of drops on arrival (SFB);
+    /// `overlimits` of `tc -s`.
     pub overlimits: u64,
-    /// Packets that left.
+    /// Number of packets sent.
     pub packets: u64,
-    /// Bytes that left.
+    /// Number of bytes sent.
     pub bytes: u64,
 }
 
 impl Totals {
-    /// The counters that every discipline has.
+    /// Number of counters that every discipline has.
     pub const COUNT: usize = 6;
 
-    /// Counts a packet that left.
+    /// Counts a sent packet of `bytes` bytes.
     #[inline]
     pub fn sent(&mut self, bytes: u32) {
         self.packets += 1;
         self.bytes += u64::from(bytes);
     }
 
-    /// Counts the packet that leaves, if there is one.
+    /// Counts a leaving packet and returns the result of `dequeue`: the packet, or `Empty` for
+    /// `None`.
     #[inline]
     pub fn leave<P: Packet>(&mut self, packet: Option<P>) -> Dequeue<P> {
         let Some(packet) = packet else { return Dequeue::Empty };
@@ -268,14 +281,14 @@ impl Totals {
         Dequeue::Packet(packet)
     }
 
-    /// Drops an arrival.
+    /// Drops an arriving packet and counts the drop.
     #[inline]
     pub fn refuse<P>(&mut self, packet: P, reason: DropReason, sink: &mut impl Sink<P>) {
         self.drops += 1;
         sink.dropped(packet, reason, false);
     }
 
-    /// Visits the six common counters.
+    /// Visits the six counters of every discipline: name and value.
     pub fn visit(&self, view: &impl View, visit: &mut dyn FnMut(&'static str, u64)) {
         visit("qlen", view.packets() as u64);
         visit("backlog", view.bytes());

@@ -2,12 +2,12 @@
 //!
 //! Source: Linux `sch_drr.c`; Shreedhar, Varghese, SIGCOMM 1995.
 //!
-//! Classes that have packets take turns. A class sends as long as its deficit covers its next packet; otherwise
-//! the deficit grows by `quantum` and the turn passes on. A packet that no filter sends to a class, and that
-//! names none, is dropped.
+//! Classes with packets take turns. In its turn a class sends as long as its deficit covers its
+//! next packet; then its deficit grows by `quantum` and the next class follows. A packet that no
+//! filter assigns to a class, and that names no class itself, is dropped.
 //!
-//! Invariants: over any span in which two classes have packets, the bytes that they send are in the ratio of
-//! their quanta, but for one quantum and one packet each.
+//! Invariants: over any period in which two classes always have packets, their sent bytes are in
+//! the ratio of their quanta, with an error of at most one quantum and one packet for each class.
 
 use crate::classes::rounds::quantum;
 use crate::classes::{ClassParams, Classful, Ranked, Scheduler, TREE, Tree, Turns};
@@ -19,19 +19,19 @@ use sojourn_units::declare::{Param, Parameters, derived, group, narrow};
 use sojourn_units::params;
 use sojourn_units::words::{Given, Kind, Table, Value, WordError};
 
-/// The words of `drr`.
+/// Name, summary, source and words of the discipline `drr`.
 pub const TABLE: Table = Table {
     name: "drr",
-    summary: "deficit round robin between classes, each with a discipline of its own",
+    summary: "deficit round robin between classes, each with its own discipline",
     source: "Linux sch_drr.c",
     words: Params::WORDS,
 };
 
 params! {
-    /// A class.
+    /// Parameters of a class.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
     pub struct Share on Device {
-        /// Bytes that the class may send a round; 0 is a frame of the device.
+        /// Bytes that the class may send per round; 0 means the largest frame of the device.
         quantum: u32 = Param::word(
             Kind::Size,
             "0b",
@@ -46,18 +46,18 @@ impl ClassParams for Share {
 }
 
 params! {
-    /// Parameters of DRR.
+    /// Parameters of `drr`.
     #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
     pub struct Params on Device {
-        /// The classes and the filters.
+        /// Classes and filters.
         tree: Tree<Share> = group(TREE, |_| Tree::default(), Tree::set, Tree::write),
-        /// The largest frame of the device.
+        /// Largest frame of the device, in bytes.
         frame: u32 = derived(|device: &Device| device.psched_mtu),
     }
 }
 
 impl Params {
-    /// Returns the quantum of a class, as it counts.
+    /// Returns the effective quantum of a class, in bytes.
     pub fn quantum(&self, class: &Share) -> u32 {
         quantum(class.quantum, self.frame)
     }
@@ -107,5 +107,5 @@ impl Ranked for Params {
     }
 }
 
-/// Classes that take turns.
+/// Classes that take turns by deficit round robin.
 pub type Drr<P> = Scheduler<P, Params>;

@@ -2,12 +2,12 @@
 //!
 //! Source: Linux `sch_ets.c`, tc-ets(8), IEEE 802.1Qaz.
 //!
-//! Each band is a class: the n-th is `1:n`. The first `strict` bands are served in order, as by `prio`; while they
-//! are empty, the others take turns by deficit round robin, as with `drr`. Bands come from classes, filters
-//! and priorities as with `prio`.
+//! Each band is a class: band n is `1:n`. The first `strict` bands are served in order, as in
+//! `prio`. While they are empty, the other bands take turns by deficit round robin, as in `drr`.
+//! The band of a packet follows from classes, filters and priorities as in `prio`.
 //!
-//! Invariants: a sharing band sends only while all strict ones are empty; sharing bands that have packets send
-//! in the ratio of their quanta.
+//! Invariants: a sharing band sends only while all strict bands are empty; sharing bands with
+//! packets send bytes in the ratio of their quanta.
 
 use crate::classes::rounds::quantum;
 use crate::classes::{BANDS, ClassParams, Classful, Ranked, Scheduler, TREE, Tree, Turns};
@@ -21,19 +21,19 @@ use sojourn_units::declare::{Param, Parameters, derived, group, integer};
 use sojourn_units::params;
 use sojourn_units::words::{Given, Kind, Table, Value, WordError};
 
-/// The words of `ets`.
+/// Name, summary, source and words of the discipline `ets`.
 pub const TABLE: Table = Table {
     name: "ets",
-    summary: "enhanced transmission selection: strict bands before bands that share",
+    summary: "enhanced transmission selection: strict bands first, then bands that share the rate",
     source: "Linux sch_ets.c",
     words: Params::WORDS,
 };
 
 params! {
-    /// A band.
+    /// Parameters of a band.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
     pub struct Share on Device {
-        /// Bytes that the band may send a round, instead of its place in quanta.
+        /// Bytes that the band may send per round; replaces the band's entry in `quanta`.
         quantum: Option<u32> = Param::word(
             Kind::Size,
             "",
@@ -53,11 +53,12 @@ params! {
     /// Parameters of ETS.
     #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
     pub struct Params on Device {
-        /// Bands; without it as many as strict and quanta name.
+        /// Number of bands; by default the number of bands that `strict` and `quanta` name.
         bands: u8 = integer(1, 16, "").initially(|_| 0),
-        /// Bands that are served before all others, in their order.
+        /// Number of bands that are served before all others, in order.
         strict: u8 = integer(0, 16, "0"),
-        /// Bytes that each of the other bands may send a round; one that is left out has a frame of the device.
+        /// Bytes that each band after the strict ones may send per round; a band without an entry
+        /// may send one largest frame of the device.
         quanta: Vec<u32> = Param::word(
             Kind::Numbers { most: BANDS, max: u32::MAX as u64 },
             "",
@@ -68,7 +69,8 @@ params! {
             },
         )
         .initially(|_| Vec::new()),
-        /// Band of each priority from 0 on, for packets without a class; of the others it is the last one.
+        /// Band of each priority from 0 on, for packets without a class; priorities without an
+        /// entry use the last band.
         priomap: Vec<u8> = Param::word(
             Kind::Numbers { most: 16, max: 15 },
             "",
@@ -79,15 +81,15 @@ params! {
             },
         )
         .initially(|_| Vec::new()),
-        /// The bands' quanta and disciplines, and the filters.
+        /// Quanta and disciplines of the bands, and the filters.
         tree: Tree<Share> = group(TREE, |_| Tree::default(), Tree::set, Tree::write),
-        /// The largest frame of the device.
+        /// Largest frame of the device, in bytes.
         frame: u32 = derived(|device: &Device| device.psched_mtu),
     }
 }
 
 impl Params {
-    /// Returns the band of a priority.
+    /// Returns the band of a priority; bands count from 0.
     fn band_of(&self, priority: usize) -> u8 {
         self.priomap.get(priority).copied().unwrap_or(self.bands.saturating_sub(1))
     }
@@ -97,7 +99,7 @@ impl Params {
         std::array::from_fn(|priority| self.band_of(priority))
     }
 
-    /// Returns the quantum of a band, as it counts; 0 of a strict one.
+    /// Returns the effective quantum of a band in bytes; 0 for a strict band.
     pub fn quantum(&self, band: usize) -> u32 {
         let Some(place) = band.checked_sub(self.strict.into()) else { return 0 };
         let own = self.tree.class(band as u16 + 1).and_then(|class| class.words.quantum);
@@ -130,14 +132,17 @@ impl Classful for Params {
         let named = usize::from(self.strict) + self.quanta.len();
         if self.bands == 0 {
             if named == 0 || named > BANDS {
-                return Err(given
-                    .error("", "`ets` needs `bands`, `strict` or `quanta`, of at most 16 bands"));
+                return Err(given.error(
+                    "",
+                    "`ets` needs `bands`, `strict` or `quanta`, with 1 to 16 bands in total",
+                ));
             }
             self.bands = named as u8;
         }
         if named > self.bands.into() {
             let word = if given.has("quanta") { "quanta" } else { "strict" };
-            let message = format!("`strict` and `quanta` name {named} bands of {}", self.bands);
+            let message =
+                format!("`strict` and `quanta` name {named} bands, but `bands` is {}", self.bands);
             return Err(given.error(word, message));
         }
         check_map(&self.priomap, self.bands, given)?;
@@ -145,15 +150,17 @@ impl Classful for Params {
         let strict = u16::from(self.strict);
         for class in &self.tree.classes {
             if class.id <= strict && class.words.quantum.is_some() {
-                let message =
-                    format!("`{}` is strict and has no quantum", self.tree.name(class.id));
+                let message = format!(
+                    "`{}` is a strict band and cannot have a quantum",
+                    self.tree.name(class.id)
+                );
                 return Err(self.tree.class_error(given, class.id, message));
             }
         }
         self.tree.check(given, |id| (1..=u16::from(self.bands)).contains(&id))
     }
 
-    /// Bands are stated anew, unless only classes are named; disciplines and filters stay.
+    /// States the bands anew if the change names more than classes; keeps disciplines and filters.
     fn restated(&self, given: &Given, device: &Device) -> Self {
         let mut restated = self.clone();
         if ["bands", "strict", "quanta", "priomap"].iter().any(|word| given.has(word)) {
@@ -191,5 +198,5 @@ impl Ranked for Params {
     }
 }
 
-/// Strict bands, and bands that share.
+/// Strict bands, and bands that share by deficit round robin.
 pub type Ets<P> = Scheduler<P, Params>;

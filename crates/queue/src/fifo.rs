@@ -1,12 +1,12 @@
-//! `pfifo` and `bfifo`: tail drop; and what they share with `pfifo_head_drop`.
+//! `pfifo` and `bfifo`: FIFOs with tail drop. `pfifo_head_drop` shares their queue.
 //!
 //! Source: Linux `sch_fifo.c`.
 //!
-//! Packets leave in the order of arrival. A packet that does not fit is dropped on arrival. `pfifo`
-//! counts packets, `bfifo` bytes.
+//! Packets leave in the order of arrival. A packet that exceeds the limit is dropped on arrival.
+//! The limit of `pfifo` counts packets, that of `bfifo` bytes.
 //!
-//! Invariants: without changes, the backlog never exceeds the limit; a lower limit given by a change drops
-//! nothing that is queued, as in the kernel.
+//! Invariants: without changes of parameters, the backlog never exceeds the limit. A change to a
+//! lower limit drops no queued packet, as in the kernel.
 
 use crate::declaration::{Configured, DisciplineParams};
 use crate::device::Device;
@@ -20,32 +20,32 @@ use sojourn_units::declare::{Parameters, derived};
 use sojourn_units::words::{Kind, Table};
 use sojourn_units::{Nanos, params, words};
 
-/// The words of `pfifo`.
+/// Name, summary, source and words of the discipline `pfifo`.
 pub const PFIFO: Table = Table {
     name: "pfifo",
-    summary: "tail drop, counted in packets",
+    summary: "a FIFO with tail drop and a limit in packets",
     source: "Linux sch_fifo.c",
     words: Params::WORDS,
 };
 
-/// The words of `bfifo`.
+/// Name, summary, source and words of the discipline `bfifo`.
 pub const BFIFO: Table = Table {
     name: "bfifo",
-    summary: "tail drop, counted in bytes",
+    summary: "a FIFO with tail drop and a limit in bytes",
     source: "Linux sch_fifo.c",
     words: words! {
         "limit", Kind::Size, "1514000b",
-            "Bytes that fit; the kernel's default is txqueuelen full frames.";
+            "Maximum number of bytes in the queue; the kernel's default is txqueuelen largest frames.";
     },
 };
 
 params! {
-    /// Parameters of `pfifo` and, with bytes for packets, of `bfifo`.
+    /// Parameters of `pfifo` and `bfifo`.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
     pub struct Params on Device {
-        /// Unit of `limit`.
+        /// Unit of `limit`: packets for `pfifo`, bytes for `bfifo`.
         unit: Unit = derived(|_| Unit::Packets),
-        /// Packets that fit; the kernel's default is the device's txqueuelen.
+        /// Maximum number of packets in the queue; the kernel's default is the device's txqueuelen.
         limit: u32 = packets("1000p"),
     }
 }
@@ -73,9 +73,10 @@ impl DisciplineParams for Params {
     }
 }
 
-/// Parameters of a FIFO.
+/// Parameters of a FIFO with tail drop or head drop.
 pub trait FifoParams: DisciplineParams {
-    /// Whether the oldest packet makes room for an arrival that finds the queue full.
+    /// Whether a full queue drops its oldest packet to accept an arrival; otherwise it drops the
+    /// arrival.
     const DROPS_HEAD: bool;
 }
 
@@ -100,7 +101,8 @@ impl<P: Packet, D: FifoParams> Configured<P, D> for Fifo<P, D> {
         &self.params
     }
 
-    /// Replaces the parameters. Packets that no longer fit stay, unless it is the oldest that are dropped.
+    /// Replaces the parameters. With head drop, the oldest packets above the new limit are dropped;
+    /// with tail drop, no queued packet is dropped.
     fn change(&mut self, params: D, _now: Nanos, sink: &mut impl Sink<P>) {
         self.params = params;
         if D::DROPS_HEAD

@@ -1,15 +1,16 @@
-//! Flow queues: packets sorted into buckets by their flow's hash, and the buckets served in turn.
+//! Flow queues: buckets of packets, selected by the flow's hash and served in turn.
 //!
-//! Source: RFC 8290; Linux `sch_fq_codel.c` and `sch_fq_pie.c`, whose schedulers are the same.
+//! Source: RFC 8290; Linux `sch_fq_codel.c` and `sch_fq_pie.c`, which have the same scheduler.
 //!
-//! Buckets that just became active are served before the others, each up to a quantum of bytes a turn
-//! (deficit round robin). Each bucket keeps the state of the policy that it runs, which takes packets
-//! from the bucket by [`Source`]; what the policies decide is not known here. When there is no room,
-//! the bucket with the largest backlog loses up to half of it from its head, in one batch.
+//! A bucket that becomes active is served before buckets that were active before. Each bucket may
+//! send a quantum of bytes per turn (deficit round robin). A bucket contains the state of a policy
+//! such as CoDel, which takes packets from the bucket through [`Source`] and decides about them. On
+//! overflow the bucket with the largest backlog loses up to half of its backlog from the head, in
+//! one batch.
 //!
-//! Invariants: a bucket with packets is on one of the two lists; backlogged buckets get equal shares of
-//! bytes within a quantum and a packet; one that sends less than a quantum a round waits for at most
-//! one turn of each other bucket.
+//! Invariants: a bucket with packets is on the list of new or of old buckets. Buckets that always
+//! have packets send equal numbers of bytes, with an error of at most one quantum and one packet. A
+//! bucket that sends less than a quantum per round waits for at most one turn of each other bucket.
 
 use crate::discipline::{DropReason, Sink, View};
 use crate::kinds::bytes;
@@ -18,13 +19,13 @@ use crate::packet_fifo::{PacketFifo, Queued, Source};
 use sojourn_units::Nanos;
 use sojourn_units::declare::{Param, integer};
 
-/// Number of buckets.
+/// Returns the parameter `flows`: the number of buckets.
 pub(crate) const fn buckets<On>() -> Param<u32, On> {
     integer(1, 65_536, "1024")
 }
 
-/// Bytes that a bucket may send in its turn, which the kernel takes from 1 to 2^20. The text is the
-/// usual device's largest frame.
+/// Returns the parameter `quantum`: the bytes that a bucket may send in its turn. The kernel
+/// accepts 1 to 2^20. The default shown in the help is the largest Ethernet frame.
 pub(crate) const fn quantum<On>() -> Param<u32, On> {
     bytes("1514b").check(|quantum| match quantum {
         0 => Err("must be above 0"),
@@ -33,50 +34,51 @@ pub(crate) const fn quantum<On>() -> Param<u32, On> {
     })
 }
 
-/// Memory that queued packets may occupy, by their true size.
+/// Returns the parameter `memory_limit`: the maximum memory of queued packets, by their truesize.
 pub(crate) const fn memory_limit<On>() -> Param<u32, On> {
     bytes("32mb")
 }
 
-/// Most packets dropped at once on overflow.
+/// Returns the parameter `drop_batch`: the maximum number of packets dropped in one batch on
+/// overflow.
 pub(crate) const fn drop_batch<On>() -> Param<u32, On> {
     integer(1, 4_294_967_295, "64")
 }
 
-/// The limits of all buckets together, and the size of a batch on overflow.
+/// Limits of all buckets together, and the size of a batch of drops.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Room {
-    /// Packets.
+    /// Maximum number of packets.
     pub packets: u32,
-    /// Memory.
+    /// Maximum memory, in bytes.
     pub memory: u32,
-    /// Packets dropped at most in a batch.
+    /// Maximum number of packets dropped in a batch.
     pub batch: u32,
 }
 
-/// Packets dropped because there was no room.
+/// Counters of packets dropped on overflow.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Overflow {
-    /// All of them.
+    /// Number of packets dropped on overflow.
     pub dropped: u64,
-    /// Those dropped while memory was over its limit.
+    /// Number of packets dropped while the limit of memory was exceeded.
     pub for_memory: u64,
 }
 
 impl Overflow {
-    /// Visits them by the kernel's names.
+    /// Visits the counters, under the kernel's names.
     pub(crate) fn visit(&self, visit: &mut dyn FnMut(&'static str, u64)) {
         visit("drop_overlimit", self.dropped);
         visit("drop_overmemory", self.for_memory);
     }
 }
 
-/// A batch that was dropped.
+/// The result of a batch of drops.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Batch {
-    /// The bucket that it was taken from.
+    /// Bucket that lost the packets.
     pub bucket: usize,
-    /// Packets.
+    /// Number of dropped packets.
     pub packets: u32,
 }
 
@@ -84,42 +86,43 @@ const NEW: usize = 0;
 const OLD: usize = 1;
 const NONE: u32 = u32::MAX;
 
-/// One bucket and the state `S` of its policy.
+/// A bucket, and the state `S` of its policy.
 #[derive(Clone, Debug)]
 struct Flow<P, S> {
     fifo: PacketFifo<P>,
     deficit: i32,
     policy: S,
-    /// The bucket behind this one on its list.
+    /// Next bucket on the same list; `NONE` at the tail.
     next: u32,
     listed: bool,
 }
 
-/// A list of buckets.
+/// A linked list of buckets; `head` is `NONE` if the list is empty.
 #[derive(Clone, Copy, Debug)]
 struct List {
     head: u32,
     tail: u32,
 }
 
-/// All buckets.
+/// All buckets and their scheduler.
 #[derive(Clone, Debug)]
 pub(crate) struct FlowQueues<P, S> {
-    /// Bytes of a turn.
+    /// Bytes that a bucket may send in its turn.
     pub quantum: u32,
     flows: Vec<Flow<P, S>>,
-    /// Bytes of each bucket, apart from the buckets because the search for the largest reads all.
+    /// Backlog of each bucket in bytes. It is separate from the buckets because the search for the
+    /// largest backlog reads all values.
     backlogs: Vec<u32>,
     lists: [List; 2],
     packets: usize,
     bytes: u64,
     memory: u64,
-    /// When the packet served last was enqueued.
+    /// Time at which the last served packet was enqueued; `None` before the first.
     left_at: Option<Nanos>,
     new_flow_count: u32,
 }
 
-/// One bucket's queue, with the sums that follow it.
+/// The FIFO of one bucket, and the counts that change with it.
 pub(crate) struct Bucket<'a, P> {
     fifo: &'a mut PacketFifo<P>,
     backlog: &'a mut u32,
@@ -129,7 +132,7 @@ pub(crate) struct Bucket<'a, P> {
 }
 
 impl<P> Bucket<'_, P> {
-    /// Bytes in this bucket.
+    /// Returns the backlog of this bucket in bytes.
     #[inline]
     pub(crate) fn bytes(&self) -> u64 {
         u64::from(*self.backlog)
@@ -159,7 +162,7 @@ impl<P: Packet> Source<P> for Bucket<'_, P> {
 }
 
 impl<P: Packet, S: Default> FlowQueues<P, S> {
-    /// Returns empty buckets.
+    /// Returns `flows` empty buckets.
     pub(crate) fn new(flows: u32, quantum: u32) -> Self {
         let flow = || Flow {
             fifo: PacketFifo::default(),
@@ -186,25 +189,25 @@ impl<P: Packet, S: Default> FlowQueues<P, S> {
         self.flows.len()
     }
 
-    /// Returns the memory of the queued packets.
+    /// Returns the memory of the queued packets, in bytes.
     #[inline]
     pub(crate) fn memory(&self) -> u64 {
         self.memory
     }
 
-    /// Returns the bucket that `packet` belongs to.
+    /// Returns the bucket of `packet`.
     #[inline]
     pub(crate) fn index(&self, packet: &P) -> usize {
         ((u64::from(packet.flow_hash()) * self.flows.len() as u64) >> 32) as usize
     }
 
-    /// Returns the policy of a bucket, and the bucket's bytes.
+    /// Returns the policy and the backlog in bytes of a bucket.
     #[inline]
     pub(crate) fn policy(&mut self, index: usize) -> (&mut S, u64) {
         (&mut self.flows[index].policy, u64::from(self.backlogs[index]))
     }
 
-    /// Appends `packet` to a bucket, which becomes a new one if it was on no list.
+    /// Appends `packet` to a bucket. A bucket on no list is added to the new buckets.
     #[inline]
     pub(crate) fn push(&mut self, index: usize, now: Nanos, packet: P) {
         self.packets += 1;
@@ -241,8 +244,8 @@ impl<P: Packet, S: Default> FlowQueues<P, S> {
         self.lists[list].head = flow.next;
     }
 
-    /// Returns the next packet: `take` is asked for one of the bucket whose turn it is, and gives
-    /// none when it leaves the bucket empty.
+    /// Returns the next packet to leave. `take` takes a packet from the bucket whose turn it is; it
+    /// returns `None` if the bucket is empty.
     #[inline]
     pub(crate) fn serve(
         &mut self,
@@ -274,21 +277,22 @@ impl<P: Packet, S: Default> FlowQueues<P, S> {
                 return Some(packet);
             }
             self.pop_head(list);
-            // An empty new bucket waits a round, or it would be new, and first, again at once.
+            // An empty new bucket moves to the old ones for a round. Otherwise its next packet
+            // would make it new again, and its flow would starve the old buckets.
             if list == NEW && self.lists[OLD].head != NONE {
                 self.push_tail(OLD, index);
             }
         }
     }
 
-    /// Returns whether what is queued fits.
+    /// Returns whether the queued packets are within the limits.
     #[inline]
     pub(crate) fn fits(&self, room: &Room) -> bool {
         self.packets <= room.packets as usize && self.memory <= u64::from(room.memory)
     }
 
-    /// If the queued packets do not fit, drops a batch from the head of the bucket with the largest
-    /// backlog (the first of several), and counts it.
+    /// Drops a batch from the head of the bucket with the largest backlog if a limit is exceeded,
+    /// and counts it. Among buckets with equal backlogs the first is chosen.
     #[inline]
     pub(crate) fn make_room(
         &mut self,
@@ -338,13 +342,13 @@ impl<P: Packet, S: Default> FlowQueues<P, S> {
         Batch { bucket: fattest, packets }
     }
 
-    /// Visits what the kernel shows of the whole.
+    /// Visits the state of the scheduler, under the kernel's names.
     pub(crate) fn visit(&self, visit: &mut dyn FnMut(&'static str, i128)) {
         visit("new_flow_count", self.new_flow_count.into());
         visit("memory_usage", self.memory.into());
     }
 
-    /// Visits what is known of a bucket, and gives its policy.
+    /// Visits the state of a bucket, and returns its policy; `None` if there is no such bucket.
     pub(crate) fn visit_flow(
         &self,
         index: usize,
@@ -357,7 +361,7 @@ impl<P: Packet, S: Default> FlowQueues<P, S> {
         Some(&flow.policy)
     }
 
-    /// Visits the lists, head first.
+    /// Visits the buckets on the lists of new (0) and old (1) buckets, from the head on.
     pub(crate) fn visit_lists(&self, visit: &mut dyn FnMut(usize, usize)) {
         for list in [NEW, OLD] {
             let mut index = self.lists[list].head;
@@ -384,7 +388,8 @@ impl<P: Packet, S> View for FlowQueues<P, S> {
         self.left_at
     }
 
-    /// For `n > 0` this gathers the times of all packets.
+    /// Returns the time of the `n`-th packet in the order of arrival. For `n > 0` this collects the
+    /// times of all packets.
     fn enqueued_at(&self, n: usize) -> Option<Nanos> {
         if n >= self.packets {
             return None;

@@ -1,15 +1,16 @@
-//! FQ-COBALT: a queue for each bucket of flows, served in turn, each under COBALT.
+//! FQ-COBALT: flows in separate queues, served in turn, each controlled by COBALT.
 //!
-//! Source: the parts are Linux's, `sch_fq_codel.c` and `sch_cake.c`; together they are ns-3's
-//! `fq-cobalt-queue-disc.cc`, from which the defaults are. Linux has no such discipline: CAKE is the
-//! nearest.
+//! Source: the flow queues are those of Linux's `sch_fq_codel.c`, COBALT that of `sch_cake.c`.
+//! ns-3's `fq-cobalt-queue-disc.cc` combines them, and the defaults are from ns-3. Linux has no
+//! such discipline; CAKE is the most similar one.
 //!
-//! The buckets are flow queues as FQ-CoDel's, with its limits and its batch on overflow. Each has
-//! its own COBALT, which judges the packets taken from the bucket. It is notified when the bucket
-//! is found empty, and of an overflow when the bucket loses a batch; ns-3 omits the latter.
+//! Buckets, limits and batches of drops on overflow are those of FQ-CoDel. Each bucket has its own
+//! COBALT, which decides about packets that leave the bucket. COBALT is notified when the bucket is
+//! found empty, and when the bucket loses a batch of packets on overflow; ns-3 omits the latter
+//! notification.
 //!
-//! Invariants: the backlog never exceeds `limit` packets; the last packet of a bucket is dropped for
-//! lack of room only.
+//! Invariants: the backlog never exceeds `limit` packets; the last packet of a bucket is dropped
+//! only on overflow.
 
 use crate::cobalt::{Constants, Control, Counters, State};
 use crate::declaration::{Configured, DisciplineParams};
@@ -27,10 +28,10 @@ use sojourn_units::declare::{Parameters, part};
 use sojourn_units::words::Table;
 use sojourn_units::{Nanos, params};
 
-/// The words of `fq_cobalt`.
+/// Name, summary, source and words of the discipline `fq_cobalt`.
 pub const TABLE: Table = Table {
     name: "fq_cobalt",
-    summary: "FQ-COBALT: flows in separate queues, served in turn, each under COBALT",
+    summary: "FQ-COBALT: flows in separate queues, served in turn, each controlled by COBALT",
     source: "ns-3 fq-cobalt-queue-disc; Linux sch_fq_codel.c, sch_cake.c",
     words: Params::WORDS,
 };
@@ -39,20 +40,21 @@ params! {
     /// Parameters of FQ-COBALT.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
     pub struct Params on Device {
-        /// Packets that fit in all buckets together.
+        /// Maximum number of packets in all buckets together.
         limit: u32 = packets("10240p").above_zero(),
-        /// Number of buckets; it cannot be changed later.
+        /// Number of buckets; a change of the parameters cannot change it.
         flows: u32 = buckets(),
-        /// Bytes a bucket may send in its turn, at least 256; the default is the device's largest frame.
+        /// Bytes that a bucket may send in its turn, at least 256; the default is the device's
+        /// largest frame.
         quantum: u32 = quantum()
             .adjust(|quantum| quantum.max(256))
             .initially(|device: &Device| device.psched_mtu.clamp(256, 1 << 20)),
-        /// Each bucket's COBALT.
+        /// Parameters of each bucket's COBALT.
         #[serde(flatten)]
         control: Control = part::<Control>(),
-        /// Memory that queued packets may occupy, by their true size.
+        /// Maximum memory of queued packets in bytes, by their truesize.
         memory_limit: u32 = memory_limit().above_zero(),
-        /// Most packets dropped at once on overflow.
+        /// Maximum number of packets dropped in one batch on overflow.
         drop_batch: u32 = drop_batch(),
     }
 }
@@ -60,7 +62,7 @@ params! {
 impl DisciplineParams for Params {
     const TABLES: &'static [&'static Table] = &[&TABLE];
     const NOT_IN_KERNEL: Option<&'static str> =
-        Some("Linux has flow queues under COBALT only as `cake`");
+        Some("in Linux only `cake` has flow queues controlled by COBALT");
 
     fn limit(&self) -> Option<(Unit, u32)> {
         Some((Unit::Packets, self.limit))
@@ -68,7 +70,7 @@ impl DisciplineParams for Params {
 }
 
 impl Params {
-    /// Returns the limits.
+    /// Returns the limits of all buckets together.
     fn room(&self) -> Room {
         Room { packets: self.limit, memory: self.memory_limit, batch: self.drop_batch }
     }
@@ -101,8 +103,8 @@ impl<P: Packet> Configured<P, Params> for FqCobalt<P> {
         &self.params
     }
 
-    /// Replaces the parameters; the number of buckets stays. Packets that no longer fit are dropped
-    /// in batches, as at an arrival.
+    /// Replaces the parameters, except the number of buckets. If a new limit is exceeded, packets
+    /// are dropped in batches, as on arrival.
     fn change(&mut self, params: Params, now: Nanos, sink: &mut impl Sink<P>) {
         self.params = Params { flows: self.params.flows, ..params };
         self.constants = params.control.constants();
@@ -112,7 +114,7 @@ impl<P: Packet> Configured<P, Params> for FqCobalt<P> {
 }
 
 impl<P: Packet> FqCobalt<P> {
-    /// Drops a batch if the limit is exceeded, and notifies its bucket.
+    /// Drops one batch if a limit is exceeded, and notifies the COBALT of its bucket.
     #[inline]
     fn make_room(&mut self, now: Nanos, sink: &mut impl Sink<P>) -> Option<Batch> {
         let batch = self.queues.make_room(&self.params.room(), &mut self.overflow, sink)?;

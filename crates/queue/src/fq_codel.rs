@@ -1,12 +1,13 @@
-//! FQ-CoDel: a queue for each bucket of flows, served in turn, each under CoDel.
+//! FQ-CoDel: flows in separate queues, served in turn, each controlled by CoDel.
 //!
 //! Source: RFC 8290; Linux `sch_fq_codel.c`.
 //!
-//! The buckets are flow queues (`flow_queues.rs`), and CoDel judges what is taken from a bucket by
-//! that bucket's own state. A bucket that loses packets for lack of room counts them as CoDel's.
+//! The buckets are flow queues (`flow_queues.rs`). Each bucket has its own CoDel, which decides
+//! about packets that leave the bucket. Packets that a bucket loses on overflow are added to
+//! `count` of its CoDel.
 //!
-//! Invariants: the backlog never exceeds `limit` packets; CoDel's one-MTU rule looks at the backlog of
-//! all buckets together.
+//! Invariants: the backlog never exceeds `limit` packets. CoDel's exemption of a backlog of one MTU
+//! refers to the backlog of all buckets together.
 
 use crate::codel::{self, Constants, Counters, State};
 use crate::declaration::{Configured, DisciplineParams};
@@ -23,10 +24,10 @@ use sojourn_units::declare::{Param, Parameters, derived, switch};
 use sojourn_units::words::{Kind, Table, Value};
 use sojourn_units::{Nanos, params};
 
-/// The words of `fq_codel`.
+/// Name, summary, source and words of the discipline `fq_codel`.
 pub const TABLE: Table = Table {
     name: "fq_codel",
-    summary: "FQ-CoDel: flows in separate queues, served in turn, each under CoDel",
+    summary: "FQ-CoDel: flows in separate queues, served in turn, each controlled by CoDel",
     source: "RFC 8290; Linux sch_fq_codel.c",
     words: Params::WORDS,
 };
@@ -35,46 +36,49 @@ params! {
     /// Parameters of FQ-CoDel, in the kernel's units.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
     pub struct Params on Device {
-        /// Packets that fit in all buckets together.
+        /// Maximum number of packets in all buckets together.
         limit: u32 = packets("10240p").above_zero(),
-        /// Number of buckets; it cannot be changed later.
+        /// Number of buckets; a change of the parameters cannot change it.
         flows: u32 = buckets(),
-        /// Bytes a bucket may send in its turn, at least 256; the default is the device's largest frame.
+        /// Bytes that a bucket may send in its turn, at least 256; the default is the device's
+        /// largest frame.
         quantum: u32 = quantum()
             .adjust(|quantum| quantum.max(256))
             .initially(|device: &Device| device.psched_mtu.clamp(256, 1 << 20)),
-        /// CoDel: acceptable standing queue delay, in whole microseconds.
+        /// CoDel: acceptable delay of a standing queue, in whole microseconds.
         target_us as "target": u32 = micros("5ms").above_zero(),
-        /// CoDel: time that the delay may stay above target.
+        /// CoDel: time for which the sojourn time may stay above target.
         interval_us as "interval": u32 = micros("100ms").above_zero(),
-        /// Marks every ECN-capable packet that stayed longer; none by default.
+        /// Sojourn time above which every ECN-capable packet is marked; off by default.
         ce_threshold_us as "ce_threshold": Option<u32> = optional_micros(),
-        /// VALUE/MASK: ce_threshold applies where the DS byte under MASK is VALUE; mask 0 is all.
+        /// VALUE/MASK: ce_threshold applies to packets whose DS byte, masked with MASK, equals
+        /// VALUE; mask 0 selects all packets.
         #[serde(flatten)]
         selector as "ce_threshold_selector": Selector =
             Param::word(Kind::Name, "0x0/0x0", Selector::read, |selector| selector.text()),
-        /// Memory that queued packets may occupy, by their true size.
+        /// Maximum memory of queued packets in bytes, by their truesize.
         memory_limit: u32 = memory_limit().adjust(|memory| memory.min(1 << 31)),
-        /// Most packets dropped at once on overflow.
+        /// Maximum number of packets dropped in one batch on overflow.
         drop_batch: u32 = drop_batch(),
         /// Marks ECN-capable packets instead of dropping them.
         ecn: bool = switch("noecn", "ecn"),
-        /// CoDel's decisions of this version of Linux. Before 7.3 a departure may drop any number of packets,
-        /// and the next drop may be due at once; since then it is at most 256, and the next is due a tick
-        /// later at least. It shows with intervals of microseconds, or after a stall with a deep queue.
+        /// Version of Linux whose decisions CoDel makes. Before 7.3 one departure may drop any
+        /// number of packets, and the next drop may be due at the same time. Since 7.3 it drops at
+        /// most 256 packets, and the next drop is due at least one tick (1.024 us) later. The
+        /// difference shows with intervals of microseconds, or after a stall with a deep queue.
         linux: Linux = linux(),
-        /// The largest frame of the device.
+        /// Largest frame of the device, in bytes.
         mtu: u32 = derived(|device: &Device| device.psched_mtu.min(1 << 20)),
     }
 }
 
-/// The packets to which `ce_threshold` applies.
+/// Condition on the DS byte of packets to which `ce_threshold` applies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Selector {
-    /// The DS byte, after masking.
+    /// Value that the masked DS byte must have.
     #[serde(rename = "ce_threshold_selector")]
     pub value: u8,
-    /// The bits of the DS byte that are compared; none: applies to all.
+    /// Mask of the DS byte; 0 selects all packets.
     #[serde(rename = "ce_threshold_mask")]
     pub mask: u8,
 }
@@ -106,12 +110,12 @@ impl DisciplineParams for Params {
 }
 
 impl Params {
-    /// Returns the limits.
+    /// Returns the limits of all buckets together.
     fn room(&self) -> Room {
         Room { packets: self.limit, memory: self.memory_limit, batch: self.drop_batch }
     }
 
-    /// Returns CoDel's part in ticks of its clock.
+    /// Returns the constants of each bucket's CoDel.
     pub fn constants(&self) -> Constants {
         let Self { limit, target_us, interval_us, ce_threshold_us, ecn, linux, mtu, .. } = *self;
         let codel =
@@ -124,7 +128,7 @@ impl Params {
     }
 }
 
-/// Returns a byte in decimal or, after `0x`, hexadecimal.
+/// Reads a byte in decimal or, after `0x`, in hexadecimal.
 fn byte(text: &str) -> Option<u8> {
     match text.strip_prefix("0x") {
         Some(digits) => u8::from_str_radix(digits, 16).ok(),
@@ -159,8 +163,8 @@ impl<P: Packet> Configured<P, Params> for FqCodel<P> {
         &self.params
     }
 
-    /// Replaces the parameters; the number of buckets stays. Packets that no longer fit are
-    /// dequeued, CoDel and turns included, and discarded.
+    /// Replaces the parameters, except the number of buckets. If a new limit is exceeded, packets
+    /// are dequeued as usual, including CoDel's decisions and the turns, and then dropped.
     fn change(&mut self, params: Params, now: Nanos, sink: &mut impl Sink<P>) {
         self.params = Params { flows: self.params.flows, ..params };
         self.constants = self.params.constants();
@@ -173,7 +177,7 @@ impl<P: Packet> Configured<P, Params> for FqCodel<P> {
 }
 
 impl<P: Packet> FqCodel<P> {
-    /// Returns the next packet by turns and CoDel.
+    /// Returns the next packet to leave, after CoDel's drops and marks.
     #[inline]
     fn serve(&mut self, now: Nanos, sink: &mut impl Sink<P>) -> Dequeue<P> {
         let Self { constants, queues, counters, totals, .. } = self;

@@ -1,13 +1,14 @@
-//! FQ-PIE: a queue for each bucket of flows, served in turn, each under PIE.
+//! FQ-PIE: flows in separate queues, served in turn, each controlled by PIE.
 //!
 //! Source: Linux `sch_fq_pie.c`; RFC 8033, RFC 8290.
 //!
-//! The buckets are flow queues as FQ-CoDel's. Each has its own PIE, which reads the bucket's
-//! backlog and drops (or marks) the bucket's arrivals; every `tupdate` all buckets are updated.
-//! When `limit` packets are queued, the arriving packet is dropped, regardless of its flow.
+//! The buckets are those of FQ-CoDel. Each bucket has its own PIE, which drops (or marks) packets
+//! that arrive at the bucket, depending on the bucket's backlog. Every `tupdate` the probabilities
+//! of all buckets are updated. If the queue has `limit` packets, the arriving packet is dropped,
+//! regardless of its flow.
 //!
-//! Invariants: nothing is dropped once it is queued; the backlog never exceeds `limit` packets. More
-//! memory than `memory_limit` is counted, but nothing is dropped for it, as in the kernel.
+//! Invariants: a queued packet is never dropped; the backlog never exceeds `limit` packets.
+//! Arrivals above `memory_limit` are counted but not dropped for it, as in the kernel.
 
 use crate::declaration::{Configured, DisciplineParams};
 use crate::device::Device;
@@ -22,10 +23,10 @@ use sojourn_units::declare::{Parameters, integer, part};
 use sojourn_units::words::Table;
 use sojourn_units::{Nanos, jiffies, params};
 
-/// The words of `fq_pie`.
+/// Name, summary, source and words of the discipline `fq_pie`.
 pub const TABLE: Table = Table {
     name: "fq_pie",
-    summary: "FQ-PIE: flows in separate queues, served in turn, each under PIE",
+    summary: "FQ-PIE: flows in separate queues, served in turn, each controlled by PIE",
     source: "Linux sch_fq_pie.c; RFC 8033, RFC 8290",
     words: Params::WORDS,
 };
@@ -34,19 +35,21 @@ params! {
     /// Parameters of FQ-PIE, in the kernel's units.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
     pub struct Params on Device {
-        /// Each bucket's PIE; its `limit` is of all buckets together.
+        /// Parameters of each bucket's PIE; `limit` applies to all buckets together.
         #[serde(flatten)]
         pie: pie::Params = part::<pie::Params>().defaults(&[("limit", "10240p")]).docs(&[
-            ("limit", "Packets that fit in all buckets together."),
-            ("ecn", "Marks ECN-capable packets instead of dropping them, up to `ecn_prob`."),
+            ("limit", "Maximum number of packets in all buckets together."),
+            ("ecn", "Marks ECN-capable packets instead of dropping them, up to a probability of `ecn_prob`."),
         ]),
-        /// Number of buckets; it cannot be changed later.
+        /// Number of buckets; a change of the parameters cannot change it.
         flows: u32 = buckets(),
-        /// Bytes a bucket may send in its turn; the default is the device's largest frame.
+        /// Bytes that a bucket may send in its turn; the default is the device's largest frame.
         quantum: u32 = quantum().initially(|device: &Device| device.psched_mtu),
-        /// Memory that queued packets should occupy at most; more is counted, not dropped.
+        /// Memory of queued packets in bytes above which arrivals are counted as overmemory; they
+        /// are not dropped.
         memory_limit: u32 = memory_limit().above_zero(),
-        /// The largest probability, in percent, at which `ecn` still marks.
+        /// Probability in percent up to which ECN-capable packets are marked; above it they are
+        /// dropped.
         ecn_prob: u32 = integer(1, 99, "10"),
     }
 }
@@ -64,7 +67,7 @@ impl DisciplineParams for Params {
 }
 
 impl Params {
-    /// Returns each bucket's PIE, as decisions are made.
+    /// Returns the constants of each bucket's PIE.
     pub fn constants(&self) -> Constants {
         Constants {
             ecn_max_prob: (MAX_PROB / 100).wrapping_mul(u64::from(self.ecn_prob)),
@@ -73,7 +76,8 @@ impl Params {
     }
 }
 
-/// Buckets that are updated at most in one call of the timer; the next call has the others.
+/// Maximum number of buckets updated in one call of the timer; the next call continues with the
+/// rest.
 const UPDATES: usize = 2048;
 
 /// An FQ-PIE queue.
@@ -87,7 +91,7 @@ pub struct FqPie<P> {
     overmemory: u64,
     totals: Totals,
     timer: Nanos,
-    /// The bucket with which the next update begins.
+    /// Bucket with which the next call of the timer begins.
     cursor: usize,
 }
 
@@ -110,8 +114,8 @@ impl<P: Packet> Configured<P, Params> for FqPie<P> {
         &self.params
     }
 
-    /// Replaces the parameters; the number of buckets stays, and a new `tupdate` counts from the
-    /// next update. Packets that no longer fit are dequeued in turn and discarded.
+    /// Replaces the parameters, except the number of buckets. A new `tupdate` applies from the next
+    /// update on. If the new limit is exceeded, packets are dequeued in turn and dropped.
     fn change(&mut self, params: Params, now: Nanos, sink: &mut impl Sink<P>) {
         self.params = Params { flows: self.params.flows, ..params };
         self.constants = self.params.constants();
@@ -124,7 +128,7 @@ impl<P: Packet> Configured<P, Params> for FqPie<P> {
 }
 
 impl<P: Packet> FqPie<P> {
-    /// Returns the next packet by turns.
+    /// Returns the next packet to leave.
     #[inline]
     fn serve(&mut self, now: Nanos) -> Dequeue<P> {
         let Self { constants, queues, totals, .. } = self;
@@ -149,7 +153,7 @@ impl<P: Packet> Discipline<P> for FqPie<P> {
     ) -> Return {
         let Self { params, constants, queues, counters, .. } = self;
         let is_full = queues.packets() >= params.pie.limit as usize;
-        // The sum has 32 bits in the kernel.
+        // The kernel computes the sum in 32 bits.
         let memory_limit = params.memory_limit.wrapping_add(packet.truesize());
         if is_full {
             self.overlimit += 1;

@@ -1,4 +1,5 @@
-//! Kinds of parameters that queue disciplines share: numbers of 32 bits, as the kernel has them.
+//! Kinds of parameters that several queue disciplines use. Values are 32-bit numbers, as in the
+//! kernel.
 
 use crate::device::Device;
 use crate::linux::Linux;
@@ -8,28 +9,28 @@ use sojourn_units::declare::{Choices, Param, narrow, switch};
 use sojourn_units::words::{Given, Kind, Value, Word, WordError};
 use sojourn_units::{MICROSECOND, Rate, quantity};
 
-/// Returns a number of packets.
+/// Returns a parameter that is a number of packets.
 pub(crate) const fn packets<On>(default: &'static str) -> Param<u32, On> {
     Param::word(Kind::Packets, default, narrow, |packets| Some(Value::Integer((*packets).into())))
 }
 
-/// Returns a number of bytes.
+/// Returns a parameter that is a number of bytes.
 pub(crate) const fn bytes<On>(default: &'static str) -> Param<u32, On> {
     Param::word(Kind::Size, default, narrow, |bytes| Some(Value::Integer((*bytes).into())))
 }
 
-/// Returns a time in whole microseconds, rounded down as `tc` does.
+/// Returns a parameter that is a time in whole microseconds, rounded down as `tc` rounds.
 pub(crate) const fn micros<On>(default: &'static str) -> Param<u32, On> {
     Param::word(Kind::Time, default, whole_micros, |us| Some(Value::Text(time_text(*us))))
 }
 
-/// Returns a time in whole microseconds, or none, which is the default.
+/// Returns a parameter that is a time in whole microseconds; `None` by default.
 pub(crate) const fn optional_micros<On>() -> Param<Option<u32>, On> {
     let to = |us: &Option<u32>| us.map(|us| Value::Text(time_text(us)));
     Param::word(Kind::Time, "", |value| whole_micros(value).map(Some), to).initially(|_| None)
 }
 
-/// Returns a probability as a fraction of 2^32.
+/// Returns a parameter that is a probability, in units of 2^-32.
 pub(crate) const fn fraction<On>(default: &'static str) -> Param<u32, On> {
     let to = |p: &u32| {
         let reads = |text| probability_q32(text) == *p;
@@ -38,41 +39,44 @@ pub(crate) const fn fraction<On>(default: &'static str) -> Param<u32, On> {
     Param::word(Kind::Probability, default, |value| Ok(probability_q32(value.real())), to)
 }
 
-/// Returns the version of Linux whose decisions are made. It says which code a simulated queue
-/// runs, so `tc` has no such word: there the kernel itself decides.
+/// Returns the parameter `linux`: the version of Linux whose decisions the simulated queue makes.
+/// It has no word in `tc`, since there the running kernel decides.
 pub(crate) const fn linux<On>() -> Param<Linux, On> {
-    let from = |value: &Value| Linux::named(value.text()).ok_or_else(|| "is not known".to_owned());
+    let from = |value: &Value| {
+        Linux::named(value.text()).ok_or_else(|| "is not a known version".to_owned())
+    };
     Param::word(Kind::Choice { of: Linux::NAMES }, "7.3", from, |_| None)
 }
 
-/// `ecn`, off by default.
+/// Returns the parameter `ecn`, off by default.
 pub(crate) const fn ecn<On>() -> Param<bool, On> {
     switch("noecn", "noecn")
 }
 
-/// Returns a time in whole microseconds that fit 32 bits.
+/// Returns a time in whole microseconds, rounded down; an error if the result does not fit in 32
+/// bits.
 pub(crate) fn whole_micros(value: &Value) -> Result<u32, String> {
     narrow(&Value::Integer(value.integer() / MICROSECOND))
 }
 
-/// A byte a second: the value until a required rate is read.
+/// 1 byte per second: the placeholder until a required rate is read.
 const SLOWEST: Rate = match Rate::new(8) {
     Some(rate) => rate,
-    None => panic!("it is above 0"),
+    None => panic!("8 bit/s is above 0"),
 };
 
-/// Returns a rate that must be given.
+/// Returns a parameter that is a rate and must be given.
 pub(crate) const fn required_rate<On>() -> Param<Rate, On> {
     Param::word(Kind::Rate, "", read_rate, |rate| Some(write_rate(*rate))).initially(|_| SLOWEST)
 }
 
-/// Returns a rate, or none, which is the default.
+/// Returns a parameter that is a rate; `None` by default.
 pub(crate) const fn optional_rate<On>() -> Param<Option<Rate>, On> {
     let from = |value: &Value| read_rate(value).map(Some);
     Param::word(Kind::Rate, "", from, |rate| rate.map(write_rate)).initially(|_| None)
 }
 
-/// Returns a rate of whole bytes a second.
+/// Reads a rate of at least 1 byte per second.
 pub(crate) fn read_rate(value: &Value) -> Result<Rate, String> {
     let rate = Rate::new(value.integer()).filter(|rate| rate.bits() >= 8);
     rate.ok_or_else(|| "must be at least a byte a second".to_owned())
@@ -82,7 +86,8 @@ fn write_rate(rate: Rate) -> Value {
     Value::Text(quantity::format_rate(rate))
 }
 
-/// Size of a packet on the line.
+/// Returns the parameter `linklayer`: the framing that determines a packet's size on the line.
+/// `adsl` is another name for `atm`.
 pub(crate) const fn link_layer<On>() -> Param<LinkLayer, On> {
     let from = |value: &Value| {
         Ok(if value.text() == "ethernet" { LinkLayer::Ethernet } else { LinkLayer::Atm })
@@ -91,22 +96,24 @@ pub(crate) const fn link_layer<On>() -> Param<LinkLayer, On> {
     Param::word(Kind::Choice { of: &["ethernet", "atm", "adsl"] }, "ethernet", from, to)
 }
 
-/// Returns the one size that is given under one of several words.
+/// Returns the size given by one of several synonymous words; `None` without any of them. Two of
+/// the words are an error.
 pub(crate) fn one_size(given: &Given, words: &[Word]) -> Result<Option<u32>, WordError> {
-    let mut found = None;
+    let mut present = None;
     for word in words.iter().filter(|word| given.has(word.name)) {
-        if let Some((first, _)) = found {
-            let message = format!("`{}` is given already, as `{first}`", word.name);
+        if let Some((first, _)) = present {
+            let message =
+                format!("`{}` and `{first}` are the same parameter; remove one", word.name);
             return Err(given.error(word.name, message));
         }
         let mut value = 0;
         bytes::<Device>("0b").above_zero().named(word.name, "").set(&mut value, given)?;
-        found = Some((word.name, value));
+        present = Some((word.name, value));
     }
-    Ok(found.map(|(_, value)| value))
+    Ok(present.map(|(_, value)| value))
 }
 
-/// Whole numbers of a byte each, one after another.
+/// Returns a list of whole numbers as bytes; a number above 255 becomes 255.
 pub(crate) fn bytes_of(value: &Value) -> Vec<u8> {
     value.numbers().iter().map(|number| u8::try_from(*number).unwrap_or(u8::MAX)).collect()
 }

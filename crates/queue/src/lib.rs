@@ -1,17 +1,18 @@
 //! Queue disciplines, written once for simulated and for real packets.
 //!
-//! A discipline owns its packets and knows no clock, no randomness and no I/O: the time is an
-//! argument, draws are asked for by width, and drops and marks are handed to a sink. See
-//! [`Discipline`] for the contract, and one module per discipline for the rest.
+//! A discipline owns its packets and uses no clock, no random generator and no I/O: the current
+//! time is an argument, random numbers come from [`Draws`], and dropped and marked packets go to a
+//! [`Sink`]. [`Discipline`] states the contract; each discipline has a module.
 //!
-//! [`Params::parse`] reads a description in `tc` syntax, [`Params::build`] makes the [`Queue`].
+//! [`Params::parse`] reads a description in `tc` syntax; [`Params::build`] creates the [`Queue`].
 
-#![allow(clippy::doc_markdown, reason = "CoDel and its like are names, not code")]
+#![allow(clippy::doc_markdown, reason = "CoDel and its like are names of algorithms, not code")]
 
 use sojourn_units::modules;
 
-/// The disciplines, one a line: its module, which has its `Params`, and its queue, after `in` what a large
-/// one is kept in. A name in recordings and plans is the module's unless the line says otherwise.
+/// The disciplines, one per line: the module that contains its `Params`, and the type of its queue.
+/// `in Box<>` puts a large queue into a box. The discipline's name in recordings and plans is the
+/// module's name, unless a serde attribute renames it.
 macro_rules! disciplines {
     ($macro:ident! $($arguments:tt)*) => {
         $macro! {

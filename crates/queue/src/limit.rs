@@ -1,4 +1,4 @@
-//! Limits: what they count, and what fits.
+//! The unit of limits, and the check whether a packet fits.
 
 use crate::packet::Packet;
 use crate::packet_fifo::PacketFifo;
@@ -8,14 +8,14 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Unit {
-    /// Packets.
+    /// The limit counts packets.
     Packets,
-    /// Bytes.
+    /// The limit counts bytes.
     Bytes,
 }
 
 impl Unit {
-    /// Returns whether `packet` fits in addition to the stored packets.
+    /// Returns whether `fifo` and `packet` together are within `limit`.
     #[inline]
     pub(crate) fn fits<P: Packet>(self, limit: u32, fifo: &PacketFifo<P>, packet: &P) -> bool {
         match self {

@@ -1,43 +1,44 @@
-//! The versions of Linux whose decisions a discipline can make.
+//! The versions of Linux whose decisions a discipline can reproduce.
 //!
-//! Linux's disciplines change with time. A discipline that decided otherwise in an older version has the word
-//! `linux` ([`crate::kinds::linux`]), whose documentation says what it changes. A version decides as the one
-//! before it until the next one that is listed.
+//! Linux's disciplines change from version to version. A discipline whose decisions have changed
+//! has the word `linux` ([`crate::kinds::linux`]), whose help text lists the changes. A kernel
+//! between two listed versions decides as the older one.
 
 use serde::{Deserialize, Serialize};
 use sojourn_units::choices;
 use sojourn_units::declare::Choices;
 
 choices! {
-    /// A version of Linux from which decisions were recorded, oldest first.
+    /// A version of Linux whose decisions were recorded, oldest first.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
     pub enum Linux {
-        /// Debian 12's.
+        /// Version of Debian 12.
         #[serde(rename = "6.1")]
         V6_1 = "6.1",
-        /// Debian 13's.
+        /// Version of Debian 13.
         #[serde(rename = "6.12")]
         V6_12 = "6.12",
-        /// The newest.
+        /// Newest version.
         #[serde(rename = "7.3")]
         V7_3 = "7.3",
     }
 }
 
 impl Linux {
-    /// Returns the version that decides as the kernel called `release`, such as `6.1.192-2`; none
-    /// if that is no release of a kernel.
+    /// Returns the listed version that decides as the kernel with this release string, such as
+    /// `6.1.192-2`. A kernel older than all listed versions counts as the oldest. Returns `None` if
+    /// `release` does not begin with two numbers.
     pub fn of_release(release: &str) -> Option<Self> {
-        let asked = numbers(release)?;
+        let requested = numbers(release)?;
         let known = Self::ALL
             .iter()
             .rev()
-            .find(|linux| numbers(linux.name()).is_some_and(|version| version <= asked));
+            .find(|linux| numbers(linux.name()).is_some_and(|version| version <= requested));
         Some(known.copied().unwrap_or(Self::V6_1))
     }
 }
 
-/// Returns the major and minor number.
+/// Returns the major and minor version number.
 fn numbers(release: &str) -> Option<(u32, u32)> {
     let (major, rest) = release.split_once('.')?;
     let minor = rest.split(|c: char| !c.is_ascii_digit()).next()?;

@@ -1,14 +1,15 @@
-//! `mq`: the transmit queues of a device, each with a discipline of its own.
+//! `mq`: the transmit queues of a device, each with its own discipline.
 //!
 //! Source: Linux `sch_mq.c`, and `skb_tx_hash` of `net/core/dev.c` for the choice of a queue.
 //!
-//! A network card has several transmit queues, so that processors need not wait for each other. Flows are spread over
-//! them by their hash, as on a Linux device without XPS, and each queue has a discipline of its own, which knows nothing
-//! of the others. In Linux the card's arbiter decides which queue sends next; here the queues that have packets send one
-//! packet each in turn. This arbiter is a model: cards differ, and some have weights or priorities.
+//! A network card has several transmit queues, so that processors need not wait for each other. A
+//! flow's hash selects the queue, as on a Linux device without XPS. The disciplines of the queues
+//! are independent. In Linux the card's arbiter decides which queue sends next; here the queues
+//! with packets send one packet each in turn. This arbiter is a model: cards differ, and some have
+//! weights or priorities.
 //!
-//! Invariants: a flow's packets are all in one queue; between two departures of a queue that always has packets, each
-//! other queue sends at most one packet.
+//! Invariants: all packets of a flow are in one queue; between two departures from a queue that
+//! always has packets, each other queue sends at most one packet.
 
 use crate::classes::{ClassParams, Classful, Ranked, Scheduler, TREE, Tree, Turns};
 use crate::device::Device;
@@ -22,22 +23,22 @@ use sojourn_units::declare::{Parameters, group, integer};
 use sojourn_units::words::{Given, Kind, Table, Word, WordError};
 use sojourn_units::{Rate, params, words};
 
-/// The words of `mq`.
+/// Name, summary, source and words of the discipline `mq`.
 pub const TABLE: Table = Table {
     name: "mq",
-    summary: "transmit queues of a device: flows by their hash, each queue with a discipline of its own",
+    summary: "transmit queues of a device: a flow's hash selects the queue, and each queue has its own discipline",
     source: "Linux sch_mq.c",
     words: Params::WORDS,
 };
 
 const DEFAULT: &[Word] = words! {
-    "default_qdisc", Kind::Name, "pfifo_fast", "Discipline of each transmit queue that no statement gives one, with its defaults; in Linux the sysctl net.core.default_qdisc.";
+    "default_qdisc", Kind::Name, "pfifo_fast", "Discipline, with its default parameters, of each transmit queue without a statement; in Linux the sysctl net.core.default_qdisc.";
 };
 
 const QUEUES: &[Word] = &[DEFAULT[0], TREE[0], TREE[1], TREE[2]];
 
 params! {
-    /// A transmit queue: all is in its discipline.
+    /// A transmit queue; its discipline has all parameters.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
     pub struct TransmitQueue on Device {}
 }
@@ -53,25 +54,27 @@ params! {
     /// Parameters of `mq`.
     #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
     pub struct Params on Device {
-        /// Transmit queues, which are the classes from 1:1 on; in Linux a property of the device.
+        /// Number of transmit queues, which are the classes 1:1, 1:2, and so on; in Linux a
+        /// property of the device.
         numtxqueues: u16 = integer(2, 4096, "4"),
-        /// The transmit queues' disciplines.
+        /// Disciplines of the transmit queues.
         tree: Tree<TransmitQueue> = group(QUEUES, |_| Tree::default(), Tree::set, Tree::write),
     }
 }
 
 impl Params {
-    /// The discipline of queues that are given none.
+    /// Returns the discipline of transmit queues without a statement.
     fn default_qdisc(&self, given: &Given, device: &Device) -> Result<Child, WordError> {
         let word = DEFAULT[0].name;
         let name = given.text(word).unwrap_or(DEFAULT[0].default);
-        // They have room for as many packets as the device says.
+        // A plain FIFO holds as many packets as the device's `txqueuelen`.
         let is_plain = [pfifo_fast::TABLE.name, fifo::PFIFO.name].contains(&name);
         let limit = is_plain.then(|| format!(" limit {}", self.tree.txqueuelen));
         let text = format!("{name}{}", limit.unwrap_or_default());
         Child::parse(&text, device).map_err(|error| {
             if tables().iter().any(|table| table.name == name) {
-                return given.error(word, format!("`{name}` is no default: {error}"));
+                return given
+                    .error(word, format!("`{name}` cannot be the default discipline: {error}"));
             }
             given.within(word, error)
         })
@@ -91,12 +94,12 @@ impl Classful for Params {
         &mut self.tree
     }
 
-    /// `tc` takes no words.
+    /// `tc` accepts no options for `mq`: the device sets the number of queues.
     fn own_words(&self) -> String {
         TABLE.name.to_owned()
     }
 
-    /// The sum of the queues' rates, if each has one.
+    /// Returns the sum of the rates of the queues' disciplines; `None` if one of them has no rate.
     fn total_rate(&self) -> Option<Rate> {
         let rates =
             self.tree.ids().into_iter().map(|id| self.tree.child(id).rate().map(Rate::bits));
@@ -137,7 +140,8 @@ impl Ranked for Params {
         0
     }
 
-    /// The hash that disciplines inside see, too: those that spread flows by it use a part of their queues.
+    /// Returns the class by the flow's hash. A discipline in the class uses the same hash, so its
+    /// flows fall into a part of its buckets only.
     fn class_of<P: Packet>(
         &self,
         packet: &P,
@@ -149,5 +153,5 @@ impl Ranked for Params {
     }
 }
 
-/// Transmit queues in turn.
+/// Transmit queues that send one packet each in turn.
 pub type Mq<P> = Scheduler<P, Params>;

@@ -2,49 +2,51 @@
 
 use sojourn_units::Nanos;
 
-/// The ECN field (RFC 3168), numbered as on the wire.
+/// The ECN field of the IP header; the values are the two bits of RFC 3168.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Ecn {
-    /// Not ECN-capable transport.
+    /// The transport is not ECN-capable.
     #[default]
     NotEct = 0,
-    /// ECN-capable, ECT(1).
+    /// The transport is ECN-capable, code point ECT(1).
     Ect1 = 1,
-    /// ECN-capable, ECT(0).
+    /// The transport is ECN-capable, code point ECT(0).
     Ect0 = 2,
-    /// Congestion experienced.
+    /// Congestion experienced: a queue on the path has marked the packet.
     Ce = 3,
 }
 
-/// A packet as a queue sees it.
-#[expect(clippy::len_without_is_empty, reason = "no packet is empty")]
+/// A packet as queue disciplines read and mark it.
+#[expect(clippy::len_without_is_empty, reason = "a packet is never empty")]
 pub trait Packet {
-    /// Returns the length in bytes: the Ethernet frame without FCS, plus any configured overhead.
+    /// Returns the length in bytes: the Ethernet frame without frame check sequence, plus the
+    /// configured overhead of the link.
     fn len(&self) -> u32;
 
-    /// Returns the memory of the packet, which `memory_limit` counts.
+    /// Returns the memory that the packet occupies, in bytes (`skb->truesize`); `memory_limit`
+    /// counts it.
     fn truesize(&self) -> u32;
 
-    /// Returns a hash of the packet's flow: bucket `hash * flows >> 32` is its queue, and packets
-    /// with the same hash are taken for one flow's.
+    /// Returns a hash of the packet's flow. A flow-queueing discipline puts the packet into bucket
+    /// `hash * flows >> 32`, and treats packets with equal hashes as one flow.
     fn flow_hash(&self) -> u32;
 
-    /// Returns the source and destination host, for isolation by host.
+    /// Returns the numbers of the source and destination host, for fairness between hosts (`cake`).
     fn hosts(&self) -> (u32, u32);
 
-    /// Returns the class of the discipline that the packet names itself (`skb->priority` with the
-    /// discipline's handle): its minor number, if it names one.
+    /// Returns the minor number of the class that the packet itself names (`skb->priority` with the
+    /// discipline's handle as major number); `None` if it names no class.
     fn class(&self) -> Option<u16> {
         None
     }
 
-    /// Returns the six bits of the differentiated services code point.
+    /// Returns the differentiated services code point, 0 to 63.
     fn dscp(&self) -> u8;
 
-    /// Returns the priority that Linux gives the packet (`skb->priority`), by default that of its
-    /// TOS byte: best effort (0), bulk (2), interactive (6) or interactive bulk (4), after the
-    /// table of `tc-prio(8)`.
+    /// Returns the priority that Linux gives the packet (`skb->priority`). By default it follows
+    /// from the TOS byte, after the table of `tc-prio(8)`: best effort 0, bulk 2, interactive 6,
+    /// interactive bulk 4.
     fn priority(&self) -> u32 {
         [0, 2, 6, 4][usize::from(self.dscp() >> 1 & 3)]
     }
@@ -52,55 +54,55 @@ pub trait Packet {
     /// Returns the ECN field.
     fn ecn(&self) -> Ecn;
 
-    /// Overwrites the code point.
+    /// Overwrites the differentiated services code point; `dscp` is 0 to 63.
     fn set_dscp(&mut self, dscp: u8);
 
-    /// Sets Congestion Experienced; false on packets that are not ECN-capable. A packet that
-    /// carries the mark already counts as marked.
+    /// Sets congestion experienced and returns true, also if it was set before. Returns false for a
+    /// packet that is not ECN-capable, without a change.
     fn set_ce(&mut self) -> bool;
 }
 
-/// Fields for classifiers, in addition to addresses, code point and ECN field. The sink knows it
-/// ([`Sink::headers`](crate::Sink::headers)), so that packets need not carry it.
+/// Header fields for classifiers, in addition to addresses, code point and ECN field. They come
+/// from [`Sink::headers`](crate::Sink::headers), so that packets need not carry them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Headers {
-    /// Protocol number of the IP header; 0 if it is not known.
+    /// Protocol number of the IP header; 0 if unknown.
     pub protocol: u8,
-    /// Source and destination port; 0 if they are not known.
+    /// Source and destination port; 0 if unknown.
     pub ports: (u16, u16),
-    /// The firewall's mark (`skb->mark`).
+    /// Mark set by the firewall (`skb->mark`); 0 without a mark.
     pub mark: u32,
 }
 
 impl Headers {
-    /// Protocol number of TCP.
+    /// Protocol number of TCP in the IP header.
     pub const TCP: u8 = 6;
-    /// Protocol number of UDP.
+    /// Protocol number of UDP in the IP header.
     pub const UDP: u8 = 17;
 }
 
-/// The readable fields of a TCP segment's header, for disciplines that inspect packets.
+/// Header fields of a TCP segment, for disciplines that inspect packets (`ack_filter` of `cake`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TcpView {
-    /// Source and destination host.
+    /// Numbers of the source and destination host.
     pub hosts: (u32, u32),
     /// Source and destination port.
     pub ports: (u16, u16),
     /// Acknowledgement number.
     pub ack: u32,
-    /// The flags of the header's second half word, as on the wire.
+    /// Flags from FIN (bit 0) to CWR (bit 7), as in byte 13 of the header.
     pub flags: u8,
-    /// Bytes of payload.
+    /// Length of the payload in bytes.
     pub payload: u32,
-    /// The time stamps option: value and echo.
+    /// TCP timestamps option (RFC 7323): value and echo reply; `None` without the option.
     pub timestamps: Option<(u32, u32)>,
-    /// Whether there are options other than time stamps, SACK and MD5.
+    /// Whether the header has options other than timestamps, SACK and MD5.
     pub other_options: bool,
-    /// The SACK option.
+    /// Blocks of the SACK option; empty without the option.
     pub sack: SackBlocks,
 }
 
-/// Up to four SACK blocks, each its start and end.
+/// Up to four SACK blocks, each with its first sequence number and the one after its last.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SackBlocks {
     blocks: [(u32, u32); 4],
@@ -108,14 +110,14 @@ pub struct SackBlocks {
 }
 
 impl SackBlocks {
-    /// Returns the blocks, in their order.
+    /// Returns the blocks in the order of the option.
     pub fn as_slice(&self) -> &[(u32, u32)] {
         &self.blocks[..usize::from(self.count)]
     }
 }
 
 impl FromIterator<(u32, u32)> for SackBlocks {
-    /// Takes the first four.
+    /// Takes the first four blocks and ignores any others.
     fn from_iter<I: IntoIterator<Item = (u32, u32)>>(blocks: I) -> Self {
         let mut all = Self::default();
         for (to, block) in all.blocks.iter_mut().zip(blocks) {
@@ -127,62 +129,64 @@ impl FromIterator<(u32, u32)> for SackBlocks {
 }
 
 impl TcpView {
-    /// No more data.
+    /// Flag: the sender has no more data.
     pub const FIN: u8 = 0x01;
-    /// Synchronise.
+    /// Flag: synchronise sequence numbers.
     pub const SYN: u8 = 0x02;
-    /// Reset.
+    /// Flag: reset the connection.
     pub const RST: u8 = 0x04;
-    /// Push.
+    /// Flag: push data to the application.
     pub const PSH: u8 = 0x08;
-    /// The acknowledgement number counts.
+    /// Flag: the acknowledgement number is valid.
     pub const ACK: u8 = 0x10;
-    /// Urgent.
+    /// Flag: the urgent pointer is valid.
     pub const URG: u8 = 0x20;
-    /// Congestion was experienced.
+    /// Flag: the receiver has received marked packets (RFC 3168).
     pub const ECE: u8 = 0x40;
-    /// The congestion window was reduced.
+    /// Flag: the sender has reduced its congestion window (RFC 3168).
     pub const CWR: u8 = 0x80;
 
-    /// Returns whether both go the same way in the same connection.
+    /// Returns whether both segments are of one connection and in one direction.
     pub fn is_with(&self, other: &Self) -> bool {
         (self.hosts, self.ports) == (other.hosts, other.ports)
     }
 }
 
-/// The sending host's knowledge of a packet in addition to its headers.
+/// Information that the sending host has about a packet in addition to the headers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Sender {
-    /// The socket that it comes from, if that is on this host.
+    /// Socket that sent the packet; `None` if the packet comes from another host.
     pub socket: Option<Socket>,
-    /// The departure time that was asked for (`skb->tstamp`).
+    /// Requested departure time (`skb->tstamp`); `None` without a request.
     pub departure: Option<Nanos>,
-    /// It continues the super-packet of the packet before it, which Linux counts as one.
+    /// Whether the packet continues the super-packet of the packet before it; Linux counts a
+    /// super-packet as one packet.
     pub continues: bool,
 }
 
-/// A socket, as a discipline of its host sees it.
+/// A socket of the host, as the host's queue discipline sees it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Socket {
-    /// Which of the host's sockets it is.
+    /// Number of the socket on its host.
     pub number: u32,
-    /// The kind of the socket.
+    /// Protocol and state of the socket.
     pub kind: SocketKind,
-    /// Its hash; another one under the same number is another connection's.
+    /// Hash of the connection (`sk_hash`). A changed hash shows that the number now belongs to
+    /// another connection.
     pub hash: u32,
-    /// Bytes a second at which it wants its packets to leave now; none is as fast as possible.
+    /// Requested pacing rate in bytes per second; `None` for no limit.
     pub rate: Option<u64>,
 }
 
-/// The kind of a socket.
+/// Protocol and state of a socket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SocketKind {
     /// A connected TCP socket.
     Stream,
-    /// A socket without a peer, which may send to many.
+    /// A socket without a peer, which can send to many destinations.
     Unconnected,
-    /// One that listens, or is left of a connection that has ended.
+    /// A listening socket, or the rest of a connection that has ended (TIME-WAIT).
     Passive,
-    /// A connected UDP socket, with a greatest rate of its own if `rate` is given.
+    /// A connected UDP socket. A `rate` is its own maximum rate.
     Datagram,
 }

@@ -1,27 +1,28 @@
-//! Where disciplines keep their packets: a ring of packets with their times of arrival.
+//! The FIFO ring in which disciplines keep packets with their times of arrival.
 
 use crate::discipline::{Dequeue, DropReason, Sink, Totals, View};
 use crate::packet::Packet;
 use sojourn_units::Nanos;
 use std::collections::VecDeque;
 
-/// A packet in a queue.
+/// A queued packet with its time of arrival.
 #[derive(Clone, Debug)]
 pub struct Queued<P, N = ()> {
-    /// When it was enqueued.
+    /// Time at which the packet was enqueued.
     pub at: Nanos,
-    /// The discipline's data of the packet from its arrival.
+    /// Data that the discipline attached to the packet on arrival.
     pub note: N,
-    /// The packet.
+    /// The queued packet.
     pub packet: P,
 }
 
-/// A first-in first-out ring. It grows to the largest backlog seen and then allocates no more.
+/// A first-in first-out ring of packets. It grows to the largest backlog and then allocates no more
+/// memory.
 #[derive(Clone, Debug)]
 pub struct PacketFifo<P, N = ()> {
     ring: VecDeque<Queued<P, N>>,
     bytes: u64,
-    /// When the packet taken last was enqueued; 0 is none.
+    /// Time at which the last packet taken out was enqueued; 0 if none was taken out.
     last: Nanos,
 }
 
@@ -32,7 +33,7 @@ impl<P, N> Default for PacketFifo<P, N> {
 }
 
 impl<P: Packet> PacketFifo<P> {
-    /// Appends a packet.
+    /// Appends a packet that arrives at time `at`.
     #[inline]
     pub fn push(&mut self, at: Nanos, packet: P) {
         self.push_noted(at, packet, ());
@@ -40,14 +41,14 @@ impl<P: Packet> PacketFifo<P> {
 }
 
 impl<P: Packet, N> PacketFifo<P, N> {
-    /// Appends a packet with a note.
+    /// Appends a packet that arrives at time `at`, with a note.
     #[inline]
     pub fn push_noted(&mut self, at: Nanos, packet: P, note: N) {
         self.bytes += u64::from(packet.len());
         self.ring.push_back(Queued { at, note, packet });
     }
 
-    /// Takes the oldest packet.
+    /// Removes and returns the oldest packet.
     #[inline]
     pub fn pop(&mut self) -> Option<Queued<P, N>> {
         let head = self.ring.pop_front()?;
@@ -56,14 +57,14 @@ impl<P: Packet, N> PacketFifo<P, N> {
         Some(head)
     }
 
-    /// Takes the `n`-th packet out; those behind it move up.
+    /// Removes and returns the `n`-th packet, counted from the oldest; later packets move up.
     pub fn remove(&mut self, n: usize) -> Option<Queued<P, N>> {
         let queued = self.ring.remove(n)?;
         self.bytes -= u64::from(queued.packet.len());
         Some(queued)
     }
 
-    /// Drops from the head until at most `limit` packets are left.
+    /// Drops the oldest packets until at most `limit` remain, and counts the drops in `totals`.
     pub(crate) fn cut(&mut self, limit: usize, totals: &mut Totals, sink: &mut impl Sink<P>) {
         while self.len() > limit {
             let Some(queued) = self.pop() else { break };
@@ -72,49 +73,51 @@ impl<P: Packet, N> PacketFifo<P, N> {
         }
     }
 
-    /// Packets stored.
+    /// Returns the number of packets.
     #[inline]
     pub fn len(&self) -> usize {
         self.ring.len()
     }
 
-    /// Returns whether it is empty.
+    /// Returns whether there are no packets.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.ring.is_empty()
     }
 
-    /// Bytes stored.
+    /// Returns the sum of the packets' lengths, in bytes.
     #[inline]
     pub fn bytes(&self) -> u64 {
         self.bytes
     }
 
-    /// Returns the oldest packet, which leaves next, where nothing is decided when it does.
+    /// Returns the oldest packet as the result of the next `dequeue`, for a discipline that does
+    /// not decide on departure.
     #[inline]
     pub(crate) fn head(&self) -> Dequeue<&P> {
         self.ring.front().map_or(Dequeue::Empty, |queued| Dequeue::Packet(&queued.packet))
     }
 
-    /// Returns the oldest packet, to mark it.
+    /// Returns the oldest packet, mutable for marking.
     #[inline]
     pub(crate) fn head_mut(&mut self) -> Option<&mut P> {
         self.ring.front_mut().map(|queued| &mut queued.packet)
     }
 
-    /// Returns when the `n`-th packet was enqueued.
+    /// Returns the time at which the `n`-th packet was enqueued; `None` if there are fewer packets.
     #[inline]
     pub fn enqueued_at(&self, n: usize) -> Option<Nanos> {
         self.ring.get(n).map(|queued| queued.at)
     }
 
-    /// Says that the packet that leaves was enqueued at `at`, where others have been taken since.
+    /// Sets `at` as the enqueue time of the leaving packet, if other packets were removed after it.
     #[inline]
     pub(crate) fn leaves(&mut self, at: Nanos) {
         self.last = at;
     }
 
-    /// Returns when the packet taken last was enqueued.
+    /// Returns the time at which the last packet taken out was enqueued; `None` if none was taken
+    /// out.
     #[inline]
     pub fn left_at(&self) -> Option<Nanos> {
         (self.last != 0).then_some(self.last)
@@ -125,7 +128,7 @@ impl<P: Packet, N> PacketFifo<P, N> {
         self.ring.iter().map(|queued| &queued.packet)
     }
 
-    /// Returns the times of arrival, oldest first.
+    /// Returns the packets' times of arrival, oldest first.
     pub fn times(&self) -> impl Iterator<Item = Nanos> + '_ {
         self.ring.iter().map(|queued| queued.at)
     }
@@ -153,13 +156,13 @@ impl<P: Packet> View for PacketFifo<P> {
     }
 }
 
-/// Where a policy that judges packets as they leave takes them from.
+/// The queue from which a policy takes packets on departure.
 pub trait Source<P> {
-    /// Takes the head.
+    /// Removes and returns the oldest packet.
     fn take(&mut self) -> Option<Queued<P>>;
-    /// Returns whether it is empty.
+    /// Returns whether this queue has no packets.
     fn is_empty(&self) -> bool;
-    /// Bytes left in the whole discipline, of which this may be one queue.
+    /// Returns the backlog of the whole discipline in bytes, of which this queue may be a part.
     fn backlog(&self) -> u64;
 }
 
@@ -180,7 +183,8 @@ impl<P: Packet> Source<P> for PacketFifo<P> {
     }
 }
 
-/// Declares the field in which a discipline keeps all its packets: its view is the field's.
+/// Implements `View` for a discipline that keeps all its packets in one field: the methods are
+/// those of the field.
 macro_rules! viewed {
     ($Queue:ident $(<$D:ident: $Bound:ident>)? in $($field:ident).+) => {
         impl<P: $crate::packet::Packet $(, $D: $Bound)?> $crate::discipline::View for $Queue<P $(, $D)?> {

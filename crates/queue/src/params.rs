@@ -1,4 +1,4 @@
-//! A user's description of a queue, resolved to numbers.
+//! Parsed descriptions of queues: the parameters of any discipline.
 
 use crate::classes::statements::END;
 use crate::declaration::{Configured, DisciplineParams};
@@ -19,7 +19,7 @@ use std::sync::LazyLock;
 
 macro_rules! family {
     ($($(#[$serde:meta])? $module:ident::$Queue:ident $(in $Box:ident $open:tt $close:tt)?,)*) => {
-        /// A queue and its parameters, by name.
+        /// Name and parameters of a queue discipline.
         #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
         #[serde(tag = "name", rename_all = "snake_case")]
         pub enum Params {
@@ -42,20 +42,20 @@ macro_rules! family {
         });
 
         impl Params {
-            /// Returns the parameters under the name of `table`.
+            /// Returns the parameters of the discipline with the name in `table`.
             fn read(table: &Table, given: &Given, device: &Device) -> Result<Self, WordError> {
                 $(
                     if let Some(params) = read_as(table, given, device) {
                         return params.map(Self::$Queue);
                     }
                 )*
-                unreachable!("`{}` is of no discipline", table.name)
+                unreachable!("`{}` is the name of no discipline", table.name)
             }
 
-            /// Returns an empty queue, created at `now`.
+            /// Returns an empty queue, created at time `now`.
             ///
             /// # Panics
-            /// On parameters of RED or CHOKe that [`Params::parse`] would refuse.
+            /// If the parameters are of RED or CHOKe and [`Params::parse`] would reject them.
             pub fn build<P: Packet>(&self, now: Nanos) -> Queue<P> {
                 match self {
                     $(Self::$Queue(params) => {
@@ -66,11 +66,11 @@ macro_rules! family {
         }
 
         impl<P: Packet> Queue<P> {
-            /// Replaces the parameters, as `tc qdisc change` does. Packets that no longer fit are dropped
-            /// where the kernel drops them.
+            /// Replaces the parameters, as `tc qdisc change`. Packets that exceed the new limit are
+            /// dropped where the kernel drops them.
             ///
             /// # Errors
-            /// If `params` are another discipline's; nothing has changed then.
+            /// If `params` are of another discipline; the queue is unchanged.
             pub fn change(
                 &mut self,
                 params: &Params,
@@ -84,7 +84,7 @@ macro_rules! family {
                     $((Self::$Queue(queue), Params::$Queue(params)) => {
                         queue.change(params.clone(), now, sink);
                     })*
-                    _ => unreachable!("disciplines of one name are one"),
+                    _ => unreachable!("equal names are of one discipline"),
                 }
                 Ok(())
             }
@@ -94,13 +94,13 @@ macro_rules! family {
 
 disciplines!(family!);
 
-/// Returns the words of every discipline.
+/// Returns the words of each discipline.
 pub fn tables() -> &'static [&'static Table] {
     &TABLES
 }
 
-/// Returns the words of a class of each discipline whose classes have any, under the discipline's
-/// name.
+/// Returns the words of the classes of each discipline whose classes have words; the table's name
+/// is that of the discipline.
 pub fn class_tables() -> &'static [&'static Table] {
     &CLASSES
 }
@@ -117,8 +117,7 @@ fn read_as<D: DisciplineParams>(
     is_called::<D>(table.name).then(|| D::named(table, device).with(given, device))
 }
 
-/// The parameters that `text` gives to the discipline of `tables` that it names, and how it
-/// was read.
+/// A description: the named discipline, its given words, and the reading of the typed text.
 struct Description {
     table: &'static Table,
     given: Given,
@@ -133,17 +132,17 @@ fn describe(tables: &[&'static Table], text: &str) -> Result<Description, WordEr
 }
 
 impl Params {
-    /// Reads a description such as `codel limit 300p ecn`, a command of `tc` that sets a discipline,
-    /// or one that `tc qdisc show` has printed.
+    /// Reads a description such as `codel limit 300p ecn`, a command of `tc` that sets a
+    /// discipline, or a line printed by `tc qdisc show`.
     ///
     /// # Errors
-    /// What is wrong with it, and where.
+    /// What is wrong in the text, and its position.
     pub fn parse(text: &str, device: &Device) -> Result<Self, WordError> {
         let Description { table, given, typed } = describe(tables(), text)?;
         Self::read(table, &given, device).map_err(|error| typed.placed(error))
     }
 
-    /// Returns the description in `text` alone, without the line of `tc` around it.
+    /// Returns only the description in `text`, without the surrounding words of a line of `tc`.
     ///
     /// # Errors
     /// A line of `tc` without a discipline, or with several.
@@ -151,17 +150,17 @@ impl Params {
         Typed::description(text, tables())
     }
 
-    /// Returns the words of `text`, of which only the names are checked.
+    /// Returns the words of `text`; only their names are checked, not their values.
     ///
     /// # Errors
-    /// What is wrong with it, and where.
+    /// What is wrong in the text, and its position.
     pub fn written(text: &str) -> Result<Written, WordError> {
         let Description { table, typed, .. } = describe(tables(), text)?;
         Ok(Written::read(table, &typed.text))
     }
 
-    /// Returns notices about a description that [`Params::parse`] reads: assumptions, words without
-    /// effect, values that `tc` warns of.
+    /// Returns warnings about a valid description: assumptions, words without effect, values about
+    /// which `tc` warns. A description that is not valid has none.
     pub fn warnings(text: &str, device: &Device) -> Vec<String> {
         let Ok(Description { table, given, typed }) = describe(tables(), text) else {
             return Vec::new();
@@ -172,11 +171,12 @@ impl Params {
         warnings
     }
 
-    /// Reads what `tc qdisc change` would be given, such as `codel limit 300p`: what is not named
-    /// keeps its value, unless `tc` states it anew (`red` and `choke` with `limit`, `sfb`).
+    /// Reads the words of a `tc qdisc change`, such as `codel limit 300p`. A value that they do not
+    /// name is kept, unless `tc` states all values anew (`red` and `choke` with `limit`, `sfb`).
     ///
     /// # Errors
-    /// What is wrong with it, and where; another discipline than this; what cannot be changed.
+    /// What is wrong in the text, and its position; another discipline; a value that cannot be
+    /// changed.
     pub fn change(&self, text: &str, device: &Device) -> Result<Self, WordError> {
         let Description { given, .. } = describe(&[self.table()], text)?;
         disciplines!(each! (Params to Params, self, (params, changed) => {
@@ -184,8 +184,8 @@ impl Params {
         }))
     }
 
-    /// Reads the description of a discipline within another one: a change of `present`, if that is of the
-    /// same kind.
+    /// Reads the description of an inner discipline: a change of `present` if it names the same
+    /// discipline.
     pub(crate) fn read_within(
         present: Option<&Self>,
         text: &str,
@@ -198,17 +198,19 @@ impl Params {
         }
     }
 
-    /// Returns whether it, or a discipline within it, has classes under this number.
+    /// Returns whether this discipline, or an inner one, has classes with the major number
+    /// `handle`.
     pub(crate) fn has_handle(&self, handle: u16) -> bool {
         disciplines!(each! (Params, self, params => params.has_handle(handle)))
     }
 
-    /// Returns whether it holds each packet of its host's sockets until its departure time.
+    /// Returns whether the discipline holds each packet until its requested departure time
+    /// (`SK_PACING_FQ`).
     pub fn paces(&self) -> bool {
         disciplines!(each! (Params, self, params => params.paces()))
     }
 
-    /// Returns the words of this discipline.
+    /// Returns the table of this discipline's words.
     pub fn table(&self) -> &'static Table {
         disciplines!(each! (Params, self, params => params.table()))
     }
@@ -218,8 +220,8 @@ impl Params {
         self.table().name
     }
 
-    /// Returns the name as a user knows it: of a policy of the user's own, its place, such as
-    /// `mine.py:Mine`.
+    /// Returns the name that users see. For a policy of the user's own it is the policy's file and
+    /// class, such as `mine.py:Mine`.
     pub fn label(&self) -> String {
         match self {
             Self::External(params) => params.spec.policy.clone(),
@@ -227,64 +229,68 @@ impl Params {
         }
     }
 
-    /// Returns the unit of its limit, and its size; `None` if the limit is one of memory only.
+    /// Returns the unit and size of the limit; `None` if the limit is on memory or there are
+    /// several.
     pub fn limit(&self) -> Option<(Unit, u32)> {
         disciplines!(each! (Params, self, params => params.limit()))
     }
 
-    /// Visits the numbers used for decisions in addition to the parameters, as in recordings.
+    /// Visits the numbers that decisions use and that are no parameters, under the names in
+    /// recordings.
     pub fn derived(&self, visit: &mut dyn FnMut(&'static str, u64)) {
         disciplines!(each! (Params, self, params => params.derived(visit)));
     }
 
-    /// Returns the words that describe it.
+    /// Returns a description that [`Params::parse`] reads as these parameters.
     pub fn to_text(&self) -> String {
         let text = Text::new(self.name());
         disciplines!(each! (Params, self, params => params.write(text).done()))
     }
 
-    /// Returns the rate that it holds all packets to; none if it does not.
+    /// Returns the rate to which the discipline limits all its packets; `None` if it does not
+    /// shape.
     pub fn rate(&self) -> Option<Rate> {
         disciplines!(each! (Params, self, params => params.rate()))
     }
 
-    /// Returns its content; `None` for a discipline without classes.
+    /// Returns the classes, inner disciplines and filters; `None` for a discipline without classes.
     pub(crate) fn inside(&self) -> Option<Inside<'_>> {
         disciplines!(each! (Params, self, params => params.inside()))
     }
 
-    /// Returns the words by which the kernel gives the discipline itself, without what is inside.
+    /// Returns the words for `tc` that create this discipline, without its classes, inner
+    /// disciplines and filters.
     pub(crate) fn own_words(&self) -> Result<String, NoKernelEquivalent> {
         let in_kernel = disciplines!(each! (Params, self, params => params.in_kernel()));
         in_kernel.map_err(|reason| NoKernelEquivalent::new(self.label(), reason))?;
         Ok(disciplines!(each! (Params, self, params => params.to_tc())))
     }
 
-    /// Returns the words by which the kernel gives the same queue in one command.
+    /// Returns the words for `tc` that create the same queue with one command.
     ///
     /// # Errors
-    /// Where the kernel has none, or needs several commands ([`Params::commands`]).
+    /// If the kernel has no equivalent, or needs several commands ([`Params::commands`]).
     pub fn to_tc(&self) -> Result<String, NoKernelEquivalent> {
         if self.inside().is_some_and(|inside| !inside.is_empty()) {
-            let why = "`tc` gives classes, their disciplines and filters by commands of their own";
+            let why = "`tc` needs a separate command for each class, inner discipline and filter";
             return Err(NoKernelEquivalent::new(self.label(), why));
         }
         self.own_words()
     }
 }
 
-/// A change that names another discipline than the queue's.
+/// Error: a change names a discipline other than the queue's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OtherDiscipline {
-    /// The present discipline.
+    /// Name of the queue's discipline.
     pub queue: &'static str,
-    /// The requested discipline.
+    /// Name of the discipline in the change.
     pub asked: &'static str,
 }
 
 impl fmt::Display for OtherDiscipline {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "a `{}` cannot be changed into a `{}`", self.queue, self.asked)
+        write!(f, "`{}` cannot be changed into `{}`", self.queue, self.asked)
     }
 }
 

@@ -1,14 +1,15 @@
-//! A discipline whose next packet can be looked at before it leaves.
+//! A wrapper that shows the next packet of a discipline before it leaves.
 
 use crate::discipline::{Dequeue, Discipline, Draws, Return, Sink, View};
 use crate::packet::Packet;
 use sojourn_units::Nanos;
 use std::cmp::Ordering;
 
-/// A discipline with `peek`. One that decides nothing when a packet leaves shows its
-/// [head](Discipline::head), as in Linux. The packet of any other (`qdisc_peek_dequeued`) has left the inner
-/// discipline when it is looked at, with all that goes with it, and is held until it is asked for. It
-/// still counts as queued here; in the inner discipline's limits it does not, as it does in Linux.
+/// A discipline with `peek`. A discipline that does not decide on departure shows its
+/// [head](Discipline::head), as in Linux. From any other discipline `peek` dequeues the packet,
+/// with all decisions and counters of a departure, and holds it until the next `dequeue`
+/// (`qdisc_peek_dequeued`). The held packet counts in the backlog of this wrapper, but not towards
+/// the limit of the inner discipline, as in Linux.
 #[derive(Clone, Debug)]
 pub struct Peek<Q, P> {
     inner: Q,
@@ -17,12 +18,12 @@ pub struct Peek<Q, P> {
 }
 
 impl<Q: Discipline<P>, P: Packet> Peek<Q, P> {
-    /// Wraps an empty or filled discipline.
+    /// Wraps a discipline, which may contain packets.
     pub fn new(inner: Q) -> Self {
         Self { inner, held: None, left: None }
     }
 
-    /// Returns the packet that the next dequeue gives.
+    /// Returns the packet that the next dequeue will return.
     pub fn peek(
         &mut self,
         now: Nanos,
@@ -44,7 +45,7 @@ impl<Q: Discipline<P>, P: Packet> Peek<Q, P> {
         }
     }
 
-    /// Returns the inner discipline, to change it.
+    /// Returns the inner discipline, mutable for changes.
     pub fn inner_mut(&mut self) -> &mut Q {
         &mut self.inner
     }
@@ -66,7 +67,8 @@ impl<Q: Discipline<P>, P: Packet> View for Peek<Q, P> {
 
     fn enqueued_at(&self, n: usize) -> Option<Nanos> {
         let Some((at, _)) = self.held else { return self.inner.enqueued_at(n) };
-        // It left the queue of its flow first, and may be younger than packets of others.
+        // The held packet left its internal queue first, and may have arrived after packets of
+        // other internal queues.
         let (mut before, mut most) = (0, self.inner.packets());
         while before < most {
             let middle = usize::midpoint(before, most);
@@ -109,11 +111,11 @@ impl<Q: Discipline<P>, P: Packet> Discipline<P> for Peek<Q, P> {
             self.left = Some(at);
             return Dequeue::Packet(packet);
         }
-        let given = self.inner.dequeue(now, draws, sink);
-        if matches!(given, Dequeue::Packet(_)) {
+        let result = self.inner.dequeue(now, draws, sink);
+        if matches!(result, Dequeue::Packet(_)) {
             self.left = self.inner.left_at();
         }
-        given
+        result
     }
 
     fn wake_up(&self) -> Option<Nanos> {
@@ -144,7 +146,7 @@ impl<Q: Discipline<P>, P: Packet> Discipline<P> for Peek<Q, P> {
         self.inner.lists(visit);
     }
 
-    /// Visits those of the inner discipline, with the held packet queued and not sent.
+    /// Visits the inner discipline's counters; a held packet counts as queued and not as sent.
     fn counters(&self, visit: &mut dyn FnMut(&'static str, u64)) {
         let held = self.held.as_ref().map(|(_, packet)| u64::from(packet.len()));
         self.inner.counters(&mut |name, value| {

@@ -1,11 +1,12 @@
-//! `pfifo_fast`: three FIFOs by priority, Linux's default without a configured discipline.
+//! `pfifo_fast`: three FIFOs by priority, the default of Linux without a configured discipline.
 //!
-//! Source: Linux `sch_generic.c`; the bands of priorities and of the TOS byte are those of `tc-prio(8)`.
+//! Source: Linux `sch_generic.c`; the bands of the priorities are in `tc-prio(8)`.
 //!
-//! A packet's priority names its band, and a band is served only while those before it are empty. Each band
-//! holds `txqueuelen` packets of its own, so one band's backlog takes no room from another.
+//! A packet's priority selects its band; a band is served only while all bands before it are empty.
+//! Each band holds up to `txqueuelen` packets, independently of the other bands.
 //!
-//! Invariants: a packet leaves only if all earlier bands are empty; no band exceeds its limit.
+//! Invariants: a packet leaves only if all bands before its own are empty; no band exceeds its
+//! limit.
 
 use crate::bands::Bands;
 use crate::declaration::{Configured, DisciplineParams};
@@ -21,7 +22,7 @@ use sojourn_units::declare::Parameters;
 use sojourn_units::words::Table;
 use sojourn_units::{Nanos, params};
 
-/// The words of `pfifo_fast`.
+/// Name, summary, source and words of the discipline `pfifo_fast`.
 pub const TABLE: Table = Table {
     name: "pfifo_fast",
     summary: "three FIFOs by priority, each of txqueuelen packets",
@@ -31,14 +32,15 @@ pub const TABLE: Table = Table {
 
 const BANDS: usize = 3;
 
-/// The band of each priority.
+/// Band of each priority from 0 to 15.
 const BAND: [u8; 16] = [1, 2, 2, 2, 1, 2, 0, 0, 1, 1, 1, 1, 1, 1, 1, 1];
 
 params! {
     /// Parameters of `pfifo_fast`.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
     pub struct Params on Device {
-        /// Packets that fit in each of the three bands: the device's txqueuelen. tc has no such word.
+        /// Maximum number of packets in each of the three bands: the device's txqueuelen. tc has no
+        /// word for it.
         limit: u32 = packets("1000p").above_zero(),
     }
 }
@@ -50,18 +52,18 @@ impl DisciplineParams for Params {
         Some((Unit::Packets, self.limit.saturating_mul(BANDS as u32)))
     }
 
-    /// Its limit is the device's.
+    /// States that the limit is the transmit queue length of the device.
     fn inside(&self) -> Option<Inside<'_>> {
         Some(Inside { txqueuelen: Some(self.limit), ..Inside::default() })
     }
 
-    /// `tc` takes no words.
+    /// `tc` accepts no options for `pfifo_fast`.
     fn to_tc(&self) -> String {
         TABLE.name.to_owned()
     }
 }
 
-/// Three bands.
+/// A `pfifo_fast` queue.
 #[derive(Clone, Debug)]
 pub struct PfifoFast<P> {
     params: Params,
@@ -78,7 +80,7 @@ impl<P: Packet> Configured<P, Params> for PfifoFast<P> {
         &self.params
     }
 
-    /// Replaces the parameters. Packets that no longer fit their band are dropped from the head.
+    /// Replaces the parameters. If a band exceeds the new limit, its oldest packets are dropped.
     fn change(&mut self, params: Params, _now: Nanos, sink: &mut impl Sink<P>) {
         self.params = params;
         self.bands.cut(params.limit as usize, &mut self.totals, sink);
@@ -121,7 +123,7 @@ impl<P: Packet> Discipline<P> for PfifoFast<P> {
 
     fn state(&self, _visit: &mut dyn FnMut(&'static str, i128)) {}
 
-    /// Bands are numbered from 0, which is served first.
+    /// Visits the state of a band; bands are numbered from 0, and band 0 is served first.
     fn flow_state(&self, band: usize, visit: &mut dyn FnMut(&'static str, i128)) {
         self.bands.state(band, visit);
     }

@@ -2,10 +2,11 @@
 //!
 //! Source: Linux `sch_fifo.c`.
 //!
-//! Packets leave in the order of arrival. An arrival that finds the queue full is queued all the same, and the
-//! packet at the head is dropped for it, so that news of a loss reaches the receiver without the queue's delay.
+//! Packets leave in the order of arrival. A packet that arrives at a full queue is accepted, and
+//! the oldest packet is dropped instead. The receiver therefore learns of the loss without the
+//! delay of the queue.
 //!
-//! Invariants: the backlog never exceeds the limit; every arrival is queued.
+//! Invariants: the backlog never exceeds the limit; every arrival is accepted.
 
 use crate::declaration::DisciplineParams;
 use crate::device::Device;
@@ -17,7 +18,7 @@ use sojourn_units::declare::Parameters;
 use sojourn_units::params;
 use sojourn_units::words::Table;
 
-/// The words of `pfifo_head_drop`.
+/// Name, summary, source and words of the discipline `pfifo_head_drop`.
 pub const TABLE: Table = Table {
     name: "pfifo_head_drop",
     summary: "a FIFO that drops its oldest packet when it is full",
@@ -29,7 +30,7 @@ params! {
     /// Parameters of `pfifo_head_drop`.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
     pub struct Params on Device {
-        /// Packets that fit; the kernel's default is the device's txqueuelen.
+        /// Maximum number of packets in the queue; the kernel's default is the device's txqueuelen.
         limit: u32 = packets("1000p").above_zero(),
     }
 }
@@ -46,5 +47,5 @@ impl FifoParams for Params {
     const DROPS_HEAD: bool = true;
 }
 
-/// A FIFO with head drop.
+/// A FIFO that drops its oldest packet when it is full.
 pub type PfifoHeadDrop<P> = Fifo<P, Params>;

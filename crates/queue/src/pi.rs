@@ -1,16 +1,18 @@
-//! The controller of PI2 and DualPI2: one probability, and what it means for a packet.
+//! The PI controller of PI2 and DualPI2: a base probability, and the decisions that follow from it.
 //!
-//! Source: De Schepper, Bondarenko, Tsang, Briscoe, "PI2: A Linearized AQM for both Classic and Scalable
-//! TCP" (CoNEXT 2016); RFC 9332; arithmetic of Linux `sch_dualpi2.c`.
+//! Source: De Schepper, Bondarenko, Tsang, Briscoe, "PI2: A Linearized AQM for both Classic and
+//! Scalable TCP" (CoNEXT 2016); RFC 9332; arithmetic of Linux `sch_dualpi2.c`.
 //!
-//! Every `tupdate` a base probability p' is corrected in proportion to how far the queueing delay is
-//! from `target` (`alpha`) and to how it moved (`beta`). A Classic sender's rate goes with one over the
-//! square root of its losses, so it is met by p' squared: two draws that both must hit. A scalable
-//! sender's goes with one over its marks: it is met by `coupling_factor` times p'. So both react alike
-//! to the same p', and no gain has to be scaled by the load.
+//! Every `tupdate` the base probability p' is corrected by two terms: `alpha` times the difference
+//! between the queueing delay and `target`, and `beta` times the change of the delay since the last
+//! update. The rate of a Classic sender is proportional to 1 / sqrt(drop probability), so its
+//! packets are dropped or marked with p' squared: two draws that must both be below p'. The rate of
+//! a scalable sender is proportional to 1 / (mark probability), so its packets are marked with
+//! `coupling_factor` times p'. Therefore both kinds of senders react linearly to p', and the gains
+//! need no scaling by load.
 //!
-//! Invariants: p' is between 0 and 1; a packet that is not ECN-capable is never marked; nothing
-//! is dropped that can be marked unless `coupling_factor` times p' exceeds one (overload).
+//! Invariants: p' is between 0 and 1; a packet that is not ECN-capable is never marked; an
+//! ECN-capable packet is dropped only if `coupling_factor` times p' exceeds 1 (overload).
 
 use crate::device::Device;
 use crate::discipline::Draws;
@@ -20,30 +22,31 @@ use sojourn_units::declare::{Param, integer};
 use sojourn_units::words::{Kind, Value};
 use sojourn_units::{MICROSECOND, Nanos, SECOND, params};
 
-/// The greatest gain in Hz: up to it, the 32-bit reals of `tc` distinguish all steps of 1/256 Hz.
+/// Largest gain in Hz. Up to this value the 32-bit floating-point numbers of `tc` distinguish all
+/// steps of 1/256 Hz.
 const MAX_GAIN: f64 = 65_535.0;
 const GAIN: Kind = Kind::Real { min: 1.0 / GAIN_UNITS as f64, max: MAX_GAIN };
-/// Steps of a gain in one Hz.
+/// Number of steps of a gain per Hz.
 const GAIN_UNITS: u32 = 256;
 
 params! {
-    /// Parameters of the controller, in the kernel's units. The defaults are DualPI2's.
+    /// Parameters of the controller, in the kernel's units. The defaults are those of DualPI2.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
     pub struct Params on Device {
-        /// Queueing delay to hold, in whole microseconds.
+        /// Target of the queueing delay, in whole microseconds.
         target_us as "target": u32 = micros("15ms").above_zero(),
         /// Time between updates of the probability, at most 4.29 s.
         tupdate_us as "tupdate": u32 = micros("16ms").above_zero(),
-        /// Weight of the delay's distance from target, in Hz, rounded down to 1/256.
+        /// Gain on the difference between delay and target, in Hz, rounded down to 1/256 Hz.
         alpha: u32 = gain("0.16015625"),
-        /// Weight of the delay's movement, in Hz, rounded down to 1/256.
+        /// Gain on the change of the delay since the last update, in Hz, rounded down to 1/256 Hz.
         beta: u32 = gain("3.19921875"),
-        /// How many times the base probability L4S packets are marked with.
+        /// Factor by which the mark probability of L4S packets exceeds the base probability.
         coupling_factor: u8 = integer(1, 255, "2"),
     }
 }
 
-/// Returns a gain in 1/256 Hz, read as `tc` does.
+/// Returns a parameter that is a gain, in units of 1/256 Hz, rounded as in `tc`.
 const fn gain<On>(default: &'static str) -> Param<u32, On> {
     let from = |value: &Value| Ok((value.real() as f32 * GAIN_UNITS as f32) as u32);
     Param::word(GAIN, default, from, |gain| {
@@ -52,18 +55,18 @@ const fn gain<On>(default: &'static str) -> Param<u32, On> {
 }
 
 impl Params {
-    /// Returns the gains, target and update time that RFC 9332 (appendix A.1) gives for the
-    /// greatest and the typical round-trip time, in microseconds.
+    /// Sets gains, target and update time by the rules of RFC 9332 (appendix A.1) for the largest
+    /// and the typical round-trip time, both in microseconds.
     ///
     /// # Errors
-    /// What is wrong with them, as a sentence.
+    /// A message: the times contradict each other, or a gain is out of range.
     pub(crate) fn fit(&mut self, max_rtt_us: u32, typical_rtt_us: u32) -> Result<(), String> {
         if typical_rtt_us > max_rtt_us {
             return Err("`typical_rtt` must not be above `max_rtt`".to_owned());
         }
         let max = f64::from(max_rtt_us);
         let tupdate_us = (f64::from(typical_rtt_us).min(max / 3.0) as u32).max(1);
-        // Constants of single precision, as `tc` has them.
+        // `tc` has these constants in single precision.
         let alpha = f64::from(tupdate_us) / max / max * 1e6 * f64::from(0.1f32);
         let beta = f64::from(0.3f32) / max * 1e6;
         if beta > MAX_GAIN {
@@ -80,9 +83,9 @@ impl Params {
         Ok(())
     }
 
-    /// Returns the same in the numbers that it is computed with.
+    /// Returns these parameters in the units of the controller's computation.
     pub fn constants(&self) -> Constants {
-        // Probability per 64 ns of delay; one is 2^32 - 1.
+        // Gain on the probability per tick of 64 ns; probability 1 is 2^32 - 1.
         let scaled = |gain: u32| ((u64::from(gain) * u64::from(MAX_PROB)) >> 2) / SECOND;
         Constants {
             target: Nanos::from(self.target_us) * MICROSECOND,
@@ -94,66 +97,68 @@ impl Params {
     }
 }
 
-/// Microseconds as the kernel's 32 bits of nanoseconds.
+/// Converts microseconds to nanoseconds, limited to the 32 bits that the kernel has.
 pub(crate) fn nanos(micros: u32) -> Nanos {
     (Nanos::from(micros) * MICROSECOND).min(Nanos::from(u32::MAX))
 }
 
-/// Probability one.
+/// Probability 1 in the controller's units.
 pub const MAX_PROB: u32 = u32::MAX;
 
-/// The parameters in the numbers that the controller is computed with.
+/// Parameters in the units of the controller's computation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Constants {
-    /// Queueing delay to hold.
+    /// Target of the queueing delay, in nanoseconds.
     pub target: Nanos,
-    /// Time between updates.
+    /// Time between updates, in nanoseconds.
     pub tupdate: Nanos,
-    /// Weight of the delay's distance from target: parts of 2^32 for 64 ns.
+    /// Gain on the difference between delay and target, in units of 2^-32 per 64 ns.
     pub alpha: u64,
-    /// Weight of the change of the delay, in the same unit.
+    /// Gain on the change of the delay, in units of 2^-32 per 64 ns.
     pub beta: u64,
-    /// How many times the base probability L4S packets are marked with.
+    /// Factor by which the mark probability of L4S packets exceeds the base probability.
     pub coupling: u64,
 }
 
 /// The decision about a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// Nothing.
+    /// The packet is accepted unchanged.
     Pass,
-    /// It is to be marked.
+    /// The packet is accepted and marked.
     Mark,
-    /// It is to be dropped.
+    /// The packet is dropped.
     Drop,
 }
 
-/// The controller's state.
+/// State of the controller.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct State {
-    /// The base probability p'; one is 2^32 - 1.
+    /// Base probability p', in units of 2^-32; 1 is 2^32 - 1.
     pub prob: u32,
-    /// Queueing delay at the last update.
+    /// Queueing delay at the last update, in nanoseconds.
     pub last_qdelay: Nanos,
 }
 
 impl State {
-    /// Updates the probability for a queueing delay of `delay`; the probability stays within `most`.
+    /// Updates the base probability for the present queueing delay in nanoseconds; `most` limits
+    /// the result.
     ///
-    /// As in the kernel, a correction is cut to 32 bits before it is added, and only the sum is seen to
-    /// leave the range: one of more than the whole range can leave any probability.
+    /// As in the kernel, the correction is truncated to 32 bits before it is added, and only a wrap
+    /// of the sum is detected. A correction beyond the whole range can therefore give any
+    /// probability.
     pub fn update(&mut self, constants: &Constants, delay: Nanos, most: u32) {
         let weighed = |delta: u64, gain: u64| (delta as i64).wrapping_mul(gain as i64);
         let change = weighed(delay.wrapping_sub(constants.target), constants.alpha)
             .wrapping_add(weighed(delay.wrapping_sub(self.last_qdelay), constants.beta));
-        // Rounded towards zero, either way.
+        // The kernel divides with rounding towards zero.
         let step = (change.unsigned_abs() / 64) as u32;
         let prob = if change > 0 {
             let sum = self.prob.wrapping_add(step);
             if sum < self.prob { MAX_PROB } else { sum }
         } else {
-            let rest = self.prob.wrapping_sub(step);
-            if rest > self.prob { 0 } else { rest }
+            let difference = self.prob.wrapping_sub(step);
+            if difference > self.prob { 0 } else { difference }
         };
         self.prob = prob.min(most);
         self.last_qdelay = delay;
@@ -171,8 +176,8 @@ impl State {
         }
     }
 
-    /// Returns the decision about an L4S packet. Under overload all are marked, and if `drops`, as
-    /// many are dropped as of Classic packets.
+    /// Returns the decision about an L4S packet. Under overload all L4S packets are marked; if
+    /// `drops` is true, some are dropped instead, with the probability of Classic packets.
     #[inline]
     pub fn scalable(&self, constants: &Constants, drops: bool, draws: &mut impl Draws) -> Verdict {
         if self.is_overloaded(constants) {
@@ -184,7 +189,7 @@ impl State {
         }
     }
 
-    /// Returns whether the marks of L4S packets can carry no more.
+    /// Returns whether the mark probability of L4S packets would exceed 1.
     pub(crate) fn is_overloaded(&self, constants: &Constants) -> bool {
         self.coupled(constants) > u64::from(MAX_PROB)
     }
@@ -193,13 +198,13 @@ impl State {
         u64::from(self.prob) * constants.coupling
     }
 
-    /// Returns whether two draws both hit: p' squared.
+    /// Returns whether two draws are both below p', which has the probability p' squared.
     #[inline]
     fn twice(&self, draws: &mut impl Draws) -> bool {
         draws.draw_u32() <= self.prob && draws.draw_u32() <= self.prob
     }
 
-    /// Visits its fields.
+    /// Visits the fields, under the kernel's names.
     pub fn visit(&self, visit: &mut dyn FnMut(&'static str, i128)) {
         visit("prob", self.prob.into());
         visit("last_qdelay", self.last_qdelay.into());

@@ -1,14 +1,16 @@
-//! PI2: a PI controller whose probability is squared for Classic traffic.
+//! PI2: a PI controller whose drop probability is squared for Classic traffic.
 //!
-//! Source: De Schepper, Bondarenko, Tsang, Briscoe, "PI2: A Linearized AQM for both Classic and Scalable
-//! TCP" (CoNEXT 2016). Not in Linux; `sch_dualpi2.c` has the same controller over two queues.
+//! Source: De Schepper, Bondarenko, Tsang, Briscoe, "PI2: A Linearized AQM for both Classic and
+//! Scalable TCP" (CoNEXT 2016). Not in Linux; `sch_dualpi2.c` has the same controller with two
+//! queues.
 //!
-//! One queue under the [controller](crate::pi). Arrivals are judged as they come: Classic packets with
-//! the square of the base probability, and with `ecn` those that carry L4S's identifier, ECT(1) or
-//! CE, with `coupling_factor` times it. None of PIE's heuristics is left but one.
+//! One queue with the [controller](crate::pi). The decision about a packet is made on arrival.
+//! Classic packets are dropped (or marked) with the square of the base probability. With `ecn`,
+//! packets with L4S's identifier (ECT(1), or CE) are marked with `coupling_factor` times the base
+//! probability. Of PIE's heuristics PI2 has only the exemption of short queues.
 //!
-//! Invariants: no early drop below two full frames of backlog; ECN-capable packets are dropped
-//! early under overload only.
+//! Invariants: no early drop below a backlog of two largest frames; with `ecn`, ECN-capable packets
+//! are dropped early only under overload.
 
 use crate::declaration::{Configured, DisciplineParams};
 use crate::device::Device;
@@ -23,10 +25,10 @@ use sojourn_units::declare::{Parameters, derived, part};
 use sojourn_units::words::Table;
 use sojourn_units::{Nanos, params};
 
-/// The words of `pi2`.
+/// Name, summary, source and words of the discipline `pi2`.
 pub const TABLE: Table = Table {
     name: "pi2",
-    summary: "PI2: one probability that holds the queueing delay, squared for Classic traffic",
+    summary: "PI2: a controller of the queueing delay whose probability is squared for Classic traffic",
     source: "De Schepper et al. 2016; not in Linux",
     words: Params::WORDS,
 };
@@ -35,9 +37,9 @@ params! {
     /// Parameters of PI2.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
     pub struct Params on Device {
-        /// Packets that fit; more are dropped on arrival.
+        /// Maximum number of packets in the queue; packets that arrive at a full queue are dropped.
         limit: u32 = packets("1000p").above_zero(),
-        /// The controller's.
+        /// Parameters of the controller.
         pi: pi::Params = part::<pi::Params>().defaults(&[
             ("target", "20ms"),
             ("tupdate", "32ms"),
@@ -46,7 +48,7 @@ params! {
         ]),
         /// Marks ECN-capable packets instead of dropping them.
         ecn: bool = ecn(),
-        /// The largest frame of the device.
+        /// Largest frame of the device, in bytes.
         mtu: u32 = derived(|device: &Device| device.psched_mtu),
     }
 }
@@ -54,14 +56,14 @@ params! {
 impl DisciplineParams for Params {
     const TABLES: &'static [&'static Table] = &[&TABLE];
     const NOT_IN_KERNEL: Option<&'static str> =
-        Some("Linux has only the coupled pair of queues, dualpi2");
+        Some("Linux has only dualpi2, which has two coupled queues");
 
     fn limit(&self) -> Option<(Unit, u32)> {
         Some((Unit::Packets, self.limit))
     }
 }
 
-/// PI2's counters.
+/// Counters of PI2: early drops, overflow drops, marks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Counters {
     early: u64,
@@ -99,8 +101,8 @@ impl<P: Packet> Configured<P, Params> for Pi2<P> {
         &self.params
     }
 
-    /// Replaces the parameters; a new `tupdate` counts from the next update. Packets that no longer
-    /// fit are dropped from the head.
+    /// Replaces the parameters; a new `tupdate` applies from the next update on. If the new limit
+    /// is exceeded, the oldest packets are dropped.
     fn change(&mut self, params: Params, _now: Nanos, sink: &mut impl Sink<P>) {
         self.params = params;
         self.constants = params.pi.constants();

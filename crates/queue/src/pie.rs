@@ -1,14 +1,17 @@
-//! PIE: proportional integral controller enhanced.
+//! PIE: proportional integral controller enhanced, a drop probability that follows the queueing
+//! delay.
 //!
 //! Source: RFC 8033; Linux `sch_pie.c`.
 //!
-//! A drop probability is set every `tupdate` from the queueing delay: in proportion to how far it is from
-//! `target` (`alpha`) and to how it moved (`beta`), more gently while the probability is small. Arrivals are
-//! dropped (or marked) by an accumulated probability, so that gaps between drops are neither tiny nor
-//! huge. The delay comes from timestamps or, with `dq_rate_estimator`, from the measured departure rate.
+//! Every `tupdate` the drop probability is corrected by two terms: `alpha` times the difference
+//! between the queueing delay and `target`, and `beta` times the change of the delay since the last
+//! update. While the probability is small, the corrections are scaled down. Arrivals are dropped
+//! (or marked) with a probability that accumulates between drops, so that the gaps between drops
+//! are neither very short nor very long. The delay comes from timestamps or, with
+//! `dq_rate_estimator`, from the measured departure rate.
 //!
-//! Invariants: no early drop in the first 150 ms of congestion nor below two full frames of backlog; the
-//! probability is not clamped to one under long overload, as in the kernel.
+//! Invariants: no early drop in the first 150 ms of congestion, and none below a backlog of two
+//! largest frames. Under long overload the probability can exceed 1, as in the kernel.
 
 use crate::declaration::{Configured, DisciplineParams};
 use crate::device::Device;
@@ -22,10 +25,10 @@ use sojourn_units::declare::{Parameters, derived, integer, switch};
 use sojourn_units::words::Table;
 use sojourn_units::{Nanos, jiffies, params};
 
-/// The words of `pie`.
+/// Name, summary, source and words of the discipline `pie`.
 pub const TABLE: Table = Table {
     name: "pie",
-    summary: "PIE: a drop probability that holds the queueing delay at a target",
+    summary: "PIE: a drop probability that keeps the queueing delay near a target",
     source: "RFC 8033; Linux sch_pie.c",
     words: Params::WORDS,
 };
@@ -34,25 +37,25 @@ params! {
     /// Parameters of PIE, in the kernel's units.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
     pub struct Params on Device {
-        /// Packets that fit; more are dropped on arrival.
+        /// Maximum number of packets in the queue; packets that arrive at a full queue are dropped.
         limit: u32 = packets("1000p").above_zero(),
-        /// Queueing delay to hold, in whole microseconds.
+        /// Target of the queueing delay, in whole microseconds.
         target_us as "target": u32 = micros("15ms").above_zero(),
-        /// Time between updates of the probability, rounded up to the kernel's ticks.
+        /// Time between updates of the probability, rounded up to the kernel's timer ticks.
         tupdate_us as "tupdate": u32 = micros("15ms").above_zero(),
-        /// Weight of the delay's distance from target, in 1/16 Hz.
+        /// Gain on the difference between delay and target, in 1/16 Hz.
         alpha: u32 = integer(1, 32, "2"),
-        /// Weight of the delay's movement, in 1/16 Hz.
+        /// Gain on the change of the delay since the last update, in 1/16 Hz.
         beta: u32 = integer(1, 32, "20"),
         /// Marks ECN-capable packets instead of dropping them, up to a probability of 10 %.
         ecn: bool = switch("noecn", "noecn"),
-        /// Scales the probability by the packet's size.
+        /// Scales the drop probability by the packet's length.
         bytemode: bool = switch("nobytemode", "nobytemode"),
-        /// Takes the delay from the backlog and the departure rate instead of timestamps.
+        /// Computes the delay from backlog and departure rate instead of timestamps.
         dq_rate_estimator: bool = switch("no_dq_rate_estimator", "no_dq_rate_estimator"),
-        /// The largest frame of the device.
+        /// Largest frame of the device, in bytes.
         mtu: u32 = derived(|device: &Device| device.psched_mtu),
-        /// Ticks a second of the coarse clock.
+        /// Timer ticks per second.
         hz: u32 = derived(|device: &Device| device.hz),
     }
 }
@@ -70,8 +73,7 @@ impl DisciplineParams for Params {
 }
 
 impl Params {
-    /// Returns the same in ticks of PIE's clock and parts of its probability, as decisions are made
-    /// with them.
+    /// Returns these parameters in ticks of PIE's clock and in PIE's units of probability.
     pub fn constants(&self) -> Constants {
         Constants {
             target: clock(u64::from(self.target_us) * 1000),
@@ -85,74 +87,76 @@ impl Params {
         }
     }
 
-    /// Returns when the first update is due in a queue created at `now`.
+    /// Returns the time of the first update of a queue created at `now`.
     pub(crate) fn first_update(&self, now: Nanos) -> Nanos {
         jiffies::after(now, u64::from(self.hz / 2), self.hz)
     }
 
-    /// Returns when the update after one at `now` is due.
+    /// Returns the time of the update after an update at `now`.
     pub(crate) fn next_update(&self, now: Nanos) -> Nanos {
         jiffies::after(now, jiffies::from_micros(self.tupdate_us, self.hz), self.hz)
     }
 }
 
-/// The parameters that decisions are made with.
+/// Parameters in the units of PIE's decisions; times are in ticks of 64 ns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Constants {
-    /// Delay to hold, in ticks.
+    /// Target of the queueing delay, in ticks.
     pub target: u64,
-    /// Weight of the distance from target, in 1/16 Hz.
+    /// Gain on the difference between delay and target, in 1/16 Hz.
     pub alpha: u32,
-    /// Weight of the movement, in 1/16 Hz.
+    /// Gain on the change of the delay, in 1/16 Hz.
     pub beta: u32,
-    /// The largest frame: twice as much is never judged.
+    /// Largest frame in bytes; a backlog below two such frames causes no early drop.
     pub mtu: u32,
-    /// Whether the probability is scaled by the packet's size.
+    /// Whether the drop probability is scaled by the packet's length.
     pub bytemode: bool,
-    /// Whether the delay comes from the departure rate.
+    /// Whether the delay is computed from the departure rate.
     pub dq_rate_estimator: bool,
-    /// Whether to mark instead of drop.
+    /// Whether ECN-capable packets are marked instead of dropped.
     pub ecn: bool,
-    /// The largest probability at which it still marks; one is [`MAX_PROB`].
+    /// Probability up to which packets are marked, in units of 1 / [`MAX_PROB`]; above it they are
+    /// dropped.
     pub ecn_max_prob: u64,
 }
 
-/// PIE's clock: 64 ns a tick.
+/// Returns the time on PIE's clock, in ticks of 64 ns.
 #[inline]
 pub fn clock(now: Nanos) -> u64 {
     now >> 6
 }
 
-/// Probability one.
+/// Probability 1 in PIE's units.
 pub const MAX_PROB: u64 = u64::MAX >> 8;
 const INVALID: u64 = u64::MAX;
 const TICKS_PER_SECOND: u64 = 15_625_000;
 const MAX_BURST: u64 = 2_343_750;
-/// Bytes after which the departure rate is measured.
+/// Number of bytes over which a departure rate is measured.
 const MEASURE: u64 = 16_384;
-/// 250 ms.
+/// Delay of 250 ms in ticks, above which the probability rises faster.
 const LONG_DELAY: u64 = 3_906_250;
 
-/// PIE's state of one queue.
+/// PIE's state of one queue. Times are ticks of 64 ns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct State {
-    /// Delay at the last measurement, in ticks.
+    /// Queueing delay at the last measurement, in ticks.
     pub qdelay: u64,
-    /// Delay before that.
+    /// Queueing delay at the last update, in ticks.
     pub qdelay_old: u64,
-    /// Ticks left in which nothing is dropped.
+    /// Remaining time in which no packet is dropped early, in ticks.
     pub burst_time: u64,
-    /// When the measurement began, or the last departure; invalid: 2^64 - 1.
+    /// Start of the rate measurement or, with timestamps, time of the last departure; 2^64 - 1
+    /// before the first.
     pub dq_tstamp: u64,
-    /// Drop probability; one is 2^56 - 1.
+    /// Drop probability in units of 1 / [`MAX_PROB`], which is 2^56 - 1.
     pub prob: u64,
-    /// Probability accumulated since the last drop.
+    /// Probability accumulated since the last drop, in the same units as `prob`.
     pub accu_prob: u64,
-    /// Bytes departed in this measurement; invalid: 2^64 - 1.
+    /// Bytes that have departed in this rate measurement; 2^64 - 1 without a measurement.
     pub dq_count: u64,
-    /// Departure rate in bytes per tick, times 256; 0: not known.
+    /// Average departure rate in bytes per tick, times 256; 0 before the first measurement.
     pub avg_dq_rate: u32,
-    /// Backlog at the last update.
+    /// Backlog at the last update, in bytes.
     pub backlog_old: u32,
 }
 
@@ -183,8 +187,8 @@ impl State {
         };
     }
 
-    /// Returns whether an arrival of `len` bytes at a backlog of `backlog` is to be dropped or
-    /// marked.
+    /// Returns whether a packet of `len` bytes that arrives at a backlog of `backlog` bytes is to
+    /// be dropped or marked.
     #[inline]
     pub fn early(
         &mut self,
@@ -225,7 +229,8 @@ impl State {
         false
     }
 
-    /// Returns whether to queue an arrival at this `backlog`; it may be marked for that.
+    /// Returns whether to enqueue a packet that arrives at a backlog of `backlog` bytes, and marks
+    /// it if required.
     #[inline]
     pub fn admit<P: Packet>(
         &mut self,
@@ -247,14 +252,15 @@ impl State {
         true
     }
 
-    /// Records the drop of an arrival, for any reason.
+    /// Updates the state after the drop of an arriving packet, for any reason.
     #[inline]
     pub fn dropped(&mut self, counters: &mut Counters) {
         counters.dropped += 1;
         self.accu_prob = 0;
     }
 
-    /// Takes note of a departure of `len` bytes, enqueued at `at`, that left `backlog` bytes.
+    /// Updates the state after the departure of a packet of `len` bytes, enqueued at `at`, which
+    /// leaves a backlog of `backlog` bytes.
     #[inline]
     pub fn departed(
         &mut self,
@@ -280,7 +286,8 @@ impl State {
         self.burst_time = self.burst_time.saturating_sub(elapsed.into());
     }
 
-    /// Returns the departure rate's estimator; the ticks that a finished measurement took.
+    /// Measures the departure rate. Returns the duration of a measurement that ends with this
+    /// departure, in ticks; `None` otherwise.
     fn measure(&mut self, now: u64, len: u32, backlog: u64) -> Option<u32> {
         if backlog >= MEASURE && self.dq_count == INVALID {
             self.dq_tstamp = now;
@@ -312,10 +319,11 @@ impl State {
         Some(elapsed)
     }
 
-    /// Updates the probability, once a period.
+    /// Updates the drop probability; called once per `tupdate`.
     #[inline]
     pub fn update(&mut self, constants: &Constants, backlog: u64) {
-        // An empty queue at rest stays at rest; of a thousand flow queues most are.
+        // An empty queue in its initial state does not change. Most of the queues of `fq_pie` are
+        // in that state.
         if backlog > 0 || *self != Self::default() {
             self.correct(constants, backlog);
         }
@@ -377,7 +385,7 @@ impl State {
         }
     }
 
-    /// Visits its fields; invalid values are -1.
+    /// Visits the fields, under the kernel's names; a value of 2^64 - 1 is visited as -1.
     pub fn visit(&self, visit: &mut dyn FnMut(&'static str, i128)) {
         let valid = |value: u64| if value == INVALID { -1 } else { i128::from(value) };
         visit("prob", self.prob.into());
@@ -392,14 +400,14 @@ impl State {
     }
 }
 
-/// PIE's counters.
+/// Counters of PIE.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
-    /// Packets queued.
+    /// Number of packets enqueued.
     pub packets_in: u64,
-    /// Packets dropped on arrival, for any reason.
+    /// Number of packets dropped on arrival, for any reason.
     pub dropped: u64,
-    /// Packets marked instead of dropped.
+    /// Number of packets marked instead of dropped.
     pub ecn_mark: u64,
 }
 
@@ -436,8 +444,8 @@ impl<P: Packet> Configured<P, Params> for Pie<P> {
         &self.params
     }
 
-    /// Replaces the parameters; a new `tupdate` counts from the next update. Packets that no longer
-    /// fit are dropped from the head.
+    /// Replaces the parameters; a new `tupdate` applies from the next update on. If the new limit
+    /// is exceeded, the oldest packets are dropped.
     fn change(&mut self, params: Params, _now: Nanos, sink: &mut impl Sink<P>) {
         self.params = params;
         self.constants = params.constants();
@@ -461,7 +469,7 @@ impl<P: Packet> Discipline<P> for Pie<P> {
             self.overlimit += 1;
             DropReason::Overflow
         } else if state.admit(constants, counters, fifo.bytes(), &mut packet, draws, sink) {
-            // The kernel notes the length before this packet.
+            // The kernel takes the maximum before it adds the packet.
             self.maxq = self.maxq.max(fifo.len() as u64);
             fifo.push(now, packet);
             return Return::Success;
@@ -515,7 +523,7 @@ impl<P: Packet> Discipline<P> for Pie<P> {
 mod tests {
     use super::*;
 
-    /// What [`State::update`] leaves out would change nothing.
+    /// Checks that the updates that [`State::update`] skips change nothing.
     #[test]
     fn a_queue_at_rest_stays_at_rest() {
         for dq_rate_estimator in [false, true] {

@@ -2,12 +2,13 @@
 //!
 //! Source: Linux `sch_prio.c`, tc-prio(8).
 //!
-//! Each band is a class: the n-th is `1:n`. A packet leaves the first band that has one, so a busy band starves
-//! those behind it. The band is that of the class that the packet names, or of the filter that fits it; else
-//! `priomap` gives the one of the packet's priority, which follows from its code point.
+//! Each band is a class: band n is `1:n`. The first band that has a packet is served, so a band
+//! that always has packets starves the bands after it. A packet may name its class, or a filter
+//! selects it. Otherwise `priomap` gives the band of the packet's priority, which follows from its
+//! code point.
 //!
-//! Invariants: a band sends only while those before it are empty, or hold their packets back; packets of one
-//! band leave in its discipline's order.
+//! Invariants: a band sends only while each band before it is empty or is a shaper that holds its
+//! packets; packets of one band leave in the order of the band's discipline.
 
 use crate::classes::{ClassParams, Classful, Ranked, Scheduler, TREE, Tree, Turns};
 use crate::device::Device;
@@ -19,19 +20,19 @@ use sojourn_units::declare::{Param, Parameters, group, integer};
 use sojourn_units::params;
 use sojourn_units::words::{Given, Kind, Table, Value, WordError};
 
-/// The words of `prio`.
+/// Name, summary, source and words of the discipline `prio`.
 pub const TABLE: Table = Table {
     name: "prio",
-    summary: "strict priorities: bands in order, each with a discipline of its own",
+    summary: "strict priorities: bands in order, each with its own discipline",
     source: "Linux sch_prio.c",
     words: Params::WORDS,
 };
 
-/// Bands of priorities.
+/// Band of each priority from 0 to 15.
 pub(crate) type Map = [u8; 16];
 
 params! {
-    /// A band: all is in its discipline.
+    /// A band; its discipline has all parameters.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
     pub struct Band on Device {}
 }
@@ -42,10 +43,10 @@ impl ClassParams for Band {
 }
 
 params! {
-    /// Parameters of PRIO.
+    /// Parameters of `prio`.
     #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
     pub struct Params on Device {
-        /// Bands, of which each is served before those behind it.
+        /// Number of bands; a band is served before the bands after it.
         bands: u8 = integer(2, 16, "3"),
         /// Band of each priority from 0 to 15, for packets without a class.
         priomap: Map = Param::word(
@@ -54,12 +55,12 @@ params! {
             |value| Map::try_from(bytes_of(value)).map_err(|_| "needs 16 bands".to_owned()),
             |map| Some(Value::Numbers(map.iter().map(|band| u64::from(*band)).collect())),
         ),
-        /// The bands' disciplines and the filters.
+        /// Disciplines of the bands, and the filters.
         tree: Tree<Band> = group(TREE, |_| Tree::default(), Tree::set, Tree::write),
     }
 }
 
-/// Returns the class of a packet's band; `map` gives the band of a priority.
+/// Returns the class of a packet's band; `map` returns the band of a priority.
 pub(crate) fn band<C, P: Packet>(
     tree: &Tree<C>,
     bands: u8,
@@ -70,18 +71,19 @@ pub(crate) fn band<C, P: Packet>(
     let band = match packet.class().or_else(|| tree.filtered(packet, sink)) {
         Some(class) if (1..=u16::from(bands)).contains(&class) => return class,
         Some(_) => map(0),
-        // Larger ones are names of classes of other disciplines.
+        // Larger priorities name classes of other disciplines.
         None if packet.priority() >= 1 << 16 => map(0),
         None => map((packet.priority() & 15) as usize),
     };
     u16::from(band) + 1
 }
 
-/// Checks that a map names existing bands.
+/// Checks that `priomap` names only existing bands.
 pub(crate) fn check_map(map: &[u8], bands: u8, given: &Given) -> Result<(), WordError> {
     match map.iter().find(|band| **band >= bands) {
         Some(band) => {
-            let message = format!("`priomap` names band {band}, and the last one is {}", bands - 1);
+            let message =
+                format!("`priomap` names band {band}, but the last band is {}", bands - 1);
             Err(given.error("priomap", message))
         }
         None => Ok(()),
@@ -113,7 +115,8 @@ impl Classful for Params {
         self.tree.check(given, |id| (1..=u16::from(bands)).contains(&id))
     }
 
-    /// Bands and their map are stated anew; classes and filters stay.
+    /// States the number of bands and `priomap` anew if the change names one of them; keeps
+    /// disciplines and filters.
     fn restated(&self, given: &Given, device: &Device) -> Self {
         if given.has("bands") || given.has("priomap") {
             return Self { tree: self.tree.clone(), ..Self::new(device) };
@@ -147,5 +150,5 @@ impl Ranked for Params {
     }
 }
 
-/// Bands in order.
+/// Bands that are served in strict order.
 pub type Prio<P> = Scheduler<P, Params>;

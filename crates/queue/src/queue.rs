@@ -1,4 +1,4 @@
-//! Any queue: one type over all disciplines, dispatched by match.
+//! A queue of any discipline: one enum over all disciplines, dispatched by match.
 
 use crate::declaration::{Configured, DisciplineParams};
 use crate::discipline::{Dequeue, Discipline, Draws, Return, Sink, View};
@@ -21,7 +21,7 @@ macro_rules! family {
 disciplines!(family!);
 
 impl<P: Packet> Queue<P> {
-    /// Returns the name of its discipline.
+    /// Returns the name of the queue's discipline.
     pub fn name(&self) -> &'static str {
         disciplines!(each! (Queue, self, queue => queue.params().table().name))
     }

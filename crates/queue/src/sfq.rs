@@ -1,16 +1,19 @@
 //! SFQ: stochastic fairness queueing.
 //!
-//! Source: McKenney, "Stochastic fairness queueing" (INFOCOM 1990); Linux `sch_sfq.c`, `tc-sfq(8)`, iproute2
-//! `q_sfq.c`.
+//! Source: McKenney, "Stochastic fairness queueing" (INFOCOM 1990); Linux `sch_sfq.c`, `tc-sfq(8)`,
+//! iproute2 `q_sfq.c`.
 //!
-//! A hash sorts each flow into a bucket, and buckets with packets are served in turn, a quantum of bytes each. A
-//! full queue drops the newest packet (with `headdrop` the oldest) of the longest bucket. With `redflowlimit` each
-//! bucket has a RED of its own, whose average is kept at arrivals only.
+//! A hash assigns each flow to a bucket. Buckets with packets are served in turn and send a quantum
+//! of bytes each. A full queue drops the newest packet of the longest bucket, or the oldest one
+//! with `headdrop`. With `redflowlimit` each bucket has its own RED, whose average is updated only
+//! on arrivals.
 //!
-//! Invariants: at most `limit` packets, at most `depth` of a bucket, at most `flows` buckets with packets; the
-//! round holds exactly the buckets with packets; packets of one flow leave in order.
+//! Invariants: the queue has at most `limit` packets, a bucket at most `depth`, and at most `flows`
+//! buckets have packets; exactly the buckets with packets are in the round; packets of one flow
+//! leave in order.
 //!
-//! A change of hash (`perturb`) sorts the queued packets anew, bucket by bucket, at the next call after it.
+//! After a change of the hash (`perturb`), the next call assigns the queued packets to new buckets,
+//! one old bucket after another.
 
 use crate::declaration::{Configured, DisciplineParams};
 use crate::device::Device;
@@ -29,96 +32,103 @@ use sojourn_units::words::{Given, Kind, Table, Text, Value, WordError};
 use sojourn_units::{Nanos, jiffies, params};
 use std::collections::VecDeque;
 
-/// The words of `sfq`.
+/// Name, summary, source and words of the discipline `sfq`.
 pub const TABLE: Table = Table {
     name: "sfq",
-    summary: "SFQ: flows take turns in buckets chosen by a hash; the longest loses a packet when the queue is full",
+    summary: "SFQ: buckets of flows, selected by a hash, take turns; a full queue drops from the longest bucket",
     source: "McKenney 1990; Linux sch_sfq.c, tc-sfq(8), iproute2 q_sfq.c",
     words: Params::WORDS,
 };
 
-/// Packets that fit without `limit`.
+/// Limit in packets if `limit` is not given.
 const LIMIT: u32 = 127;
 
 params! {
     /// Parameters of SFQ, in the kernel's units.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
     pub struct Params on Device {
-        /// Packets that fit, at most depth times flows; 127 if not given.
+        /// Maximum number of packets in the queue, at most depth times flows; 127 if not given.
         limit: Option<u32> = Param::word(
             Kind::Packets,
             "",
             |value| match u32::try_from(value.integer()) {
-                Ok(0 | 1) => Err("must be above 1".to_owned()),
+                Ok(0 | 1) => Err("must be at least 2".to_owned()),
                 Ok(limit) => Ok(Some(limit)),
-                Err(_) => Err("does not fit 32 bits".to_owned()),
+                Err(_) => Err("does not fit in 32 bits".to_owned()),
             },
             |limit| limit.map(|limit| Value::Integer(limit.into())),
         )
         .initially(|_| None),
-        /// Buckets that may have packets at a time; no more than divisor and limit.
+        /// Maximum number of buckets that have packets at the same time; limited by divisor and
+        /// limit.
         flows: u32 = integer(1, 65_408, "128"),
-        /// Packets that a bucket holds.
+        /// Maximum number of packets in a bucket.
         depth: u32 = integer(1, 127, "127"),
-        /// Buckets of the hash table, a power of two.
+        /// Number of buckets in the hash table, a power of two.
         divisor: u32 = integer(1, 65_536, "1024").check(|divisor: &u32| {
             if divisor.is_power_of_two() { Ok(()) } else { Err("must be a power of two") }
         }),
-        /// Bytes that a bucket may send in its turn; the kernel's default is one full frame.
+        /// Bytes that a bucket may send in its turn; the kernel's default is the device's largest
+        /// frame.
         quantum: u32 = quantum().initially(|device: &Device| device.psched_mtu.clamp(1, 1 << 20)),
-        /// Seconds after which flows are sorted into buckets by a new hash; 0 is never. tc takes no unit here.
+        /// Time in seconds after which a new hash assigns flows to buckets; 0 disables it. tc
+        /// accepts no unit here.
         perturb: u32 = integer(0, 2_147_483, "0"),
-        /// Drops the oldest packet of a bucket instead of the newest.
+        /// Drops the oldest packet of the longest bucket instead of the newest.
         headdrop: bool = flag(),
-        /// Bytes of a bucket for RED's defaults; turns RED on. 0 is off.
+        /// Hard limit of a bucket's RED in bytes, from which RED's other defaults follow; 0
+        /// disables RED.
         redflowlimit: u32 = bytes("0b"),
-        /// Average backlog of a bucket above which RED's drops begin; a third of max by default.
+        /// Average backlog of a bucket above which RED drops early; a third of max by default.
         min: u32 = bytes("0b"),
-        /// Average backlog of a bucket at which RED drops all; a quarter of redflowlimit by default.
+        /// Average backlog of a bucket from which on RED drops all packets; a quarter of
+        /// redflowlimit by default.
         max: u32 = bytes("0b"),
-        /// RED's drop probability just below max.
+        /// Drop probability of RED just below max.
         max_p as "probability": u32 = kernel_fraction("0.02"),
-        /// A typical packet, for burst.
+        /// Typical packet length, which converts burst to RED's averaging weight.
         avpkt: u32 = bytes("1000b").above_zero(),
-        /// Packets that may arrive at once in an idle bucket without early drop; (2 min + max) / (3 avpkt) by default.
+        /// Number of packets that may arrive at an idle bucket in a burst without an early drop; (2
+        /// min + max) / (3 avpkt) by default.
         burst: u32 = integer(0, 4_294_967_295, "0"),
         /// RED marks ECN-capable packets instead of dropping them.
         ecn: bool = flag(),
-        /// RED drops above max, ECN-capable or not.
+        /// RED drops packets above max, also ECN-capable ones.
         harddrop: bool = flag(),
-        /// Ticks a second of the coarse clock.
+        /// Timer ticks per second.
         hz: u32 = derived(|device: &Device| device.hz),
     }
 }
 
-/// RED as each bucket has it.
+/// Parameters of each bucket's RED, in the kernel's units.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RedConstants {
-    /// Average at which drops begin.
+    /// Average backlog in bytes from which on packets are dropped early.
     pub min: u32,
-    /// Average at which all are dropped.
+    /// Average backlog in bytes from which on all packets are dropped.
     pub max: u32,
-    /// The average's weight is 2^-`wlog`.
+    /// Exponent of the averaging weight, which is 2^-`wlog`.
     pub wlog: u8,
-    /// Logarithm of (max - min) / probability, as `tc` sends it.
+    /// Binary logarithm of (max - min) / probability, as `tc` passes it to the kernel.
     pub plog: u8,
-    /// Probability; one is 2^32.
+    /// Drop probability just below `max`, in units of 2^-32.
     pub max_p: u32,
 }
 
 impl Params {
-    /// Buckets that may have packets at a time.
+    /// Returns the maximum number of buckets that have packets at the same time.
     pub fn max_flows(&self) -> u32 {
         self.flows.min(self.divisor).min(self.limit.unwrap_or(u32::MAX))
     }
 
-    /// Packets that fit.
+    /// Returns the maximum number of packets in the queue.
     pub fn max_packets(&self) -> u32 {
         let most = self.depth.saturating_mul(self.max_flows());
         self.limit.map_or(LIMIT, |limit| limit.min(most))
     }
 
-    /// Returns the numbers that `tc` makes of RED's words.
+    /// Returns the numbers that `tc` computes from the words of RED; `None` without RED. An error
+    /// names the word.
     fn options(&self) -> Result<Option<red::Options>, (&'static str, String)> {
         if self.redflowlimit == 0 {
             return Ok(None);
@@ -143,7 +153,7 @@ impl Params {
         red.options().map(Some)
     }
 
-    /// Returns RED's numbers, if it is on.
+    /// Returns the parameters of RED in the kernel's units; `None` without RED.
     pub fn red(&self) -> Option<RedConstants> {
         let options = self.options().ok().flatten()?;
         Some(RedConstants {
@@ -167,7 +177,8 @@ impl DisciplineParams for Params {
         self.options().map(|_| ()).map_err(|(word, why)| given.error(word, why))
     }
 
-    /// `flows` and `divisor` stay. Flags that are not named are off, as `tc` states them.
+    /// Reads a change: `flows` and `divisor` cannot change, and flags that are not named are off,
+    /// as in `tc`.
     fn changed(&self, given: &Given, device: &Device) -> Result<Self, WordError> {
         for word in ["flows", "divisor"] {
             if given.has(word) {
@@ -177,7 +188,7 @@ impl DisciplineParams for Params {
         Self { headdrop: false, ecn: false, harddrop: false, ..*self }.with(given, device)
     }
 
-    /// `tc` takes the words of RED with `redflowlimit` only.
+    /// Omits RED's words without `redflowlimit`, which `tc` requires for them.
     fn to_tc(&self) -> String {
         let text = self.write(Text::new(TABLE.name)).done();
         match text.split_once(" redflowlimit 0 ") {
@@ -197,13 +208,13 @@ impl DisciplineParams for Params {
 }
 
 impl RedConstants {
-    /// Draws are divided by this.
+    /// Returns the number by which random draws are divided (`max_P_reciprocal` is its inverse).
     fn divisor(&self) -> u32 {
         (self.max_p / self.max.saturating_sub(self.min).max(1)).max(1)
     }
 }
 
-/// RED's decision about an arrival.
+/// RED's decision about an arrival: accept, drop early, or drop because the average is above max.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Verdict {
     Pass,
@@ -211,7 +222,8 @@ enum Verdict {
     Hard,
 }
 
-/// RED's state of a bucket.
+/// RED's state of a bucket: average backlog times 2^`wlog`, packets since the last drop, current
+/// random number.
 #[derive(Clone, Copy, Debug)]
 struct Red {
     qavg: u64,
@@ -222,7 +234,7 @@ struct Red {
 impl Red {
     const FRESH: Self = Self { qavg: 0, qcount: -1, q_r: 0 };
 
-    /// Takes the backlog before an arrival into the average, and judges the arrival.
+    /// Updates the average with the backlog before an arrival, and decides about the arrival.
     fn judge(&mut self, constants: &RedConstants, backlog: u64, draws: &mut impl Draws) -> Verdict {
         self.qavg = self.qavg.wrapping_add(backlog).wrapping_sub(self.qavg >> constants.wlog);
         let low = u64::from(constants.min) << constants.wlog;
@@ -251,19 +263,20 @@ impl Red {
 
 const NONE: u32 = u32::MAX;
 
-/// A bucket with packets.
+/// A bucket with packets, also called a flow.
 #[derive(Clone, Debug)]
 struct Flow<P> {
     bucket: u32,
     fifo: PacketFifo<P>,
     allot: i32,
     red: Red,
-    /// Neighbours among the flows with as many packets.
+    /// Previous and next slot in the list of flows with the same number of packets; `NONE` at the
+    /// ends.
     before: u32,
     behind: u32,
 }
 
-/// SFQ's counters in addition to the totals.
+/// Counters of RED: drops, marks, and marks of the packet at the head.
 #[derive(Clone, Copy, Debug, Default)]
 struct Counters {
     prob_drop: u64,
@@ -279,20 +292,20 @@ struct Counters {
 pub struct Sfq<P> {
     params: Params,
     constants: Option<RedConstants>,
-    /// The slot of each bucket's flow, or none.
+    /// Slot of each bucket's flow; `NONE` for an empty bucket.
     table: Vec<u32>,
     slots: Vec<Flow<P>>,
     free: Vec<u32>,
     /// Slots in the order of service.
     round: VecDeque<u32>,
-    /// For each number of packets the first of the flows that have as many.
+    /// First slot in the list of flows with n packets, for each n up to 127.
     depths: Vec<u32>,
     cur_depth: usize,
     packets: usize,
     bytes: u64,
     left_at: Option<Nanos>,
     key: Option<u64>,
-    /// A new hash is due.
+    /// Whether the next call must draw a new hash.
     rekey: bool,
     timer: Option<Nanos>,
     counters: Counters,
@@ -327,8 +340,8 @@ impl<P: Packet> Configured<P, Params> for Sfq<P> {
         &self.params
     }
 
-    /// Replaces the parameters. Packets that no longer fit are dropped from the longest buckets. A lower `depth`
-    /// or fewer flows act on arrivals only.
+    /// Replaces the parameters. If the new limit is exceeded, packets of the longest buckets are
+    /// dropped. A lower `depth` or fewer `flows` affect only arrivals.
     fn change(&mut self, params: Params, now: Nanos, sink: &mut impl Sink<P>) {
         let period = self.params.perturb;
         self.constants = params.red();
@@ -349,7 +362,8 @@ impl<P: Packet> Sfq<P> {
         self.timer = (perturb > 0).then(|| jiffies::after(now, span, hz));
     }
 
-    /// Returns the bucket of a packet: the one that it names, or that of its hash.
+    /// Returns the bucket of a packet: the bucket that the packet names as its class, or the bucket
+    /// of its hash.
     fn bucket(&self, packet: &P, draws: &mut impl Draws) -> usize {
         let divisor = self.params.divisor;
         match packet.class().map(u32::from) {
@@ -364,7 +378,8 @@ impl<P: Packet> Sfq<P> {
         }
     }
 
-    /// Sorts what is queued by a new hash. Packets that find no room in their new bucket are dropped.
+    /// Assigns the queued packets to buckets by a new hash. A packet whose new bucket is full is
+    /// dropped.
     fn rehash(&mut self, draws: &mut impl Draws, sink: &mut impl Sink<P>) {
         self.rekey = false;
         self.key = Some(draws.draw_key());
@@ -396,7 +411,7 @@ impl<P: Packet> Sfq<P> {
         }
     }
 
-    /// Returns a flow for a bucket that has none, if there is one left.
+    /// Allocates a flow for an empty bucket; returns `None` if `max_flows` buckets have packets.
     fn open(&mut self, bucket: usize) -> Option<u32> {
         if self.slots.len() - self.free.len() >= self.params.max_flows() as usize {
             return None;
@@ -415,7 +430,7 @@ impl<P: Packet> Sfq<P> {
         Some(slot)
     }
 
-    /// Takes a flow off the list of those with as many packets.
+    /// Removes a flow from the list of flows with its number of packets.
     fn unlink(&mut self, slot: u32) {
         let flow = &self.slots[slot as usize];
         let (before, behind, count) = (flow.before, flow.behind, flow.fifo.len());
@@ -428,7 +443,7 @@ impl<P: Packet> Sfq<P> {
         }
     }
 
-    /// Puts a flow at the front of the list of those with as many packets.
+    /// Inserts a flow at the front of the list of flows with its number of packets.
     fn link(&mut self, slot: u32) {
         let count = self.slots[slot as usize].fifo.len();
         if count == 0 {
@@ -442,7 +457,7 @@ impl<P: Packet> Sfq<P> {
         (flow.before, flow.behind) = (NONE, first);
     }
 
-    /// Appends a packet; a flow with its first packet joins the round.
+    /// Appends a packet to a flow. A flow without packets joins the end of the round.
     fn append(&mut self, slot: u32, now: Nanos, packet: P) {
         self.packets += 1;
         self.bytes += u64::from(packet.len());
@@ -458,23 +473,23 @@ impl<P: Packet> Sfq<P> {
         self.link(slot);
     }
 
-    /// Takes a flow's newest packet, or its oldest.
+    /// Removes the newest or the oldest packet of a flow.
     fn take(&mut self, slot: u32, newest: bool) -> Option<(Nanos, P)> {
         let count = self.slots[slot as usize].fifo.len();
         self.unlink(slot);
         let fifo = &mut self.slots[slot as usize].fifo;
-        let taken = if newest { fifo.remove(count.saturating_sub(1)) } else { fifo.pop() };
+        let removed = if newest { fifo.remove(count.saturating_sub(1)) } else { fifo.pop() };
         self.link(slot);
         if count == self.cur_depth && self.depths[count] == NONE {
             self.cur_depth -= 1;
         }
-        let queued = taken?;
+        let queued = removed?;
         self.packets -= 1;
         self.bytes -= u64::from(queued.packet.len());
         Some((queued.at, queued.packet))
     }
 
-    /// Releases the bucket of the round's first flow, which has no packets.
+    /// Removes the first flow of the round, which has no packets, and frees its bucket.
     fn close(&mut self) {
         if let Some(slot) = self.round.pop_front() {
             self.table[self.slots[slot as usize].bucket as usize] = NONE;
@@ -482,7 +497,7 @@ impl<P: Packet> Sfq<P> {
         }
     }
 
-    /// Drops a packet of the longest bucket; returns its flow.
+    /// Drops a packet of the longest bucket; returns its slot, or `None` if the queue is empty.
     fn overflow(&mut self, sink: &mut impl Sink<P>) -> Option<u32> {
         let slot = match self.cur_depth {
             0 => return None,
@@ -499,7 +514,8 @@ impl<P: Packet> Sfq<P> {
         Some(slot)
     }
 
-    /// Marks the head or the arriving packet as `verdict` says; false: neither may be.
+    /// Marks the packet at the head (with `headdrop`) or the arriving one. Returns false if neither
+    /// can be marked.
     fn mark(&mut self, slot: u32, packet: &mut P, is_hard: bool, sink: &mut impl Sink<P>) -> bool {
         let reason = if is_hard { MarkReason::Forced } else { MarkReason::Early };
         let counters = &mut self.counters;
@@ -521,8 +537,8 @@ impl<P: Packet> Sfq<P> {
         true
     }
 
-    /// Returns a flow takes no more: the arriving packet is dropped, or with `headdrop` the flow's
-    /// head in its place.
+    /// Drops the arriving packet. With `headdrop` it drops the oldest packet of the flow instead
+    /// and appends the arriving one.
     fn full(
         &mut self,
         slot: u32,
@@ -546,7 +562,8 @@ impl<P: Packet> Sfq<P> {
         Return::Congestion
     }
 
-    /// Returns RED's decision about an arrival: the reason, if it is a drop.
+    /// Applies RED to an arrival, which it may mark; returns the reason if the packet is to be
+    /// dropped.
     fn judge(
         &mut self,
         slot: u32,
@@ -590,7 +607,8 @@ impl<P: Packet> View for Sfq<P> {
         self.left_at
     }
 
-    /// This gathers the times of all packets.
+    /// Returns the time of the `n`-th packet in the order of arrival. This collects the times of
+    /// all packets.
     fn enqueued_at(&self, n: usize) -> Option<Nanos> {
         if n >= self.packets {
             return None;
@@ -672,7 +690,7 @@ impl<P: Packet> Discipline<P> for Sfq<P> {
         self.timer
     }
 
-    /// The next call sorts flows by a new hash.
+    /// Makes the next call assign packets to buckets by a new hash.
     fn on_timer(&mut self, now: Nanos) {
         self.rekey = true;
         self.arm(now);

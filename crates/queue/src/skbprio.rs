@@ -1,13 +1,15 @@
-//! SKBPRIO: priorities that share one limit.
+//! SKBPRIO: strict priorities that share one limit.
 //!
-//! Source: tc-skbprio(8); Linux 7.3 observed in virtual time.
+//! Source: tc-skbprio(8); observations of Linux 7.3 in virtual time.
 //!
-//! There is a FIFO for each of 64 priorities. The packet with the largest priority leaves first. An arrival that finds the
-//! queue full takes the place of the newest packet of the smallest priority, if its own is larger; otherwise it is dropped.
-//! So a flood of packets with small priorities delays and displaces no packet with a larger one.
+//! Each of 64 priorities has a FIFO; the packet with the largest priority leaves first. If the
+//! queue is full and the arriving packet's priority is larger than the smallest queued one, the
+//! newest packet of the smallest priority is dropped. Otherwise the arriving packet is dropped. A
+//! flood of packets with small priorities therefore neither delays nor displaces packets with
+//! larger ones.
 //!
-//! Invariants: without changes, the backlog never exceeds the limit; a packet is dropped only while none with a smaller
-//! priority is queued.
+//! Invariants: without changes of parameters, the backlog never exceeds the limit; a packet is
+//! dropped only while no packet with a smaller priority is queued.
 
 use crate::bands::Bands;
 use crate::declaration::{Configured, DisciplineParams};
@@ -22,10 +24,10 @@ use sojourn_units::declare::Parameters;
 use sojourn_units::words::Table;
 use sojourn_units::{Nanos, params};
 
-/// The words of `skbprio`.
+/// Name, summary, source and words of the discipline `skbprio`.
 pub const TABLE: Table = Table {
     name: "skbprio",
-    summary: "strict priorities under one limit: a larger priority displaces the smallest one",
+    summary: "strict priorities with one limit: a packet of a larger priority displaces one of the smallest",
     source: "Linux sch_skbprio.c, tc-skbprio(8)",
     words: Params::WORDS,
 };
@@ -36,7 +38,7 @@ params! {
     /// Parameters of SKBPRIO.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
     pub struct Params on Device {
-        /// Packets that fit, of all priorities together.
+        /// Maximum number of packets of all priorities together.
         limit: u32 = packets("64p").above_zero(),
     }
 }
@@ -49,16 +51,16 @@ impl DisciplineParams for Params {
     }
 }
 
-/// Priorities under one limit.
+/// A SKBPRIO queue.
 #[derive(Clone, Debug)]
 pub struct Skbprio<P> {
     params: Params,
-    /// The largest priority first.
+    /// FIFO of each priority; band 0 has the largest priority.
     bands: Bands<P, PRIORITIES>,
     totals: Totals,
 }
 
-/// The band of a priority; those above the largest one count as it.
+/// Returns the band of a priority; priorities above 63 count as 63.
 #[inline]
 fn band(priority: u32) -> usize {
     (PRIORITIES - 1).saturating_sub(priority as usize)
@@ -73,7 +75,7 @@ impl<P: Packet> Configured<P, Params> for Skbprio<P> {
         &self.params
     }
 
-    /// Replaces the parameters. Packets that no longer fit stay.
+    /// Replaces the parameters. A lower limit drops no queued packet.
     fn change(&mut self, params: Params, _now: Nanos, _sink: &mut impl Sink<P>) {
         self.params = params;
     }
@@ -122,7 +124,7 @@ impl<P: Packet> Discipline<P> for Skbprio<P> {
 
     fn state(&self, _visit: &mut dyn FnMut(&'static str, i128)) {}
 
-    /// Of a priority.
+    /// Visits the state of the FIFO of `priority`.
     fn flow_state(&self, priority: usize, visit: &mut dyn FnMut(&'static str, i128)) {
         if priority < PRIORITIES {
             self.bands.state(band(priority as u32), visit);

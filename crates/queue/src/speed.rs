@@ -1,45 +1,46 @@
-//! A rate as the kernel's token buckets compute with it: time on the line for a length.
+//! A rate as in the kernel's token buckets (`psched_ratecfg`): transmission times of packets.
 
 use serde::{Deserialize, Serialize};
 use sojourn_units::{Nanos, SECOND};
 
-/// Nanoseconds of the kernel's unit of scheduling times.
+/// The kernel's unit of scheduling times (`PSCHED_SHIFT`), in nanoseconds.
 pub const TICK: Nanos = 64;
 
-/// Size of a packet on the line.
+/// The framing that determines a packet's size on the line.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum LinkLayer {
-    /// Its bytes.
+    /// The packet's own bytes.
     #[default]
     Ethernet,
-    /// Cells of 53 bytes, each with 48 bytes of the packet.
+    /// ATM cells of 53 bytes, each with 48 bytes of the packet.
     Atm,
 }
 
-/// A rate, and what the line adds to each packet.
+/// A rate, and the bytes that the line adds to each packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Speed {
-    /// Bytes a second.
+    /// Rate in bytes per second.
     pub bytes: u64,
-    /// Nanoseconds a byte, times 2^`shift`: as many bits as fit 32.
+    /// Nanoseconds per byte, times 2^`shift`, so that the highest of its 32 bits is used.
     pub mult: u32,
-    /// See there.
+    /// Exponent of the factor in `mult`.
     pub shift: u8,
-    /// Bytes added to each packet.
+    /// Bytes that the line adds to each packet.
     pub overhead: u16,
-    /// The least that a packet counts, with its overhead.
+    /// Smallest size of a packet on the line with its overhead, in bytes; a shorter packet counts
+    /// as this size.
     pub mpu: u16,
-    /// Cells.
+    /// Framing of the line.
     pub layer: LinkLayer,
 }
 
 impl Speed {
-    /// Returns the speed of `bytes` a second, above 0.
+    /// Returns a rate of `bytes` per second, which must be above 0.
     pub fn new(bytes: u64, overhead: u16, mpu: u16, layer: LinkLayer) -> Self {
         let (mut factor, mut shift) = (SECOND, 0);
         let mult = loop {
-            // The kernel keeps the low 32 bits.
+            // The kernel keeps only the low 32 bits.
             let mult = (factor / bytes) as u32;
             if mult >= 1 << 31 || factor >= 1 << 63 {
                 break mult;
@@ -50,7 +51,8 @@ impl Speed {
         Self { bytes, mult, shift, overhead, mpu, layer }
     }
 
-    /// Returns how long a packet of `length` bytes takes.
+    /// Returns the transmission time of a packet of `length` bytes, including the bytes that the
+    /// line adds.
     #[inline]
     pub fn time(&self, length: u32) -> Nanos {
         let length = length.wrapping_add(self.overhead.into()).max(self.mpu.into());
@@ -61,15 +63,16 @@ impl Speed {
         length.wrapping_mul(self.mult.into()) >> self.shift
     }
 
-    /// Returns the time that `bytes` take as `tc` hands it to the kernel: in ticks, without what
-    /// the line adds.
+    /// Returns the transmission time of `bytes` as `tc` passes it to the kernel: in ticks, without
+    /// the bytes that the line adds.
     pub fn depth(&self, bytes: u32) -> Nanos {
-        // Microseconds, then ticks, each rounded down.
+        // `tc` converts to microseconds and then to ticks, and rounds down each time.
         let micros = (f64::from(bytes) / self.bytes as f64 * 1e6) as u32;
         (f64::from(micros) * 15.625) as u64 * TICK
     }
 
-    /// Returns the largest packet that takes at most `time`, about.
+    /// Returns the approximate length of the longest packet with at most this transmission time, in
+    /// bytes.
     pub fn length(&self, time: Nanos) -> u64 {
         let length = time.wrapping_mul(self.bytes) / SECOND;
         let length = match self.layer {
@@ -89,7 +92,7 @@ mod tests {
         Speed::new(bytes, 0, 0, LinkLayer::Ethernet)
     }
 
-    /// Numbers of the recordings.
+    /// Values from recordings of the kernel.
     #[test]
     fn rates_are_the_kernels() {
         for (bytes, mult, shift) in [
@@ -110,14 +113,14 @@ mod tests {
     }
 
     proptest! {
-        /// The product of length and multiplier has 64 bits: no frame is that long.
+        /// Lengths stay below 2^24 bytes, so that length times multiplier fits in 64 bits.
         #[test]
         fn time_is_the_length_over_the_rate(bytes in 1u64..1 << 40, length in 0u32..1 << 24) {
-            let found = speed(bytes).time(length);
+            let actual = speed(bytes).time(length);
             let exact = u128::from(length) * u128::from(SECOND) / u128::from(bytes);
-            // The multiplier has 31 bits at least.
-            let off = exact.abs_diff(found.into());
-            prop_assert!(off <= 1 + exact / (1 << 30), "{found} {exact}");
+            // The multiplier has at least 31 significant bits.
+            let off = exact.abs_diff(actual.into());
+            prop_assert!(off <= 1 + exact / (1 << 30), "{actual} {exact}");
         }
 
         #[test]

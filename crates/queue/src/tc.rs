@@ -1,21 +1,22 @@
-//! How `tc` reads and prints the kernel's numbers, and what it takes of a queue.
+//! Conversions between `tc`'s text and the kernel's numbers, and the content of disciplines as `tc`
+//! states it.
 
 use crate::classes::Filter;
 use std::fmt;
 
-/// The reason why the kernel cannot have a queue.
+/// Error: the kernel has no equivalent of a queue.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NoKernelEquivalent {
-    /// The discipline or the filter.
+    /// Name of the discipline or filter.
     pub what: String,
-    /// The class that it is in; none at the root.
+    /// Name of the class that contains the discipline; `None` at the root.
     pub place: Option<String>,
     /// The feature that the kernel lacks.
     pub reason: &'static str,
 }
 
 impl NoKernelEquivalent {
-    /// Returns an error about the root, or about no place yet.
+    /// Returns an error without a class.
     pub(crate) fn new(what: impl Into<String>, reason: &'static str) -> Self {
         Self { what: what.into(), place: None, reason }
     }
@@ -33,40 +34,42 @@ impl fmt::Display for NoKernelEquivalent {
 
 impl std::error::Error for NoKernelEquivalent {}
 
-/// A discipline in a class, as commands of `tc` state it.
+/// A discipline inside a class, for the commands of `tc`.
 pub(crate) trait Nested: fmt::Debug {
     /// Returns the name of the discipline.
     fn name(&self) -> &'static str;
 
-    /// Returns its content; `None` for a discipline without classes.
+    /// Returns the classes, inner disciplines and filters; `None` for a discipline without classes.
     fn inside(&self) -> Option<Inside<'_>>;
 
-    /// Returns the words of the discipline itself, without its content.
+    /// Returns the words for `tc` that create the discipline, without its content.
     ///
     /// # Errors
     /// If the kernel has no such discipline.
     fn own_words(&self) -> Result<String, NoKernelEquivalent>;
 }
 
-/// Content of a discipline, as commands of `tc` state it.
+/// Classes, inner disciplines and filters of a discipline, for the commands of `tc`.
 #[derive(Clone, Debug, Default)]
 pub struct Inside<'a> {
-    /// Its number, with which the names of its classes begin; 0 where nothing depends on it.
+    /// Number of the discipline, which is the major number of its classes; 0 if no name depends on
+    /// it.
     pub(crate) handle: u16,
-    /// Packets that fit in a class without a discipline, if there may be such a class.
+    /// Limit in packets of a class without its own discipline; `None` if there cannot be such a
+    /// class.
     pub(crate) txqueuelen: Option<u32>,
-    /// Classes that need a command: number, that of the parent, kind and words.
+    /// Classes that need a command: minor number, minor number of the parent, words.
     pub(crate) classes: Vec<(u16, u16, String)>,
-    /// Disciplines by the number of their class.
+    /// Inner disciplines, each with the minor number of its class.
     pub(crate) children: Vec<(u16, &'a dyn Nested)>,
-    /// Filters, in the order in which they are asked.
+    /// Filters, in the order in which Linux tries them.
     pub(crate) filters: &'a [Filter],
-    /// Whether it can only be a device's root.
+    /// Whether Linux allows the discipline only at the root of a device.
     pub(crate) at_root: bool,
 }
 
 impl Inside<'_> {
-    /// Returns whether one command says it all.
+    /// Returns whether one command without classes and filters describes the discipline.
     pub(crate) fn is_empty(&self) -> bool {
         self.handle <= 1
             && self.txqueuelen.is_none_or(|packets| packets == TXQUEUELEN)
@@ -76,25 +79,26 @@ impl Inside<'_> {
     }
 }
 
-/// Default length of devices' transmit queues, in packets.
+/// Default transmit queue length of a device, in packets.
 pub(crate) const TXQUEUELEN: u32 = 1000;
 
-/// Microseconds as `tc` reads them exactly.
+/// Returns a time in microseconds as text that `tc` reads without rounding.
 pub(crate) fn time_text(micros: u32) -> String {
     if micros.is_multiple_of(1000) { format!("{}ms", micros / 1000) } else { format!("{micros}us") }
 }
 
-/// Returns a probability as a fraction of 2^32, rounded down; one is all but one part.
+/// Returns a probability in units of 2^-32, rounded down; 1 becomes 2^32 - 1.
 pub(crate) fn probability_q32(p: f64) -> u32 {
     (p * 4_294_967_296.0) as u32
 }
 
-/// Returns the shortest decimal fraction near `p` that `reads` back, below one.
+/// Returns the shortest decimal fraction below 1 near `p` for which `reads` is true.
 pub(crate) fn fraction_text(p: f64, reads: impl Fn(f64) -> bool) -> String {
     for digits in 1..=12 {
         let scale = 10u64.pow(digits);
         let below = (p * scale as f64) as u64;
-        // A reader that rounds takes the nearer of the two, one that cuts the upper.
+        // A reader that rounds reads the nearer of the two back; a reader that truncates reads the
+        // upper one.
         for numerator in [below, below + 1] {
             let text = format!("0.{numerator:0width$}", width = digits as usize);
             if numerator < scale && text.parse().is_ok_and(&reads) {

@@ -1,5 +1,5 @@
-//! Queues as users type and paste them, read by [`words`]: whole lines of `tc`, its output, numbers
-//! without a unit.
+//! Conversion of typed or pasted text into descriptions that [`words`] can parse: lines of `tc`,
+//! its output, numbers without a unit.
 
 use crate::classes::statements::{END, OBJECTS};
 use sojourn_units::lines::{Line, Source};
@@ -8,7 +8,8 @@ use sojourn_units::words::{Kind, Table, WordError};
 use std::borrow::Cow;
 use std::ops::Range;
 
-/// Linux's other disciplines, and what is modelled in their place, if anything is near.
+/// Linux's disciplines that are not modelled, each with an explanation or alternative; empty
+/// without one.
 const NOT_MODELLED: &[(&str, &str)] = &[
     ("bpf", ""),
     ("cbq", ""),
@@ -21,8 +22,8 @@ const NOT_MODELLED: &[(&str, &str)] = &[
     ("ingress", "it holds no packets"),
     ("mqprio", "it holds no packets; its children do"),
     ("multiq", ""),
-    ("netem", "it is a link's key of its own: `netem = \"delay 15ms\"`"),
-    ("noqueue", "it holds no packets; `pfifo limit 1p` is near"),
+    ("netem", "it is a key of a link: `netem = \"delay 15ms\"`"),
+    ("noqueue", "it holds no packets; `pfifo limit 1p` is similar"),
     ("plug", ""),
     ("qfq", ""),
     ("taprio", ""),
@@ -30,28 +31,29 @@ const NOT_MODELLED: &[(&str, &str)] = &[
     ("wrr", ""),
 ];
 
-/// Says that the discipline called `name` is one of Linux's that is not modelled; `None` of others.
+/// Returns a message if `name` is a discipline of Linux that is not modelled; `None` for any other
+/// name.
 pub fn not_modelled(name: &str) -> Option<String> {
     let (name, instead) = NOT_MODELLED.iter().find(|(known, _)| *known == name)?;
     let instead = if instead.is_empty() { String::new() } else { format!(": {instead}") };
     Some(format!("`{name}` is not modelled{instead}"))
 }
 
-/// The typed text, as a description with units.
+/// A typed text, converted to a description with units.
 #[derive(Clone, Debug)]
 pub struct Typed {
     line: Line,
-    /// The description.
+    /// Description with units.
     pub text: String,
-    /// Notices about how it was read.
+    /// Warnings about the interpretation of the text.
     pub notices: Vec<String>,
 }
 
 impl Typed {
-    /// Reads `text`, whose discipline may be one of `tables`.
+    /// Reads `text`; `tables` are the allowed disciplines.
     ///
     /// # Errors
-    /// A line of `tc` without a discipline, or with several; one that is not modelled.
+    /// A line of `tc` without a discipline, or with several; a discipline that is not modelled.
     pub fn read(text: &str, tables: &[&'static Table]) -> Result<Self, WordError> {
         let mut line = Line::read(text)?;
         if let Some((name, at)) = line.words.first()
@@ -78,7 +80,7 @@ impl Typed {
         Ok(typed)
     }
 
-    /// Returns the description as it was typed, without the line around it.
+    /// Returns the description as typed, without the surrounding words of a line of `tc`.
     pub fn description(text: &str, tables: &[&'static Table]) -> Result<String, WordError> {
         let line = Line::read(text)?;
         match line.source {
@@ -88,7 +90,7 @@ impl Typed {
         }
     }
 
-    /// Gives times and rates without a unit the one that `tc` takes them in.
+    /// Adds the unit that `tc` assumes to times and rates without a unit.
     fn add_units(&mut self, table: &Table) {
         let mut words = self.line.words.clone();
         let mut at = 1;
@@ -120,14 +122,15 @@ impl Typed {
         self.line.words = words;
     }
 
-    /// Returns an error about [`Typed::text`] as one about what was typed.
+    /// Converts the position of an error in [`Typed::text`] to the position in the typed text.
     #[must_use]
     pub fn placed(&self, error: WordError) -> WordError {
         self.line.placed(error)
     }
 }
 
-/// Words with each semicolon by itself, and with one for each new line that begins a statement.
+/// Separates each semicolon from its word, and adds one before each new line that begins a
+/// statement.
 fn statements(words: Vec<(String, Range<usize>)>, text: &str) -> Vec<(String, Range<usize>)> {
     let mut all: Vec<(String, Range<usize>)> = Vec::new();
     let mut end = 0;
@@ -150,7 +153,8 @@ fn statements(words: Vec<(String, Range<usize>)>, text: &str) -> Vec<(String, Ra
     all
 }
 
-/// Returns the unit that `tc` takes a value in that has none.
+/// Returns the unit that `tc` assumes for a value without a unit; `None` if the value has one or
+/// needs none.
 fn missing_unit(kind: Kind, value: &str) -> Option<&'static str> {
     let is_number = value.bytes().all(|b| b.is_ascii_digit() || b == b'.')
         && value.bytes().any(|b| b.is_ascii_digit());
@@ -161,7 +165,7 @@ fn missing_unit(kind: Kind, value: &str) -> Option<&'static str> {
     }
 }
 
-/// Returns a value with the unit that `tc` takes it in, if it has none.
+/// Returns the value, with the unit that `tc` assumes if it has none.
 pub(crate) fn with_unit(kind: Kind, value: &str) -> Cow<'_, str> {
     match missing_unit(kind, value) {
         Some(unit) => format!("{value}{unit}").into(),
@@ -169,7 +173,7 @@ pub(crate) fn with_unit(kind: Kind, value: &str) -> Cow<'_, str> {
     }
 }
 
-/// Returns a notice about a value that was given its unit.
+/// Returns a warning that a unit was assumed for a value.
 fn notice(word: &str, value: &str, unit: &str) -> String {
     let text = format!("{value}{unit}");
     let (read, takes) = match unit {
@@ -180,10 +184,11 @@ fn notice(word: &str, value: &str, unit: &str) -> String {
     format!("`{word} {value}` is read as {read}: without a unit `tc` takes {takes}")
 }
 
-/// Turns words as `tc` prints them into words as it takes them; says what it does not print.
+/// Converts words that `tc` prints into words that it accepts; returns a warning about values that
+/// it does not print.
 fn as_typed(words: &mut Vec<(String, Range<usize>)>) -> Option<String> {
     let name = words.first()?.0.clone();
-    // Raw numbers of `tc -r`, such as `[00013880]`.
+    // Remove the raw numbers of `tc -r`, such as `[00013880]`.
     words.retain(|(word, _)| !word.starts_with('['));
     for (word, _) in words.iter_mut().filter(|(word, _)| word.contains("e-")) {
         if let Ok(small) = word.parse::<f64>() {
@@ -215,12 +220,12 @@ fn as_typed(words: &mut Vec<(String, Range<usize>)>) -> Option<String> {
                 replace(words, at + 1, |value| value.strip_suffix('p'));
             }
             ("dualpi2", "alpha" | "beta") => {
-                // The kernel counts in 256ths, of which `tc` prints six places.
+                // `tc` prints six decimal places of a multiple of 1/256: round to the nearest one.
                 if let Ok(gain) = value.parse::<f64>() {
                     words[at + 1].0 = (libm::round(gain * 256.0) / 256.0).to_string();
                 }
             }
-            // `tc` takes no words of it.
+            // `tc` accepts no options for `pfifo_fast`.
             ("pfifo_fast", "bands") => words.truncate(at),
             ("tbf", "lat") => "latency".clone_into(&mut words[at].0),
             ("tbf", "burst" | "minburst" | "mtu") => {
@@ -234,12 +239,12 @@ fn as_typed(words: &mut Vec<(String, Range<usize>)>) -> Option<String> {
         at += 1;
     }
     matches!(name.as_str(), "red" | "choke").then(|| {
-        "`tc` does not print burst, avpkt and bandwidth: the defaults are taken; add yours"
+        "`tc` does not print burst, avpkt and bandwidth: their defaults are used; add your values"
             .to_owned()
     })
 }
 
-/// Takes a part of a word for the word, if there is one.
+/// Replaces a word by the part of it that `part` returns, if any.
 fn replace(words: &mut [(String, Range<usize>)], at: usize, part: impl Fn(&str) -> Option<&str>) {
     if let Some((word, _)) = words.get_mut(at)
         && let Some(part) = part(word).map(str::to_owned)

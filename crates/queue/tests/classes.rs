@@ -148,8 +148,8 @@ mod text {
         for (text, why) in [
             ("htb; class 1:3 parent 1:2 rate 1mbit", "`1:2` cannot gain its first class"),
             ("htb; class del 1:2", "`1:1` cannot gain its first class or lose its last one"),
-            ("htb; class del 1:1", "`1:1` has classes"),
-            ("htb; class 1:2 parent 1: rate 1mbit", "`1:2` stays in its class"),
+            ("htb; class del 1:1", "`1:1` contains classes; delete them first"),
+            ("htb; class 1:2 parent 1: rate 1mbit", "`1:2` cannot move to another class"),
             ("htb handle 3:", "`handle` cannot be changed"),
         ] {
             let error = refused(htb, text);
@@ -177,7 +177,7 @@ mod text {
             (
                 "htb; clas 1:1 rate 1mbit",
                 "clas",
-                "`clas` begins no statement: they begin with class, qdisc or filter: did you mean `class`?",
+                "`clas` cannot begin a statement; begin with class, qdisc or filter: did you mean `class`?",
             ),
             (
                 "htb; class 1:1 ceil 1mbit",
@@ -194,7 +194,7 @@ mod text {
                 "limt",
                 "unknown word `limt` for `codel`: did you mean `limit`?",
             ),
-            ("drr; qdisc parent 1:1 codel", "1:1", "there is no class `1:1`"),
+            ("drr; qdisc parent 1:1 codel", "1:1", "class `1:1` does not exist"),
             (
                 "prio; filter dport 0 to 1:1",
                 "0",
@@ -208,7 +208,7 @@ mod text {
             (
                 "prio; filter mark 0x1ffffffff to 1:1",
                 "0x1ffffffff",
-                "`mark` needs a number of 32 bits, such as 1, or 0x10/0xff; found `0x1ffffffff`",
+                "`mark` needs a 32-bit number, such as 1, or number/mask, such as 0x10/0xff; found `0x1ffffffff`",
             ),
             (
                 "prio; filter dprt 1 to 1:1",
@@ -220,11 +220,15 @@ mod text {
                 "EFF",
                 "`dscp` needs a code point, such as EF or 46; found `EFF`",
             ),
-            ("prio; filter dscp EF to 2:1", "2:1", "`2:1` is no class of `1:`"),
+            ("prio; filter dscp EF to 2:1", "2:1", "`2:1` is not a class of `1:`"),
             ("prio priomap 1 2", "1 2", "`priomap` needs 16 bands"),
-            ("prio bands 2", "", "`priomap` names band 2, and the last one is 1"),
-            ("ets", "", "`ets` needs `bands`, `strict` or `quanta`, of at most 16 bands"),
-            ("ets bands 2 strict 1 quanta 5 6", "5 6", "`strict` and `quanta` name 3 bands of 2"),
+            ("prio bands 2", "", "`priomap` names band 2, but the last band is 1"),
+            ("ets", "", "`ets` needs `bands`, `strict` or `quanta`, with 1 to 16 bands in total"),
+            (
+                "ets bands 2 strict 1 quanta 5 6",
+                "5 6",
+                "`strict` and `quanta` name 3 bands, but `bands` is 2",
+            ),
             (
                 "hfsc; class 1:1 ul rate 1mbit",
                 "",
@@ -259,42 +263,42 @@ mod text {
             (
                 "prio; filter all to 1:4",
                 "filter all to 1:4",
-                "a filter leads to `1:4`, which is no class that holds packets",
+                "a filter sends packets to `1:4`, which is not a class that holds packets",
             ),
             (
                 "drr; class 1:1; filter flow divisor 2 to 1:1; filter src 1 to 1:1",
                 "filter flow divisor 2 to 1:1",
-                "a filter leads to `1:2`, which is no class that holds packets",
+                "a filter sends packets to `1:2`, which is not a class that holds packets",
             ),
             (
                 "htb; class 1:1 rate 1mbit codel; class 1:2 parent 1:1 rate 1mbit",
                 "class 1:1 rate 1mbit codel",
-                "`1:1` holds no packets, so it has no discipline",
+                "`1:1` holds no packets and cannot have a discipline",
             ),
             (
                 "htb; class 1:1 rate 1mbit; qdisc parent 1:1 codel; class 1:2 parent 1:1 rate 1mbit",
                 "qdisc parent 1:1 codel",
-                "`1:1` holds no packets, so it has no discipline",
+                "`1:1` holds no packets and cannot have a discipline",
             ),
             (
                 "ets bands 2 strict 1; class 1:1 quantum 3b; class 1:2",
                 "class 1:1 quantum 3b",
-                "`1:1` is strict and has no quantum",
+                "`1:1` is a strict band and cannot have a quantum",
             ),
             (
                 "prio; class 5:1 quantum 3b",
                 "class 5:1 quantum 3b",
-                "no discipline of a class has the number `5:`",
+                "no inner discipline has the number `5:`",
             ),
             (
                 "prio; qdisc parent 1:1 handle 2: drr; qdisc parent 1:2 handle 2: drr",
                 "qdisc parent 1:2 handle 2: drr",
-                "two disciplines are `2:`",
+                "two disciplines have the number `2:`; numbers must differ",
             ),
             (
                 "drr; filter parent 1:1 all to 1:1",
                 "1:1",
-                "filters of classes are not modelled: give the discipline as parent",
+                "filters of classes are not modelled; set the discipline as parent",
             ),
         ] {
             let error = Params::parse(text, &Device::default()).expect_err(text);

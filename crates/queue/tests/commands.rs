@@ -146,7 +146,7 @@ fn transmit_queues_are_written_with_their_disciplines() {
     let expected: Vec<_> = expected.lines().map(str::trim).collect();
     // A class of `drr` has as many packets as the device.
     assert_eq!(at_root(&text.replace("drr", "drr txqueuelen 500p")).unwrap(), expected);
-    assert!(at_root(text).unwrap_err().ends_with("disciplines around it have another"));
+    assert!(at_root(text).unwrap_err().ends_with("an outer one has another value"));
 }
 
 #[test]
@@ -158,13 +158,13 @@ fn what_tc_cannot_say_is_named_with_its_place() {
         ),
         (
             "prio; qdisc parent 1:1 mq",
-            "no kernel equivalent of this `mq` in `1:1`: Linux takes it at a device's root only, where another \
-             discipline is",
+            "no kernel equivalent of this `mq` in `1:1`: Linux allows it only at the root of a device, and \
+             here it is in a class",
         ),
         (
             "prio txqueuelen 5p; qdisc parent 1:1 prio",
-            "no kernel equivalent of this `prio` in `1:1`: a device has one `txqueuelen`, and disciplines \
-             around it have another",
+            "no kernel equivalent of this `prio` in `1:1`: all disciplines of a device have the same \
+             `txqueuelen`, and an outer one has another value",
         ),
     ] {
         assert_eq!(at_root(text).unwrap_err(), message, "{text}");

@@ -73,7 +73,7 @@ fn what_the_bucket_cannot_hold_is_refused() {
     assert_eq!((bench.counter("drops"), bench.counter("packets")), (1, 0));
     let warnings = |text| Params::warnings(text, &Device::default());
     assert!(warnings("tbf rate 8mbit burst 1514 limit 3000").is_empty());
-    assert!(warnings("tbf rate 8mbit burst 1513 limit 3000")[0].contains("more than 1513 bytes"));
+    assert!(warnings("tbf rate 8mbit burst 1513 limit 3000")[0].contains("longer than 1513 bytes"));
 }
 
 #[test]
@@ -142,7 +142,10 @@ fn words_are_those_of_tc() {
         ("tbf rate 1mbit burst 0b limit 9kb", "`burst` must be above 0"),
         ("tbf rate 1mbit burst 9kb limit 0b", "`limit` must be above 0"),
         ("tbf rate 1mbit burst 9kb latency 1ns", "`latency` must be above 0"),
-        ("tbf rate 1mbit burst 9kb buffer 9kb limit 9kb", "`buffer` is given already, as `burst`"),
+        (
+            "tbf rate 1mbit burst 9kb buffer 9kb limit 9kb",
+            "`buffer` and `burst` are the same parameter; remove one",
+        ),
         (
             "tbf rate 1mbit burst 9kb limit 9kb latency 1ms",
             "`limit` and `latency` exclude each other",
@@ -155,7 +158,10 @@ fn words_are_those_of_tc() {
             "tbf rate 9mbit burst 9kb limit 9kb peakrate 10mbit",
             "`peakrate` needs `mtu`, such as `mtu 1600`",
         ),
-        ("tbf rate 9gbit burst 9kb latency 9s", "`latency` is too long: the limit has 32 bits"),
+        (
+            "tbf rate 9gbit burst 9kb latency 9s",
+            "`latency` is too long: the resulting limit must be below 4gb",
+        ),
         ("tbf rate 9mbit burst 9kb child", "`child` needs a value"),
         ("tbf rate 9mbit burst 9kb child codle", "unknown queue `codle`: did you mean `codel`?"),
     ] {
@@ -200,7 +206,7 @@ mod child {
             before.change("tbf rate 5mbit burst 4kb child codel limit 5p", &device).unwrap();
         assert_eq!(changed, params("tbf rate 5mbit burst 4kb child codel limit 5p ecn"));
         let error = before.change("tbf rate 5mbit burst 4kb child pie", &device).unwrap_err();
-        assert_eq!(error.to_string(), "`child` cannot become another discipline");
+        assert_eq!(error.to_string(), "`child` cannot be changed into another discipline");
         let fifo = params("tbf rate 9mbit burst 9kb child pfifo limit 7p");
         let changed = fifo.change("tbf rate 9mbit burst 9kb limit 3000", &device).unwrap();
         assert_eq!(changed, params("tbf rate 9mbit burst 9kb limit 3000 child pfifo limit 3000"));

@@ -182,10 +182,10 @@ mod cake {
             ("besteffort precedence", "`besteffort` and `precedence` exclude each other"),
             ("flows hosts", "`flows` and `hosts` exclude each other"),
             ("rtt 10ms lan", "`rtt` and `lan` exclude each other"),
-            ("docsis overhead 18", "`docsis` says the overhead; leave out `overhead`"),
-            ("raw overhead 5", "`raw` says the overhead; leave out `overhead`"),
+            ("docsis overhead 18", "`docsis` sets the overhead; remove `overhead`"),
+            ("raw overhead 5", "`raw` sets the overhead; remove `overhead`"),
             ("raw ether-vlan", "`raw` and `ether-vlan` exclude each other"),
-            ("pppoe-ptm atm", "`pppoe-ptm` says the cells of the line"),
+            ("pppoe-ptm atm", "`pppoe-ptm` sets the cells of the line; remove the other word"),
             ("overhead 300", "`overhead` needs a whole number from -64 to 256; found `300`"),
             ("bandwidth 7bit", "`bandwidth` must be at least a byte a second"),
             ("rtt 0", "`rtt` must be above 0"),
@@ -218,12 +218,12 @@ fn errors_help() {
     assert!(error("codel limit 5000000000").contains("too large"));
     assert!(error("red").contains("needs `limit`"));
     assert!(error("red limit 60000 min 9000 max 8999").contains("below `min`"));
-    assert!(error("red limit 60000 nodrop").contains("only with `ecn`"));
+    assert!(error("red limit 60000 nodrop").contains("without `ecn`"));
     assert!(error("red limit 60000 weight 0.1 burst 5").contains("exclude each other"));
     assert!(error("red limit 60000 gentle gentle-limit").contains("exclude each other"));
     assert!(error("red limit 60000 adaptive feng").contains("exclude each other"));
     assert!(error("red limit 9000 max 9000 min 10 gentle-limit").contains("needs `limit`"));
-    assert!(error("red limit 60000 min 30000 max 50000 burst 5").contains("try 31 or more"));
+    assert!(error("red limit 60000 min 30000 max 50000 burst 5").contains("must be at least 31"));
     assert!(error("red limit 60000 min 500 max 5000").contains("at least one packet"));
     assert!(error("red limit 60kp unit packets").contains("a number of packets"));
     assert!(error("red limit 60q").contains("a size"));
@@ -232,7 +232,7 @@ fn errors_help() {
     assert!(error("choke limit 131072").contains("at most 131071"));
     assert!(error("choke limit 100 max 101").contains("above `limit`"));
     assert!(error("choke limit 100 min 25").contains("below `max`"));
-    assert!(error("choke limit 100 min 20 max 30 burst 5").contains("try 21 or more"));
+    assert!(error("choke limit 100 min 20 max 30 burst 5").contains("must be at least 21"));
     assert!(error("choke limit 8").contains("at least one packet"));
     assert!(error("choke limit 100 probability 0").contains("at least 2^-32"));
     assert!(error("choke limit 100 adaptive").contains("unknown word"));
@@ -341,16 +341,16 @@ fn what_the_kernel_lacks_is_said() {
         ("red limit 60000 gentle", "gentle"),
         ("red limit 60000 gentle-limit", "gentle"),
         ("red limit 60000 feng", "`feng`"),
-        ("red limit 100 unit packets", "bytes only"),
+        ("red limit 100 unit packets", "only bytes"),
         ("red limit 60000 weight 0.002", "power of two"),
         ("blue", "sfb"),
-        ("choke limit 200 harddrop", "tc has no word"),
+        ("choke limit 200 harddrop", "`tc` has no word"),
         ("pi2", "dualpi2"),
         ("cobalt target 1ms", "1/20"),
         ("cobalt increment 0.08", "1/256"),
-        ("cobalt blue_threshold 400ms", "knows no delay"),
+        ("cobalt blue_threshold 400ms", "has no threshold of delay"),
         ("cobalt noecn", "always marks"),
-        ("fq_cobalt", "only as `cake`"),
+        ("fq_cobalt", "only `cake`"),
         ("daqm", "derivatives"),
     ] {
         let error = parse(text).to_tc().unwrap_err().to_string();
@@ -361,30 +361,33 @@ fn what_the_kernel_lacks_is_said() {
 #[test]
 fn assumptions_are_said() {
     let device = Device::default();
-    assert_eq!(Params::warnings("red limit 60000", &device), ["`bandwidth` is taken to be 10mbit"]);
+    assert_eq!(
+        Params::warnings("red limit 60000", &device),
+        ["`bandwidth` is not given: 10mbit is assumed"]
+    );
     let text = "red limit 6mb min 1200000 max 2000000 burst 2000 bandwidth 1gbit";
-    assert_eq!(Params::warnings(text, &device), ["`burst` 2000 seems to be too large"]);
+    assert_eq!(Params::warnings(text, &device), ["`burst` 2000 may be too large"]);
     assert!(Params::warnings("codel", &device).is_empty());
     assert!(Params::warnings("daqm as-published wall-period 1ms s1-rate 0.3", &device).is_empty());
     let text = "daqm preset f1 s1-threshold 3 wall-period 1ms interval 1ms";
     assert_eq!(
         Params::warnings(text, &device),
         [
-            "`wall-period` has no effect: it is for `published wall-clock`",
+            "`wall-period` has no effect: it is used only with `published wall-clock`",
             "`s1-threshold` has no effect: s1 is off"
         ]
     );
     assert_eq!(
         Params::warnings("daqm published shared+interval interval 1ms q-rate 0.1", &device),
         [
-            "`interval` has no effect: as published it is 2 ms",
-            "`q-rate` has no effect: as published all features have s1's"
+            "`interval` has no effect: with the quirk `interval` it is always 2 ms",
+            "`q-rate` has no effect: with the quirk `shared` all features use s1's"
         ]
     );
     let text = "choke limit 9000 min 2000 max 2100 burst 5000";
     assert_eq!(
         Params::warnings(text, &device),
-        ["`bandwidth` is taken to be 10mbit", "`burst` 5000 seems to be too large"]
+        ["`bandwidth` is not given: 10mbit is assumed", "`burst` 5000 may be too large"]
     );
     assert!(Params::warnings("sfb", &device).is_empty());
     let [max, db] = &Params::warnings("sfb max 10 target 20 rehash 100 db 100", &device)[..] else {
@@ -395,12 +398,12 @@ fn assumptions_are_said() {
     assert!(Params::warnings("sfb rehash 0", &device).is_empty());
     assert_eq!(
         Params::warnings("dualpi2 max_rtt 50ms beta 3", &device),
-        ["`beta` is ignored: `max_rtt` and `typical_rtt` give it"]
+        ["`beta` has no effect: it is computed from `max_rtt` and `typical_rtt`"]
     );
     assert!(Params::warnings("dualpi2 beta 3", &device).is_empty());
     let link = Device { rate: sojourn_units::Rate::new(1_000_000_000), ..device };
     let ours = "red limit 100 unit packets weight 0.1";
-    assert_eq!(Params::warnings(ours, &link), ["`bandwidth` is taken to be 1gbit"]);
+    assert_eq!(Params::warnings(ours, &link), ["`bandwidth` is not given: 1gbit is assumed"]);
     assert_eq!(Params::parse("red limit 60000", &link), Ok(parse("red limit 60000")));
 }
 

@@ -1,4 +1,4 @@
-//! The type of all applications, and of their packet sources.
+//! Two enums over all applications: one for their parameters, one for their packet sources.
 
 use crate::Emission;
 use crate::application::{AppParams, Carrier, Source};
@@ -10,17 +10,17 @@ use sojourn_units::{Nanos, each, family};
 use std::fmt;
 
 applications!(family! (
-    /// An application and its parameters.
+    /// Name and parameters of an application.
     #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
     #[serde(tag = "name", rename_all = "snake_case")]
     pub enum App by AppParams;
 
-    /// A flow that sends packets on its own schedule.
+    /// A flow of packets that follows its own schedule, independently of the transport.
     #[derive(Clone, Debug)]
     pub enum PacketSource of Source;
 ));
 
-/// Returns the given parameters as those of an application.
+/// Returns the parameters of an application after reading the given words.
 fn read_as<A: AppParams>(_: &A, given: &Given) -> Result<A, WordError> {
     if let Some((word, example)) = A::REQUIRED
         && given.find(word).is_none_or(|value| *value == words::Value::Text(String::new()))
@@ -42,7 +42,7 @@ impl App {
     /// Reads a description such as `cbr rate 250kbit size 573`.
     ///
     /// # Errors
-    /// The first error, with its place.
+    /// The first error in the text, and its position.
     pub fn parse(text: &str) -> Result<Self, WordError> {
         let app = Self::described(text)?;
         match applications!(each! (App, &app, params => params.stands_for())) {
@@ -53,25 +53,26 @@ impl App {
         }
     }
 
-    /// Returns the application that a description names; the name may be an alias.
+    /// Returns the application that a description names; an alias such as `client` is not replaced.
     fn described(text: &str) -> Result<Self, WordError> {
         let (table, given) = words::describe("application", tables(), text)?;
         let named = Self::named(table.name).expect("each table is an application's");
         applications!(each! (App to App, &named, (params, app) => read_as(params, &given).map(app)))
     }
 
-    /// Returns the carriers of the application that `text` describes, the usual one first.
+    /// Returns the transports that can carry the application that `text` describes, the default
+    /// first.
     ///
     /// # Errors
-    /// As [`App::parse`].
+    /// The first error in the text, and its position.
     pub fn carriers(text: &str) -> Result<&'static [Carrier], WordError> {
         Ok(applications!(each! (App, &Self::described(text)?, params => params.carriers())))
     }
 
-    /// Checks parameters that do not come from a text.
+    /// Checks parameters that were not parsed from a text, such as those of a plan.
     ///
     /// # Errors
-    /// An invalid distribution, or a packet without bytes.
+    /// An invalid distribution, a packet without bytes, or another value that is not allowed.
     pub fn check(&self) -> Result<(), String> {
         let named = |why: String| format!("`{}`: {why}", self.name());
         applications!(each! (App, self, params => params.check())).map_err(named)?;
@@ -82,23 +83,25 @@ impl App {
         Ok(())
     }
 
-    /// Returns whether it sends packets on its own schedule, rather than data on a transport's.
+    /// Returns whether the application sends packets on its own schedule; otherwise the transport
+    /// determines when its data leave.
     pub fn sends_packets(&self) -> bool {
         applications!(each! (App, self, params => sends(params)))
     }
 
-    /// Returns the longest UDP payload that it may send, at most that of a frame; 0 if it sends no
-    /// packets.
+    /// Returns the longest UDP payload that the application may send, in bytes, at most that of a
+    /// jumbo frame; 0 if it sends no packets.
     pub fn longest_payload(&self) -> u32 {
         applications!(each! (App, self, params => params.longest_payload()))
     }
 
-    /// Returns whether its flows end by themselves.
+    /// Returns whether the application's flows end by themselves.
     pub fn ends(&self) -> bool {
         applications!(each! (App, self, params => params.ends()))
     }
 
-    /// Returns the packets of one flow from `start` on, if it [sends packets](Self::sends_packets).
+    /// Returns the packet source of a flow that starts at `start`; `None` if the application [sends
+    /// no packets](Self::sends_packets).
     pub fn packet_source(&self, key: Key, start: Nanos) -> Option<PacketSource> {
         applications!(each! (App to PacketSource, self, (params, source) => {
             params.source(key, start).map(source)
@@ -107,14 +110,15 @@ impl App {
 }
 
 impl PacketSource {
-    /// Returns the next packet; times never decrease.
+    /// Returns the next packet. Times never decrease; after the last packet the result is
+    /// [`Emission::NONE`].
     #[inline]
     pub fn next_packet(&mut self) -> Emission {
         applications!(each! (PacketSource, self, source => source.next_packet()))
     }
 }
 
-/// Writes the description that [`App::parse`] reads back, every word with its value.
+/// Writes a description that [`App::parse`] reads as this application; each word has its value.
 impl fmt::Display for App {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let text = Text::new(self.name());

@@ -1,4 +1,4 @@
-//! The contract of applications: the declaration of each.
+//! The traits by which an application declares its parameters and its packet source.
 
 use crate::Emission;
 use sojourn_random::{Distribution, Key};
@@ -8,22 +8,23 @@ use sojourn_units::words::{Given, Table, WordError};
 use std::convert::Infallible;
 use std::fmt::Debug;
 
-/// Carriers of an application's data.
+/// A transport that can carry an application's data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Carrier {
-    /// TCP.
+    /// TCP, in which a packet of the application is a write.
     Tcp,
-    /// UDP.
+    /// UDP, in which a packet of the application is a datagram.
     Udp,
 }
 
-/// Packets on a schedule of their own.
+/// A packet source: packets on their own schedule.
 pub trait Source: Clone + Debug {
-    /// Whether it sends packets. False only for [`Infallible`], the source of applications that
-    /// have no packet schedule of their own.
+    /// Whether the source sends packets. It is false only for [`Infallible`], the source of
+    /// applications without a packet schedule.
     const SENDS: bool = true;
 
-    /// Returns the next packet; times never decrease.
+    /// Returns the next packet. Times never decrease; after the last packet the result is
+    /// [`Emission::NONE`].
     fn next_packet(&mut self) -> Emission;
 }
 
@@ -35,23 +36,23 @@ impl Source for Infallible {
     }
 }
 
-/// The parameters of one application, and the facts about it that the family needs.
+/// Parameters of an application, and the facts about it that code for all applications needs.
 pub trait AppParams: Parameters<On = ()> + Clone {
-    /// Its name and words.
+    /// Table of the application's name and words.
     const TABLE: Table;
 
-    /// A required word, and a description that has it.
+    /// A required word, and an example of a description with this word.
     const REQUIRED: Option<(&'static str, &'static str)> = None;
 
-    /// Its packets, if it [sends](Source::SENDS) any.
+    /// Packet source of the application; [`Infallible`] if it [sends](Source::SENDS) no packets.
     type Source: Source;
 
-    /// Returns the values changed by the given words.
+    /// Returns the initial values, which the given words then change.
     fn initial(_given: &Given) -> Self {
         Self::new(&())
     }
 
-    /// Settles values that depend on each other, after all given words.
+    /// Computes values that depend on other values, after all given words are read.
     ///
     /// # Errors
     /// Values that contradict each other.
@@ -59,47 +60,49 @@ pub trait AppParams: Parameters<On = ()> + Clone {
         Ok(())
     }
 
-    /// Returns the description of another application for which this one is an alias.
+    /// Returns the description that an alias abbreviates; `None` for an application that is no
+    /// alias.
     fn stands_for(&self) -> Option<String> {
         None
     }
 
-    /// Returns its carriers, the usual one first.
+    /// Returns the transports that can carry the application, the default first.
     fn carriers(&self) -> &'static [Carrier] {
         if Self::Source::SENDS { &[Carrier::Udp, Carrier::Tcp] } else { &[Carrier::Tcp] }
     }
 
-    /// Returns the distributions among its parameters, which must be valid.
+    /// Returns the distributions among the parameters, for a check of their validity.
     fn distributions(&self) -> Vec<Distribution> {
         Vec::new()
     }
 
-    /// Checks parameters that do not come from a text.
+    /// Checks parameters that were not parsed from a text, such as those of a plan.
     ///
     /// # Errors
-    /// The first error.
+    /// The first value that is not allowed.
     fn check(&self) -> Result<(), String> {
         Ok(())
     }
 
-    /// Returns the longest UDP payload that it may send, at most that of a frame; 0 if it sends no
-    /// packets.
+    /// Returns the longest UDP payload that the application may send, in bytes, at most that of a
+    /// jumbo frame; 0 if it sends no packets.
     fn longest_payload(&self) -> u32 {
         0
     }
 
-    /// Returns whether its flows end by themselves.
+    /// Returns whether the application's flows end by themselves.
     fn ends(&self) -> bool {
         false
     }
 
-    /// Returns the packets of one flow from `start` on, if it sends any.
+    /// Returns the packet source of a flow that starts at `start`; `None` if the application sends
+    /// no packets.
     fn source(&self, _key: Key, _start: Nanos) -> Option<Self::Source> {
         None
     }
 }
 
-/// Refuses packets without a byte.
+/// Rejects packets without a byte.
 pub(crate) fn check_length(length: u32) -> Result<(), String> {
-    if length > 0 { Ok(()) } else { Err("a packet has at least one byte".to_owned()) }
+    if length > 0 { Ok(()) } else { Err("a packet must have at least one byte".to_owned()) }
 }

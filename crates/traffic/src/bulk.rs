@@ -1,4 +1,4 @@
-//! `bulk`: an endless transfer.
+//! `bulk`: an endless transfer, which always has data to send.
 
 use crate::application::AppParams;
 use serde::{Deserialize, Serialize};
@@ -8,7 +8,7 @@ use sojourn_units::words::Table;
 use std::convert::Infallible;
 
 params! {
-    /// The application without parameters; a group's `stop` ends it.
+    /// `bulk` has no parameters; the key `stop` of a group ends the transfer.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
     #[serde(deny_unknown_fields)]
     pub struct Params {}

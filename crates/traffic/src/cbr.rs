@@ -1,8 +1,9 @@
-//! `cbr`: packets of one length at a constant rate, possibly in spurts.
+//! `cbr`: packets of one length at a constant rate, optionally in spurts with silences between
+//! them.
 //!
-//! The times are exact: rounding errors do not accumulate over packets. With jitter each interval
-//! is multiplied by a number drawn uniformly from 1 - jitter to 1 + jitter, as ns-2's `random_`
-//! does with one half.
+//! Rounding errors of the times do not accumulate. With jitter each interval is multiplied by a
+//! uniform random number from 1 - jitter to 1 + jitter; ns-2's `random_` does the same with a
+//! jitter of one half.
 
 use crate::Emission;
 use crate::application::{AppParams, Source, check_length};
@@ -15,22 +16,24 @@ use sojourn_units::declare::{Choices, Param, Parameters, group, probability, rat
 use sojourn_units::words::{Given, Kind, Table, Word, WordError};
 use sojourn_units::{Nanos, Rate, SECOND, params, words};
 
-/// Most spurts over which a packet may be spread.
+/// Maximum number of spurts over which the transmission of one packet may be spread (`phase
+/// resume`).
 const LONGEST_FILL: f64 = 1e6;
 
 params! {
-    /// Parameters of a constant rate.
+    /// Parameters of `cbr`.
     #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
     #[serde(deny_unknown_fields)]
     pub struct Params {
-        /// Rate while sending, counted in Ethernet frames with `size`, in payload with `payload`.
+        /// Rate during a spurt, counted in Ethernet frames with `size`, and in UDP payload with
+        /// `payload`.
         rate: Rate = rate("").initially(|()| Rate::new(1).expect("above 0")),
-        /// Length of a packet.
+        /// Length of a packet: of its Ethernet frame or of its UDP payload.
         #[serde(flatten)]
         size: Length<u32> = length(),
-        /// Uniform variation of each interval, as a share of it.
+        /// Maximum deviation of an interval, as a share of the interval; deviations are uniform.
         jitter: f64 = probability("0%"),
-        /// Spurts and silences; it sends without pause if `None`.
+        /// Spurts and silences; without them packets are sent continuously.
         spurts: Option<Spurts> = spurts(),
     }
 }
@@ -38,8 +41,8 @@ params! {
 const fn length() -> Param<Length<u32>> {
     const WORDS: &[Word] = words! {
         "size", Kind::Size, "1514",
-            "Length of the Ethernet frame without FCS: payload and 42 bytes of headers.";
-        "payload", Kind::Size, "", "Length of the UDP payload, instead of `size`.";
+            "Length of the Ethernet frame without frame check sequence: UDP payload and 42 bytes of headers.";
+        "payload", Kind::Size, "", "Length of the UDP payload; replaces `size`.";
     };
     let set = |size: &mut Length<u32>, given: &Given| {
         let Some(counts) = Counts::given(given)? else { return Ok(()) };
@@ -63,13 +66,13 @@ const fn length() -> Param<Length<u32>> {
 const fn spurts() -> Param<Option<Spurts>> {
     const WORDS: &[Word] = words! {
         "on", Kind::Name, "",
-            "Length of spurts, such as exp(1s); needs `off`. Without them it sends without pause.";
+            "Duration of a spurt, such as exp(1s); needs `off`. Without spurts packets are sent continuously.";
         "off", Kind::Name, "",
-            "Length of silences between spurts, such as pareto(2s,1.5); needs `on`.";
+            "Duration of a silence between spurts, such as pareto(2s,1.5); needs `on`.";
         "begin", Kind::Choice { of: Begin::NAMES }, "on",
-            "Whether it begins with a spurt or a silence.";
+            "Whether the source begins with a spurt or with a silence.";
         "phase", Kind::Choice { of: Phase::NAMES }, "restart",
-            "Each spurt opens with a packet, or goes on where the last one stopped; then the mean rate is exactly `rate` times the share of time on.";
+            "`restart`: each spurt begins with a packet. `resume`: a spurt continues the interval at which the last one stopped, so that the mean rate is exactly `rate` times the share of time in spurts.";
     };
     group(
         WORDS,
@@ -80,7 +83,8 @@ const fn spurts() -> Param<Option<Spurts>> {
 }
 
 impl Params {
-    /// Whole nanoseconds between packets, and the remainder in units of 1/rate.
+    /// Returns the whole nanoseconds between two packets, and the remainder in units of 1/rate
+    /// nanoseconds.
     fn interval(&self) -> (Nanos, u64) {
         let scaled = u128::from(self.size.length) * 8 * u128::from(SECOND);
         let rate = u128::from(self.rate.bits());
@@ -103,7 +107,9 @@ impl AppParams for Params {
         if let Some(Spurts { on, phase: Phase::Resume, .. }) = self.spurts
             && on.mean() * LONGEST_FILL < self.interval().0 as f64
         {
-            return Err(given.error("on", "`on` is too short: a packet takes a million spurts"));
+            return Err(
+                given.error("on", "`on` is too short: one packet takes more than a million spurts")
+            );
         }
         Ok(())
     }
@@ -125,12 +131,12 @@ impl AppParams for Params {
     }
 }
 
-/// One source.
+/// A `cbr` source.
 #[derive(Clone, Debug)]
 pub struct Cbr {
     rate: u64,
     payload: u32,
-    /// Whole nanoseconds of an interval, and the remainder in units of 1/rate.
+    /// Whole nanoseconds of an interval, and the remainder in units of 1/rate nanoseconds.
     interval: (Nanos, u64),
     remainder: u64,
     jitter: f64,
@@ -140,7 +146,7 @@ pub struct Cbr {
 }
 
 impl Cbr {
-    /// Returns a source that is on from `start`, unless it begins with a silence.
+    /// Returns a source that starts at `start`, with a packet or with a silence.
     pub fn new(params: &Params, key: Key, start: Nanos) -> Self {
         let interval = params.interval();
         let (activity, next) = Activity::begin(params.spurts, key, start, interval.0.max(1));
@@ -161,7 +167,7 @@ impl Source for Cbr {
     fn next_packet(&mut self) -> Emission {
         let at = self.next;
         let mut interval = self.interval.0;
-        // Sums of two remainders fit: a rate of 2^63 bit/s is far beyond any link's.
+        // The sum of two remainders does not overflow below a rate of 2^63 bit/s.
         self.remainder += self.interval.1;
         if self.remainder >= self.rate {
             self.remainder -= self.rate;
@@ -171,7 +177,7 @@ impl Source for Cbr {
             let by = self.jitter * (2.0 * self.draws.uniform() - 1.0) * interval as f64;
             interval = interval.saturating_add_signed(libm::round(by) as i64);
         }
-        // A source faster than the clock must still advance time.
+        // Advance by at least 1 ns, also if the rate is higher than the clock can represent.
         self.next = at + interval.max(1);
         if let Some(activity) = &mut self.activity {
             let placed = activity.place(self.next);
@@ -288,7 +294,7 @@ mod tests {
             ("cbr rate 1mbit begin off", "`begin` needs `on` and `off`"),
             (
                 "cbr rate 1kbit on 1us off 1s phase resume",
-                "`on` is too short: a packet takes a million spurts",
+                "`on` is too short: one packet takes more than a million spurts",
             ),
             (
                 "cbr rate 1mbit on exp(1) off 1s",

@@ -1,13 +1,14 @@
-//! `client`: the clients of a published study, a kind of flow with a model of its packets in time.
+//! `client`: the clients of a published study; each combines a kind of flow with a model of its
+//! packet times.
 //!
 //! Source: S. Shu, "Adaptive In-Network Queue Management based on the Stochasticity of Network
 //! Flows", bachelor thesis, University of Groningen, 2023, tables 1 and 3; and its published code,
 //! whose sources are ns-3.35's `OnOffApplication`.
 //!
-//! The thesis describes packets with distributed gaps; its code runs sources that send at a
-//! constant rate while they are on, with distributed on and off periods. Both readings exist under
-//! separate names: `..-onoff` (and `vbr`) is the code, `..-packets` and `..-gaps` is the text. A
-//! client is an alias for words of `cbr` or `packets`.
+//! The text of the thesis describes packets with random gaps. Its code runs sources that send at a
+//! constant rate during random on periods and are silent during random off periods. Both readings
+//! can be selected: `..-onoff` and `vbr` follow the code, `..-packets` and `..-gaps` the text. A
+//! client is an alias for a description of `cbr` or `packets`.
 
 use crate::application::{AppParams, Carrier};
 use crate::kinds::{named_rows, optional_bytes};
@@ -18,28 +19,29 @@ use sojourn_units::words::{Kind, Table, Value};
 use sojourn_units::{Nanos, Rate, SECOND, params};
 use std::convert::Infallible;
 
-/// A kind of flow: table 3 of the thesis.
+/// A kind of flow (table 3 of the thesis).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Preset {
-    /// Its word.
+    /// Name of the kind in a description.
     pub name: &'static str,
-    /// Bits per second of a client.
+    /// Payload rate of a client, in bits per second.
     pub rate: u64,
     /// Payload of a packet in bytes.
     pub payload: u32,
-    /// Packets per second in the Poisson models; the thesis rounds, and gives `voip` another rate.
+    /// Packets per second in the Poisson models; the thesis rounds it, and for `voip` it does not
+    /// match the rate.
     pub lambda: f64,
     /// Default transport.
     pub carrier: Carrier,
-    /// Its settings, as shown.
+    /// Settings, as the help shows them.
     pub words: &'static str,
-    /// Where the numbers come from.
+    /// Source of the numbers.
     pub source: &'static str,
 }
 
 const TABLE_3: &str = "the thesis' table 3 [verified]";
 
-/// The kinds of flow.
+/// All kinds of flow.
 pub const PRESETS: &[Preset] = &[
     Preset {
         name: "ftp",
@@ -88,19 +90,19 @@ pub const PRESETS: &[Preset] = &[
     },
 ];
 
-/// A model of packets in time: table 1 of the thesis, read in one of two ways.
+/// A model of packet times (table 1 of the thesis), in one of two readings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Model {
-    /// Its word.
+    /// Name of the model in a description.
     pub name: &'static str,
-    /// The words that it abbreviates.
+    /// Description that the model abbreviates.
     pub words: &'static str,
-    /// Its reading, and the source of its numbers.
+    /// Reading of the thesis, and source of the numbers.
     pub source: &'static str,
 }
 
-/// The models. `RATE`, `PAYLOAD` and `LAMBDA` are the client's, `GAP` is the time that a packet takes
-/// at its rate.
+/// All models. In a description, `RATE`, `PAYLOAD` and `LAMBDA` are those of the client, and `GAP`
+/// is the time of one packet at the client's rate.
 pub const MODELS: &[Model] = &[
     Model {
         name: "cbr",
@@ -148,21 +150,22 @@ named_rows!(Preset in PRESETS);
 named_rows!(Model in MODELS);
 
 params! {
-    /// A client, from its words.
+    /// Parameters of a client.
     #[derive(Clone, Copy, Debug, PartialEq)]
     pub struct Params {
-        /// Kind of flow: sets rate, payload, lambda and transport.
+        /// Kind of flow; sets rate, payload, lambda and transport.
         preset: Preset = choice("http"),
-        /// When packets leave; `..-onoff` and `vbr` as in the published code, `..-gaps` and `..-packets` as in the text.
+        /// Model of packet times; `..-onoff` and `vbr` follow the published code, `..-gaps` and
+        /// `..-packets` the text of the thesis.
         model: Model = choice("cbr"),
-        /// Payload rate while sending, instead of the preset's.
+        /// Payload rate while sending; replaces the preset's rate.
         rate: Option<Rate> =
             Param::word(Kind::Rate, "", |value| Ok(Rate::new(value.integer())), |_| None)
                 .initially(|()| None),
-        /// Payload of a packet, or length of a write into TCP, instead of the preset's.
+        /// Payload of a packet, or length of a write into TCP; replaces the preset's payload.
         payload: Option<u32> = optional_bytes::<1, MAX_PAYLOAD>(),
-        /// Packets per second of the Poisson models; the preset's, or rate / (8 payload) if `rate`
-        /// or `payload` is given.
+        /// Packets per second of the Poisson models; by default that of the preset, or rate / (8
+        /// payload) if `rate` or `payload` is given.
         lambda: Option<f64> = Param::word(
             Kind::Real { min: 1e-3, max: 1e9 },
             "",
@@ -192,7 +195,8 @@ impl AppParams for Params {
             None if self.rate.is_some() || self.payload.is_some() => SECOND as f64 / gap,
             None => self.preset.lambda,
         };
-        // The mean of the Weibull distribution, 0.903 in the words.
+        // Mean of the Weibull distribution with scale 1; the models' descriptions contain it as
+        // 0.903.
         let unit = Distribution::Weibull { scale: 1.0, shape: 1.5 }.mean();
         let text = self.model.words.replace("RATE", &format!("{rate}bit"));
         let text = text.replace("PAYLOAD", &payload.to_string());
@@ -208,7 +212,7 @@ impl AppParams for Params {
     }
 }
 
-/// Returns a span in whole nanoseconds, at least one, as text for a description.
+/// Returns a time as text for a description, in whole nanoseconds and at least 1 ns.
 fn whole(nanos: f64) -> String {
     format!("{}ns", (libm::round(nanos) as Nanos).max(1))
 }
@@ -262,7 +266,7 @@ mod tests {
         }
     }
 
-    /// What is shown of a preset is what it does.
+    /// Checks that the shown settings of a preset are its values.
     #[test]
     fn presets_are_their_words() {
         for preset in PRESETS {

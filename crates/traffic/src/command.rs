@@ -1,9 +1,10 @@
-//! `command`: programs of the user's own, which real hosts run.
+//! `command`: programs of the user, which real hosts run.
 //!
-//! The flow's sender runs the client, its receiver the server. The programs decide what they send,
-//! so there is no model: an engine without real hosts cannot run them. A plan has the words of both
-//! command lines with their placeholders, the folder in which they run, and digests of the files
-//! there that the words name, because results depend on these.
+//! The sending host of a flow runs the client, the receiving host the server. The programs decide
+//! what they send, so there is no model of their traffic, and an engine without real hosts cannot
+//! run them. A plan contains the words of both command lines with their placeholders, and the
+//! folder in which they run. It also has digests of the files in this folder that the words name,
+//! because results depend on these files.
 
 use crate::application::AppParams;
 use serde::{Deserialize, Serialize};
@@ -13,27 +14,28 @@ use sojourn_units::words::Table;
 use std::collections::BTreeMap;
 use std::convert::Infallible;
 
-/// Placeholder of the flow's own port in a command line.
+/// Placeholder in a command line for the port of the flow.
 const PORT: &str = "{port}";
 
 params! {
-    /// Command lines as words, and their folder; a scenario states them by keys of their own.
+    /// Command lines of the programs, as words, and their folder; a scenario gives them by separate
+    /// keys.
     #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
     #[serde(deny_unknown_fields)]
     pub struct Params {
         /// Words of the client's command line.
         client: Vec<String> = unset(),
-        /// Words of the server's command line; empty without a server.
+        /// Words of the server's command line; empty if no server is run.
         server: Vec<String> = unset(),
-        /// Absolute path of the folder in which they run.
+        /// Absolute path of the folder in which the programs run.
         folder: String = unset(),
-        /// Digests of the files in that folder that the words name, by these words.
+        /// Digest of each file in the folder that a word of the command lines names.
         files: BTreeMap<String, String> = unset(),
     }
 }
 
 impl Params {
-    /// Returns whether the command lines contain the flow's own port.
+    /// Returns whether a command line contains the placeholder of the flow's port.
     pub fn names_port(&self) -> bool {
         self.client.iter().chain(&self.server).any(|word| word.contains(PORT))
     }
@@ -42,7 +44,7 @@ impl Params {
 impl AppParams for Params {
     const TABLE: Table = Table {
         name: "command",
-        summary: "your own programs, on real hosts only: `from` runs `client`, `to` runs `server`",
+        summary: "your own programs, only on real hosts: the host `from` runs `client`, the host `to` runs `server`",
         source: "",
         words: Params::WORDS,
     };

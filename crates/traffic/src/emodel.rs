@@ -3,7 +3,7 @@
 
 use sojourn_units::{MILLISECOND, Nanos};
 
-/// R of a connection without delay and loss, with all of G.107's defaults.
+/// Rating factor R without delay and loss, with all default values of G.107.
 pub const DEFAULT_RATING: f64 = 93.2;
 
 // Terms of G.107's default values. Basic signal-to-noise ratio Ro (7-2).
@@ -14,39 +14,40 @@ const NO: f64 = -61.18;
 const RLR: f64 = 2.0;
 /// Weighted echo path loss, in dB.
 const WEPL: f64 = 110.0;
-/// Minimum perceivable delay mT, in milliseconds. The delay sensitivity sT is 1 for the same class,
-/// that of default sensitivity.
+/// Minimum perceivable delay mT, in milliseconds. The delay sensitivity sT of this class (default
+/// sensitivity) is 1.
 const MT: f64 = 100.0;
 
 /// The quality of a call.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Quality {
-    /// The E-model's rating factor R, at most 93.2 here.
+    /// Rating factor R of the E-model; at most 93.2 here.
     pub rating: f64,
-    /// The mean opinion score estimated from it, from 1 to 4.5.
+    /// Mean opinion score computed from the rating factor, from 1 to 4.5.
     pub mos: f64,
 }
 
-/// Returns the effective equipment impairment factor Ie,eff (7-29): `loss` is a share, and
-/// `burst_ratio` 1 for random loss. Ie and Bpl are the codec's (G.113).
+/// Returns the effective equipment impairment factor Ie,eff (7-29). `loss` is a share from 0 to 1;
+/// `burst_ratio` is 1 for random loss; `ie` and `bpl` are the codec's factors Ie and Bpl (G.113).
 pub fn equipment_impairment(loss: f64, ie: f64, bpl: f64, burst_ratio: f64) -> f64 {
     let percent = 100.0 * loss.clamp(0.0, 1.0);
     ie + (95.0 - ie) * percent / (percent / burst_ratio + bpl)
 }
 
-/// Returns the delay impairment factor Id = Idte + Idle + Idd (7-18) of a mouth-to-ear delay.
-/// Without `echo` the echo is cancelled and only Idd remains; `echo` is the talker echo loudness
-/// rating TELR in dB.
+/// Returns the delay impairment factor Id = Idte + Idle + Idd (7-18) of a mouth-to-ear delay in
+/// nanoseconds. `echo` is the talker echo loudness rating TELR in dB. With `None` the echo is
+/// cancelled, and only Idd remains.
 pub fn delay_impairment(mouth_to_ear: Nanos, echo: Option<f64>) -> f64 {
     let ms = mouth_to_ear as f64 / MILLISECOND as f64;
-    let heard = echo.map_or(0.0, |telr| {
-        // The default rating already contains the listener's echo without delay.
+    let echo_impairment = echo.map_or(0.0, |telr| {
+        // The default rating already contains the listener echo at a delay of 0.
         talker_echo(ms, telr) + listener_echo(2.0 * ms) - listener_echo(0.0)
     });
-    heard + absolute_delay(ms)
+    echo_impairment + absolute_delay(ms)
 }
 
-/// Idte (7-19 to 7-22), with a sidetone between 9 and 20 dB; below 1 ms an echo is sidetone.
+/// Returns Idte (7-19 to 7-22) for a sidetone between 9 and 20 dB; below 1 ms an echo counts as
+/// sidetone.
 fn talker_echo(ms: f64, telr: f64) -> f64 {
     if ms < 1.0 {
         return 0.0;
@@ -59,14 +60,14 @@ fn talker_echo(ms: f64, telr: f64) -> f64 {
     (half + libm::sqrt(half * half + 100.0) - 1.0) * (1.0 - libm::exp(-ms))
 }
 
-/// Idle (7-25, 7-26) of a round-trip delay.
+/// Returns Idle (7-25, 7-26) for a round-trip delay in milliseconds.
 fn listener_echo(round_trip_ms: f64) -> f64 {
     let rle = 10.5 * (WEPL + 7.0) * libm::pow(round_trip_ms + 1.0, -0.25);
     let half = (RO - rle) / 2.0;
     half + libm::sqrt(half * half + 169.0)
 }
 
-/// Idd (7-27, 7-28).
+/// Returns Idd (7-27, 7-28) for a mouth-to-ear delay in milliseconds.
 fn absolute_delay(ms: f64) -> f64 {
     if ms <= MT {
         return 0.0;
@@ -76,14 +77,14 @@ fn absolute_delay(ms: f64) -> f64 {
     25.0 * (norm(x) - 3.0 * norm(x / 3.0) + 2.0)
 }
 
-/// Returns the quality of these impairments: R = 93.2 - Id - Ie,eff.
+/// Returns the quality for the impairment factors Id and Ie,eff: R = 93.2 - Id - Ie,eff.
 pub fn quality(id: f64, ie_eff: f64) -> Quality {
     let rating = DEFAULT_RATING - id - ie_eff;
     Quality { rating, mos: mos(rating) }
 }
 
-/// Returns the mean opinion score of a rating factor (G.107, Annex B). The cubic falls below 1 for
-/// small ratings, the score does not.
+/// Returns the mean opinion score of a rating factor (G.107, Annex B). Where the cubic formula
+/// falls below 1, the score is 1.
 pub fn mos(rating: f64) -> f64 {
     if rating <= 0.0 {
         return 1.0;

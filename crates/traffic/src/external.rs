@@ -1,9 +1,9 @@
-//! Traffic sources from outside this crate.
+//! Traffic sources whose policy is code outside this crate.
 //!
-//! A [`Policy`] states when its next packet is due and how long it is; [`External`] keeps the
-//! contract in any case. A policy that breaks it, or returns a [`Fault`], is notified once
-//! ([`Policy::on_fault`]) and not called again; its flow sends nothing more, so that the run can
-//! end in order.
+//! A [`Policy`] determines time and length of its packets. [`External`] ensures the contract. A
+//! policy that violates the contract, or returns a [`Fault`], is notified once
+//! ([`Policy::on_fault`]) and not called again. Its flow then sends nothing more, so that the run
+//! can end.
 //!
 //! `examples/policies/rust` has a complete policy with its own `main`.
 
@@ -20,21 +20,21 @@ use sojourn_units::{Nanos, params};
 use std::fmt;
 use std::sync::Arc;
 
-/// Packets of one source that may be due at one time.
+/// Maximum number of packets of one source that may be due at one time.
 pub const MOST_AT_ONCE: u32 = 1000;
 
-/// The packets of one flow.
+/// The packets of one flow, as a policy determines them.
 ///
 /// # Contract
 /// - Times never decrease, and at most [`MOST_AT_ONCE`] packets are due at one time.
-/// - A packet has from 1 byte to [`Params::longest`] bytes: the payload of a datagram over UDP, a write
-///   over TCP.
-/// - Times follow from the policy's own earlier times and draws alone: a source does not learn the fate
-///   of its packets.
-/// - The same calls and draws give the same packets.
+/// - A packet has 1 to [`Params::longest`] bytes. Over UDP it is the payload of a datagram, over
+///   TCP a write.
+/// - Times depend only on the policy's own earlier times and draws: a source does not learn what
+///   happens to its packets.
+/// - Equal calls and draws give equal packets.
 pub trait Policy: Send + Sync {
-    /// Returns the next packet, or `None` after the last. `now` is the time of the previous packet,
-    /// at first the start of the flow.
+    /// Returns the next packet; `None` after the last one. `now` is the time of the previous
+    /// packet; in the first call it is the start of the flow.
     ///
     /// # Errors
     /// A fault of the policy's own code.
@@ -46,12 +46,12 @@ pub trait Policy: Send + Sync {
     /// Returns a copy of the policy in its present state.
     fn copy(&self) -> Box<dyn Policy>;
 
-    /// Invoked once, at the first fault, with the number of the requested packet: the policy is not
-    /// called again.
+    /// Receives the first fault, with the number of the requested packet, counted from 0; the
+    /// policy is not called again.
     fn on_fault(&mut self, now: Nanos, packet: u64, fault: &Fault);
 }
 
-/// Makes the policies of one class and its parameters, one for each flow.
+/// Creates policies of one class with one set of parameters, one policy for each flow.
 pub trait Factory: Send + Sync {
     /// Returns a policy for a flow that begins at `start`, with the stream that it draws from.
     ///
@@ -64,27 +64,28 @@ pub trait Factory: Send + Sync {
         draws: Stream,
     ) -> Result<Box<dyn Policy>, Fault>;
 
-    /// Invoked when [`Factory::create`] failed: the flow sends nothing.
+    /// Receives the fault of a failed [`Factory::create`]. The flow then sends nothing.
     fn on_fault(&self, now: Nanos, fault: &Fault);
 }
 
 params! {
-    /// An external source and its parameters.
+    /// Parameters of an external source.
     #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
     #[serde(deny_unknown_fields)]
     pub struct Params {
-        /// The policy and its values.
+        /// Name, source and parameters of the policy.
         spec: Spec = unset(),
-        /// The longest payload of its packets.
+        /// Maximum UDP payload of the packets, in bytes.
         longest: u32 = derived(|()| 1472),
-        /// The code.
+        /// Code of the policy.
         #[serde(skip)]
         code: Code<dyn Factory> = unset(),
     }
 }
 
 impl Params {
-    /// Returns the parameters of a user's own policy in Rust, whose packets fit Ethernet's frames.
+    /// Returns parameters of a policy in Rust with default values; `name` identifies the policy.
+    /// Packets fit in Ethernet frames.
     pub fn bound(name: &str, factory: Arc<dyn Factory>) -> Self {
         Self { spec: Spec::named(name), code: Code::new(factory), ..Self::default() }
     }
@@ -99,7 +100,9 @@ impl AppParams for Params {
         if (1..=MAX_PAYLOAD).contains(&self.longest) {
             return Ok(());
         }
-        Err(format!("the longest payload of its packets must be from 1 to {MAX_PAYLOAD} bytes"))
+        Err(format!(
+            "`longest`, the maximum payload of packets, must be from 1 to {MAX_PAYLOAD} bytes"
+        ))
     }
 
     fn longest_payload(&self) -> u32 {
@@ -111,7 +114,7 @@ impl AppParams for Params {
     }
 }
 
-/// A source whose policy is external.
+/// A source with an external policy.
 pub struct External {
     /// The policy; `None` after the last packet.
     policy: Option<Box<dyn Policy>>,
@@ -138,14 +141,14 @@ impl fmt::Debug for External {
 }
 
 impl External {
-    /// Returns a source whose flow begins at `start`.
+    /// Returns the source of a flow that starts at `start`.
     ///
     /// # Panics
-    /// If the parameters are not bound to their code.
+    /// If no code is bound to the parameters.
     pub fn new(params: &Params, key: Key, start: Nanos) -> Self {
         let factory = params.code.of(&params.spec);
-        let made = factory.create(params, start, key.stream("policy"));
-        let policy = made.map_err(|fault| factory.on_fault(start, &fault)).ok();
+        let created = factory.create(params, start, key.stream("policy"));
+        let policy = created.map_err(|fault| factory.on_fault(start, &fault)).ok();
         Self { policy, longest: params.longest, now: start, packets: 0, at_once: 0 }
     }
 
@@ -163,13 +166,16 @@ impl External {
         let wrong = if next.at < self.now {
             let (at, now) = (next.at, self.now);
             format!(
-                "it is due at {at} ns, before the time of the call ({now} ns): times never decrease"
+                "it is due at {at} ns, before the previous packet ({now} ns); times must not decrease"
             )
         } else if !(1..=self.longest).contains(&next.payload) {
             let (bytes, longest) = (next.payload, self.longest);
-            format!("it has {bytes} bytes: packets of this source have from 1 to {longest}")
+            format!("it has {bytes} bytes; packets of this source must have 1 to {longest}")
         } else if self.at_once > MOST_AT_ONCE {
-            format!("more than {MOST_AT_ONCE} packets are due at one time ({} ns)", self.now)
+            format!(
+                "more than {MOST_AT_ONCE} packets are due at one time ({} ns); at most {MOST_AT_ONCE} may be",
+                self.now
+            )
         } else {
             self.now = next.at;
             self.packets += 1;
@@ -180,7 +186,7 @@ impl External {
 }
 
 impl Source for External {
-    /// Returns the next packet; at the end of time after the last one.
+    /// Returns the next packet; [`Emission::NONE`] after the last one.
     fn next_packet(&mut self) -> Emission {
         let next = self.ask().unwrap_or_else(|fault| {
             if let Some(policy) = &mut self.policy {
@@ -202,7 +208,7 @@ mod tests {
     use sojourn_units::EPOCH;
     use std::sync::Mutex;
 
-    /// A packet a step with this gap and length, `None` at the end; faults are kept.
+    /// A policy that returns one packet per step with this gap and length, `None` at the end.
     #[derive(Clone)]
     struct Listed {
         gaps: Vec<Option<(i64, u32)>>,
@@ -242,7 +248,7 @@ mod tests {
         }
     }
 
-    /// What is sent, times since the start, and the faults.
+    /// Returns the packets sent, with times since the start, and the faults.
     fn sent(gaps: &[Option<(i64, u32)>]) -> (Vec<(Nanos, u32)>, Vec<String>) {
         let faults = Arc::default();
         let list = Listed { gaps: gaps.to_vec(), next: 0, faults: Arc::clone(&faults) };

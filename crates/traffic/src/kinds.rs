@@ -1,41 +1,42 @@
-//! Kinds of parameters that applications share.
+//! Kinds of parameters that several applications use.
 
 use sojourn_random::{Distribution, Unit};
 use sojourn_units::declare::{Param, group};
 use sojourn_units::words;
 use sojourn_units::words::{Given, Kind, Value, Word, WordError};
 
-/// Returns a span of time, drawn from a distribution.
+/// Returns a parameter that is a distribution of times.
 pub(crate) const fn time(default: &'static str) -> Param<Distribution> {
     let from = |value: &Value| Distribution::parse(value.text(), Unit::Time);
     Param::nested(Kind::Name, default, from, |law| Some(Value::Text(law.format(Unit::Time))))
 }
 
-/// Returns a span of time, drawn from a distribution, or `None`, which is the default.
+/// Returns a parameter that is a distribution of times; `None` by default.
 pub(crate) const fn optional_time() -> Param<Option<Distribution>> {
     let from = |value: &Value| Distribution::parse(value.text(), Unit::Time).map(Some);
     let to = |law: &Option<Distribution>| law.map(|law| Value::Text(law.format(Unit::Time)));
     Param::nested(Kind::Name, "", from, to).initially(|()| None)
 }
 
-/// Returns a size, drawn from a distribution.
+/// Returns a parameter that is a distribution of sizes.
 pub(crate) const fn size(default: &'static str) -> Param<Distribution> {
     let from = |value: &Value| Distribution::parse(value.text(), Unit::Size);
     Param::nested(Kind::Name, default, from, |law| Some(Value::Text(law.format(Unit::Size))))
 }
 
-/// Returns a number, drawn from a distribution.
+/// Returns a parameter that is a distribution of numbers.
 pub(crate) const fn number(default: &'static str) -> Param<Distribution> {
     let from = |value: &Value| Distribution::parse(value.text(), Unit::Number);
     Param::nested(Kind::Name, default, from, |law| Some(Value::Text(law.format(Unit::Number))))
 }
 
-/// Refuses a distribution whose mean is not above 0.
+/// Rejects a distribution whose mean is not above 0.
 pub(crate) fn positive(law: &Distribution) -> Result<(), &'static str> {
     if law.mean() > 0.0 { Ok(()) } else { Err("must be above 0") }
 }
 
-/// Returns the distribution that `word` was given, if any; its mean is above 0.
+/// Returns the distribution that is given for `word`, whose mean must be above 0; `None` if it is
+/// not given.
 pub(crate) fn given_law(
     given: &Given,
     word: &str,
@@ -47,19 +48,20 @@ pub(crate) fn given_law(
     Ok(Some(law))
 }
 
-/// Returns a length in bytes within bounds.
+/// Returns a parameter that is a length from `MIN` to `MAX` bytes.
 pub(crate) const fn bytes<const MIN: u32, const MAX: u32>(default: &'static str) -> Param<u32> {
     let from = |value: &Value| within::<MIN, MAX>(value.integer());
     Param::word(Kind::Size, default, from, |bytes| Some(Value::Integer((*bytes).into())))
 }
 
-/// Returns a length in bytes within bounds, or `None`, which is the default.
+/// Returns a parameter that is a length from `MIN` to `MAX` bytes; `None` by default.
 pub(crate) const fn optional_bytes<const MIN: u32, const MAX: u32>() -> Param<Option<u32>> {
     let from = |value: &Value| within::<MIN, MAX>(value.integer()).map(Some);
     Param::word(Kind::Size, "", from, |_| None).initially(|()| None)
 }
 
-/// Returns a length in bytes that must be from `MIN` to `MAX`; the error completes a sentence.
+/// Returns `bytes` if it is from `MIN` to `MAX`; otherwise the end of a sentence that begins with
+/// the word.
 pub(crate) fn within<const MIN: u32, const MAX: u32>(bytes: u64) -> Result<u32, String> {
     let fits = |bytes: &u32| (MIN..=MAX).contains(bytes);
     let bytes = u32::try_from(bytes).ok().filter(fits);
@@ -71,7 +73,7 @@ const REPEAT: &[Word] = words! {
     "forever", Kind::Flag, "", "";
 };
 
-/// `repeat N`, once by default, or `forever`, which is `None`.
+/// Returns the parameter `repeat N`, by default 1, or `forever`, which is `None`.
 pub(crate) const fn repeat() -> Param<Option<u32>> {
     let set = |repeat: &mut Option<u32>, given: &Given| {
         match (given.integer("repeat"), given.has("forever")) {

@@ -1,28 +1,28 @@
-//! Meaning of a length and of a rate: frames or payload.
+//! Meaning of lengths and rates of packets: Ethernet frame or UDP payload.
 
 use serde::{Deserialize, Serialize};
 use sojourn_units::words::{Given, WordError};
 
-/// Bytes before the payload of a UDP packet: Ethernet 14, IPv4 20, UDP 8. Lengths of frames exclude
-/// frame check sequence, preamble and padding, as everywhere.
+/// Bytes before the payload of a UDP packet in an Ethernet frame: Ethernet 14, IPv4 20, UDP 8.
+/// Lengths of frames do not include frame check sequence, preamble and padding.
 pub const UDP_HEADERS: u32 = 42;
 
-/// The longest payload: that of a jumbo frame.
+/// Maximum UDP payload in bytes: that of a jumbo frame of 9014 bytes.
 pub const MAX_PAYLOAD: u32 = 9014 - UDP_HEADERS;
 
-/// Meaning of a length, and of the rate made of such lengths.
+/// Meaning of a packet's length, and of the rate computed from it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Counts {
-    /// The Ethernet frame.
+    /// The length is that of the Ethernet frame.
     #[default]
     Frame,
-    /// The UDP payload.
+    /// The length is that of the UDP payload.
     Payload,
 }
 
 impl Counts {
-    /// Returns the payload of a packet of `length`.
+    /// Returns the UDP payload of a packet of `length`, in bytes, at most [`MAX_PAYLOAD`].
     pub fn payload(self, length: u32) -> u32 {
         match self {
             Self::Frame => length.saturating_sub(UDP_HEADERS),
@@ -31,7 +31,7 @@ impl Counts {
         .min(MAX_PAYLOAD)
     }
 
-    /// Returns the word for such a length.
+    /// Returns the word of a description that gives such a length.
     pub fn word(self) -> &'static str {
         match self {
             Self::Frame => "size",
@@ -39,10 +39,10 @@ impl Counts {
         }
     }
 
-    /// Returns which of `size` and `payload` was given, if any.
+    /// Returns the meaning by the given word, `size` or `payload`; `None` if neither is given.
     ///
     /// # Errors
-    /// Both were given.
+    /// Both words are given.
     pub(crate) fn given(given: &Given) -> Result<Option<Self>, WordError> {
         match (given.has("size"), given.has("payload")) {
             (true, true) => Err(given.error(
@@ -56,11 +56,11 @@ impl Counts {
     }
 }
 
-/// Lengths of packets, and their meaning.
+/// Length of packets, and its meaning.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Length<T> {
-    /// Bytes of a packet, or their distribution.
+    /// Length of a packet in bytes, or its distribution.
     pub length: T,
-    /// Their meaning, and that of a rate made of such lengths.
+    /// Meaning of the length, and of a rate computed from it.
     pub counts: Counts,
 }

@@ -1,28 +1,29 @@
 //! Traffic sources as state machines driven by time.
 //!
-//! A source knows neither packets nor connections nor clocks. It returns when something is to be
-//! sent and how much, takes reports of completion, and gives every time as a *theoretical* one:
-//! computed from its own earlier times, never from a late caller's. The simulator's endpoints and
-//! real senders drive the same machines.
+//! A source knows neither packets nor connections nor clocks. It returns the time and amount of the
+//! next data, and receives reports of completed transfers. It computes each time from its own
+//! earlier times, not from the time of a call, which may be late. The simulator's endpoints and
+//! real senders use the same state machines.
 //!
-//! | application | machine | how it is driven |
+//! | application | state machine | use |
 //! |---|---|---|
 //! | `bulk` | none | the transport always has data |
-//! | `transfer` | [`transfer::Transfers`] | `after(start)` gives the first job, `after(finished)` each next one |
-//! | `cbr`, `voip`, `packets`, `replay` | [`PacketSource`] | `next_packet()` gives time and payload of one packet after the other |
-//! | `client` | a name for `cbr` or `packets` with certain words | as these |
-//! | a user's own | [`external::External`], a [`PacketSource`] too | as these |
+//! | `transfer` | [`transfer::Transfers`] | `after(start)` returns the first transfer, `after(finished)` each next one |
+//! | `cbr`, `voip`, `packets`, `replay` | [`PacketSource`] | each call of `next_packet()` returns time and payload of the next packet |
+//! | `client` | an alias for a description of `cbr` or `packets` | as `cbr` or `packets` |
+//! | a user's policy | [`external::External`], a [`PacketSource`] | `next_packet()` |
 //! | `command` | none | real hosts run its programs |
-//! | `responsiveness` | [`responsiveness::Test`] | `record(timing, took, idle)` and `evaluate(bytes)` make the result; `gap()` says how often to probe |
-//! | `web` | [`web::Session`] | `poll(now)` gives requests until `None`; `complete(now, object)` reports one and may give a finished page; `next_event()` says when to poll |
+//! | `responsiveness` | [`responsiveness::Test`] | `record(timing, took, idle)` and `evaluate(bytes)` compute the result; `gap()` returns the time between probes |
+//! | `web` | [`web::Session`] | `poll(now)` returns requests until `None`; `complete(now, object)` reports an arrival and may return a complete page; `next_event()` returns the time of the next poll |
 //!
-//! Every source takes its own [`Key`](sojourn_random::Key), from which it makes a stream for each
-//! purpose. The sizes of a session's objects, for instance, do not depend on when they were
-//! fetched: queues are compared under the same requests.
+//! Every source has its own [`Key`](sojourn_random::Key), from which it derives a random stream for
+//! each purpose. The sizes of a session's objects, for example, do not depend on the times at which
+//! they are fetched, so that queues are compared with equal requests.
 
 use sojourn_units::modules;
 
-/// The applications, one a line: its module, which has its `Params`, and its name in plans.
+/// The applications, one per line: the module that contains its `Params`, and its variant of
+/// [`App`]. The name in plans is the module's name.
 macro_rules! applications {
     ($macro:ident! $($arguments:tt)*) => {
         $macro! {
@@ -59,16 +60,16 @@ pub use length::{Counts, UDP_HEADERS};
 pub use playout::Playout;
 pub use receiver::Receiver;
 
-/// One packet of a source.
+/// A packet of a source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Emission {
-    /// When it is sent.
+    /// Departure time of the packet.
     pub at: sojourn_units::Nanos,
-    /// Its UDP payload in bytes.
+    /// UDP payload in bytes.
     pub payload: u32,
 }
 
 impl Emission {
-    /// The packet of a source that sends no more: at the end of time.
+    /// The result after the last packet of a source; its time is never reached.
     pub const NONE: Self = Self { at: sojourn_units::Nanos::MAX, payload: 1 };
 }

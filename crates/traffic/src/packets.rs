@@ -1,5 +1,5 @@
-//! `packets`: independent intervals and independent lengths (a renewal process): Poisson, Pareto or
-//! Weibull arrivals, variable bit rate.
+//! `packets`: packets with independent intervals and independent lengths (a renewal process), such
+//! as Poisson, Pareto or Weibull arrivals, or a variable bit rate.
 
 use crate::Emission;
 use crate::application::{AppParams, Source};
@@ -12,13 +12,13 @@ use sojourn_units::words::{Given, Kind, Table, Word};
 use sojourn_units::{Nanos, params, words};
 
 params! {
-    /// Parameters of a renewal process.
+    /// Parameters of `packets`.
     #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
     #[serde(deny_unknown_fields)]
     pub struct Params {
-        /// Time from packet to packet; exp(..) gives Poisson arrivals.
+        /// Time between two packets; exp(..) gives Poisson arrivals.
         interval: Distribution = time("exp(10ms)").check(positive),
-        /// Length of a packet, rounded up and cut to what a frame holds.
+        /// Length of a packet, rounded up to whole bytes and limited to a jumbo frame.
         #[serde(flatten)]
         size: Length<Distribution> = length(),
     }
@@ -27,8 +27,8 @@ params! {
 const fn length() -> Param<Length<Distribution>> {
     const WORDS: &[Word] = words! {
         "size", Kind::Name, "1514",
-            "Length of the Ethernet frame without FCS: a size, or a distribution.";
-        "payload", Kind::Name, "", "Length of the UDP payload, instead of `size`.";
+            "Length of the Ethernet frame without frame check sequence: a size, or a distribution.";
+        "payload", Kind::Name, "", "Length of the UDP payload; replaces `size`.";
     };
     let set = |size: &mut Length<Distribution>, given: &Given| {
         let Some(counts) = Counts::given(given)? else { return Ok(()) };
@@ -60,7 +60,8 @@ impl AppParams for Params {
     }
 
     fn longest_payload(&self) -> u32 {
-        // Values that are exceeded with a probability below 2^-53 are not drawn.
+        // Random numbers have 53 bits: larger values, with a probability below 2^-53, are never
+        // drawn.
         let longest = self.size.length.exceeded_with(f64::EPSILON / 4.0);
         let longest = longest.min(f64::from(2 * MAX_PAYLOAD));
         self.size.counts.payload(libm::ceil(longest) as u32).max(1)
@@ -71,7 +72,7 @@ impl AppParams for Params {
     }
 }
 
-/// One source.
+/// A source of `packets`.
 #[derive(Clone, Debug)]
 pub struct Packets {
     params: Params,

@@ -1,5 +1,5 @@
-//! The jitter buffer of a call's receiver: the playout delay of packets, and the packets that
-//! arrive too late for it.
+//! The jitter buffer of a call's receiver, which determines the playout delay and the packets that
+//! arrive too late.
 
 use serde::{Deserialize, Serialize};
 use sojourn_measure::Moments;
@@ -9,24 +9,24 @@ use sojourn_units::words::{Kind, Value};
 use sojourn_units::{MILLISECOND, Nanos};
 use std::collections::VecDeque;
 
-/// The rule by which a jitter buffer delays packets.
+/// The rule that determines the playout delay of a jitter buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Playout {
-    /// As `NetEQ` of WebRTC.
+    /// An adaptive delay, as in `NetEQ` of WebRTC.
     Adaptive,
-    /// A fixed time beyond the least delay since the call's start.
+    /// A fixed time in nanoseconds, added to the smallest delay since the start of the call.
     Fixed(Nanos),
 }
 
 impl Playout {
-    /// Returns the parameter of an application.
+    /// Returns the parameter `playout` of an application.
     pub(crate) const fn param() -> Param<Self> {
         let from = |value: &Value| match value.text() {
             "adaptive" => Ok(Self::Adaptive),
             time => parse_time(time)
                 .map(Self::Fixed)
-                .map_err(|_| format!("is `adaptive` or a time, such as 60ms; found `{time}`")),
+                .map_err(|_| format!("must be `adaptive` or a time, such as 60ms; found `{time}`")),
         };
         let to = |playout: &Self| {
             Some(Value::Text(match playout {
@@ -38,11 +38,11 @@ impl Playout {
     }
 }
 
-/// A jitter buffer. A packet is in time if its delay is not above the present playout delay.
+/// A jitter buffer. A packet is in time if its delay is at most the present playout delay.
 #[derive(Clone, Debug)]
 pub struct JitterBuffer {
     rule: Rule,
-    /// Playout delays at the arrivals since the end of the warm-up.
+    /// Playout delays at the arrivals since the end of the warm-up, in nanoseconds.
     delays: Moments,
 }
 
@@ -62,7 +62,8 @@ impl JitterBuffer {
         Self { rule, delays: Moments::default() }
     }
 
-    /// Takes a packet that arrives `now` after `delay`; returns whether it is in time.
+    /// Records a packet that arrives at `now` after a delay of `delay`; returns whether it is in
+    /// time.
     #[inline]
     pub fn receive(&mut self, now: Nanos, delay: Nanos) -> bool {
         let playout = match &mut self.rule {
@@ -77,13 +78,13 @@ impl JitterBuffer {
         delay <= playout
     }
 
-    /// Ends the warm-up.
+    /// Ends the warm-up: discards the playout delays recorded so far.
     pub fn restart(&mut self) {
         self.delays = Moments::default();
     }
 
-    /// Returns the mean playout delay, counted from sending, since the end of the warm-up; `None`
-    /// before the first packet.
+    /// Returns the mean playout delay since the end of the warm-up in nanoseconds, counted from the
+    /// departure of packets; `None` before the first packet.
     pub fn delay(&self) -> Option<Nanos> {
         (self.delays.count() > 0).then(|| libm::round(self.delays.mean()) as Nanos)
     }
@@ -91,35 +92,36 @@ impl JitterBuffer {
 
 // Constants of WebRTC's modules/audio_coding/neteq, as of 2024: delay_manager.cc,
 // underrun_optimizer.cc and relative_arrival_delay_tracker.cc. A packet's delay is relative to the
-// least of this span.
+// smallest delay in the last `HISTORY` nanoseconds.
 const HISTORY: Nanos = 2000 * MILLISECOND;
-/// Width of the histogram's buckets.
+/// Width of a bucket of the histogram, in nanoseconds.
 const BUCKET: Nanos = 20 * MILLISECOND;
 const BUCKETS: usize = 100;
-/// The greatest delay of each interval of this length enters the histogram.
+/// Interval in nanoseconds of which the maximum relative delay enters the histogram.
 const RESAMPLE: Nanos = 500 * MILLISECOND;
-/// The share of entries that the playout delay covers.
+/// Share of the histogram's entries that the playout delay covers.
 const QUANTILE: f64 = 0.95;
-/// Weight that an older entry keeps when a new one is added.
+/// Factor by which a new entry reduces the weight of the older entries.
 const FORGET: f64 = 0.983;
-/// Weight of the first entries, as if there were this number of each.
+/// Weight of the first entries, as if each had occurred this number of times.
 const START_WEIGHT: f64 = 2.0;
-/// Playout delay before the first entry.
+/// Playout delay before the first entry, in nanoseconds.
 const START: Nanos = 80 * MILLISECOND;
 
-/// `NetEQ`'s target: the 95th percentile of a histogram of delays that forgets. Delays are relative
-/// to the least of the last two seconds.
+/// `NetEQ`'s target delay: the 95th percentile of a histogram of relative delays, in which older
+/// entries lose weight. Delays are relative to the smallest delay of the last two seconds.
 ///
-/// It omits the wait for reordered packets, and the buffer is at its target at once, where `NetEQ`
-/// stretches or compresses speech towards it.
+/// The model omits the wait for reordered packets. Its buffer has the target delay immediately,
+/// while `NetEQ` stretches or compresses speech until it has.
 #[derive(Clone, Debug)]
 struct Adaptive {
-    /// Arrivals of the last [`HISTORY`] whose delay is less than that of all later ones.
+    /// Arrivals in the last [`HISTORY`] nanoseconds whose delay is smaller than all later delays:
+    /// time and delay.
     floor: VecDeque<(Nanos, Nanos)>,
-    /// Shares of the relative delays; their sum is 1.
+    /// Share of each bucket of relative delays; the sum is 1.
     buckets: [f64; BUCKETS],
     entries: u32,
-    /// Begin of the interval, and its greatest relative delay.
+    /// Start of the present interval, and the maximum relative delay in it.
     since: Option<Nanos>,
     greatest: Nanos,
     target: Nanos,
@@ -144,7 +146,7 @@ impl Default for Adaptive {
 }
 
 impl Adaptive {
-    /// Takes a packet; returns the playout delay that applied to it.
+    /// Records a packet; returns the playout delay that applied to it.
     fn receive(&mut self, now: Nanos, delay: Nanos) -> Nanos {
         while self.floor.front().is_some_and(|&(at, _)| now.saturating_sub(at) > HISTORY) {
             self.floor.pop_front();
@@ -154,17 +156,17 @@ impl Adaptive {
         }
         self.floor.push_back((now, delay));
         let least = self.floor[0].1;
-        let met = least + self.target;
+        let applied = least + self.target;
         self.greatest = self.greatest.max(delay - least);
         let since = *self.since.get_or_insert(now);
         if now.saturating_sub(since) > RESAMPLE {
             self.enter(self.greatest);
             (self.since, self.greatest) = (Some(now), 0);
         }
-        met
+        applied
     }
 
-    /// Enters a relative delay into the histogram.
+    /// Adds a relative delay to the histogram, and updates the target.
     fn enter(&mut self, relative: Nanos) {
         let keep = (1.0 - START_WEIGHT / f64::from(self.entries + 1)).clamp(0.0, FORGET);
         self.entries = self.entries.saturating_add(1);
@@ -189,20 +191,20 @@ mod tests {
 
     const MS: Nanos = MILLISECOND;
 
-    /// Returns whether the packets were in time, and the mean playout delay; they are sent every 20
-    /// ms.
-    fn heard(playout: Playout, delays: impl IntoIterator<Item = Nanos>) -> (Vec<bool>, Nanos) {
+    /// Returns whether each packet was in time, and the mean playout delay; a packet is sent every
+    /// 20 ms.
+    fn played(playout: Playout, delays: impl IntoIterator<Item = Nanos>) -> (Vec<bool>, Nanos) {
         let mut buffer = JitterBuffer::new(playout);
         let delays = delays.into_iter().enumerate();
-        let heard: Vec<_> =
+        let played: Vec<_> =
             delays.map(|(n, ms)| buffer.receive((20 * n as u64 + ms) * MS, ms * MS)).collect();
-        (heard, buffer.delay().unwrap())
+        (played, buffer.delay().unwrap())
     }
 
     #[test]
     fn a_fixed_buffer_keeps_to_its_delay() {
-        let (heard, delay) = heard(Playout::Fixed(60 * MS), [10, 70, 71, 10]);
-        assert_eq!((heard, delay), (vec![true, true, false, true], 70 * MS));
+        let (played, delay) = played(Playout::Fixed(60 * MS), [10, 70, 71, 10]);
+        assert_eq!((played, delay), (vec![true, true, false, true], 70 * MS));
     }
 
     #[test]
@@ -221,14 +223,14 @@ mod tests {
     fn it_covers_the_jitter_that_it_has_seen() {
         // Every tenth packet comes 110 ms later than the others.
         let jitter = |n: u64| if n % 10 == 9 { 150 } else { 40 };
-        let (heard, delay) = heard(Playout::Adaptive, (0..3000).map(jitter));
-        assert!(heard[200..].iter().all(|in_time| *in_time));
+        let (played, delay) = played(Playout::Adaptive, (0..3000).map(jitter));
+        assert!(played[200..].iter().all(|in_time| *in_time));
         // The bucket of 100 to 120 ms, above 40 ms.
         assert!((159 * MS..=160 * MS).contains(&delay), "{delay}");
         let rare = |n: u64| if n % 1000 == 999 { 150 } else { 40 };
-        let (heard, delay) = self::heard(Playout::Adaptive, (0..10_000).map(rare));
+        let (played, delay) = self::played(Playout::Adaptive, (0..10_000).map(rare));
         // One packet in 40 entries is below the percentile: late, and not waited for.
-        assert_eq!(heard.iter().filter(|in_time| !**in_time).count(), 10);
+        assert_eq!(played.iter().filter(|in_time| !**in_time).count(), 10);
         assert!(delay < 62 * MS, "{delay}");
     }
 
@@ -236,8 +238,8 @@ mod tests {
     fn it_follows_a_change_and_forgets_it() {
         // After two minutes each entry weighs 1.7 %.
         let step = |n: u64| if (6000..7500).contains(&n) { 540 } else { 40 };
-        let (heard, _) = heard(Playout::Adaptive, (0..9000).map(step));
-        let late: Vec<_> = (0..9000).filter(|&n| !heard[n as usize]).collect();
+        let (played, _) = played(Playout::Adaptive, (0..9000).map(step));
+        let late: Vec<_> = (0..9000).filter(|&n| !played[n as usize]).collect();
         // Late until three entries are 5 % of the histogram, and no more.
         assert_eq!(late[0], 6000);
         assert!((6025..6075).contains(late.last().unwrap()), "{late:?}");

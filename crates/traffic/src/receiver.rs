@@ -1,4 +1,4 @@
-//! The receiver of a packet source: losses, delay, jitter, and the quality of a call. Over UDP it
+//! The receiver of a packet source: loss, delay, jitter, and the quality of a call. Over UDP it
 //! counts datagrams, over TCP writes.
 
 use crate::app::App;
@@ -6,46 +6,47 @@ use crate::playout::JitterBuffer;
 use sojourn_measure::{Count, Moments};
 use sojourn_units::{Nanos, SECOND};
 
-/// The receiving end of one flow of packets.
+/// The receiver of one flow of packets.
 #[derive(Clone, Debug, Default)]
 pub struct Receiver {
-    /// Packets received since the start, and their payload.
+    /// Number of packets received since the start, and of their payload bytes.
     pub received: Count,
-    /// Their delays since the end of the warm-up.
+    /// Delays of packets since the end of the warm-up, in nanoseconds.
     pub delays: Moments,
-    /// Delay of the previous packet, and smoothed differences (RFC 3550, section 6.4.1).
+    /// Delay of the previous packet, and smoothed difference between successive delays (RFC 3550,
+    /// section 6.4.1).
     last_delay: Option<Nanos>,
     jitter: f64,
-    /// State of a call.
+    /// State of a call's receiver; `None` for other applications.
     ear: Option<Box<Ear>>,
 }
 
-/// Packets as a listener hears them: lost and late ones are both silence.
+/// A call's packets after the jitter buffer, in which lost and late packets are both silence.
 #[derive(Clone, Debug)]
 struct Ear {
     buffer: JitterBuffer,
     stretch: Stretch,
 }
 
-/// Packets since the end of the warm-up.
+/// Counts of a call's packets since the end of the warm-up.
 #[derive(Clone, Copy, Debug, Default)]
 struct Stretch {
-    /// Number expected next.
+    /// Number of the next expected packet.
     next: u64,
-    /// Number from which on packets are accounted for.
+    /// Number of the first packet that counts.
     first: u64,
-    /// Packets of the accounted stretch, and those of them that were heard.
+    /// Number of packets that count, and number of these that were in time.
     expected: u64,
     heard: u64,
-    /// Silent packets since the last one heard.
+    /// Number of silent packets since the last one in time.
     run: u64,
-    /// Stretches of silence that ended, and their packets.
+    /// Number of completed silences, and number of their packets.
     runs: u64,
     silent: u64,
 }
 
 impl Receiver {
-    /// Returns the receiving end of this application's packets; a call is also rated.
+    /// Returns the receiver for packets of `app`; a call's quality is computed as well.
     pub fn new(app: &App) -> Self {
         let ear = match app {
             App::Voip(voip) => {
@@ -57,7 +58,7 @@ impl Receiver {
         Self { ear, ..Self::default() }
     }
 
-    /// Records a packet that arrived `now`.
+    /// Records a packet that arrives at `now`.
     #[inline]
     pub fn receive(&mut self, now: Nanos, seq: u64, payload: u32, delay: Nanos) {
         self.received.count(payload);
@@ -72,7 +73,7 @@ impl Receiver {
         }
     }
 
-    /// Ends the warm-up.
+    /// Ends the warm-up: discards delays and the counts of a call.
     pub fn restart(&mut self) {
         self.delays = Moments::default();
         if let Some(ear) = &mut self.ear {
@@ -87,9 +88,9 @@ impl Receiver {
         if self.delays.count() < 2 { f64::NAN } else { self.jitter / SECOND as f64 }
     }
 
-    /// Returns a call's mean opinion score; NaN without packets to rate. `settled` is the number of
-    /// packets sent since the start that have left the network: losses after the last packet
-    /// received count too.
+    /// Returns the mean opinion score of a call; NaN without packets to rate. `settled` is the
+    /// number of packets sent since the start that have left the network, so that losses after the
+    /// last received packet count.
     pub fn mos(&self, app: &App, settled: u64) -> f64 {
         let (App::Voip(voip), Some(ear)) = (app, &self.ear) else { return f64::NAN };
         let Some((loss, burst_ratio)) = ear.stretch.lost(settled) else { return f64::NAN };
@@ -98,8 +99,8 @@ impl Receiver {
 }
 
 impl Stretch {
-    /// Returns the share of packets not heard in time, and the burst ratio (G.107: mean length of a
-    /// silence over that of random loss); `None` without packets to rate.
+    /// Returns the share of packets lost or too late, and the burst ratio (G.107: mean length of a
+    /// silence over its mean length under random loss); `None` without packets to rate.
     fn lost(&self, settled: u64) -> Option<(f64, f64)> {
         let Self { first, expected, heard, runs, silent, .. } = *self;
         let expected = expected.max(settled.saturating_sub(first));
@@ -114,8 +115,8 @@ impl Stretch {
     #[inline]
     fn hear(&mut self, seq: u64, in_time: bool) {
         if seq < self.next {
-            // Out of order, counted as lost before: a playout buffer puts it in place. (A packet
-            // from before the warm-up's end does not replace a later one.)
+            // An earlier packet, counted as lost before: the jitter buffer plays it at its
+            // position. The limit excludes packets from before the end of the warm-up.
             self.heard = (self.heard + u64::from(in_time)).min(self.expected);
             return;
         }

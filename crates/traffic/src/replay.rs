@@ -1,11 +1,12 @@
-//! `replay`: the packets of a capture, at its times and in its lengths.
+//! `replay`: the packets of a capture, with its times and lengths.
 //!
-//! The file is not read here: words name it, and the caller that may read files passes its packets
-//! to [`Params::load`]. From then on the parameters hold the packets themselves and no name, so
-//! that a plan is complete and depends on the content of the file, not on its place.
+//! This module does not read the file. The words name it, and a caller that may read files passes
+//! its packets to [`Params::load`]. From then on the parameters contain the packets and not the
+//! name, so that a plan is complete and depends only on the content of the file.
 //!
-//! A replay is open loop: it sends as the capture did, regardless of losses and delays. Times are
-//! exact; at a `speed` other than 1 each is divided by it and rounded, so errors do not accumulate.
+//! A replay is open loop: it sends the captured packets regardless of losses and delays. Times are
+//! exact; with a `speed` other than 1 each time is divided by it and rounded, so that errors do not
+//! accumulate.
 
 use crate::Emission;
 use crate::application::{AppParams, Source};
@@ -20,18 +21,19 @@ use sojourn_units::{Nanos, params, words};
 use std::fmt::Write;
 use std::sync::Arc;
 
-/// Packets that a replay may have.
+/// Maximum number of packets in a replay.
 pub const MOST_PACKETS: usize = 1_000_000;
 
-/// A packet to send: its time after the first one, and its UDP payload in bytes.
+/// A packet to send: time after the first packet in nanoseconds, and UDP payload in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Part {
     after: Nanos,
     payload: u32,
 }
 
-/// Packets in the order in which they are sent; flows of a group share them. In a plan they are one
-/// text, each with the nanoseconds since the previous one: `0:100 1000000:1472`.
+/// Packets in the order of sending, shared by the flows of a group. In a plan they are a text in
+/// which each packet has the nanoseconds since the previous one and its payload: `0:100
+/// 1000000:1472`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct Trace(Arc<[Part]>);
@@ -68,27 +70,28 @@ impl From<Trace> for String {
 }
 
 params! {
-    /// Parameters of a replay.
+    /// Parameters of `replay`.
     #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
     #[serde(deny_unknown_fields)]
     pub struct Params {
-        /// The capture, relative to the scenario's folder; in double quotes if it has spaces.
+        /// Path of the capture file, relative to the scenario's folder; in double quotes if it
+        /// contains spaces.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         file: Option<String> = file(),
-        /// Selection of its packets, until it is read.
+        /// Selection of packets of the capture; applied when the capture is read.
         #[serde(default, skip_serializing_if = "Select::is_all")]
         select: Select = select(),
-        /// Speed relative to the capture.
+        /// Factor by which packets are sent faster than captured.
         speed: f64 = real(1e-6, 1e6, "1"),
-        /// Number of repetitions; endless if `None`.
+        /// Number of times that the packets are sent; `None` for endless repetition.
         repeat: Option<u32> = repeat().docs(&[
             (
                 "repeat",
-                "Number of repetitions; each begins one mean gap after the last packet of the previous one.",
+                "Number of times that the packets are sent; each repetition begins one mean gap after the last packet of the previous one.",
             ),
-            ("forever", "Endless repetition."),
+            ("forever", "Repeats the packets without end."),
         ]),
-        /// The packets; empty until the capture is read.
+        /// Packets to send; empty until the capture is read.
         packets: Trace = derived(|()| Trace::default()),
     }
 }
@@ -105,9 +108,9 @@ const fn file() -> Param<Option<String>> {
 const fn select() -> Param<Select> {
     const WORDS: &[Word] = words! {
         "from", Kind::Name, "",
-            "Only packets from an address, a port or both, such as 10.0.0.1, :443, [2001:db8::1]:443.";
-        "to", Kind::Name, "", "Only packets to an address, a port or both, in the same form.";
-        "protocol", Kind::Choice { of: &["tcp", "udp"] }, "", "Only packets of this protocol.";
+            "Selects packets from an address, a port or both, such as 10.0.0.1, :443, [2001:db8::1]:443.";
+        "to", Kind::Name, "", "Selects packets to an address, a port or both, in the form of `from`.";
+        "protocol", Kind::Choice { of: &["tcp", "udp"] }, "", "Selects packets of this protocol.";
     };
     let set = |select: &mut Select, given: &Given| {
         let protocol = given.text("protocol").map(|name| if name == "tcp" { 6 } else { 17 });
@@ -140,7 +143,7 @@ fn endpoint(given: &Given, word: &str) -> Result<Option<Endpoint>, WordError> {
 impl AppParams for Params {
     const TABLE: Table = Table {
         name: "replay",
-        summary: "the packets of a capture file, at its times and in its lengths",
+        summary: "the packets of a capture file, with its times and lengths",
         source: "pcap or pcapng",
         words: Params::WORDS,
     };
@@ -151,19 +154,26 @@ impl AppParams for Params {
     fn check(&self) -> Result<(), String> {
         let parts = &self.packets.0;
         if self.file.is_some() || !self.select.is_all() {
-            return if parts.is_empty() { Ok(()) } else { Err("a file and packets".to_owned()) };
+            return if parts.is_empty() {
+                Ok(())
+            } else {
+                Err("`file` and `packets` exclude each other".to_owned())
+            };
         }
         if !(1e-6..=1e6).contains(&self.speed) {
-            return Err("its speed must be from 0.000001 to 1000000".to_owned());
+            return Err("`speed` must be from 0.000001 to 1000000".to_owned());
         }
         if parts.iter().any(|part| !(1..=MAX_PAYLOAD).contains(&part.payload)) {
-            return Err(format!("its payloads must be from 1 to {MAX_PAYLOAD} bytes"));
+            return Err(format!("payloads must be from 1 to {MAX_PAYLOAD} bytes"));
         }
         if parts.len() > MOST_PACKETS {
-            return Err(format!("more than {MOST_PACKETS} packets"));
+            return Err(format!(
+                "at most {MOST_PACKETS} packets are allowed; found {}",
+                parts.len()
+            ));
         }
         if self.repeat != Some(1) && self.is_loaded() && self.period() as f64 / self.speed < 1.0 {
-            return Err("it cannot be repeated: all its packets have the same time".to_owned());
+            return Err("packets that all have the same time cannot be repeated".to_owned());
         }
         Ok(())
     }
@@ -182,23 +192,24 @@ impl AppParams for Params {
 }
 
 impl Params {
-    /// Returns the same parameters with the packets of the capture instead of its name. Packets are
-    /// taken in the order of their times; frames shorter than a UDP packet of one byte become one.
+    /// Returns these parameters with the packets of the capture instead of the file name. Packets
+    /// are sorted by time; a frame shorter than a UDP packet with one byte becomes such a packet.
     ///
     /// # Errors
-    /// There are no packets, or packets that no Ethernet carries.
+    /// There are no packets, or a packet is longer than a jumbo frame.
     pub fn load(&self, mut packets: Vec<Packet>) -> Result<Self, String> {
-        // A stable sort: packets of one time keep their order.
+        // A stable sort keeps the order of packets with equal times.
         packets.sort_by_key(|packet| packet.time);
         let Some(first) = packets.first().map(|packet| packet.time) else {
-            return Err("no packet of the capture is selected".to_owned());
+            return Err("no packet of the capture is selected; check `from`, `to` and `protocol`"
+                .to_owned());
         };
         let longest = MAX_PAYLOAD + UDP_HEADERS;
         let part = |(i, packet): (usize, &Packet)| {
             if packet.frame > longest {
                 return Err(format!(
-                    "packet {} of those selected has {} bytes, more than a frame of {longest}: a host's \
-                     offloads made it; capture with them off",
+                    "selected packet {} has {} bytes, more than a frame of {longest}: an offload of the host has \
+                     merged packets; capture without offloads",
                     i + 1,
                     packet.frame
                 ));
@@ -216,13 +227,13 @@ impl Params {
         loaded.check().map(|()| loaded)
     }
 
-    /// Returns whether the packets are loaded.
+    /// Returns whether the packets of the capture are loaded.
     pub fn is_loaded(&self) -> bool {
         !self.packets.0.is_empty()
     }
 
-    /// Returns the span from the first packet to the first of the next repetition, as captured: the
-    /// span of all packets, and one mean gap.
+    /// Returns the captured time from the first packet to the first packet of the next repetition,
+    /// in nanoseconds: the time to the last packet, plus one mean gap.
     fn period(&self) -> Nanos {
         let parts = &self.packets.0;
         let span = parts.last().map_or(0, |last| last.after);
@@ -231,27 +242,27 @@ impl Params {
     }
 }
 
-/// One source.
+/// A source of `replay`.
 #[derive(Clone, Debug)]
 pub struct Replay {
     parts: Arc<[Part]>,
     speed: f64,
     period: Nanos,
-    /// Begin of the present repetition, in the capture's time, and number of further ones.
-    begun: Nanos,
+    /// Start of the present repetition in the capture's time, and number of further repetitions.
+    offset: Nanos,
     left: Option<u32>,
     start: Nanos,
     next: usize,
 }
 
 impl Replay {
-    /// Returns a source that sends its first packet at `start`.
+    /// Returns a source that sends the first packet at `start`.
     pub fn new(params: &Params, start: Nanos) -> Self {
         Self {
             parts: Arc::clone(&params.packets.0),
             speed: params.speed,
             period: params.period(),
-            begun: 0,
+            offset: 0,
             left: params.repeat.map(|repeat| repeat.saturating_sub(1)),
             start,
             next: 0,
@@ -260,18 +271,18 @@ impl Replay {
 }
 
 impl Source for Replay {
-    /// Returns the next packet; at the end of time after the last one.
+    /// Returns the next packet; [`Emission::NONE`] after the last one.
     fn next_packet(&mut self) -> Emission {
         if self.next == self.parts.len() && self.left != Some(0) && !self.parts.is_empty() {
             self.left = self.left.map(|left| left - 1);
-            self.begun = self.begun.saturating_add(self.period);
+            self.offset = self.offset.saturating_add(self.period);
             self.next = 0;
         }
         let Some(part) = self.parts.get(self.next) else {
             return Emission::NONE;
         };
         self.next += 1;
-        let after = self.begun.saturating_add(part.after);
+        let after = self.offset.saturating_add(part.after);
         let after = if self.speed.to_bits() == 1f64.to_bits() {
             after
         } else {
@@ -299,7 +310,7 @@ mod tests {
         of.iter().map(|&(ms, frame)| Packet { time: ms * 1_000_000, frame }).collect()
     }
 
-    /// Milliseconds and payloads of the first `n` emissions.
+    /// Returns times in milliseconds and payloads of the first `n` packets.
     fn sent(params: &Params, n: usize) -> Vec<(u64, u32)> {
         let mut source = Replay::new(params, EPOCH);
         (0..n)
@@ -350,11 +361,8 @@ mod tests {
     fn what_cannot_be_replayed_is_refused() {
         let named = params("replay file a.pcap");
         let load = |params: &Params, of: &[(u64, u32)]| params.load(packets(of)).unwrap_err();
-        assert_eq!(load(&named, &[]), "no packet of the capture is selected");
-        assert!(
-            load(&named, &[(0, 60), (1, 65_226)])
-                .starts_with("packet 2 of those selected has 65226")
-        );
+        assert!(load(&named, &[]).starts_with("no packet of the capture is selected"));
+        assert!(load(&named, &[(0, 60), (1, 65_226)]).starts_with("selected packet 2 has 65226"));
         let again = params("replay file a.pcap repeat 2");
         assert!(load(&again, &[(7, 60), (7, 60)]).contains("cannot be repeated"));
         for packets in ["5", "5:", "5:x", "-1:7", "18446744073709551615:1 1:1"] {

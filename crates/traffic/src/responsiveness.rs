@@ -1,13 +1,16 @@
-//! `responsiveness`: the test of responsiveness under working conditions, as in `networkQuality`.
+//! `responsiveness`: the test of responsiveness under working conditions, as performed by
+//! `networkQuality`.
 //!
-//! Source: draft-ietf-ippm-responsiveness-08 (Paasch, Meyer, Cheshire, Hawkins, 2025). Connections that
-//! always have data load one or both directions; one more is added in every interval. Foreign probes open
-//! a connection of their own (TCP, TLS, one HTTP request); self probes are requests on connections that
-//! carry load. When the averages of goodput, and then of responsiveness, are stable, the test ends.
+//! Source: draft-ietf-ippm-responsiveness-08 (Paasch, Meyer, Cheshire, Hawkins, 2025). Connections
+//! that always have data load one or both directions; each interval adds connections. A foreign
+//! probe opens its own connection (TCP, TLS, one HTTP request). A self probe is a request on a
+//! connection that carries load. The test ends when the averages of goodput, and then of
+//! responsiveness, are stable.
 //!
-//! [`Test`] is the arithmetic: it takes the durations of probes and the bytes delivered, and
-//! returns the next step. It opens no connection. Where the draft contradicts itself, it follows
-//! the draft's own sum of 300 kB a second: `probes` counts probes of both kinds, which take turns.
+//! [`Test`] does the computation: it receives the durations of probes and the delivered bytes, and
+//! returns the next step. It opens no connection. Where the draft contradicts itself, the test
+//! follows the draft's sum of 300 kB per second: `probes` limits probes of both kinds together,
+//! which alternate.
 
 use crate::application::AppParams;
 use serde::{Deserialize, Serialize};
@@ -17,47 +20,47 @@ use sojourn_units::{Bytes, Nanos, SECOND, choices, params};
 use std::collections::VecDeque;
 use std::convert::Infallible;
 
-/// Bytes of requests and answers. They add up to about the draft's numbers with all headers: 5000
-/// bytes for a foreign probe, at most 1000 for a self probe. The shares are a choice of this
-/// project.
+/// Lengths of requests and answers in bytes. With all headers they give about the draft's numbers:
+/// 5000 bytes for a foreign probe, and at most 1000 for a self probe. The division between messages
+/// is a choice of this project.
 pub mod sizes {
     use sojourn_units::Bytes;
 
-    /// Bytes that the client sends for a round trip of the TLS handshake.
+    /// Bytes that the client sends in each round trip of the TLS handshake.
     pub const HELLO: Bytes = 517;
-    /// Bytes of the server's first answer: its certificate.
+    /// Bytes of the server's first answer in the TLS handshake, with its certificate.
     pub const CERTIFICATE: Bytes = 3000;
-    /// Bytes of the server's second answer, in TLS 1.2.
+    /// Bytes of the server's second answer in the TLS handshake (TLS 1.2).
     pub const FINISHED: Bytes = 51;
-    /// A GET request.
+    /// Bytes of a GET request.
     pub const REQUEST: Bytes = 200;
-    /// Its answer: fields, and a body of one byte.
+    /// Bytes of the answer to a GET request: header fields, and a body of one byte.
     pub const ANSWER: Bytes = 100;
-    /// Mean bytes of a foreign and a self probe, by the draft.
+    /// Mean bytes of a foreign and a self probe, as in the draft.
     pub const PROBE: u64 = 3000;
 }
 
 choices! {
-    /// The loaded directions.
+    /// The directions that are loaded.
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
     #[serde(rename_all = "snake_case")]
     pub enum Direction {
-        /// Both at once.
+        /// Both directions at the same time.
         #[default]
         Both = "both",
-        /// From the server to the client.
+        /// Only from the server to the client.
         Download = "download",
-        /// From the client to the server.
+        /// Only from the client to the server.
         Upload = "upload",
     }
 }
 
-/// Returns a share above 0.
+/// Returns a parameter that is a share above 0.
 const fn share(default: &'static str) -> Param<f64> {
     probability(default).check(|share| if *share > 0.0 { Ok(()) } else { Err("must be above 0") })
 }
 
-/// Returns a span that divides a run into intervals.
+/// Returns a parameter that is the duration of an interval, from 10 ms to 60 s.
 const fn interval(default: &'static str) -> Param<Nanos> {
     time(default).check(|span| match span {
         10_000_000..=60_000_000_000 => Ok(()),
@@ -66,34 +69,37 @@ const fn interval(default: &'static str) -> Param<Nanos> {
 }
 
 params! {
-    /// Parameters of a test. Each description ends with the draft's name in brackets.
+    /// Parameters of the test. Each description ends with the draft's name of the parameter in
+    /// parentheses.
     #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
     #[serde(deny_unknown_fields)]
     pub struct Params {
-        /// Directions that are loaded: both at once, `download` (from the server to the client) or `upload`.
+        /// Directions that are loaded: both at the same time, `download` (from the server to the
+        /// client) or `upload`.
         direction: Direction = choice("both"),
         /// Round trips of the TLS handshake: 1 for TLS 1.3, 2 for TLS 1.2, 0 for plain HTTP.
         tls: u32 = integer(0, 2, "1"),
-        /// Time between evaluations (ID).
+        /// Duration of an interval, after which the test is evaluated (ID).
         interval: Nanos = interval("1s"),
-        /// Intervals of a moving average (MAD).
+        /// Number of intervals in a moving average (MAD).
         mad: u32 = integer(2, 60, "4"),
-        /// Share of the probes, the fastest ones, that the trimmed mean is of (TMP).
+        /// Share of the probes, the fastest ones, that enter the trimmed mean (TMP).
         trim: f64 = share("95%"),
-        /// Standard deviation of the averages, as a share of the last one, below which they are stable (SDT).
+        /// Maximum standard deviation of stable averages, as a share of the last average (SDT).
         tolerance: f64 = probability("5%"),
-        /// Load-generating connections of each direction at the start (INP).
+        /// Number of load-generating connections per direction at the start (INP).
         initial: u32 = integer(1, 100, "1"),
-        /// Load-generating connections that each interval adds to each direction (INC).
+        /// Number of load-generating connections that each interval adds per direction (INC).
         add: u32 = integer(0, 100, "1"),
-        /// Most load-generating connections of a direction (MNP).
+        /// Maximum number of load-generating connections per direction (MNP).
         most: u32 = integer(1, 100, "16"),
-        /// Most probes per second, of both kinds together (MPS).
+        /// Maximum number of probes per second, of both kinds together (MPS).
         probes: u32 = integer(1, 1000, "100"),
-        /// Share of the capacity that probes may take (PTC).
+        /// Maximum share of the capacity that probes may use (PTC).
         share: f64 = share("5%"),
-        /// Whether the load continues after the result, to the flow's `stop` or the end of the run,
-        /// so that other metrics are those of a loaded path; `once`: it ends with the test.
+        /// Whether the load continues after the result, until the flow's `stop` or the end of the
+        /// run, so that other metrics describe a loaded path; with `once` the load ends with the
+        /// test.
         hold: bool = switch("once", "hold"),
     }
 }
@@ -101,7 +107,7 @@ params! {
 impl AppParams for Params {
     const TABLE: Table = Table {
         name: "responsiveness",
-        summary: "the test of responsiveness under working conditions, as `networkQuality` makes it",
+        summary: "the test of responsiveness under working conditions, as performed by `networkQuality`",
         source: "draft-ietf-ippm-responsiveness-08",
         words: Params::WORDS,
     };
@@ -109,28 +115,28 @@ impl AppParams for Params {
     type Source = Infallible;
 }
 
-/// The quantity that a probe measures.
+/// The duration that a probe measures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Timing {
-    /// TCP's handshake on a connection of its own (`tcp_f`).
+    /// TCP handshake of a foreign probe (`tcp_f`).
     Tcp,
-    /// A round trip of the TLS handshake there (`tls_f`).
+    /// Round trip of the TLS handshake of a foreign probe (`tls_f`).
     Tls,
-    /// A request and its answer there (`http_f`).
+    /// Request and answer of a foreign probe (`http_f`).
     Http,
-    /// A request and its answer on a connection that carries load (`http_l`).
+    /// Request and answer of a self probe, on a connection that carries load (`http_l`).
     Loaded,
 }
 
-/// Trimmed means of the four timings in seconds; not a number without a probe.
+/// Trimmed means of the four durations of [`Timing`] in seconds; NaN without a probe.
 pub type Means = [f64; 4];
 
 type Samples = [Vec<Nanos>; 4];
 
-/// Confidence in a result.
+/// Confidence in the result of a test.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Confidence {
-    /// There were fewer evaluations than an average covers.
+    /// There were not enough evaluations for an average.
     #[default]
     Low = 1,
     /// The averages were not stable.
@@ -139,20 +145,20 @@ pub enum Confidence {
     High = 3,
 }
 
-/// Responsiveness in round trips per minute.
+/// Responsiveness, in round trips per minute.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Responsiveness {
-    /// The mean of the other two.
+    /// Mean of `foreign` and `loaded`.
     pub total: f64,
-    /// Of probes on connections of their own.
+    /// Responsiveness measured by foreign probes.
     pub foreign: f64,
-    /// Of probes on connections that carry load.
+    /// Responsiveness measured by self probes.
     pub loaded: f64,
 }
 
 impl Responsiveness {
-    /// Returns the responsiveness from trimmed means (section 4.3.1 of the draft; without TLS as in
-    /// its TCP-only case).
+    /// Returns the responsiveness computed from trimmed means (section 4.3.1 of the draft; without
+    /// TLS as in the draft's TCP-only case).
     pub fn new(means: &Means, tls: bool) -> Self {
         let [tcp, tls_trip, http, own] = *means;
         let trip = if tls { (tcp + tls_trip + http) / 3.0 } else { f64::midpoint(tcp, http) };
@@ -161,18 +167,19 @@ impl Responsiveness {
     }
 }
 
-/// The result of a test.
+/// Result of a test.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Outcome {
-    /// The result.
+    /// Responsiveness.
     pub responsiveness: Responsiveness,
-    /// The trimmed means that it is computed from.
+    /// Trimmed means from which the responsiveness is computed.
     pub means: Means,
-    /// Confidence in it.
+    /// Confidence in the result.
     pub confidence: Confidence,
 }
 
-/// Returns the bytes of a foreign probe's round trip on its connection: request and answer.
+/// Returns the bytes of request and answer in round trip `stage` of a foreign probe, counted from 0
+/// after the TCP handshake; `tls` is the number of TLS round trips.
 pub fn exchange(stage: u32, tls: u32) -> (Bytes, Bytes) {
     match stage {
         _ if stage >= tls => (sizes::REQUEST, sizes::ANSWER),
@@ -181,28 +188,28 @@ pub fn exchange(stage: u32, tls: u32) -> (Bytes, Bytes) {
     }
 }
 
-/// One test.
+/// A test of responsiveness.
 #[derive(Clone, Debug)]
 pub struct Test {
     params: Params,
-    /// Probes completed on the idle path, before the load.
+    /// Durations of probes on the idle path, before the load.
     idle: Samples,
-    /// Probes completed in this interval, and in the earlier ones that the average covers.
+    /// Durations of probes in this interval, and in the earlier intervals that the average covers.
     current: Samples,
     past: VecDeque<Samples>,
-    /// For each direction, bytes delivered in the last intervals.
+    /// Delivered bytes of the last intervals, for each direction.
     delivered: [VecDeque<u64>; 2],
-    /// The last averages of goodput of each direction, and of responsiveness.
+    /// Last averages of the goodput of each direction, and of the responsiveness.
     goodputs: [VecDeque<f64>; 2],
     values: VecDeque<f64>,
-    /// Greatest goodput of an interval in each direction, in bit/s.
+    /// Maximum goodput of an interval in each direction, in bit/s.
     capacity: [f64; 2],
     saturated: bool,
     outcome: Option<Outcome>,
 }
 
 impl Test {
-    /// Returns a test that has not begun.
+    /// Returns a test without measurements.
     pub fn new(params: &Params) -> Self {
         Self {
             params: *params,
@@ -218,32 +225,32 @@ impl Test {
         }
     }
 
-    /// Discards the measurements under load.
+    /// Discards the measurements under load, except the capacity.
     pub fn restart(&mut self) {
         let idle = std::mem::take(&mut self.idle);
         let capacity = self.capacity;
         *self = Self { idle, capacity, ..Self::new(&self.params) };
     }
 
-    /// Records a completed probe: its quantity and duration, and whether the path was idle.
+    /// Records the duration of a completed probe; `idle` is whether the path was idle.
     pub fn record(&mut self, timing: Timing, took: Nanos, idle: bool) {
         let samples = if idle { &mut self.idle } else { &mut self.current };
         samples[timing as usize].push(took);
     }
 
-    /// Discards the probes and the bytes of the current interval, which is incomplete.
+    /// Discards the probes of the current interval, which is incomplete.
     pub fn skip(&mut self) {
         self.current = Samples::default();
     }
 
-    /// Returns whether a direction is loaded: download first.
+    /// Returns whether a direction is loaded; `way` is 0 for download and 1 for upload.
     pub fn loads(&self, way: usize) -> bool {
         self.params.direction == Direction::Both
             || (way == 0) == (self.params.direction == Direction::Download)
     }
 
-    /// Ends an interval under load; `bytes` were delivered in it, download first. Returns whether
-    /// the result is stable.
+    /// Ends an interval under load, in which `bytes` were delivered (download, upload). Returns
+    /// whether the result is stable.
     pub fn evaluate(&mut self, bytes: [u64; 2]) -> bool {
         let mad = self.params.mad as usize;
         let seconds = self.params.interval as f64 / SECOND as f64;
@@ -254,7 +261,7 @@ impl Test {
                 continue;
             }
             push(&mut self.delivered[way], bytes, mad);
-            // Intervals before the first one count as empty: the draft divides by MAD times ID.
+            // The draft divides by MAD times ID: intervals before the first one count as empty.
             let sum: u64 = self.delivered[way].iter().sum();
             let average = 8.0 * sum as f64 / (mad as f64 * seconds);
             push(&mut self.goodputs[way], average, mad);
@@ -282,24 +289,24 @@ impl Test {
         confidence == Confidence::High
     }
 
-    /// Returns the time from probe to probe that the capacity measured so far allows; `None` before
-    /// a measurement.
+    /// Returns the time between probes that the measured capacity allows, in nanoseconds; `None`
+    /// before a measurement.
     pub fn gap(&self) -> Option<Nanos> {
         let loaded = (0..2).filter(|&way| self.loads(way));
         let capacity = loaded.map(|way| self.capacity[way]).fold(f64::INFINITY, f64::min);
         let affordable = self.params.share * capacity / (8 * sizes::PROBE) as f64;
         let rate = affordable.min(f64::from(self.params.probes));
-        // Less than one probe an hour counts as none.
+        // Less than one probe per hour counts as none.
         (rate * 3600.0 > 1.0).then(|| (SECOND as f64 / rate) as Nanos)
     }
 
-    /// Returns the result of the last evaluation, if any.
+    /// Returns the result of the last evaluation; `None` without a result.
     pub fn outcome(&self) -> Option<Outcome> {
         self.outcome
     }
 
-    /// Returns the round trip of foreign probes on the idle path in seconds; not a number without a
-    /// probe.
+    /// Returns the mean round-trip time of foreign probes on the idle path in seconds; NaN without
+    /// a probe.
     pub fn idle(&self) -> f64 {
         let means = self.idle.each_ref().map(|all| trimmed_mean(all.clone(), self.params.trim));
         60.0 / Responsiveness::new(&means, self.params.tls > 0).foreign
@@ -320,8 +327,8 @@ fn push<T>(last: &mut VecDeque<T>, new: T, most: usize) {
     last.push_back(new);
 }
 
-/// Returns whether there are enough averages, and their standard deviation is within the tolerance
-/// of the last one.
+/// Returns whether `mad` averages exist, and their standard deviation is below `tolerance` times
+/// the last average.
 fn stable(averages: &VecDeque<f64>, mad: usize, tolerance: f64) -> bool {
     let Some(&last) = averages.back().filter(|&&last| last > 0.0 && averages.len() >= mad) else {
         return false;
@@ -332,7 +339,8 @@ fn stable(averages: &VecDeque<f64>, mad: usize, tolerance: f64) -> bool {
     variance.sqrt() < tolerance * last
 }
 
-/// Returns the mean in seconds of the smallest values, up to the percentile `share` (nearest rank).
+/// Returns the mean in seconds of the smallest values, up to the percentile `share` (nearest rank);
+/// NaN without values.
 pub fn trimmed_mean(mut values: Vec<Nanos>, share: f64) -> f64 {
     let kept = (values.len() as f64 * share).ceil() as usize;
     if kept == 0 {
@@ -362,14 +370,14 @@ mod tests {
         assert!((a / b - 1.0).abs() < 1e-12, "{a} {b}");
     }
 
-    /// The draft's formulas, on numbers reckoned by hand.
+    /// Checks the draft's formulas with numbers computed by hand.
     #[test]
     fn responsiveness_is_the_mean_of_both_kinds() {
         let means = [0.030, 0.040, 0.050, 0.100];
-        let found = Responsiveness::new(&means, true);
-        close(found.foreign, 1500.0);
-        close(found.loaded, 600.0);
-        close(found.total, 1050.0);
+        let result = Responsiveness::new(&means, true);
+        close(result.foreign, 1500.0);
+        close(result.loaded, 600.0);
+        close(result.total, 1050.0);
         let plain = Responsiveness::new(&[0.030, f64::NAN, 0.050, 0.100], false);
         close(plain.foreign, 1500.0);
         close(plain.total, 1050.0);

@@ -8,51 +8,50 @@ use sojourn_units::words::{Given, Text, WordError};
 use sojourn_units::{Nanos, choices};
 
 choices! {
-    /// The first period.
+    /// The period with which a source begins.
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
     #[serde(rename_all = "snake_case")]
     pub enum Begin {
-        /// A spurt.
+        /// The source begins with a spurt.
         #[default]
         On = "on",
-        /// A silence.
+        /// The source begins with a silence.
         Off = "off",
     }
 }
 
 choices! {
-    /// Effect of a silence on the clock by which packets leave.
+    /// Effect of a silence on the interval between packets.
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
     #[serde(rename_all = "snake_case")]
     pub enum Phase {
-        /// Each spurt begins with a packet.
+        /// The interval starts anew: each spurt begins with a packet.
         #[default]
         Restart = "restart",
-        /// The clock stops and then resumes, so that a packet leaves whenever the time spent on has
-        /// filled one: the mean rate is exactly the rate times the share of on time.
+        /// The interval stops during the silence and resumes after it, so that the mean rate is
+        /// exactly the rate times the share of time in spurts.
         Resume = "resume",
     }
 }
 
-/// Lengths of spurts and silences in nanoseconds, and the first period.
+/// Durations of spurts and silences in nanoseconds, and their order.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Spurts {
-    /// Length of a spurt.
+    /// Duration of a spurt.
     pub on: Distribution,
-    /// Length of a silence.
+    /// Duration of a silence.
     pub off: Distribution,
-    /// The first period.
+    /// Period with which the source begins.
     #[serde(default)]
     pub begin: Begin,
-    /// Effect of a silence on the clock of packets.
+    /// Effect of a silence on the interval between packets.
     #[serde(default)]
     pub phase: Phase,
 }
 
 impl Spurts {
-    /// Takes over the spurts that the words `on` and `off`, under any names, describe; both or
-    /// none.
+    /// Sets the spurts by two words, whose names are `on` and `off`; both must be given, or none.
     pub(crate) fn set(
         spurts: &mut Option<Self>,
         given: &Given,
@@ -90,13 +89,13 @@ impl Spurts {
         text
     }
 
-    /// Returns its distributions, if any.
+    /// Returns the distributions of the spurts; none without spurts.
     pub(crate) fn distributions(spurts: Option<Self>) -> Vec<Distribution> {
         spurts.map_or(Vec::new(), |spurts| vec![spurts.on, spurts.off])
     }
 }
 
-/// The spurts of one source.
+/// The spurts of a source, from the present one on.
 #[derive(Clone, Debug)]
 pub(crate) struct Activity {
     spurts: Spurts,
@@ -106,8 +105,8 @@ pub(crate) struct Activity {
 }
 
 impl Activity {
-    /// Returns the activity from `start` on, and when the first packet leaves if packets are
-    /// `interval` apart. A source without spurts sends without pause from the start.
+    /// Returns the spurts from `start` on, and the time of the first packet if packets are
+    /// `interval` apart. Without spurts the first packet leaves at `start`.
     pub fn begin(
         spurts: Option<Spurts>,
         key: Key,
@@ -143,16 +142,16 @@ impl Activity {
         self.spurts.phase == Phase::Restart
     }
 
-    /// Returns when a packet leaves that would leave at `at` if the present spurt lasted.
+    /// Returns the time of a packet that would leave at `at` if the present spurt did not end.
     pub fn place(&mut self, mut at: Nanos) -> Nanos {
         while at >= self.end {
             let begin = self.silence();
-            let rest = match self.spurts.phase {
+            let remainder = match self.spurts.phase {
                 Phase::Restart => 0,
                 Phase::Resume => at - self.end,
             };
             self.end = begin.saturating_add(self.spurt());
-            at = begin.saturating_add(rest);
+            at = begin.saturating_add(remainder);
         }
         at
     }

@@ -1,4 +1,4 @@
-//! `transfer`: one amount of data, or several in sequence with time to think.
+//! `transfer`: one transfer of data, or several in sequence with think times.
 
 use crate::application::AppParams;
 use crate::kinds::{positive, repeat, size, time};
@@ -10,13 +10,13 @@ use sojourn_units::{Bytes, Nanos, params};
 use std::convert::Infallible;
 
 params! {
-    /// Parameters of transfers.
+    /// Parameters of `transfer`.
     #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
     #[serde(deny_unknown_fields)]
     pub struct Params {
         /// Application bytes of a transfer: a size, or a distribution such as pareto2(30kb,1.5).
         size: Distribution = size("1mb").check(positive),
-        /// Number of transfers; endless if `None`.
+        /// Number of transfers; `None` for transfers without end.
         repeat: Option<u32> = repeat().docs(&[
             ("repeat", "Number of transfers, one after the other."),
             ("forever", "Transfers without end."),
@@ -29,7 +29,7 @@ params! {
 impl AppParams for Params {
     const TABLE: Table = Table {
         name: "transfer",
-        summary: "transfers of a given size, each on a connection of its own",
+        summary: "transfers of a given size, each on its own connection",
         source: "",
         words: Params::WORDS,
     };
@@ -45,10 +45,10 @@ impl AppParams for Params {
     }
 }
 
-/// One transfer.
+/// A transfer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Job {
-    /// Start.
+    /// Start time.
     pub at: Nanos,
     /// Bytes to send.
     pub bytes: Bytes,
@@ -69,8 +69,8 @@ impl Transfers {
         Self { params: *params, sizes: key.stream("size"), thoughts: key.stream("think"), done: 0 }
     }
 
-    /// Returns the first transfer, given the flow's start; then the next one, given the end of the
-    /// last.
+    /// Returns the next transfer; `None` after the last. `time` is the flow's start in the first
+    /// call, and then the end of the last transfer.
     pub fn after(&mut self, time: Nanos) -> Option<Job> {
         if self.params.repeat.is_some_and(|repeat| self.done >= repeat) {
             return None;

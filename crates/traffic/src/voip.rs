@@ -1,7 +1,7 @@
-//! `voip`: a voice codec's packets, and the quality of a call.
+//! `voip`: the packets of a voice codec, and the quality of a call.
 //!
-//! Packets are RTP over UDP, one frame or several of the codec in each, at a fixed interval,
-//! continuously or in talkspurts. The quality is that of the E-model ([`crate::emodel`]).
+//! Packets are RTP over UDP, with one or more frames of the codec, at a fixed interval,
+//! continuously or in talkspurts. The quality is computed by the E-model ([`crate::emodel`]).
 
 use crate::Emission;
 use crate::application::{AppParams, Source, check_length};
@@ -16,26 +16,26 @@ use sojourn_units::declare::{Choices, Param, Parameters, group, time};
 use sojourn_units::words::{Given, Kind, Table, Value, Word, WordError};
 use sojourn_units::{MILLISECOND, Nanos, params, words};
 
-/// Bytes of an RTP header.
+/// Length of an RTP header, in bytes.
 pub const RTP_HEADER: u32 = 12;
 
-/// A codec as it is put into packets, with its E-model parameters.
+/// A codec with its packets and its parameters for the E-model.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Codec {
-    /// Its word.
+    /// Name of the codec in a description.
     pub name: &'static str,
-    /// Time between packets.
+    /// Time between packets, in nanoseconds.
     pub interval: Nanos,
-    /// Voice bytes in a packet.
+    /// Bytes of voice in a packet, without the RTP header.
     pub voice: u32,
-    /// Its impairment of a call.
+    /// Impairment of a call's quality by the codec.
     pub impairment: Impairment,
 }
 
-/// A codec's impairment of a call's quality.
+/// Impairment of a call's quality by the codec.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Impairment {
-    /// Algorithmic delay beyond the packet's own span.
+    /// Algorithmic delay of the codec in addition to the packet's duration, in nanoseconds.
     pub lookahead: Nanos,
     /// Equipment impairment factor Ie (G.113).
     pub ie: f64,
@@ -43,7 +43,7 @@ pub struct Impairment {
     pub bpl: f64,
 }
 
-/// The codecs known by name: G.113 Appendix I gives Ie and Bpl.
+/// The known codecs. Ie and Bpl are those of G.113, Appendix I.
 pub const CODECS: &[Codec] = &[
     Codec {
         name: "g711",
@@ -84,20 +84,20 @@ params! {
     #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
     #[serde(deny_unknown_fields)]
     pub struct Params {
-        /// Impairments of the codec.
+        /// Impairment of the call's quality by the codec.
         #[serde(flatten)]
         impairment: Impairment = codec(),
-        /// Time between packets; the payload grows with it unless it is given.
+        /// Time between packets. The payload grows with it, unless `payload` is given.
         interval: Nanos = time("20ms").above_zero(),
-        /// UDP payload: voice and 12 bytes of RTP header.
+        /// UDP payload in bytes: voice, and 12 bytes of RTP header.
         payload: u32 = bytes::<{ RTP_HEADER + 1 }, MAX_PAYLOAD>("172"),
-        /// Talkspurts; it sends without pause if `None`.
+        /// Talkspurts and silences; without them packets are sent continuously.
         spurts: Option<Spurts> = talk(),
-        /// Delay of the receiver's jitter buffer: `adaptive`, as WebRTC's NetEQ, or a fixed time beyond
-        /// the least delay. Packets that come later count as lost.
+        /// Delay of the receiver's jitter buffer: `adaptive`, as in WebRTC's NetEQ, or a fixed time
+        /// beyond the smallest delay. Packets that arrive later count as lost.
         playout: Playout = Playout::param(),
-        /// Loudness rating of the talker's echo (TELR of G.107) in dB, from 5 (loud) to 65; the echo is
-        /// cancelled if `None`.
+        /// Loudness rating of the talker's echo in dB (TELR of G.107), from 5 (loud) to 65; without
+        /// it the echo is cancelled.
         echo: Option<f64> = echo(),
     }
 }
@@ -111,7 +111,7 @@ const fn echo() -> Param<Option<f64>> {
 const fn codec() -> Param<Impairment> {
     const WORDS: &[Word] = words! {
         "codec", Kind::Choice { of: Codec::NAMES }, "g711",
-            "Sets interval, payload and the E-model's Ie and Bpl.";
+            "Codec; sets interval, payload, and Ie and Bpl of the E-model.";
     };
     let set = |impairment: &mut Impairment, given: &Given| {
         *impairment = Codec::of(given).impairment;
@@ -131,8 +131,8 @@ const fn codec() -> Param<Impairment> {
 const fn talk() -> Param<Option<Spurts>> {
     const WORDS: &[Word] = words! {
         "talk", Kind::Name, "",
-            "Length of talkspurts, such as exp(1s); needs `silence`. Without them it sends without pause.";
-        "silence", Kind::Name, "", "Length of silences, such as exp(1.35s); needs `talk`.";
+            "Duration of a talkspurt, such as exp(1s); needs `silence`. Without talkspurts packets are sent continuously.";
+        "silence", Kind::Name, "", "Duration of a silence, such as exp(1.35s); needs `talk`.";
     };
     group(
         WORDS,
@@ -143,7 +143,7 @@ const fn talk() -> Param<Option<Spurts>> {
 }
 
 impl Codec {
-    /// Returns the given codec, or the usual one.
+    /// Returns the given codec, or the default g711.
     fn of(given: &Given) -> Self {
         given.text("codec").and_then(Self::named).unwrap_or(CODECS[0])
     }
@@ -152,7 +152,7 @@ impl Codec {
 impl AppParams for Params {
     const TABLE: Table = Table {
         name: "voip",
-        summary: "a voice call: RTP packets of a codec, its quality by the E-model",
+        summary: "a voice call: RTP packets of a codec, with the call's quality by the E-model",
         source: "RFC 3551; ITU-T G.107, G.113 Appendix I",
         words: Params::WORDS,
     };
@@ -190,10 +190,10 @@ impl AppParams for Params {
 }
 
 impl Params {
-    /// Returns the quality of a call whose packets are played with this delay after they were sent,
-    /// and this ratio of packets lost or too late.
+    /// Returns the quality of a call with this mean playout delay after departure, in nanoseconds,
+    /// this share of packets lost or too late, and this burst ratio.
     pub fn quality(&self, playout: Nanos, loss: f64, burst_ratio: f64) -> Quality {
-        // A sample waits for its packet to fill, and for the lookahead.
+        // The delay of a voice sample includes the packet's duration and the lookahead.
         let Impairment { lookahead, ie, bpl } = self.impairment;
         let mouth_to_ear = playout + self.interval + lookahead;
         emodel::quality(
@@ -203,7 +203,7 @@ impl Params {
     }
 }
 
-/// One direction of a call.
+/// Packet source of one direction of a call.
 #[derive(Clone, Debug)]
 pub struct Voip {
     interval: Nanos,
@@ -213,7 +213,7 @@ pub struct Voip {
 }
 
 impl Voip {
-    /// Returns a call whose first packet leaves at `start`.
+    /// Returns the source of a call that starts at `start`.
     pub fn new(params: &Params, key: Key, start: Nanos) -> Self {
         let interval = params.interval.max(1);
         let (activity, next) = Activity::begin(params.spurts, key, start, interval);

@@ -1,15 +1,15 @@
-//! `web`: sessions of pages of objects, each object fetched by HTTP/1.0.
+//! `web`: sessions of Web pages, whose objects are fetched by HTTP/1.0.
 //!
 //! Source: Feldmann, Gilbert, Huang, Willinger, "Dynamics of IP traffic: a study of the role of
 //! variability and the impact of control", SIGCOMM 1999, as implemented in ns-2
 //! (`webcache/webtraf`).
 //!
-//! A session belongs to one client and is a number of pages. Each page comes from one server, drawn
-//! uniformly, and is a number of objects. An object is a request of one packet on a connection of
-//! its own, answered on a new connection by a number of packets. Objects of a page are requested
-//! one inter-object time after the other, whether or not the earlier ones have arrived. The next
-//! page follows one inter-page time after the arrival of this page's last object (or, optionally,
-//! after this page's start). Counts are rounded up.
+//! A session is a sequence of pages that one client requests. Each page comes from one server,
+//! drawn uniformly, and has a number of objects. An object is requested by one packet on its own
+//! connection, and answered by a number of packets on a new connection. The objects of a page are
+//! requested one inter-object time after another, regardless of the arrival of earlier ones. The
+//! next page follows one inter-page time after the arrival of this page's last object or, with
+//! `gapfrom start`, after this page's start. Counts are rounded up.
 
 use crate::application::{AppParams, check_length};
 use crate::kinds::{bytes, named_rows, number, optional_time, positive, time};
@@ -20,33 +20,33 @@ use sojourn_units::words::{Given, Kind, Table, Word};
 use sojourn_units::{Bytes, Nanos, choices, params, words};
 use std::convert::Infallible;
 
-/// A named set of parameters.
+/// A published set of parameters.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Preset {
-    /// Its word.
+    /// Name of the set in a description.
     pub name: &'static str,
-    /// Its parameters.
+    /// Parameters, as words of a description.
     pub words: &'static str,
-    /// The source of the numbers, and which are a choice of this project.
+    /// Source of the numbers, with the numbers that are a choice of this project.
     pub source: &'static str,
 }
 
-/// The published parameter sets. Where a source has no number, a session has 250 pages as in ns-2's
-/// large example, which is a choice of this project.
+/// The published sets. Where a source has no number of pages, a session has 250, as in ns-2's large
+/// example; this is a choice of this project.
 pub const PRESETS: &[Preset] = &[
     Preset {
         name: "pareto-2",
         words: "pages 250 interpage pareto2(10s,2) objects pareto2(3,1.5) \
                 interobject pareto2(500ms,1.5) size pareto2(12,1.2) packet 1460",
-        source: "Feldmann's `Pareto 2` in the values of a DOCSIS script for ns-2; its name from memory; \
-                 pages a session and packet length ours",
+        source: "Feldmann's `Pareto 2` in the values of a DOCSIS script for ns-2; its name is cited from memory; \
+                 pages per session and packet length are our choice",
     },
     Preset {
         name: "pareto-1",
         words: "pages 250 interpage pareto(50s,2) objects pareto(4,1.2) \
                 interobject pareto(500ms,1.5) size pareto(12,1.2) packet 1460",
         source: "Feldmann's `Pareto 1`: objects, inter-object and size from a DOCSIS script for ns-2; \
-                 inter-page and the name from memory; pages a session and packet length ours",
+                 inter-page and the name are cited from memory; pages per session and packet length are our choice",
     },
     Preset {
         name: "ns2-small",
@@ -83,52 +83,55 @@ pub const PRESETS: &[Preset] = &[
         name: "mice-elephants",
         words: "pages 250 interpage exp(9.5s) objects exp(2) interobject exp(50ms) \
                 size bpareto(4,200,1.2) packet 1000",
-        source: "Guo and Matta, from memory: 4 to 200 KB as packets of 1000 bytes; pages ours",
+        source: "Guo and Matta, cited from memory: 4 to 200 KB in packets of 1000 bytes; pages are our choice",
     },
 ];
 
 named_rows!(Preset in PRESETS);
 
 choices! {
-    /// Begin of the time between pages.
+    /// Start of the time between two pages.
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
     #[serde(rename_all = "snake_case")]
     pub enum GapFrom {
-        /// From the end of all objects of the page.
+        /// The time starts when all objects of the page have arrived.
         #[default]
         End = "end",
-        /// From the start of the page: pages overlap when the network is slow, which gives more load.
+        /// The time starts with the page: pages overlap if the network is slow, which gives more
+        /// load.
         Start = "start",
     }
 }
 
 const PRESET: &[Word] = words! {
     "preset", Kind::Choice { of: Preset::NAMES }, "pareto-2",
-        "A published set of parameters; further words override it.";
+        "Published set of parameters, which other words override.";
 };
 
 params! {
-    /// Parameters of sessions.
+    /// Parameters of `web`.
     #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
     #[serde(deny_unknown_fields)]
     pub struct Params after PRESET {
-        /// Pages of a session.
+        /// Number of pages in a session.
         pages: Distribution = number("250").check(positive),
-        /// Time from page to page, see `gapfrom`.
+        /// Time between two pages; `gapfrom` gives its start.
         inter_page as "interpage": Distribution = time("pareto2(10s,2)"),
-        /// Whether `interpage` counts from the end of all objects of a page or from its start.
+        /// Whether `interpage` starts at the arrival of all objects of a page, or at the page's
+        /// start.
         gap_from as "gapfrom": GapFrom = choice("end"),
-        /// Objects of a page, rounded up.
+        /// Number of objects in a page, rounded up.
         objects: Distribution = number("pareto2(3,1.5)").check(positive),
-        /// Time from request to request in a page.
+        /// Time between two requests of a page.
         inter_object as "interobject": Distribution = time("pareto2(500ms,1.5)"),
-        /// Packets of an object, rounded up.
+        /// Number of packets in an object, rounded up.
         size: Distribution = number("pareto2(12,1.2)").check(positive),
-        /// Application bytes of a packet.
+        /// Application bytes in a packet.
         packet: u32 = bytes::<1, 65_535>("1460"),
-        /// Time between starts of sessions; by default the group's `start` decides.
+        /// Time between the starts of two sessions; by default the key `start` of the group gives
+        /// their starts.
         inter_session as "intersession": Option<Distribution> = optional_time(),
-        /// Whether a new session begins when one ends, so that their number stays constant.
+        /// Whether a new session begins when a session ends, so that their number is constant.
         renew: bool = switch("once", "renew"),
     }
 }
@@ -136,7 +139,7 @@ params! {
 impl AppParams for Params {
     const TABLE: Table = Table {
         name: "web",
-        summary: "Web sessions: pages of objects, each object on a connection of its own (HTTP/1.0)",
+        summary: "Web sessions: pages of objects, each object on its own connection (HTTP/1.0)",
         source: "Feldmann, Gilbert, Huang, Willinger, SIGCOMM 1999; ns-2 webcache/webtraf",
         words: Params::WORDS,
     };
@@ -169,8 +172,8 @@ impl Params {
         params
     }
 
-    /// Returns starts of sessions from `first` on, if they are given by times between them: each
-    /// start is one such time after the previous one, the first one after `first`.
+    /// Returns the starts of sessions if `intersession` is given. Each start follows one drawn time
+    /// after the previous start; the first one follows after `first`.
     pub fn session_starts(&self, key: Key, first: Nanos) -> Option<impl Iterator<Item = Nanos>> {
         let between = self.inter_session?;
         let mut stream = key.stream("session");
@@ -182,7 +185,7 @@ impl Params {
     }
 }
 
-/// An object of a session; page numbers continue through renewed sessions.
+/// Identifier of an object in a session; page numbers continue through renewed sessions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ObjectId {
     /// Number of the page, from 0.
@@ -191,36 +194,36 @@ pub struct ObjectId {
     pub object: u32,
 }
 
-/// An object to be fetched: open a connection from the client to the server, send the request, and
-/// answer on a new connection after its arrival.
+/// A request for an object: the client opens a connection to the server and sends the request;
+/// after its arrival the server answers on a new connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Request {
-    /// When.
+    /// Time of the request.
     pub at: Nanos,
-    /// Which.
+    /// Requested object.
     pub object: ObjectId,
     /// Index of the server.
     pub server: u32,
-    /// Bytes of the request: one packet.
+    /// Length of the request in bytes: one packet.
     pub request: Bytes,
-    /// Packets of the answer.
+    /// Number of packets in the answer.
     pub packets: u64,
-    /// Bytes of the answer.
+    /// Length of the answer in bytes.
     pub bytes: Bytes,
 }
 
-/// A page that has arrived completely.
+/// A page whose objects have all arrived.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Page {
-    /// Its number.
+    /// Number of the page, from 0.
     pub number: u32,
-    /// Request time of its first object.
+    /// Time of the request for the first object.
     pub started: Nanos,
-    /// Arrival time of its last object.
+    /// Time of the arrival of the last object.
     pub finished: Nanos,
-    /// Its objects.
+    /// Number of objects.
     pub objects: u32,
-    /// Its packets.
+    /// Number of packets in all objects.
     pub packets: u64,
 }
 
@@ -230,11 +233,11 @@ struct Loading {
     server: u32,
     requested: u32,
     completed: u32,
-    /// Request time of the next object; `None` after the last.
+    /// Time of the request for the next object; `None` after the last object.
     next_request: Option<Nanos>,
 }
 
-/// One session, or with renewal a sequence of them.
+/// A session or, with renewal, a sequence of sessions.
 #[derive(Clone, Debug)]
 pub struct Session {
     params: Params,
@@ -248,7 +251,7 @@ pub struct Session {
     pages_left: u64,
     pages_begun: u32,
     next_page: Option<Nanos>,
-    /// Incomplete pages: one, unless they overlap.
+    /// Incomplete pages; more than one only if pages overlap.
     loading: Vec<Loading>,
     sessions_finished: u32,
 }
@@ -257,7 +260,7 @@ impl Session {
     /// Returns a session that requests its first page at `start` from one of `servers`.
     ///
     /// # Panics
-    /// There are no servers.
+    /// If `servers` is 0.
     pub fn new(params: &Params, key: Key, servers: u32, start: Nanos) -> Self {
         assert!(servers > 0, "a Web session needs a server");
         let mut session = Self {
@@ -284,13 +287,15 @@ impl Session {
         self.next_page = Some(at);
     }
 
-    /// Returns when [`Session::poll`] has a request, if time alone decides.
+    /// Returns the time at which [`Session::poll`] has the next request; `None` if it depends on an
+    /// arrival, or if the session has ended.
     pub fn next_event(&self) -> Option<Nanos> {
         let requests = self.loading.iter().filter_map(|page| page.next_request);
         requests.chain(self.next_page).min()
     }
 
-    /// Returns the next request that is due by `now`. Call it until it returns `None`.
+    /// Returns the next request that is due at `now`; `None` if no request is due. Call it until it
+    /// returns `None`.
     pub fn poll(&mut self, now: Nanos) -> Option<Request> {
         let due = self.next_event().filter(|at| *at <= now)?;
         let next = match self.loading.iter().position(|page| page.next_request == Some(due)) {
@@ -344,11 +349,11 @@ impl Session {
         }
     }
 
-    /// Reports the complete arrival of `object` at `now`; returns its page if this was the last
-    /// object.
+    /// Records the complete arrival of `object` at `now`. Returns its page if this was the last
+    /// missing object.
     ///
     /// # Panics
-    /// No such object is being fetched.
+    /// If `object` is not being fetched.
     pub fn complete(&mut self, now: Nanos, object: ObjectId) -> Option<Page> {
         let index = self.loading.iter().position(|page| page.page.number == object.page);
         let index = index.expect("a completed object belongs to a page that is loading");
@@ -372,12 +377,12 @@ impl Session {
         Some(page)
     }
 
-    /// Sessions that have ended.
+    /// Returns the number of sessions that have ended.
     pub fn sessions_finished(&self) -> u32 {
         self.sessions_finished
     }
 
-    /// Returns whether the session is over.
+    /// Returns whether all pages of the session have arrived and no new session begins.
     pub fn is_finished(&self) -> bool {
         self.next_page.is_none() && self.loading.is_empty()
     }
@@ -394,7 +399,8 @@ mod tests {
         params
     }
 
-    /// Runs a session on a network that takes `fetch` for every object, up to `until`.
+    /// Runs a session until `until`, on a network that fetches each object in the time that `fetch`
+    /// returns.
     fn browse(
         session: &mut Session,
         fetch: impl Fn(&Request) -> Nanos,
@@ -517,7 +523,7 @@ mod tests {
     #[test]
     fn requests_do_not_depend_on_the_network() {
         let words = params("web preset pareto-2");
-        let what = |fetch: Nanos| -> Vec<(ObjectId, u32, u64)> {
+        let contents = |fetch: Nanos| -> Vec<(ObjectId, u32, u64)> {
             let mut session = Session::new(&words, Key::new(7, "web"), 10, EPOCH);
             let (requests, _) = browse(&mut session, |_| fetch, EPOCH + 3000 * SECOND);
             let mut all: Vec<_> =
@@ -525,7 +531,7 @@ mod tests {
             all.truncate(500);
             all
         };
-        assert_eq!(what(MILLISECOND), what(300 * MILLISECOND));
+        assert_eq!(contents(MILLISECOND), contents(300 * MILLISECOND));
     }
 
     #[test]

@@ -1,11 +1,11 @@
 //! Reaction of BBR version 3 to marks.
 //!
-//! Source: the authors' BBR version 3 for Linux (branch v3, `tcp_bbr.c`); the draft requires only that
-//! marks be treated as congestion.
+//! Source: the authors' BBR version 3 for Linux (branch v3, `tcp_bbr.c`); the draft requires only
+//! that marks be treated as congestion.
 //! Idea: an average of the share of marked bytes, updated once per round, determines by how much a
 //! round with marks lowers the short-term bound. A probe or startup ends when the share exceeds a
-//! threshold. On a path with a long round-trip time, the queue is assumed to mark according to RFC 3168,
-//! and marks are ignored.
+//! threshold. On a path with a long round-trip time, the queue is assumed to mark according to RFC
+//! 3168, and marks are ignored.
 //! Invariants: `alpha` is between 0 and 1; an eligible path stays eligible.
 
 use sojourn_units::Nanos;
@@ -17,7 +17,7 @@ const FACTOR: f64 = 1.0 / 3.0;
 /// Number of consecutive rounds above the threshold that ends startup.
 const STARTUP_ROUNDS: u32 = 2;
 
-/// Bytes of a round.
+/// Numbers of delivered and marked bytes in a round.
 #[derive(Clone, Copy, Debug, Default)]
 struct Bytes {
     delivered: u64,
@@ -25,7 +25,7 @@ struct Bytes {
 }
 
 impl Bytes {
-    /// Returns the share of marked bytes, 0 without bytes.
+    /// Returns the share of marked bytes, 0 to 1; 0 without delivered bytes.
     fn share(self) -> f64 {
         if self.delivered == 0 {
             0.0
@@ -38,23 +38,23 @@ impl Bytes {
 /// State of the reaction to marks.
 #[derive(Clone, Debug)]
 pub(super) struct Marks {
-    /// Whether marks count on this path.
+    /// Whether the control reacts to marks on this path.
     is_eligible: bool,
     /// Moving average of the share of marked bytes.
     alpha: f64,
-    /// Bytes of this round and of the previous round.
+    /// Numbers of bytes in this round and in the previous round.
     now: Bytes,
     before: Bytes,
-    /// Whether there were marks since the bounds were last adapted.
+    /// Whether marks have arrived since the last adaptation of the bounds.
     is_in_round: bool,
-    /// Whether there were marks since the last probe.
+    /// Whether marks have arrived since the last probe.
     is_in_cycle: bool,
     startup_rounds: u32,
 }
 
 impl Marks {
-    /// Returns the state before the first acknowledgement: `alpha` is 1, so early marks cause the full
-    /// cut.
+    /// Returns the state before the first acknowledgement: `alpha` is 1, so early marks cause the
+    /// full cut.
     pub(super) fn new() -> Self {
         Self {
             is_eligible: false,
@@ -75,8 +75,8 @@ impl Marks {
         self.is_in_cycle |= marked > 0;
     }
 
-    /// Ends a round and updates the average. `max_rtt` is the longest round-trip time in nanoseconds at
-    /// which marks count; 0 for any.
+    /// Ends a round and updates the average. `max_rtt` is the longest round-trip time in
+    /// nanoseconds at which marks count; 0 for any.
     pub(super) fn end_round(&mut self, min_rtt: Nanos, max_rtt: Nanos, threshold: f64) {
         self.is_eligible |= max_rtt == 0 || min_rtt <= max_rtt;
         if self.is_eligible && self.now.delivered > 0 {
@@ -94,7 +94,8 @@ impl Marks {
     }
 
     /// Returns whether the share of marked bytes in this round and the previous one exceeds the
-    /// threshold. (Linux uses the share since the acknowledged segment was sent, also a round trip.)
+    /// threshold. (Linux uses the share since the acknowledged segment was sent, also a round
+    /// trip.)
     pub(super) fn is_too_high(&self, threshold: f64) -> bool {
         let both = Bytes {
             delivered: self.now.delivered.saturating_add(self.before.delivered),
@@ -108,7 +109,8 @@ impl Marks {
         self.is_in_round.then_some(1.0 - FACTOR * self.alpha)
     }
 
-    /// Returns whether there were marks since the last probe, but none in the last round.
+    /// Returns whether marks have arrived since the last probe, but none in this round and the
+    /// previous one.
     pub(super) fn ceased(&self) -> bool {
         self.is_eligible && self.is_in_cycle && self.now.marked == 0 && self.before.marked == 0
     }

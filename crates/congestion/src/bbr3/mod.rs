@@ -3,11 +3,11 @@
 //! Source: draft-ietf-ccwg-bbr (its repository in August 2026); names in parentheses are the
 //! draft's.
 //! Idea: as in version 1, the greatest delivery rate and the least round-trip time determine the
-//! rate and the window. The control probes for bandwidth only every two to three seconds or 63
-//! rounds, in a cycle of the phases down, cruise, refill and up. If a probe loses more than 2 % in
-//! a round trip, its flight bounds the window (`inflight_longterm`) until another probe shows that
-//! there is more capacity. Losses at other times bound rate and window until the next probe
-//! (`bw_shortterm`, `inflight_shortterm`), by at most 30 % per round.
+//! rate and the window. The control probes for bandwidth only every two to three seconds, or after
+//! at most 63 rounds, in a cycle of the phases down, cruise, refill and up. If a probe loses more
+//! than 2 % in a round trip, its flight bounds the window (`inflight_longterm`) until another probe
+//! shows that there is more capacity. Losses at other times bound rate and window until the next
+//! probe (`bw_shortterm`, `inflight_shortterm`), by at most 30 % per round.
 //! Invariants: cwnd is at least four segments after an acknowledgement; the pacing rate does not
 //! fall before the pipe is full; the control reacts to a probe once; application-limited samples
 //! only raise the bandwidth.
@@ -27,7 +27,7 @@ use sojourn_units::declare::{Parameters, probability, real, time};
 use sojourn_units::words::Table;
 use sojourn_units::{Nanos, SECOND, params};
 
-/// The number 1 in the format of gains: gains are in percent.
+/// The number 1 in the fixed-point format of gains, which are in percent.
 const UNIT: u64 = 100;
 /// Pacing gain in startup: 4 ln 2 (`StartupPacingGain`).
 const STARTUP_GAIN: u64 = 277;
@@ -39,50 +39,58 @@ const UP_GAIN: u64 = 125;
 const CWND_GAIN: u64 = 200;
 const UP_CWND_GAIN: u64 = 225;
 const PROBE_RTT_CWND_GAIN: u64 = 50;
-/// Pacing rate relative to the bandwidth: one percent below it (`PacingMarginPercent`).
+/// Pacing rate in percent of the bandwidth times the gain: 1 % below it (`PacingMarginPercent`).
 const MARGIN: u64 = 99;
-/// The pipe is full if the rate did not grow by a quarter in three rounds.
+/// Growth of the rate in percent (to 125) that is required in three rounds; otherwise the pipe
+/// counts as full.
 const FULL_GROWTH: u64 = 125;
 const FULL_ROUNDS: u32 = 3;
-/// Separate losses in a round that end startup (`BBRStartupFullLossCnt`).
+/// Number of separate losses in a round that ends startup (`BBRStartupFullLossCnt`).
 const FULL_LOSSES: u32 = 6;
-/// Largest number of rounds of drain.
+/// Maximum number of rounds of drain.
 const DRAIN_ROUNDS: u64 = 3;
-/// Rounds for which the greatest aggregation is remembered (`ExtraAckedFilterLen`).
+/// Number of rounds over which the maximum of the aggregation is taken (`ExtraAckedFilterLen`).
 const AGGREGATION_ROUNDS: usize = 10;
-/// Shortest time between two probes for bandwidth, in nanoseconds; up to a second is added at
+/// Minimum time between two probes for bandwidth, in nanoseconds; up to a second is added at
 /// random.
 const PROBE_WAIT: Nanos = 2 * SECOND;
-/// Largest number of rounds between two probes, for coexistence with Reno and CUBIC.
+/// Maximum number of rounds between two probes for bandwidth, for coexistence with Reno and CUBIC.
 const PROBE_ROUNDS: u64 = 63;
-/// Largest number of doublings of the slope of `inflight_longterm`.
+/// Maximum number of doublings of the slope with which a probe raises `inflight_longterm`.
 const MAX_SLOPE: u32 = 30;
-/// Largest super-packet in bytes; its duration is 2^-10 s.
+/// Maximum length of a super-packet in bytes, and negative binary logarithm of its duration in
+/// seconds.
 const SUPER_BYTES: u64 = 64 << 10;
 const SUPER_SHIFT: u32 = 10;
-/// Value without a bound.
+/// Value of a bound that does not apply.
 const UNBOUNDED: u64 = u64::MAX;
 
 params! {
     /// Parameters of BBR version 3.
     #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
     pub struct Params {
-        /// Largest share of a round trip's data that a probe for bandwidth may lose.
-        loss_threshold: f64 = probability("2%"), // BBR.LossThresh
-        /// Least factor by which a round with losses multiplies the bounds.
-        beta: f64 = real(0.1, 0.95, "0.7"), // BBR.Beta
-        /// Share of the long-term bound that is left to other flows between probes.
-        headroom: f64 = probability("15%"), // BBR.Headroom
-        /// Largest share of a round trip's data that may be marked in a probe for bandwidth.
-        ecn_threshold: f64 = probability("50%"), // bbr_ecn_thresh
-        /// Longest round-trip time at which marks count; 0 for any.
-        ecn_max_rtt: Nanos = time("5ms"), // bbr_ecn_max_rtt_us
-        /// Time for which the least round-trip time is valid.
-        min_rtt_window: Nanos = time("10s"), // BBR.MinRTTFilterLen
-        /// Time after the last low round-trip time until the round-trip time is probed.
-        probe_rtt_interval: Nanos = time("5s"), // BBR.ProbeRTTInterval
-        /// Duration of a probe of the round-trip time.
-        probe_rtt: Nanos = time("200ms"), // BBR.ProbeRTTDuration
+        /// Maximum share of a round trip's data that a probe for bandwidth may lose
+        /// (`BBR.LossThresh`).
+        loss_threshold: f64 = probability("2%"),
+        /// Factor by which a round with losses multiplies the short-term bounds, unless more was
+        /// delivered (`BBR.Beta`).
+        beta: f64 = real(0.1, 0.95, "0.7"),
+        /// Share of the long-term bound that the flow leaves unused between probes, for other flows
+        /// (`BBR.Headroom`).
+        headroom: f64 = probability("15%"),
+        /// Maximum share of a round trip's data that may be marked in a probe for bandwidth
+        /// (`bbr_ecn_thresh`).
+        ecn_threshold: f64 = probability("50%"),
+        /// Maximum round-trip time at which the control reacts to marks; 0 for any
+        /// (`bbr_ecn_max_rtt_us`).
+        ecn_max_rtt: Nanos = time("5ms"),
+        /// Time for which the smallest round-trip time is valid (`BBR.MinRTTFilterLen`).
+        min_rtt_window: Nanos = time("10s"),
+        /// Time after the last low round-trip time until the round-trip time is probed
+        /// (`BBR.ProbeRTTInterval`).
+        probe_rtt_interval: Nanos = time("5s"),
+        /// Duration of a probe of the round-trip time (`BBR.ProbeRTTDuration`).
+        probe_rtt: Nanos = time("200ms"),
     }
 }
 
@@ -104,19 +112,20 @@ impl ControlParams for Params {
 /// State of BBR.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
-    /// Doubles the rate each round.
+    /// Startup: the sending rate doubles each round.
     Startup,
-    /// Drains the queue that startup built.
+    /// Drain: the queue that startup has built empties.
     Drain,
-    /// Drains the queue of a probe, and leaves room for other flows.
+    /// Down: the queue of a probe empties, and the flow leaves headroom for other flows.
     Down,
-    /// Sends at the estimated bandwidth.
+    /// Cruise: the flow sends at the estimated bandwidth.
     Cruise,
-    /// Fills the pipe for one round before a probe.
+    /// Refill: the flow fills the pipe for one round before a probe.
     Refill,
-    /// Probes for bandwidth.
+    /// Up: the flow probes for bandwidth.
     Up,
-    /// Measures the propagation delay with half of the window in flight.
+    /// Probe of the round-trip time: the propagation delay is measured with half of the
+    /// bandwidth-delay product in flight.
     ProbeRtt,
 }
 
@@ -144,7 +153,7 @@ impl Mode {
     }
 }
 
-/// Relation of the present acknowledgements to a probe for bandwidth (`ack_phase`).
+/// Part of a probe for bandwidth to which the present acknowledgements belong (`ack_phase`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Feedback {
     None,
@@ -168,23 +177,24 @@ struct Sample {
 /// Detection of a full pipe.
 #[derive(Clone, Copy, Debug, Default)]
 struct FullPipe {
-    /// Rate from which a growth by a quarter is required (`full_bw`).
+    /// Rate that the next rounds must exceed by 1/4 (`full_bw`), in bytes per second.
     rate: u64,
     rounds: u32,
-    /// Whether the pipe was found full since the search began (`full_bw_now`).
+    /// Whether the pipe counts as full since the last reset of the detection (`full_bw_now`).
     now: bool,
 }
 
-/// Aggregation: data that acknowledgements deliver beyond the expected amount.
+/// Measurement of aggregation: data that acknowledgements deliver beyond the expected amount.
 #[derive(Clone, Copy, Debug, Default)]
 struct Aggregation {
     start: Nanos,
     delivered: u64,
-    /// Greatest excess of each round, in bytes.
+    /// Maximum excess in each of the last rounds, in bytes.
     excess: [u64; AGGREGATION_ROUNDS],
 }
 
-/// State that is restored after a spurious recovery.
+/// Bounds and phase before the first loss of a recovery, which are restored if the recovery proves
+/// spurious.
 #[derive(Clone, Copy, Debug)]
 struct Undo {
     mode: Option<Mode>,
@@ -193,27 +203,30 @@ struct Undo {
     long: u64,
 }
 
-/// State of the control.
+/// State of BBR version 3.
 #[derive(Clone, Debug)]
 pub struct Bbr3 {
     params: Params,
     mode: Mode,
-    /// Bytes delivered so far, and the count at which the round ends.
+    /// Number of bytes delivered since the connection began, and the number at which the round
+    /// ends.
     delivered: u64,
     next_round: u64,
     round: u64,
     round_start: bool,
-    /// Greatest rates of the previous cycle and this one, and of both, in bytes per second.
+    /// Maximum delivery rates of the previous cycle and of this one, and of both cycles, in bytes
+    /// per second.
     cycles: [u64; 2],
     max_bandwidth: u64,
-    /// Bandwidth in use in bytes per second: bounded by the short-term model.
+    /// Bandwidth in use in bytes per second: the maximum rate, limited by the short-term bound.
     bandwidth: u64,
-    /// Bounds (`bw_shortterm`, `inflight_shortterm`, `inflight_longterm`).
+    /// Bounds on the bandwidth in bytes per second, and on the data in flight in bytes
+    /// (`bw_shortterm`, `inflight_shortterm`, `inflight_longterm`).
     short_bandwidth: u64,
     short: u64,
     long: u64,
-    /// Round of losses: its end, whether it has just ended, whether it has losses, and its greatest
-    /// delivery rate and volume.
+    /// Round of the loss detection: its end, whether it has just ended, whether it has losses, and
+    /// its maximum delivery rate and volume.
     loss_round: u64,
     loss_round_start: bool,
     is_loss_in_round: bool,
@@ -222,15 +235,15 @@ pub struct Bbr3 {
     /// Number of separate losses in the round, and the end of the last one.
     losses: u32,
     loss_end: u64,
-    /// Whether losses occurred since the last probe.
+    /// Whether losses have occurred since the last probe.
     is_loss_in_cycle: bool,
     marks: Marks,
     selective: bool,
     full: FullPipe,
-    /// Whether the pipe was full at least once (`full_bw_reached`).
+    /// Whether the pipe has been full at least once (`full_bw_reached`).
     is_full: bool,
     drain_round: u64,
-    /// State of the cycle of probes.
+    /// State of the cycle of probes for bandwidth.
     feedback: Feedback,
     cycle_start: Nanos,
     wait: Nanos,
@@ -243,7 +256,7 @@ pub struct Bbr3 {
     up_step: u64,
     min_rtt: Nanos,
     min_rtt_at: Nanos,
-    /// Least round-trip time in the last `probe_rtt_interval`.
+    /// Smallest round-trip time in the last `probe_rtt_interval`, in nanoseconds.
     probe_rtt_min: Nanos,
     probe_rtt_at: Nanos,
     is_probe_due: bool,
@@ -326,7 +339,7 @@ impl Bbr3 {
         }
     }
 
-    /// Returns the present state.
+    /// Returns the present phase.
     pub fn mode(&self) -> Mode {
         self.mode
     }
@@ -336,8 +349,6 @@ impl Bbr3 {
         self.bandwidth
     }
 
-    // ---------------------------------------------------------------- volumes
-
     /// Returns `gain` times the bandwidth-delay product in bytes (`BDPMultiple`).
     fn product(&self, bandwidth: u64, gain: u64) -> u64 {
         if self.min_rtt == Nanos::MAX {
@@ -346,7 +357,7 @@ impl Bbr3 {
         path::gained(path::bytes(bandwidth, self.min_rtt), gain, UNIT)
     }
 
-    /// Adds room for super-packets in both hosts, and the minimum for pipelining
+    /// Returns at least `bytes`, with room for three super-packets and the minimum for pipelining
     /// (`QuantizationBudget`).
     fn with_room(&self, window: &Window, bytes: u64) -> u64 {
         let quantum = (self.pacing >> SUPER_SHIFT).min(SUPER_BYTES).max(2 * window.mss);
@@ -358,12 +369,12 @@ impl Bbr3 {
         self.with_room(window, self.product(bandwidth, UNIT))
     }
 
-    /// Returns the draft's `TargetInflight` in bytes.
+    /// Returns the target of the data in flight, in bytes (`TargetInflight`).
     fn target(&self, window: &Window) -> u64 {
         self.product(self.bandwidth, UNIT).min(window.cwnd)
     }
 
-    /// Returns the long-term bound minus the share that is left to other flows.
+    /// Returns the long-term bound minus the headroom for other flows, in bytes.
     fn with_headroom(&self, window: &Window) -> u64 {
         if self.long == UNBOUNDED {
             return UNBOUNDED;
@@ -371,8 +382,6 @@ impl Bbr3 {
         let headroom = share(self.long, self.params.headroom).max(window.mss);
         self.long.saturating_sub(headroom).max(MIN_SEGMENTS * window.mss)
     }
-
-    // ---------------------------------------------------------------- rounds and rates
 
     fn start_round(&mut self) {
         self.next_round = self.delivered;
@@ -469,14 +478,13 @@ impl Bbr3 {
         state.excess[slot] = state.excess[slot].max(extra);
     }
 
-    /// Returns the greatest excess of the last ten rounds; in startup, of the present round.
+    /// Returns the maximum aggregation of the last ten rounds in bytes; in startup, of the present
+    /// round.
     fn extra(&self) -> u64 {
         let excess = &self.aggregation.excess;
         let most = excess.iter().copied().max().unwrap_or(0);
         if self.is_full { most } else { excess[self.aggregation_slot()] }
     }
-
-    // ---------------------------------------------------------------- losses and marks
 
     fn is_too_high(&self, lost: u64, in_flight: u64) -> bool {
         lost > share(in_flight, self.params.loss_threshold) || (lost > 0 && !self.selective)
@@ -511,7 +519,7 @@ impl Bbr3 {
         };
     }
 
-    /// Reacts to a probe that lost too much (`HandleInflightTooHigh`).
+    /// Reacts to a probe with too many losses or marks (`HandleInflightTooHigh`).
     fn on_too_high(&mut self, window: &Window, now: Nanos, in_flight: u64, limited: bool) {
         self.was_too_high = true;
         self.is_probe_sample = false;
@@ -546,8 +554,6 @@ impl Bbr3 {
         }
     }
 
-    // ---------------------------------------------------------------- the state machine
-
     fn reset_full(&mut self, rate: u64) {
         self.full = FullPipe { rate, ..FullPipe::default() };
     }
@@ -569,7 +575,7 @@ impl Bbr3 {
         if self.mode == Mode::Startup && self.is_full {
             self.mode = Mode::Drain;
             self.drain_round = self.round;
-            // Slow start has ended for good.
+            // Slow start does not return.
             window.ssthresh = window.floor();
         }
     }
@@ -595,7 +601,8 @@ impl Bbr3 {
         self.mode = Mode::Down;
     }
 
-    /// The probe after it raises the long-term bound by 2^`up_rounds` segments in its first round.
+    /// Starts a refill. In its first round, the probe that follows raises the long-term bound by
+    /// 2^`up_rounds` segments.
     fn start_refill(&mut self, up_rounds: u32) {
         self.reset_short_term();
         self.up_rounds = up_rounds;
@@ -635,7 +642,7 @@ impl Bbr3 {
         }
     }
 
-    /// Performs `AdaptLongTermModel`; returns whether it began a phase.
+    /// Adapts the long-term bound (`AdaptLongTermModel`); returns whether it has started a phase.
     fn adapt_long_term(&mut self, window: &Window, ack: &Ack, sample: &Sample) -> bool {
         if self.feedback == Feedback::Starting && self.round_start {
             self.feedback = Feedback::Arriving;
@@ -690,7 +697,8 @@ impl Bbr3 {
         }
     }
 
-    /// Marks without losses have ceased, perhaps because other traffic has: probe at once.
+    /// Returns whether marks without losses have ceased, perhaps because other traffic has ended;
+    /// then a probe starts immediately.
     fn is_path_clear(&self, ack: &Ack) -> bool {
         self.marks.ceased() && !self.is_loss_in_cycle && !ack.in_recovery
     }
@@ -711,14 +719,12 @@ impl Bbr3 {
             return true;
         }
         if ack.cwnd_limited && window.cwnd >= self.long {
-            // The bound, not the path, limited the growth of the rate.
+            // The bound has limited the growth of the rate, not the path.
             self.reset_full(sample.rate);
             return false;
         }
         self.full.now
     }
-
-    // ---------------------------------------------------------------- the round-trip time
 
     fn update_min_rtt(&mut self, ack: &Ack) {
         let known = self.probe_rtt_min != Nanos::MAX;
@@ -782,8 +788,6 @@ impl Bbr3 {
         self.product(self.bandwidth, PROBE_RTT_CWND_GAIN).max(MIN_SEGMENTS * window.mss)
     }
 
-    // ---------------------------------------------------------------- rate and window
-
     fn pace(&mut self, gain: u64) {
         let rate = path::gained(path::gained(self.bandwidth, gain, UNIT), MARGIN, UNIT);
         if rate > 0 && (self.is_full || rate > self.pacing) {
@@ -825,7 +829,7 @@ impl Bbr3 {
     }
 }
 
-/// Returns a fraction of `bytes`.
+/// Returns the fraction `part` of `bytes`.
 fn share(bytes: u64, part: f64) -> u64 {
     (bytes as f64 * part) as u64
 }
@@ -897,7 +901,7 @@ impl Control for Bbr3 {
         if !self.is_probe_sample || !self.is_too_high(lost.lost, lost.in_flight) {
             return;
         }
-        // The flight at which the losses reached the threshold (`InflightAtLoss`).
+        // Compute the data in flight at which the losses reached the threshold (`InflightAtLoss`).
         let threshold = self.params.loss_threshold;
         let before = lost.in_flight.saturating_sub(lost.len);
         let lost_before = lost.lost.saturating_sub(lost.len);

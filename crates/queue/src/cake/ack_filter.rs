@@ -1,9 +1,10 @@
-//! Which acknowledgement in a queue says nothing that a later one does not say.
+//! CAKE's filter of acknowledgements that are redundant after a later one.
 //!
-//! A pure acknowledgement is redundant when a later segment of the same connection acknowledges at
-//! least as much, with SACK blocks that cover its own and equal marks (ECE, CWR). Two of them must
-//! wait before the first is dropped, so that a sender still receives acknowledgements often enough;
-//! in aggressive mode one is enough if it is directly before the arriving segment.
+//! A pure acknowledgement is redundant if a later segment of the same connection acknowledges at
+//! least as much, has SACK blocks that cover its own, and has equal ECE and CWR flags. The filter
+//! drops the older of two redundant acknowledgements, so that the sender still receives
+//! acknowledgements frequently. In aggressive mode it also drops a single redundant acknowledgement
+//! directly before the arriving segment.
 
 use crate::packet::TcpView;
 use serde::{Deserialize, Serialize};
@@ -11,23 +12,24 @@ use sojourn_units::choices;
 use std::cmp::Ordering;
 
 choices! {
-    /// How eager the filter is.
+    /// Mode of the acknowledgement filter.
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
     #[serde(rename_all = "snake_case")]
     pub enum AckFilter {
-        /// Off.
+        /// No filter.
         #[default]
         Off = "no-ack-filter",
-        /// Leaves one redundant acknowledgement.
+        /// Keeps one redundant acknowledgement.
         On = "ack-filter",
-        /// Leaves none where it is safe.
+        /// Also drops a single redundant acknowledgement directly before the arriving segment.
         Aggressive = "ack-filter-aggressive",
     }
 }
 
 impl AckFilter {
-    /// Returns the index of the packet to drop among `waiting`, the queue's packets from its head,
-    /// when `arrived` has joined behind them. Packets other than TCP are `None`.
+    /// Returns the index in `waiting` of the packet to drop after the arrival of `arrived`.
+    /// `waiting` has the other packets of the queue from its head; packets that are not TCP are
+    /// `None`.
     pub fn redundant(
         self,
         arrived: &TcpView,
@@ -38,21 +40,21 @@ impl AckFilter {
         }
         let last = waiting.len().checked_sub(1)?;
         let mut first: Option<(usize, u8)> = None;
-        let mut found = 0;
+        let mut candidates = 0;
         for (place, view) in waiting.enumerate() {
             let Some(view) = view.filter(|view| view.is_with(arrived)) else {
                 continue;
             };
             if first.is_some_and(|(_, marks)| marks != view.flags & MARKS) {
                 first = None;
-                found -= 1;
+                candidates -= 1;
             }
             if !is_covered(&view, arrived) {
                 continue;
             }
             let (oldest, _) = *first.get_or_insert((place, view.flags & MARKS));
-            found += 1;
-            if found > 1 {
+            candidates += 1;
+            if candidates > 1 {
                 return Some(oldest);
             }
         }
@@ -64,10 +66,10 @@ impl AckFilter {
     }
 }
 
-/// The flags of congestion.
+/// TCP flags that report congestion.
 const MARKS: u8 = TcpView::ECE | TcpView::CWR;
 
-/// Returns whether `older` may be dropped for all that `newer` says.
+/// Returns whether `older` has no information that `newer` lacks.
 fn is_covered(older: &TcpView, newer: &TcpView) -> bool {
     let (value, echo) = newer.timestamps.unwrap_or_default();
     let is_bare = older.flags & !MARKS == TcpView::ACK
@@ -84,8 +86,9 @@ fn is_covered(older: &TcpView, newer: &TcpView) -> bool {
     }
 }
 
-/// Returns whether the SACK blocks of `older` are fewer than those of `newer`, the same, or not
-/// covered by them. A D-SACK is never covered.
+/// Compares the SACK blocks of two segments: `Less` if `newer` covers all blocks of `older` and
+/// more, `Equal` if it covers the same bytes, `Greater` if it does not cover them. A D-SACK block
+/// is never covered.
 fn compare_sack(older: &TcpView, newer: &TcpView) -> Ordering {
     let (olds, news) = (older.sack.as_slice(), newer.sack.as_slice());
     if olds.is_empty() || news.is_empty() {
@@ -104,7 +107,7 @@ fn compare_sack(older: &TcpView, newer: &TcpView) -> Ordering {
     if bytes(news) > bytes(olds) { Ordering::Less } else { Ordering::Equal }
 }
 
-/// Returns whether a sequence number or time stamp comes after another, modulo 2^32.
+/// Returns whether sequence number or timestamp `one` is after `other`, modulo 2^32.
 fn is_after(one: u32, other: u32) -> bool {
     (other.wrapping_sub(one) as i32) < 0
 }
@@ -127,12 +130,13 @@ mod tests {
         assert_eq!(on(&[], ack(3)), None);
         assert_eq!(on(&[ack(1)], ack(3)), None);
         assert_eq!(on(&[ack(1), ack(2)], ack(3)), Some(0));
-        // A duplicate acknowledgement means something; a later one is not for this one to judge.
+        // A duplicate acknowledgement is information; an acknowledgement of later data is not
+        // redundant.
         assert_eq!(on(&[ack(3), ack(3)], ack(3)), None);
         assert_eq!(on(&[ack(4), ack(5), ack(1), ack(2)], ack(3)), Some(2));
-        // Numbers wrap.
+        // Sequence numbers wrap.
         assert_eq!(on(&[ack(u32::MAX - 1), ack(u32::MAX)], ack(3)), Some(0));
-        // Data may stand behind, but not be dropped.
+        // Data segments may be between them, but are not dropped.
         let data = TcpView { payload: 100, ..ack(2) };
         assert_eq!(on(&[ack(1), data, ack(2)], TcpView { payload: 9, ..ack(3) }), Some(0));
         assert_eq!(on(&[ack(1), data], ack(3)), None);
@@ -159,7 +163,8 @@ mod tests {
     #[test]
     fn news_of_congestion_is_kept() {
         let marked = |n| TcpView { flags: TcpView::ACK | TcpView::ECE, ..ack(n) };
-        // The first of the run of marked ones stays, and so does the last without a mark.
+        // The filter keeps the first marked acknowledgement after an unmarked one, and the unmarked
+        // one.
         assert_eq!(redundant(AckFilter::On, &[ack(1), marked(2)], &ack(9)), None);
         let run = [ack(1), marked(2), marked(3)];
         assert_eq!(redundant(AckFilter::On, &run, &ack(9)), Some(1));
@@ -194,7 +199,8 @@ mod tests {
         assert_eq!(compare(&[(20, 30)], &[(40, 50), (20, 30)]), Ordering::Less);
         assert_eq!(compare(&[(20, 30)], &[(21, 40)]), Ordering::Greater);
         assert_eq!(compare(&[(5, 9)], &[(5, 9), (20, 30)]), Ordering::Greater);
-        // The same number with more selectively acknowledged replaces; with the same, it does not.
+        // An acknowledgement with more SACK blocks replaces one with the same number; one with
+        // equal blocks does not.
         let replaces = |a: &[(u32, u32)], b: &[(u32, u32)]| is_covered(&with(10, a), &with(10, b));
         assert!(replaces(&[(20, 30)], &[(20, 40)]));
         assert!(!replaces(&[(20, 30)], &[(20, 30)]));

@@ -1,5 +1,5 @@
-//! A tin's queues: the queue of each packet, the size of a turn, and the place of each queue in the
-//! schedule.
+//! The queues of a tin: which queue a packet enters, the bytes of a queue's turn, and the
+//! scheduling state of each queue.
 
 use super::lists::Lists;
 use super::tins::{Numbers, QUEUES};
@@ -11,32 +11,34 @@ use serde::{Deserialize, Serialize};
 use sojourn_units::{Nanos, choices};
 
 choices! {
-    /// The unit that has a queue of its own, and the units that share turns.
+    /// Isolation of flows: which packets have a separate queue, and between which hosts turns are
+    /// shared fairly.
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
     #[serde(rename_all = "kebab-case")]
     pub enum Isolation {
-        /// All have one queue.
+        /// One queue for all packets.
         Flowblind = "flowblind",
-        /// A queue for each source host.
+        /// One queue for each source host.
         Srchost = "srchost",
-        /// A queue for each destination host.
+        /// One queue for each destination host.
         Dsthost = "dsthost",
-        /// A queue for each pair of hosts.
+        /// One queue for each pair of hosts.
         Hosts = "hosts",
-        /// A queue for each flow.
+        /// One queue for each flow.
         Flows = "flows",
-        /// A queue for each flow; turns are shared between source hosts.
+        /// One queue for each flow, with fairness between source hosts.
         DualSrchost = "dual-srchost",
-        /// A queue for each flow; turns are shared between destination hosts.
+        /// One queue for each flow, with fairness between destination hosts.
         DualDsthost = "dual-dsthost",
-        /// A queue for each flow; turns are shared between hosts of either side.
+        /// One queue for each flow, with fairness between source hosts and between destination
+        /// hosts.
         #[default]
         TripleIsolate = "triple-isolate",
     }
 }
 
 impl Isolation {
-    /// Returns whether turns are shared between source and between destination hosts.
+    /// Returns whether turns are shared fairly between source hosts, and between destination hosts.
     #[inline]
     fn sides(self) -> [bool; 2] {
         match self {
@@ -47,7 +49,7 @@ impl Isolation {
         }
     }
 
-    /// Returns the key of a packet's queue; `None` with one queue only.
+    /// Returns the hash that selects a packet's queue; `None` if there is only one queue.
     #[inline]
     fn hash<P: Packet>(self, packet: &P) -> Option<u32> {
         let (source, destination) = packet.hosts();
@@ -55,7 +57,7 @@ impl Isolation {
             Self::Flowblind => None,
             Self::Srchost => Some(source),
             Self::Dsthost => Some(destination),
-            // Mixed, so that neither side alone decides in which set of queues a pair falls.
+            // The mix makes the set of queues depend on both hosts.
             Self::Hosts => {
                 let mixed =
                     source.wrapping_mul(0x9e37_79b1) ^ destination.wrapping_mul(0x85eb_ca6b);
@@ -66,43 +68,44 @@ impl Isolation {
     }
 }
 
-/// The place of a queue in the schedule.
+/// Scheduling state of a queue.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Set {
-    /// On no list.
+    /// Empty, and on no list.
     #[default]
     None = 0,
-    /// In its first turn.
+    /// Has packets, and is in its first turn.
     Sparse = 1,
-    /// Emptied within its first turn, which it has overdrawn.
+    /// Empty after its first turn, whose bytes it has exceeded.
     SparseWait = 2,
-    /// Backlogged beyond a turn.
+    /// Has more packets than its first turn could send.
     Bulk = 3,
-    /// Empty; its COBALT has something to forget.
+    /// Empty, but its COBALT has state that must decay.
     Decaying = 4,
 }
 
-/// A queue.
+/// A queue of a tin.
 #[derive(Clone, Debug)]
 pub struct Flow<P> {
-    /// The packets, each with its length on the line.
+    /// Queued packets, each with its length on the line in bytes.
     pub fifo: PacketFifo<P, u32>,
-    /// Bytes that it may still send in this turn.
+    /// Bytes that the queue may still send in this turn.
     pub deficit: i32,
-    /// Its place in the schedule.
+    /// Scheduling state.
     pub set: Set,
-    /// Its COBALT.
+    /// State of the queue's COBALT.
     pub cobalt: State,
-    /// The slots of its hosts: source and destination.
+    /// Slots of the source and destination host in `Tin::hosts`.
     hosts: [u16; 2],
 }
 
-/// Hosts of one side. Their slots are found as queues are.
+/// Hosts on one side (source or destination). A host's slot is found as a flow's queue: in a set of
+/// eight.
 #[derive(Clone, Debug)]
 struct Hosts {
     tags: Vec<u32>,
-    /// Bulk flows of each.
+    /// Number of bulk queues of the host in each slot.
     bulk: Vec<u16>,
 }
 
@@ -111,7 +114,8 @@ impl Hosts {
         Self { tags: vec![0; QUEUES], bulk: vec![0; QUEUES] }
     }
 
-    /// Returns the slot of a host: its own; else one without bulk flows, which becomes its own.
+    /// Returns the slot of a host. A host without a slot takes one without bulk queues or, if all
+    /// have some, the first candidate.
     fn slot(&mut self, host: u32) -> usize {
         let start = host as usize % QUEUES;
         if let Some(slot) = ways(start).find(|&slot| self.tags[slot] == host) {
@@ -123,60 +127,60 @@ impl Hosts {
     }
 }
 
-/// Queues of a set. A flow's may be any of its set.
+/// Number of queues in a set; a flow may use any queue of its set.
 const WAYS: usize = 8;
 
-/// Returns the set that `start` is in, from there on.
+/// Returns the queues of the set that contains `start`, beginning with `start`.
 #[inline]
 fn ways(start: usize) -> impl Iterator<Item = usize> {
     let base = start - start % WAYS;
     (0..WAYS).map(move |way| base + (start + way) % WAYS)
 }
 
-/// How queues were found.
+/// Counters of the results of searches for a packet's queue.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Ways {
-    /// At once.
+    /// The first candidate queue had this flow.
     pub directs: u64,
-    /// Elsewhere in the set.
+    /// Another queue of the set had this flow.
     pub hits: u64,
-    /// Not: an unused one was taken.
+    /// No queue had this flow, and an unused one was taken.
     pub misses: u64,
-    /// Not: one in use is shared.
+    /// No queue had this flow and all were in use: the flow shares a queue.
     pub collisions: u64,
 }
 
-/// A tin.
+/// A tin: queues for one service class.
 #[derive(Clone, Debug)]
 pub struct Tin<P> {
-    /// Its parameters for decisions.
+    /// Rate, quanta and COBALT constants.
     pub numbers: Numbers,
-    /// Its queues.
+    /// Queues of the tin.
     pub flows: Vec<Flow<P>>,
-    /// Their schedule.
+    /// Scheduling lists of the queues.
     pub lists: Lists,
-    /// Bytes queued.
+    /// Backlog of the tin, in bytes.
     pub backlog: u64,
-    /// Bytes that it may still send in this turn.
+    /// Bytes that the tin may still send in this turn, without a shaper.
     pub deficit: i32,
-    /// Queues in their first turn.
+    /// Number of queues in the sets `Sparse` and `SparseWait`.
     pub sparse: u16,
-    /// Queues backlogged beyond one.
+    /// Number of queues in the set `Bulk`.
     pub bulk: u16,
-    /// Empty queues that are not forgotten yet.
+    /// Number of queues in the set `Decaying`.
     pub decaying: u16,
-    /// Queues in which BLUE is at work.
+    /// Number of queues whose BLUE probability is above 0.
     pub unresponsive: u16,
-    /// When its next packet is within its rate.
+    /// Time from which on the tin's next packet is within the tin's rate.
     pub time_next: Nanos,
-    /// The flow that each queue was last given to.
+    /// Hash of the flow that last used each queue.
     tags: Vec<u32>,
     hosts: [Hosts; 2],
     isolation: Isolation,
 }
 
 impl<P: Packet> Tin<P> {
-    /// Returns an empty tin.
+    /// Returns a tin with empty queues.
     pub fn new(numbers: Numbers, isolation: Isolation) -> Self {
         let flow = || Flow {
             fifo: PacketFifo::default(),
@@ -202,19 +206,19 @@ impl<P: Packet> Tin<P> {
         }
     }
 
-    /// Changes what it goes by.
+    /// Replaces the constants and the isolation.
     pub fn change(&mut self, numbers: Numbers, isolation: Isolation) {
         self.numbers = numbers;
         self.isolation = isolation;
     }
 
-    /// Returns whether any of its queues may have a packet.
+    /// Returns whether a queue of the tin is sparse or bulk, and so may have packets.
     #[inline]
     pub fn is_active(&self) -> bool {
         self.sparse > 0 || self.bulk > 0
     }
 
-    /// Returns the queue of a packet.
+    /// Returns the queue that the packet enters, and counts how it was found.
     #[inline]
     pub fn choose(&mut self, packet: &P, count: &mut Ways) -> usize {
         let Some(hash) = self.isolation.hash(packet) else { return 0 };
@@ -242,7 +246,7 @@ impl<P: Packet> Tin<P> {
             self.find_hosts(queue, hosts);
         } else {
             count.collisions += 1;
-            // A shared queue counts for the hosts of the flow that came last.
+            // A shared queue counts for the hosts of its last arrived flow.
             self.count_hosts(queue, false);
             self.find_hosts(queue, hosts);
             self.count_hosts(queue, true);
@@ -259,7 +263,7 @@ impl<P: Packet> Tin<P> {
         }
     }
 
-    /// Counts a queue with its hosts' bulk flows, or no longer, if it is one.
+    /// Adds a bulk queue to the counts of its hosts, or removes it; no effect on other queues.
     fn count_hosts(&mut self, queue: usize, more: bool) {
         let flow = &self.flows[queue];
         if flow.set != Set::Bulk {
@@ -274,7 +278,7 @@ impl<P: Packet> Tin<P> {
         }
     }
 
-    /// Moves a queue to another set; its place on the lists is another matter.
+    /// Changes the scheduling state of a queue and the counts of states; the lists are unchanged.
     #[inline]
     pub fn enter(&mut self, queue: usize, set: Set) {
         let before = self.flows[queue].set;
@@ -302,7 +306,8 @@ impl<P: Packet> Tin<P> {
         }
     }
 
-    /// Bytes of a queue's turn: its share of its busier host's, whose fraction a draw rounds.
+    /// Returns the bytes of a queue's turn: the flow quantum divided by the larger number of bulk
+    /// queues of its two hosts, rounded by a random draw.
     #[inline]
     pub fn quantum(&self, queue: usize, draws: &mut impl Draws) -> i32 {
         let sides = self.isolation.sides();
@@ -316,8 +321,9 @@ impl<P: Packet> Tin<P> {
         ((share + u32::from(draws.draw_u16())) >> 16) as i32
     }
 
-    /// Charges a packet against the tin's rate. One that lags behind catches up packet by packet; one
-    /// that is ahead is ahead of now by a packet at least.
+    /// Charges a packet of `bytes` on the line to the tin's rate. A clock that is behind `now`
+    /// advances by the packet's time; any other clock is at least this time ahead of `now`
+    /// afterwards.
     #[inline]
     pub fn charge(&mut self, now: Nanos, bytes: u32) {
         if self.numbers.pace.is_unlimited() {

@@ -1,28 +1,28 @@
-//! The size of a packet on the line behind the shaper.
+//! The length of packets on the line after the shaper.
 
 use serde::{Deserialize, Serialize};
 use sojourn_units::choices;
 
-/// The Ethernet header, which the shaper does not count once the line's own overhead is given.
+/// Length of the Ethernet header in bytes, which does not count once `overhead` is given.
 const ETHERNET: i64 = 14;
 
 choices! {
-    /// How the line cuts packets into cells.
+    /// Cells into which the line divides packets.
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
     #[serde(rename_all = "snake_case")]
     pub enum Cells {
-        /// It does not.
+        /// No cells.
         #[default]
         None = "noatm",
-        /// ATM: 48 bytes of payload in each cell of 53.
+        /// ATM: cells of 53 bytes with 48 bytes of payload.
         Atm = "atm",
-        /// PTM, 64b/65b: a byte for each 64, begun ones counted whole.
+        /// PTM (64b/65b): one byte for each 64 bytes or part of them.
         Ptm = "ptm",
     }
 }
 
 impl Cells {
-    /// Bytes that a packet of `length` bytes occupies in cells.
+    /// Returns the number of bytes that a packet of `length` bytes occupies on the line.
     #[inline]
     pub fn occupied(self, length: u32) -> u32 {
         match self {
@@ -32,25 +32,26 @@ impl Cells {
         }
     }
 
-    /// Returns whether the line cuts packets into none.
+    /// Returns whether the line has no cells.
     pub fn is_none(&self) -> bool {
         *self == Self::None
     }
 }
 
-/// How the length of a packet on the line follows from its frame's.
+/// Parameters from which the length of a packet on the line is computed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Framing {
-    /// Bytes that the line adds to the network packet; `None`: the frame is counted as it is.
+    /// Bytes that the line adds to the network packet; with `None` the length is that of the
+    /// Ethernet frame.
     pub overhead: Option<i32>,
-    /// The least that a packet occupies, before it is cut into cells.
+    /// Minimum length of a packet in bytes, before it is divided into cells.
     pub mpu: u32,
-    /// Cells.
+    /// Cells of the line.
     pub cells: Cells,
 }
 
 impl Framing {
-    /// Bytes on the line for a frame of `frame` bytes.
+    /// Returns the length on the line of a frame of `frame` bytes, in bytes.
     #[inline]
     pub fn length(&self, frame: u32) -> u32 {
         let packet = match self.overhead {
@@ -69,17 +70,17 @@ mod tests {
     fn lines_are_counted_as_they_are() {
         let length = |overhead, mpu, cells, frame| Framing { overhead, mpu, cells }.length(frame);
         assert_eq!(length(None, 0, Cells::None, 1514), 1514);
-        // A full IP packet with 38 bytes of Ethernet: 1538 on the wire.
+        // A full IP packet with 38 bytes of Ethernet overhead: 1538 bytes on the wire.
         assert_eq!(length(Some(38), 84, Cells::None, 1514), 1538);
         assert_eq!(length(Some(38), 84, Cells::None, 60), 84);
-        // PPPoE over ATM: 1540 bytes are 33 cells, and one byte more is another.
+        // PPPoE over ATM: 1540 bytes are 33 cells; 33 cells hold up to 1584 bytes.
         assert_eq!(length(Some(40), 0, Cells::Atm, 1514), 33 * 53);
         assert_eq!(length(Some(84), 0, Cells::Atm, 1514), 33 * 53);
         assert_eq!(length(Some(85), 0, Cells::Atm, 1514), 34 * 53);
-        // A bare acknowledgement with its overhead: 80 bytes, two cells.
+        // An acknowledgement of 40 bytes with 40 bytes of overhead: two cells.
         assert_eq!(length(Some(40), 0, Cells::Atm, 54), 2 * 53);
         assert_eq!(length(Some(22), 0, Cells::Ptm, 1514), 1522 + 24);
-        // Less than nothing is nothing.
+        // A negative length counts as 0.
         assert_eq!(length(Some(-64), 0, Cells::None, 60), 0);
     }
 }

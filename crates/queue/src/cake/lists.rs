@@ -1,11 +1,11 @@
-//! Three scheduling lists over the queues of a tin. A queue is on one of them at most, and can leave
-//! from anywhere.
+//! The three scheduling lists of a tin's queues. A queue is on at most one list and can be removed
+//! from any position.
 
-/// New queues, served first.
+/// List of queues in their first turn, served first.
 pub const NEW: usize = 0;
-/// Queues that have used up a turn.
+/// List of queues that have used up a turn.
 pub const OLD: usize = 1;
-/// Empty queues whose COBALT still has something to forget.
+/// List of empty queues whose COBALT has state that must decay.
 pub const DECAYING: usize = 2;
 
 const NONE: u16 = u16::MAX;
@@ -14,11 +14,11 @@ const NONE: u16 = u16::MAX;
 struct Link {
     before: u16,
     after: u16,
-    /// Its list, or `NONE`.
+    /// List that contains the queue; `NONE` without a list.
     list: u16,
 }
 
-/// The lists.
+/// The lists of one tin.
 #[derive(Clone, Debug)]
 pub struct Lists {
     links: Vec<Link>,
@@ -33,14 +33,14 @@ impl Lists {
         Self { links: vec![link; queues], heads: [NONE; 3], tails: [NONE; 3] }
     }
 
-    /// Returns the first of a list.
+    /// Returns the first queue of a list; `None` if the list is empty.
     #[inline]
     pub fn head(&self, list: usize) -> Option<usize> {
         let head = self.heads[list];
         (head != NONE).then_some(head.into())
     }
 
-    /// Moves a queue to the tail of a list, from wherever it is.
+    /// Moves a queue from its present list, if any, to the tail of `list`.
     #[inline]
     pub fn push(&mut self, list: usize, queue: usize) {
         self.remove(queue);
@@ -53,7 +53,7 @@ impl Lists {
         self.tails[list] = queue as u16;
     }
 
-    /// Takes a queue off its list, if it is on one.
+    /// Removes a queue from its list, if any.
     #[inline]
     pub fn remove(&mut self, queue: usize) {
         let Link { before, after, list } = self.links[queue];
@@ -71,7 +71,7 @@ impl Lists {
         self.links[queue].list = NONE;
     }
 
-    /// Returns a list's queues, head first.
+    /// Returns the queues of a list from the head on.
     pub fn iter(&self, list: usize) -> impl Iterator<Item = usize> + '_ {
         std::iter::successors(self.head(list), |&queue| {
             let after = self.links[queue].after;

@@ -1,18 +1,20 @@
-//! CAKE: a shaper, tins by service class, flows in queues of their own that share fairly between hosts,
-//! each under COBALT.
+//! CAKE: a shaper, tins by service class, flows in separate queues with fairness between hosts,
+//! each queue controlled by COBALT.
 //!
 //! Source: Linux `sch_cake.c`; Høiland-Jørgensen, Täht, Morton, "Piece of CAKE" (2018).
 //!
-//! A packet's code point decides its tin, its flow the queue in it. The shaper says when the next packet
-//! may leave, the tins' rates which tin it comes from, turns in bytes (deficit round robin) which
-//! queue, and COBALT which of that queue's packets. A queue's turn is the shorter, the more backlogged
-//! queues its host has. When memory is short the longest queue loses packets from its head.
+//! A packet's code point selects its tin, and its flow selects the queue in the tin. The shaper
+//! determines when the next packet may leave, the tins' rates from which tin, deficit round robin
+//! from which queue, and COBALT which packet of the queue. The quantum of a queue is divided by the
+//! number of bulk queues of its host. If the limit of memory is exceeded, the longest queue loses
+//! packets from its head.
 //!
-//! Each part has a file: [`shaper`], [`framing`], [`tins`], [`flows`] with [`lists`], [`overflow`],
-//! [`ack_filter`], [`serve`] for what leaves, and [`words`].
+//! Each part has a module: [`shaper`], [`framing`], [`tins`], [`flows`] with [`lists`],
+//! [`overflow`], [`ack_filter`], [`serve`] for departures, and [`words`] for the parameters.
 //!
-//! Invariants: memory never exceeds its limit; with a shaper, what is sent in any span is its rate within
-//! a packet; the last packet of a queue is dropped by overflow only.
+//! Invariants: memory never exceeds its limit. With a shaper, the bytes sent in any period are its
+//! rate times the period, with an error of at most one packet. The last packet of a queue is
+//! dropped only on overflow.
 
 pub mod ack_filter;
 pub mod flows;
@@ -40,7 +42,7 @@ use sojourn_units::words::{Given, Table};
 use sojourn_units::{Nanos, Rate};
 use tins::{QUEUES, TINS};
 
-/// CAKE's counters over all tins, in addition to its totals.
+/// Counters of CAKE over all tins, in addition to the totals.
 #[derive(Clone, Copy, Debug, Default)]
 struct Counters {
     dropped: u64,
@@ -66,23 +68,23 @@ impl DisciplineParams for Params {
     }
 }
 
-/// A CAKE.
+/// A CAKE queue.
 #[derive(Clone, Debug)]
 pub struct Cake<P> {
     params: Params,
-    /// Memory that fits.
+    /// Limit of memory, in bytes.
     limit: u64,
     tins: Vec<Tin<P>>,
-    /// The tin whose turn it is, where there is no shaper.
+    /// Index of the tin whose turn it is, without a shaper.
     turn: usize,
     shaper: Shaper,
     overflow: Heap,
     packets: usize,
     bytes: u64,
     memory: u64,
-    /// When the packet that left last had arrived.
+    /// Time at which the packet that left last had been enqueued; `None` before the first.
     left_at: Option<Nanos>,
-    /// When the last call asked to be called again.
+    /// Time at which the last call requested the next `dequeue`; `None` without a request.
     wake: Option<Nanos>,
     counters: Counters,
     totals: Totals,
@@ -114,8 +116,8 @@ impl<P: Packet> Configured<P, Params> for Cake<P> {
         &self.params
     }
 
-    /// Replaces the parameters. Packets of tins that are no more are thrown away; what no longer fits in
-    /// memory is dropped at the next arrival.
+    /// Replaces the parameters. Packets in tins that no longer exist are dropped. If the new limit
+    /// of memory is exceeded, packets are dropped at the next arrival.
     fn change(&mut self, params: Params, _now: Nanos, sink: &mut impl Sink<P>) {
         self.wake = None;
         let numbers = params.tins();
@@ -141,13 +143,13 @@ impl<P: Packet> Configured<P, Params> for Cake<P> {
 }
 
 impl<P: Packet> Cake<P> {
-    /// Bytes of a queue of any tin that could be.
+    /// Returns the backlog of a queue in bytes; 0 if the tin does not exist.
     #[inline]
     fn backlog(tins: &[Tin<P>], tin: usize, queue: usize) -> u64 {
         tins.get(tin).map_or(0, |tin| tin.flows[queue].fifo.bytes())
     }
 
-    /// Takes a queue's head.
+    /// Removes and returns the oldest packet of a queue.
     #[inline]
     fn take(&mut self, tin: usize, queue: usize) -> Option<Queued<P, u32>> {
         let queued = self.tins[tin].flows[queue].fifo.pop()?;
@@ -160,7 +162,7 @@ impl<P: Packet> Cake<P> {
         Some(queued)
     }
 
-    /// Charges a packet that is `length` on the line.
+    /// Charges a packet of `length` bytes on the line to the shaper and to the tin.
     #[inline]
     fn charge(&mut self, now: Nanos, tin: usize, length: u32, dropped: bool) {
         if !self.shaper.pace.is_unlimited() {
@@ -169,7 +171,8 @@ impl<P: Packet> Cake<P> {
         }
     }
 
-    /// Charges a packet that was dropped, if it has come over the line.
+    /// Charges a dropped packet in `ingress` mode, in which the packet has already crossed the
+    /// line.
     #[inline]
     fn charge_dropped(&mut self, now: Nanos, tin: usize, length: u32) {
         if self.params.ingress {
@@ -177,7 +180,8 @@ impl<P: Packet> Cake<P> {
         }
     }
 
-    /// Restarts an empty tin for a packet: no clock may lag behind.
+    /// Sets the clocks of the empty tin, and of the shaper if the queue is empty, to at least
+    /// `now`: unused capacity is lost.
     fn restart(&mut self, now: Nanos, tin: usize) {
         let tin = &mut self.tins[tin];
         tin.time_next = tin.time_next.max(now);
@@ -189,7 +193,7 @@ impl<P: Packet> Cake<P> {
         self.totals.overlimits += u64::from(self.wake.is_some());
     }
 
-    /// Drops the acknowledgement that the last packet of a queue makes redundant.
+    /// Drops an acknowledgement that the newly arrived packet of the queue makes redundant.
     fn filter_acks(&mut self, now: Nanos, at: (usize, usize), sink: &mut impl Sink<P>) {
         let (tin, queue) = at;
         let fifo = &mut self.tins[tin].flows[queue].fifo;
@@ -208,7 +212,8 @@ impl<P: Packet> Cake<P> {
         sink.dropped(ack.packet, DropReason::AckFilter, true);
     }
 
-    /// Drops the head of the longest queue, and says which that is. `None` if the heap was wrong.
+    /// Drops the oldest packet of the longest queue, and returns the queue. Returns `None` if the
+    /// top of the heap has no packet.
     fn drop_longest(&mut self, now: Nanos, sink: &mut impl Sink<P>) -> Option<(usize, usize)> {
         self.overflow.wake(|t, q| Self::backlog(&self.tins, t, q));
         let (tin, queue) = self.overflow.top();
@@ -246,7 +251,8 @@ impl<P: Packet> View for Cake<P> {
         self.left_at
     }
 
-    /// For `n > 0` this gathers the times of all packets.
+    /// Returns the time of the `n`-th packet in the order of arrival. For `n > 0` this collects the
+    /// times of all packets.
     fn enqueued_at(&self, n: usize) -> Option<Nanos> {
         if n >= self.packets {
             return None;
@@ -312,7 +318,7 @@ impl<P: Packet> Discipline<P> for Cake<P> {
                 Some(victim) if victim == (tin, queue) => given = Return::Congestion,
                 Some(_) => {}
                 None if was_live => {}
-                // Just put in order, it cannot be wrong: what is left has no length.
+                // The heap was just put in order, so all queues are empty.
                 None => break,
             }
         }
@@ -352,7 +358,7 @@ impl<P: Packet> Discipline<P> for Cake<P> {
         }
     }
 
-    /// A queue's number is its tin's times 1024, and its own.
+    /// Visits the state of a queue, whose number is 1024 times its tin plus its index in the tin.
     fn flow_state(&self, flow: usize, visit: &mut dyn FnMut(&'static str, i128)) {
         if let Some(tin) = self.tins.get(flow / QUEUES) {
             let flow = &tin.flows[flow % QUEUES];
@@ -363,7 +369,8 @@ impl<P: Packet> Discipline<P> for Cake<P> {
         }
     }
 
-    /// Three lists a tin: new, old, decaying.
+    /// Visits three lists for each tin, new, old and decaying queues, as list 3 times the tin plus
+    /// 0, 1 or 2.
     fn lists(&self, visit: &mut dyn FnMut(usize, usize)) {
         for (index, tin) in self.tins.iter().enumerate() {
             for list in [NEW, OLD, DECAYING] {
@@ -401,5 +408,5 @@ macro_rules! names {
     };
 }
 
-/// The kernel's names of what a tin remembers, by tin.
+/// The kernel's names of a tin's state, for each tin.
 const NAMES: [[&str; 7]; TINS] = names!(0 1 2 3 4 5 6 7);

@@ -1,49 +1,50 @@
-//! Which queue loses a packet when memory is short: the longest, by a heap.
+//! The heap that finds the longest queue, which loses packets when the limit of memory is exceeded.
 //!
-//! The heap has a place for every queue of every tin that there could be. It is put in order when it is
-//! first needed, and kept so until long after.
+//! The heap has an entry for every queue of eight tins. It is put in order at the first overflow,
+//! and kept in order until 65535 packets are sent without another overflow.
 //!
-//! Sifting down compares with the value that was swapped up, not with the entry that went down, so below
-//! the top the order is only roughly kept. That is the kernel's, and decides who is dropped.
+//! `sift_down` goes on comparing with the length of the child that moved up, not with the length of
+//! the entry that moved down. So below the top the order is only approximate. The kernel does the
+//! same, which determines the dropped packets.
 
 use super::tins::{QUEUES, TINS};
 
 const ENTRIES: usize = QUEUES * TINS;
 
-/// After so many packets sent without an overflow it is left to itself.
+/// Number of packets sent without an overflow after which the heap is no longer kept in order.
 const LIVE: u16 = u16::MAX;
 
-/// Returns a queue of a tin as one number.
+/// Returns the number of a queue in the heap.
 #[inline]
 fn number(tin: usize, queue: usize) -> usize {
     queue * TINS + tin
 }
 
-/// The heap. Backlogs are asked for, by tin and queue.
+/// A heap of queues by backlog. `backlog` arguments return the bytes of a tin's queue.
 #[derive(Clone, Debug)]
 pub struct Heap {
-    /// Numbers of queues by place.
+    /// Number of the queue at each position of the heap.
     entries: Vec<u16>,
-    /// Places by number of queue.
+    /// Position in the heap of each queue.
     places: Vec<u16>,
-    /// Packets to send before the order is given up; 0 without an order.
+    /// Packets to send before the heap is no longer kept in order; 0 if it is not in order.
     left: u16,
 }
 
 impl Heap {
-    /// Returns a heap that is not in order yet.
+    /// Returns a heap that is not in order.
     pub fn new() -> Self {
         let numbers: Vec<u16> = (0..ENTRIES as u16).collect();
         Self { entries: numbers.clone(), places: numbers, left: 0 }
     }
 
-    /// Returns whether it is kept in order.
+    /// Returns whether the heap is kept in order.
     #[inline]
     pub fn is_live(&self) -> bool {
         self.left > 0
     }
 
-    /// Puts it in order if it is not.
+    /// Puts the heap in order if it is not, and restarts the count of packets.
     pub fn wake(&mut self, backlog: impl Fn(usize, usize) -> u64) {
         if self.left == 0 {
             for place in (0..ENTRIES / 2).rev() {
@@ -53,24 +54,24 @@ impl Heap {
         self.left = LIVE;
     }
 
-    /// Its order has proved wrong.
+    /// Marks the heap as not in order, after its top proved to be an empty queue.
     pub fn give_up(&mut self) {
         self.left = 0;
     }
 
-    /// Records a sent packet.
+    /// Counts a sent packet.
     #[inline]
     pub fn sent(&mut self) {
         self.left = self.left.saturating_sub(1);
     }
 
-    /// Returns the tin and queue at the top.
+    /// Returns tin and queue of the entry at the top.
     pub fn top(&self) -> (usize, usize) {
         let number = usize::from(self.entries[0]);
         (number % TINS, number / TINS)
     }
 
-    /// Records that a queue has grown.
+    /// Restores the order after a queue has grown.
     #[inline]
     pub fn grown(&mut self, tin: usize, queue: usize, backlog: impl Fn(usize, usize) -> u64) {
         if self.is_live() {
@@ -78,7 +79,7 @@ impl Heap {
         }
     }
 
-    /// Records that a queue has shrunk.
+    /// Restores the order after a queue has shrunk.
     #[inline]
     pub fn shrunk(&mut self, tin: usize, queue: usize, backlog: impl Fn(usize, usize) -> u64) {
         if self.is_live() {
@@ -140,8 +141,8 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// However loose the order below, a heap just put in order has the longest at the top, and
-        /// entries and places always fit each other.
+        /// Checks that a heap just put in order has the longest queue at the top, and that entries
+        /// and positions agree.
         #[test]
         fn the_longest_is_at_the_top(
             rounds in prop::collection::vec(

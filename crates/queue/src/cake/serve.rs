@@ -1,4 +1,4 @@
-//! Departures: the tin, its queue, and that queue's packet.
+//! Departures: the choice of tin, queue and packet.
 
 use super::Cake;
 use super::flows::{Set, Tin};
@@ -8,18 +8,18 @@ use crate::packet::Packet;
 use crate::packet_fifo::Queued;
 use sojourn_units::Nanos;
 
-/// The outcome of a queue's turn.
+/// Result of a queue's service.
 enum Served<P> {
-    /// A packet to send.
+    /// The queue gave a packet to send.
     Packet(P),
-    /// Dropped packets have used up the turn.
+    /// A packet was dropped and charged (`ingress`); the scheduler must choose again.
     Again,
-    /// The queue was empty.
+    /// The queue had no packets.
     Empty,
 }
 
 impl<P: Packet> Cake<P> {
-    /// Returns the next packet, if the shaper lets one go.
+    /// Returns the next packet if the shaper permits one.
     pub(super) fn next_packet(
         &mut self,
         now: Nanos,
@@ -44,8 +44,8 @@ impl<P: Packet> Cake<P> {
         Dequeue::Empty
     }
 
-    /// Returns the tin to serve. Shaped: of those within their rates the last; else the one that is
-    /// next to be. Unlimited: by turns.
+    /// Returns the tin to serve; `None` if no tin is active. With a shaper it is the last tin that
+    /// is within its rate, else the tin that will be first. Without a shaper the tins take turns.
     fn choose(&mut self, now: Nanos) -> Option<usize> {
         if !self.shaper.pace.is_unlimited() {
             let mut best = None;
@@ -72,7 +72,8 @@ impl<P: Packet> Cake<P> {
         }
     }
 
-    /// Serves a tin's queues by turns. `None` if one was found empty: the schedule has changed.
+    /// Serves the queues of a tin in turn. Returns `None` if a queue was found empty; the tin must
+    /// then be chosen again.
     #[inline]
     fn serve(
         &mut self,
@@ -105,11 +106,11 @@ impl<P: Packet> Cake<P> {
         }
     }
 
-    /// Ends a queue's turn; it waits for the next one.
+    /// Ends a queue's turn: adds its quantum and moves it to the tail of the old queues.
     fn end_turn(&mut self, tin: usize, queue: usize, draws: &mut impl Draws) {
         let tin = &mut self.tins[tin];
         if tin.flows[queue].set == Set::Sparse {
-            // An empty one waits behind the others, but does not count as backlogged.
+            // An empty queue moves to the old queues as well, but does not count as bulk.
             let is_empty = tin.flows[queue].fifo.is_empty();
             tin.enter(queue, if is_empty { Set::SparseWait } else { Set::Bulk });
         }
@@ -119,7 +120,8 @@ impl<P: Packet> Cake<P> {
         tin.lists.push(OLD, queue);
     }
 
-    /// Removes an empty queue. It stays in the schedule until its COBALT has decayed.
+    /// Removes an empty queue from the schedule, or moves it to the decaying queues until its
+    /// COBALT has decayed.
     fn leave(&mut self, now: Nanos, tin: usize, queue: usize) {
         let tin = &mut self.tins[tin];
         let cobalt = &mut tin.flows[queue].cobalt;
@@ -135,7 +137,8 @@ impl<P: Packet> Cake<P> {
         }
     }
 
-    /// Takes the packet of a queue that COBALT lets pass. The last one is never dropped.
+    /// Takes packets from a queue until COBALT lets one pass. The last packet of the queue is never
+    /// dropped.
     #[inline]
     fn take_by_cobalt(
         &mut self,
@@ -149,7 +152,8 @@ impl<P: Packet> Cake<P> {
             let length = queued.note;
             let Tin { flows, numbers, bulk, .. } = &mut self.tins[tin];
             let flow = &mut flows[queue];
-            // Where drops are charged, many flows are let queue longer, lest all capacity is dropped.
+            // In `ingress` mode, in which drops use capacity, COBALT's target grows with the number
+            // of bulk queues. Otherwise drops could use all capacity.
             let flows = if self.params.ingress { u32::from(*bulk) } else { 0 };
             let Queued { at, packet, .. } = &mut queued;
             let drop = flow.cobalt.should_drop(&numbers.constants, now, *at, packet, flows, draws);
@@ -184,8 +188,8 @@ impl<P: Packet> Cake<P> {
         tin.deficit = tin.deficit.wrapping_sub(length as i32);
     }
 
-    /// Returns when to look again after a packet was sent: for the next packet, or for queues that
-    /// forget.
+    /// Returns the time for the next `dequeue` after a sent packet: the shaper's, or that of the
+    /// decay of an empty queue's COBALT. `None` for no request.
     fn after_packet(&self, now: Nanos) -> Option<Nanos> {
         if self.packets > 0 {
             let is_ahead = self.shaper.time_next > now;

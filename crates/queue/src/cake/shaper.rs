@@ -1,27 +1,28 @@
-//! The shaper: a clock that each packet moves on by its time on the line.
+//! The shaper: a clock that each packet advances by its transmission time.
 //!
-//! There is no bucket of tokens: a packet may leave when the clock is not ahead of the time, and an
-//! idle shaper starts anew. The failsafe clock runs half as fast again and lets packets pass where
-//! dropped ones have been charged (`ingress`) until nothing would be left.
+//! The shaper has no token bucket. A packet may leave if the clock is not after the present time;
+//! an idle shaper sets its clock to the present time. A second clock, the failsafe, advances by 1.5
+//! transmission times per sent packet, and not for dropped packets. It lets packets leave if
+//! charged drops (`ingress`) would use the whole rate.
 
 use sojourn_units::{Nanos, SECOND};
 
-/// A rate as time per byte: `nanos / 2^shift`. All zero is no limit.
+/// A rate as time per byte, `nanos / 2^shift`. All fields are 0 for no limit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Pace {
-    /// Bytes a second.
+    /// Rate in bytes per second; 0 for no limit.
     pub bytes: u64,
-    /// Nanoseconds per byte, times 2^`shift`.
+    /// Nanoseconds per byte, times 2^`shift`; 0 for no limit.
     pub nanos: u64,
-    /// See there.
+    /// Exponent of the factor in `nanos`.
     pub shift: u8,
 }
 
 impl Pace {
-    /// Slower rates are paced as this one: 64 bytes a second.
+    /// Minimum rate in bytes per second; slower rates are paced at this rate.
     const LEAST: u64 = 64;
 
-    /// Returns the pace of `bytes` a second, to 34 bits; 0 is no limit.
+    /// Returns the pace of `bytes` per second, with 34 significant bits; 0 means no limit.
     pub fn new(bytes: u64) -> Self {
         if bytes == 0 {
             return Self::default();
@@ -31,39 +32,39 @@ impl Pace {
         Self { bytes, nanos: exact >> excess, shift: 34 - excess as u8 }
     }
 
-    /// Returns whether there is no limit.
+    /// Returns whether the rate has no limit.
     #[inline]
     pub fn is_unlimited(&self) -> bool {
         self.nanos == 0
     }
 
-    /// Returns how long `bytes` take.
+    /// Returns the transmission time of `bytes`, in nanoseconds.
     #[inline]
     pub fn time(&self, bytes: u32) -> Nanos {
         (u64::from(bytes) * self.nanos) >> self.shift
     }
 }
 
-/// The clocks of the whole link.
+/// The clocks of CAKE's shaper.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Shaper {
-    /// Its pace.
+    /// Rate of the shaper.
     pub pace: Pace,
-    /// When the next packet may leave.
+    /// Time at which the next packet may leave.
     pub time_next: Nanos,
-    /// Time at which a packet may leave regardless of drops.
+    /// Time at which a packet may leave even if charged drops have advanced `time_next` further.
     pub failsafe: Nanos,
 }
 
 impl Shaper {
-    /// Returns the time until which nothing may leave, if that is after `now`.
+    /// Returns the time until which no packet may leave; `None` if one may leave now.
     #[inline]
     pub fn wait(&self, now: Nanos) -> Option<Nanos> {
         let next = self.time_next.min(self.failsafe);
         (next > now).then_some(next)
     }
 
-    /// Lets what was not used while nothing was queued pass unused.
+    /// Sets clocks that are behind to `now`, so that an idle period gives no credit.
     #[inline]
     pub fn restart(&mut self, now: Nanos) {
         if self.time_next < now {
@@ -104,8 +105,8 @@ mod tests {
         for bytes in [1, 64, 1000, 1_250_000_000, u64::MAX / 8] {
             let pace = Pace::new(bytes);
             let exact = 1e9 / bytes.max(64) as f64;
-            let found = pace.nanos as f64 / (1u64 << pace.shift) as f64;
-            assert!(bytes > 1 << 34 || (found / exact - 1.0).abs() < 1e-8, "{bytes}: {found}");
+            let actual = pace.nanos as f64 / (1u64 << pace.shift) as f64;
+            assert!(bytes > 1 << 34 || (actual / exact - 1.0).abs() < 1e-8, "{bytes}: {actual}");
         }
         assert!(Pace::new(0).is_unlimited());
     }
@@ -118,7 +119,7 @@ mod tests {
         (0..9).for_each(|_| shaper.charge(1000, true));
         assert_eq!(shaper.wait(EPOCH), None);
         shaper.charge(1000, false);
-        // Ten packets of a millisecond were charged, but one and a half are waited for.
+        // Ten packets of 1 ms were charged; the failsafe clock waits 1.5 ms.
         assert_eq!(shaper.wait(EPOCH).map(|at| (at - EPOCH) / 1000), Some(1500));
     }
 }

@@ -1,30 +1,30 @@
-//! Tins: which one a packet belongs to by its code point, and what each is given.
+//! Tins: the tin of each code point, and the share of each tin.
 
 use super::shaper::Pace;
 use crate::cobalt::Constants;
 use serde::{Deserialize, Serialize};
 use sojourn_units::{Nanos, choices};
 
-/// Greatest number of tins.
+/// Maximum number of tins.
 pub const TINS: usize = 8;
-/// Queues of a tin.
+/// Number of queues in a tin.
 pub const QUEUES: usize = 1024;
 
 choices! {
-    /// Tins, and the code points of each.
+    /// Division of code points into tins.
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
     #[serde(rename_all = "snake_case")]
     pub enum Diffserv {
-        /// They are not: one tin.
+        /// One tin for all packets.
         Besteffort = "besteffort",
-        /// Best effort, bulk, voice.
+        /// Three tins: best effort, bulk, voice.
         #[default]
         Diffserv3 = "diffserv3",
-        /// Best effort, bulk, video, voice.
+        /// Four tins: best effort, bulk, video, voice.
         Diffserv4 = "diffserv4",
-        /// Eight tins by service class.
+        /// Eight tins, from lower effort to network control.
         Diffserv8 = "diffserv8",
-        /// Eight tins by the three bits of the old IP precedence.
+        /// Eight tins by IP precedence, the upper three bits of the code point.
         Precedence = "precedence",
     }
 }
@@ -40,7 +40,7 @@ impl Diffserv {
         }
     }
 
-    /// Returns the tin of a code point.
+    /// Returns the tin of a code point, counted from 0.
     #[inline]
     pub fn tin(self, dscp: u8) -> usize {
         match self {
@@ -70,7 +70,7 @@ impl Diffserv {
         }
     }
 
-    /// Returns each tin's share of `rate` bytes a second (0: no limit) and of the turns.
+    /// Returns each tin's rate in bytes per second (0 for no limit) and the bytes of its turn.
     fn shares(self, rate: u64) -> Vec<(u64, i32)> {
         let halved = |times: &[u32]| times.iter().map(|&n| (rate >> n, 1024 >> n)).collect();
         match self {
@@ -86,7 +86,7 @@ impl Diffserv {
         }
     }
 
-    /// Returns the numbers of each tin.
+    /// Returns the constants of each tin; `rate` is in bytes per second, 0 for no shaper.
     pub fn numbers(self, rate: u64, mtu: u32, target: Nanos, interval: Nanos) -> Vec<Numbers> {
         self.shares(rate)
             .into_iter()
@@ -95,16 +95,18 @@ impl Diffserv {
     }
 }
 
-/// A tin's parameters for decisions.
+/// Constants of a tin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Numbers {
-    /// Its rate: what it may have before others, not a limit.
+    /// Rate up to which the tin has precedence (`diffserv`); not a limit. The first tin has the
+    /// shaper's rate.
     pub pace: Pace,
-    /// Bytes of a queue's turn that it need not share.
+    /// Bytes of a queue's turn, before the division between the queues of a host.
     pub flow_quantum: u32,
-    /// Bytes of the tin's turn where there is no shaper.
+    /// Bytes of the tin's turn, without a shaper.
     pub tin_quantum: i32,
-    /// COBALT's parameters: a slow tin is not asked to be faster than its frames.
+    /// COBALT's constants; the target is at least 1.5 transmission times of the largest frame at
+    /// the tin's rate.
     pub constants: Constants,
 }
 
@@ -138,7 +140,8 @@ mod tests {
             used.dedup();
             assert_eq!(used, (0..mode.tins()).collect::<Vec<_>>(), "{mode:?}");
         }
-        // Expedited forwarding is best served, lower effort worst.
+        // Expedited forwarding has the highest tin of `diffserv4`, lower effort the lowest of
+        // `diffserv8`.
         assert_eq!(Diffserv::Diffserv4.tin(46), 3);
         assert_eq!(Diffserv::Diffserv8.tin(1), 0);
     }

@@ -1,4 +1,4 @@
-//! CAKE's words, as `tc` has them.
+//! CAKE's parameters, with the words of `tc`.
 
 use super::ack_filter::AckFilter;
 use super::flows::Isolation;
@@ -13,59 +13,59 @@ use sojourn_units::declare::{Choices, Param, Parameters, derived, group, narrow,
 use sojourn_units::words::{Given, Kind, Table, Text, Value, Word, WordError};
 use sojourn_units::{MICROSECOND, Rate, params, quantity, words};
 
-/// The words of `cake`.
+/// Name, summary, source and words of the discipline `cake`.
 pub const TABLE: Table = Table {
     name: "cake",
-    summary: "CAKE: shaper, tins by service class, flows in separate queues and fair between hosts, \
-              each under COBALT",
+    summary: "CAKE: shaper, tins by service class, flows in separate queues with fairness between hosts, \
+              each queue controlled by COBALT",
     source: "Linux sch_cake.c; Høiland-Jørgensen et al. 2018",
     words: Params::WORDS,
 };
 
 const SHAPER: &[Word] = words! {
     "bandwidth", Kind::Rate, "", "Rate of the shaper; by default there is no shaper.";
-    "unlimited", Kind::Flag, "", "No shaper, which is the default.";
+    "unlimited", Kind::Flag, "", "Disables the shaper, which is the default.";
 };
 
 const RTT: &[Word] = words! {
     "rtt", Kind::Time, "100ms",
-        "Round-trip time to expect: COBALT's interval, of which its target is 1/20.";
+        "Typical round-trip time, used as COBALT's interval; COBALT's target is 1/20 of it.";
     "rtt by name", Kind::OneOf { of: RTT_NAMES }, "",
-        "100us, 1ms, 10ms, 30ms, 100ms, 300ms, 1s, 1000s.";
+        "Round-trip time by name: 100us, 1ms, 10ms, 30ms, 100ms, 300ms, 1s, 1000s.";
 };
 
 const FRAMING: &[Word] = words! {
     "overhead", Kind::Signed { min: -64, max: 256 }, "",
-        "Bytes that the line adds to a network packet; the Ethernet header is not counted then.";
+        "Bytes that the line adds to a network packet; if given, the Ethernet header does not count.";
     "mpu", Kind::Integer { min: 0, max: 256 }, "0",
-        "The least that a packet occupies on the line, in bytes.";
+        "Minimum length of a packet on the line, in bytes.";
     "cells", Kind::OneOf { of: Cells::NAMES }, "noatm",
-        "Cells of the line: none, ATM's 53 bytes for 48, PTM's 65 for 64.";
+        "Cells of the line: none, ATM (53 bytes carry 48), or PTM (65 bytes carry 64).";
     "line", Kind::OneOf { of: LINE_WORDS }, "",
-        "A known line's overhead, mpu and cells; `raw`, the default, counts frames as they are.";
-    "ether-vlan", Kind::Flag, "", "4 bytes more for a VLAN tag.";
+        "Overhead, mpu and cells of a known kind of line; `raw`, the default, uses the frame's length.";
+    "ether-vlan", Kind::Flag, "", "Adds 4 bytes of overhead for a VLAN tag.";
 };
 
 const WITHOUT_EFFECT: &[Word] = words! {
     "split-gso", Kind::Switch { off: "no-split-gso" }, "split-gso",
-        "Read, but without effect: packets here are never merged.";
+        "Accepted without effect: simulated packets are never merged.";
     "nat", Kind::Switch { off: "nonat" }, "nonat",
-        "Read, but without effect: addresses here are never translated.";
+        "Accepted without effect: simulated addresses are never translated.";
     "fwmark", Kind::Name, "",
-        "Read, but without effect: packets here carry no firewall marks.";
+        "Accepted without effect: simulated packets carry no firewall marks.";
     "autorate-ingress", Kind::Flag, "",
-        "Read, but without effect: the rate stays as `bandwidth` gives it.";
-    "via-ethernet", Kind::Flag, "", "Read, but without effect, as in `tc`.";
+        "Accepted without effect: the rate is always `bandwidth`.";
+    "via-ethernet", Kind::Flag, "", "Accepted without effect, as in `tc`.";
 };
 
-/// Returns the effect in Linux of words that have no effect here.
+/// Returns warnings about given words that have an effect in Linux but none here.
 pub(super) fn without_effect(given: &Given) -> Vec<String> {
     let mut warnings = Vec::new();
     if given.flag("nat") == Some(true) {
-        warnings.push("`nat` has no effect on a run: addresses are never translated here, so hosts are seen as they are");
+        warnings.push("`nat` has no effect on a run: simulated addresses are never translated, and cake uses them directly");
     }
     if given.has("fwmark") {
-        warnings.push("`fwmark` has no effect on a run: packets carry no firewall marks here; the code point selects the tin");
+        warnings.push("`fwmark` has no effect on a run: simulated packets carry no firewall marks, and the code point selects the tin");
     }
     if given.has("autorate-ingress") {
         warnings.push("`autorate-ingress` has no effect: the shaper keeps its `bandwidth`");
@@ -76,7 +76,7 @@ pub(super) fn without_effect(given: &Given) -> Vec<String> {
     warnings.into_iter().map(str::to_owned).collect()
 }
 
-/// `rtt` by name.
+/// Names that `rtt` accepts.
 const RTT_NAMES: &[&str] = &[
     "datacentre",
     "lan",
@@ -88,7 +88,7 @@ const RTT_NAMES: &[&str] = &[
     "interplanetary",
 ];
 
-/// The same in microseconds.
+/// Round-trip times of `RTT_NAMES`, in microseconds.
 const RTTS: [u32; 8] = [100, 1_000, 10_000, 30_000, 100_000, 300_000, 1_000_000, 1_000_000_000];
 
 const LINE_WORDS: &[&str] = &[
@@ -108,7 +108,8 @@ const LINE_WORDS: &[&str] = &[
     "ipoa-llcsnap",
 ];
 
-/// A line's overhead and least length in bytes, and its cells. `None` leaves a value alone.
+/// Framing of a known kind of line; overhead and `mpu` are in bytes. `None` leaves a value
+/// unchanged.
 struct Line {
     overhead: Option<i32>,
     mpu: Option<u32>,
@@ -142,33 +143,36 @@ params! {
     /// Parameters of CAKE.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
     pub struct Params on Device {
-        /// Rate of the shaper.
+        /// Rate of the shaper; by default there is no shaper.
         bandwidth: Option<Rate> = group(SHAPER, |_| None, set_bandwidth, |rate, text| match rate {
             Some(rate) => text.value("bandwidth", quantity::format_rate(*rate)),
             None => text.flag("unlimited"),
         }),
-        /// Tins, and the code points of each.
+        /// Division of code points into tins.
         diffserv as "tins": Diffserv = one_of("diffserv3"),
-        /// The unit that has a queue of its own, and the hosts between which turns are shared.
+        /// Which packets have a separate queue, and between which hosts turns are shared fairly.
         isolation: Isolation = one_of("triple-isolate"),
         /// COBALT's interval in microseconds; its target is 1/20 of it.
         rtt_us: u32 = group(RTT, |_| 100_000, set_rtt, |rtt, text| text.value("rtt", time_text(*rtt))),
-        /// Size of packets on the line.
+        /// Parameters of the length of packets on the line.
         framing: Framing = group(FRAMING, |_| Framing::default(), set_framing, write_framing),
-        /// For traffic that has already crossed the line: dropped packets are charged too.
+        /// For traffic that has already crossed the line: dropped packets are charged to the shaper
+        /// as well.
         ingress: bool = switch("egress", "egress"),
         /// Drops TCP acknowledgements that later ones in the queue make redundant.
         ack_filter as "ACK filter": AckFilter = one_of("no-ack-filter"),
-        /// Memory that queued packets may occupy, by their true size; 0 is by the rate.
+        /// Maximum memory of queued packets in bytes, by their truesize; 0 derives it from rate and
+        /// rtt.
         memlimit: u32 = Param::word(Kind::Size, "0b", narrow, |bytes| {
             (*bytes != 0).then(|| Value::Integer((*bytes).into()))
         }),
-        /// Clears the code point, once it has decided the tin.
+        /// Clears the code point after it has selected the tin.
         wash: bool = switch("nowash", "nowash"),
-        /// COBALT's decisions of this version of Linux. Before 7.3 BLUE draws also for a packet that CoDel's
-        /// part drops; before 6.12 the root is less exact for counts 2, 3 and 6, at 2 by one part in 1800.
+        /// Version of Linux whose decisions COBALT makes. Before 7.3 BLUE draws a random number
+        /// also for a packet that CoDel drops. Before 6.12 the inverse square root is less exact
+        /// for counts 2, 3 and 6; at 2 the error is 1/1800.
         linux: Linux = linux(),
-        /// The largest frame of the device.
+        /// Largest frame of the device, in bytes.
         mtu: u32 = derived(|device: &Device| device.psched_mtu),
     } also WITHOUT_EFFECT
 }
@@ -203,13 +207,13 @@ fn set_framing(framing: &mut Framing, given: &Given) -> Result<(), WordError> {
     let mut overhead = given.signed("overhead").map(|bytes| bytes as i32);
     if let Some(word) = given.text("line") {
         let line = Line::of(word);
-        // `tc` prints `raw overhead 0` for a queue without framing.
+        // `raw overhead 0` is allowed: `tc` prints it for a queue without framing.
         if overhead.is_some_and(|bytes| line.overhead.is_some() || bytes != 0) {
-            let message = format!("`{word}` says the overhead; leave out `overhead`");
+            let message = format!("`{word}` sets the overhead; remove `overhead`");
             return Err(given.error("overhead", message));
         }
         if cells.is_some_and(|cells| line.cells.is_some_and(|own| own != cells)) {
-            let message = format!("`{word}` says the cells of the line");
+            let message = format!("`{word}` sets the cells of the line; remove the other word");
             return Err(given.error("cells", message));
         }
         if line.overhead.is_none() {
@@ -240,12 +244,12 @@ fn write_framing(framing: &Framing, text: Text) -> Text {
 }
 
 impl Params {
-    /// Returns the shaper's rate in bytes a second; 0 without one.
+    /// Returns the shaper's rate in bytes per second; 0 without a shaper.
     fn rate(&self) -> u64 {
         self.bandwidth.map_or(0, |rate| rate.bits() / 8)
     }
 
-    /// Returns the parameters of each tin; the first has the whole rate.
+    /// Returns the constants of each tin; the first tin has the whole rate.
     pub fn tins(&self) -> Vec<Numbers> {
         let micros = |us: u32| u64::from(us) * MICROSECOND;
         let target = (self.rtt_us / 20).max(1);
@@ -257,8 +261,8 @@ impl Params {
         tins
     }
 
-    /// Returns the memory limit: four round trips at the shaper's rate and at least 4 MB, at most 10240 full
-    /// frames, unless it is given.
+    /// Returns the limit of memory in bytes. If `memlimit` is not given, it is the data of four
+    /// round-trip times at the shaper's rate, at least 4 MiB and at most 10240 largest frames.
     pub fn buffer_limit(&self) -> u32 {
         if self.memlimit != 0 {
             return self.memlimit;
@@ -267,7 +271,7 @@ impl Params {
         if self.rate() == 0 {
             return frames;
         }
-        // The kernel's widths: the product has 64 bits, what is compared 32.
+        // The kernel computes the product in 64 bits and compares the low 32 bits.
         let four_trips = self.rate().wrapping_mul(self.rtt_us.into()) / 250_000;
         (four_trips as u32).max(4 << 20).min(frames)
     }

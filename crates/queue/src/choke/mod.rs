@@ -1,18 +1,20 @@
 //! CHOKe: choose and keep for responsive flows, choose and kill for unresponsive flows.
 //!
-//! Source: Pan, Prabhakar, Psounis, "CHOKe, a stateless active queue management scheme for approximating fair
-//! bandwidth allocation" (INFOCOM 2000); Linux `sch_choke.c`, `tc`'s `q_choke.c`.
+//! Source: Pan, Prabhakar, Psounis, "CHOKe, a stateless active queue management scheme for
+//! approximating fair bandwidth allocation" (INFOCOM 2000); Linux `sch_choke.c`, `tc`'s
+//! `q_choke.c`.
 //!
-//! RED over packets, with one step more: while the average is above `min`, an arrival is compared with a
-//! packet drawn at random from the queue, and if they are of one flow both are dropped. A flow is hit in
-//! proportion to its share of the arrivals times its share of the queue, without a state per flow.
+//! CHOKe is RED in packets with an additional step. While the average is above `min`, an arriving
+//! packet is compared with a random packet of the queue. If both are of one flow, both are dropped.
+//! The drop rate of a flow is therefore proportional to its share of the arrivals times its share
+//! of the queue, and no state per flow is needed.
 //!
-//! Invariants: no drop but overflow while the average is at most `min`; a match costs two packets of one
-//! flow; packets leave in the order of arrival.
+//! Invariants: while the average is at most `min`, packets are dropped only on overflow; a match
+//! drops two packets of one flow; packets leave in the order of arrival.
 //!
-//! A packet drawn leaves a hole in Linux's ring of 2^k slots. If holes use up the ring, Linux's tail catches its
-//! head: the full ring counts as empty, and packets in it are overwritten. That is not reproduced:
-//! here the packets close ranks, and nothing is lost but what is dropped.
+//! In Linux's ring of 2^k slots, a dropped packet leaves a hole. If holes use up the ring, Linux's
+//! tail reaches its head: the full ring counts as empty, and its packets are overwritten. This
+//! model differs: it removes the holes and loses no packets.
 
 mod params;
 mod ring;
@@ -43,8 +45,8 @@ impl DisciplineParams for Params {
         self.depend(given)
     }
 
-    /// After `tc`: a change that names `limit` states everything anew, flags too. A change without
-    /// `limit` keeps what it does not name.
+    /// Reads a change as `tc`: with `limit` it states all values and flags anew, without `limit`
+    /// values that are not named are kept.
     fn changed(&self, given: &Given, device: &Device) -> Result<Self, WordError> {
         let from = if given.has("limit") { Self::new(device) } else { *self };
         from.with(given, device)
@@ -55,7 +57,7 @@ impl DisciplineParams for Params {
     }
 
     fn in_kernel(&self) -> Result<(), &'static str> {
-        if self.harddrop { Err("tc has no word for `harddrop`") } else { Ok(()) }
+        if self.harddrop { Err("`tc` has no word for `harddrop`") } else { Ok(()) }
     }
 }
 
@@ -71,7 +73,7 @@ pub struct Choke<P> {
 
 impl<P: Packet> Configured<P, Params> for Choke<P> {
     /// # Panics
-    /// If `params` are such as [`crate::Params::parse`] refuses.
+    /// If [`crate::Params::parse`] would reject `params`.
     fn new(params: Params, _now: Nanos) -> Self {
         Self::with_policy(params, Policy::new(params.red(), BUSY))
     }
@@ -80,8 +82,8 @@ impl<P: Packet> Configured<P, Params> for Choke<P> {
         &self.params
     }
 
-    /// Replaces the parameters; the average starts over. As in the kernel, a lower limit drops what the
-    /// smaller ring has no slot for, and that from the tail.
+    /// Replaces the parameters; the average starts anew. As in the kernel, a lower limit drops only
+    /// the newest packets for which the smaller ring has no slot.
     fn change(&mut self, params: Params, _now: Nanos, sink: &mut impl Sink<P>) {
         self.params = params;
         self.policy.change(params.red(), BUSY);
@@ -93,7 +95,7 @@ impl<P: Packet> Configured<P, Params> for Choke<P> {
 }
 
 impl<P: Packet> Choke<P> {
-    /// Returns a queue from the numbers that `tc` would send; those in `params` give way.
+    /// Returns a queue with the numbers that `tc` would send; they replace those in `params`.
     pub fn with_options(params: Params, options: &Options) -> Self {
         let Options { limit, min, max, max_p, .. } = *options;
         let params = Params { limit, min, max, max_p, ..params };
@@ -105,7 +107,7 @@ impl<P: Packet> Choke<P> {
         Self { params, policy, matched: 0, totals, ring }
     }
 
-    /// Returns the slot of a packet drawn at random, if it is of the flow of `packet`.
+    /// Returns the slot of a random packet if that packet is of the same flow as `packet`.
     #[inline]
     fn match_at_random(&self, packet: &P, draws: &mut impl Draws) -> Option<usize> {
         let (slot, drawn) = self.ring.pick(draws)?;
@@ -113,7 +115,8 @@ impl<P: Packet> Choke<P> {
     }
 }
 
-/// In the place of the time since which the queue is idle: it starts as one that is not.
+/// Start of the idle time of a new queue; 0 means that the queue is not idle, unlike a new RED
+/// queue.
 const BUSY: Nanos = 0;
 
 viewed!(Choke in ring);

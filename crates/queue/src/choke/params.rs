@@ -1,4 +1,4 @@
-//! CHOKe's parameters and words.
+//! Parameters of CHOKe, with the words of `tc`.
 
 use crate::device::Device;
 use crate::kinds::{bytes, packets};
@@ -9,44 +9,47 @@ use sojourn_units::declare::{Parameters, flag, integer, rate};
 use sojourn_units::words::{Given, Table, WordError};
 use sojourn_units::{Rate, params};
 
-/// The words of `choke`.
+/// Name, summary, source and words of the discipline `choke`.
 pub const TABLE: Table = Table {
     name: "choke",
-    summary: "CHOKe: RED that also drops arrivals whose flow is found in the queue by chance",
+    summary: "CHOKe: RED that also compares arrivals with a random queued packet and drops both if they are of one flow",
     source: "Pan, Prabhakar, Psounis 2000; Linux sch_choke.c, iproute2 q_choke.c",
     words: Params::WORDS,
 };
 
-/// The greatest limit: the kernel's `CHOKE_MAX_QUEUE`.
+/// Maximum value of `limit` (the kernel's `CHOKE_MAX_QUEUE`).
 pub const MAX_LIMIT: u32 = 128 * 1024 - 1;
 
 params! {
-    /// Parameters of CHOKe, as `tc` reads them.
+    /// Parameters of CHOKe, with the words of `tc`.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
     pub struct Params on Device {
-        /// Packets that fit, at most 131071; required.
+        /// Maximum number of packets in the queue, at most 131071; required.
         limit: u32 = packets("").above_zero().initially(|_| 0),
-        /// Average backlog above which arrivals are compared, and drops begin.
+        /// Average backlog above which arrivals are compared with a random packet, and early drops
+        /// begin.
         min: u32 = packets("max/3").above_zero().initially(|_| 0),
         /// Average backlog above which every arrival is dropped.
         max: u32 = packets("limit/4").above_zero().initially(|_| 0),
-        /// Drop probability of an arrival without a match just below max.
+        /// Early drop probability just below max of an arrival that does not match.
         max_p as "probability": u32 = kernel_fraction("0.02"),
-        /// A typical packet, for burst and idle time.
+        /// Typical packet length, for burst and idle times.
         avpkt: u32 = bytes("1000b").above_zero(),
-        /// Packets that may arrive at once in an idle queue without early drop; sets the averaging.
+        /// Number of packets that may arrive at an idle queue in a burst without an early drop;
+        /// sets the averaging weight.
         burst: u32 = integer(1, 4_294_967_295, "(2 min + max) / 3").initially(|_| 0),
-        /// Rate of the link, for idle time only.
+        /// Rate of the link, used only for idle times.
         bandwidth: Rate = rate("10mbit"),
         /// Marks ECN-capable packets instead of dropping them, except those that match.
         ecn: bool = flag(),
-        /// Drops above max, ECN-capable or not; the kernel knows it, tc has no word for it.
+        /// Drops packets above max, also ECN-capable ones; a feature of the kernel for which tc has
+        /// no word.
         harddrop: bool = flag(),
     }
 }
 
 impl Params {
-    /// Settles what depends on the limit.
+    /// Computes the values that depend on `limit`, and checks all values.
     pub(super) fn depend(&mut self, given: &Given) -> Result<(), WordError> {
         if self.limit == 0 {
             return Err(given.error("limit", "`choke` needs `limit`, such as limit 200p"));
@@ -69,7 +72,7 @@ impl Params {
         self.check().map_err(|(word, message)| given.error(word, message))
     }
 
-    /// Refuses what `tc` or the kernel refuses: the word at fault and why.
+    /// Rejects values that `tc` or the kernel rejects; the error has the word and a message.
     fn check(&self) -> Result<(), (&'static str, String)> {
         let Self { limit, min, max, .. } = self;
         if max > limit {
@@ -81,7 +84,7 @@ impl Params {
         self.options().map(|_| ())
     }
 
-    /// Returns the same as RED's parameters.
+    /// Returns these parameters as parameters of RED.
     pub(super) fn red(&self) -> red::Params {
         red::Params {
             unit: Unit::Packets,
@@ -98,7 +101,7 @@ impl Params {
             wait: false,
             adaptation: Adaptation::Off,
             ramp: Ramp::Steep,
-            // Only the timer of `adaptive` looks at it.
+            // RED uses it only for the timer of `adaptive`.
             hz: 1000,
         }
     }
@@ -106,7 +109,7 @@ impl Params {
     /// Returns the numbers that `tc` would pass to the kernel.
     ///
     /// # Errors
-    /// The word at fault and why.
+    /// The word with the wrong value, and a message.
     pub fn options(&self) -> Result<red::Options, (&'static str, String)> {
         self.red().options()
     }

@@ -1,4 +1,4 @@
-//! CHOKe's ring: packets in the order of arrival, with holes where packets were taken out.
+//! CHOKe's ring: packets in the order of arrival, with holes left by removed packets.
 
 use crate::discipline::{Dequeue, Draws, View};
 use crate::packet::Packet;
@@ -6,23 +6,23 @@ use crate::packet_fifo::Queued;
 use sojourn_units::Nanos;
 use std::collections::VecDeque;
 
-/// A ring of 2^k slots. The first slot in use always holds a packet.
+/// A ring of 2^k slots. The first used slot always holds a packet.
 #[derive(Clone, Debug)]
 pub(crate) struct Ring<P> {
-    /// The slots in use, holes included, from the head; at most `mask`.
+    /// Used slots from the head on, including holes; at most `mask`.
     slots: VecDeque<Option<Queued<P>>>,
-    /// The number of the first slot in use.
+    /// Number of the first used slot.
     head: u32,
-    /// One less than the number of slots.
+    /// Number of slots, minus 1.
     mask: u32,
     packets: usize,
     bytes: u64,
-    /// When the packet that left last was enqueued.
+    /// Time at which the packet that left last was enqueued; `None` before the first.
     left_at: Option<Nanos>,
 }
 
 impl<P: Packet> Ring<P> {
-    /// Returns a ring in which `limit` packets fit.
+    /// Returns an empty ring for `limit` packets.
     pub(super) fn new(limit: u32) -> Self {
         Self {
             slots: VecDeque::new(),
@@ -34,20 +34,20 @@ impl<P: Packet> Ring<P> {
         }
     }
 
-    /// Returns the number of the first slot in use.
+    /// Returns the number of the first used slot.
     pub(super) fn head(&self) -> u32 {
         self.head
     }
 
-    /// Returns the number of the slot behind the last one in use.
+    /// Returns the number of the slot after the last used one.
     pub(super) fn tail(&self) -> u32 {
         (self.head + self.slots.len() as u32) & self.mask
     }
 
-    /// Appends a packet; fewer than `limit` are in the ring.
+    /// Appends a packet; the ring must have fewer than `limit` packets.
     ///
-    /// Holes may have used up the slots. Linux then lets the tail run into the head, takes the ring for
-    /// empty and overwrites what is in it. Here the packets close ranks.
+    /// If holes have used up the slots, they are removed. Linux instead lets the tail reach the
+    /// head, treats the ring as empty and overwrites its packets.
     #[inline]
     pub(super) fn push(&mut self, at: Nanos, packet: P) {
         if self.slots.len() == self.mask as usize {
@@ -58,7 +58,7 @@ impl<P: Packet> Ring<P> {
         self.slots.push_back(Some(Queued { at, note: (), packet }));
     }
 
-    /// Takes the oldest packet.
+    /// Removes and returns the oldest packet.
     #[inline]
     pub(super) fn pop(&mut self) -> Option<Queued<P>> {
         if self.slots.is_empty() {
@@ -77,8 +77,8 @@ impl<P: Packet> Ring<P> {
         }
     }
 
-    /// Returns a packet at random, by its slot counted from the head: of three tries the first that
-    /// hits no hole, else the oldest.
+    /// Returns a random packet and its slot, counted from the head. Up to three slots are drawn; if
+    /// all three are holes, the oldest packet is returned.
     #[inline]
     pub(super) fn pick(&self, draws: &mut impl Draws) -> Option<(usize, &P)> {
         if self.slots.is_empty() {
@@ -92,13 +92,13 @@ impl<P: Packet> Ring<P> {
         self.slots[slot].as_ref().map(|queued| (slot, &queued.packet))
     }
 
-    /// Takes the packet out of a slot counted from the head.
+    /// Removes and returns the packet in a slot, counted from the head; `None` for a hole.
     #[inline]
     pub(super) fn take(&mut self, slot: usize) -> Option<Queued<P>> {
         let queued = self.slots[slot].take()?;
         self.packets -= 1;
         self.bytes -= u64::from(queued.packet.len());
-        // The head moves past holes; the tail never moves back.
+        // The head moves past holes; the tail does not move back.
         while let Some(None) = self.slots.front() {
             self.slots.pop_front();
             self.head = (self.head + 1) & self.mask;
@@ -106,8 +106,8 @@ impl<P: Packet> Ring<P> {
         Some(queued)
     }
 
-    /// Makes it a ring for `limit` packets. As in the kernel, a ring of another size is filled anew
-    /// from the oldest packet on, and `lost` gets those that find no slot.
+    /// Changes the ring to one for `limit` packets. As in the kernel, a ring of another size is
+    /// refilled from the oldest packet on, and `lost` receives the packets without a slot.
     pub(super) fn resize(&mut self, limit: u32, mut lost: impl FnMut(Queued<P>)) {
         if self.mask == mask(limit) {
             return;
@@ -135,7 +135,7 @@ impl<P: Packet> View for Ring<P> {
         self.bytes
     }
 
-    /// For `n > 0` this passes over the slots before it.
+    /// Returns the time of the `n`-th packet; this takes time proportional to `n`.
     #[inline]
     fn enqueued_at(&self, n: usize) -> Option<Nanos> {
         self.slots.iter().flatten().nth(n).map(|queued| queued.at)
@@ -146,7 +146,7 @@ impl<P: Packet> View for Ring<P> {
     }
 }
 
-/// Returns one less than the number of slots of a ring for `limit` packets.
+/// Returns the number of slots of a ring for `limit` packets, minus 1.
 fn mask(limit: u32) -> u32 {
     (limit + 1).next_power_of_two() - 1
 }

@@ -1,4 +1,4 @@
-//! The queues of a discipline's classes, and the account of them all.
+//! The queues of a discipline's classes, and their common counters.
 
 use crate::discipline::{
     Dequeue, Discipline, Draws, DropReason, MarkReason, Return, Sink, Totals, View,
@@ -10,16 +10,16 @@ use crate::queue::Queue;
 use sojourn_units::Nanos;
 use std::marker::PhantomData;
 
-/// The queues of all classes, by place.
+/// The queues of all classes. A class refers to its queue by a place (an index).
 #[derive(Clone, Debug)]
 pub(crate) struct Children<P> {
     queues: Vec<Child<P>>,
-    /// Packets offered so far.
+    /// Number of packets offered since creation.
     offered: u64,
     totals: Totals,
-    /// When the packet that left last had been enqueued.
+    /// Time at which the packet that left last had been enqueued; `None` before the first.
     left: Option<Nanos>,
-    /// When the last call asked to be called again.
+    /// Time at which the last call requested the next `dequeue`; `None` without a request.
     wake: Option<Nanos>,
 }
 
@@ -37,7 +37,7 @@ impl<P> Default for Children<P> {
 }
 
 impl<P: Packet> Children<P> {
-    /// Adds an empty queue, and gives its place.
+    /// Adds an empty queue and returns its place.
     pub fn add(&mut self, params: Params, now: Nanos) -> usize {
         let child = Child { queue: Peek::new(params.build(now)), params, is_used: true };
         if let Some(place) = self.queues.iter().position(|child| !child.is_used) {
@@ -48,8 +48,8 @@ impl<P: Packet> Children<P> {
         self.queues.len() - 1
     }
 
-    /// Changes a queue; one of another discipline takes the place of the old one, whose packets are
-    /// dropped.
+    /// Changes the parameters of a queue. A change to another discipline replaces the queue and
+    /// drops its packets.
     pub fn change(&mut self, place: usize, params: &Params, now: Nanos, sink: &mut impl Sink<P>) {
         let child = &mut self.queues[place];
         if child.params == *params {
@@ -62,13 +62,14 @@ impl<P: Packet> Children<P> {
         self.queues[place].params = params.clone();
     }
 
-    /// Drops the packets of a queue; its place is free.
+    /// Removes a queue and drops its packets; its place can be used again.
     pub fn remove(&mut self, place: usize, now: Nanos, sink: &mut impl Sink<P>) {
         self.drain(place, now, sink);
         self.queues[place].is_used = false;
     }
 
-    /// Takes all packets out of a queue that ends. Its decisions on their departure have no effect.
+    /// Drops all packets of a queue that is removed. Drops by its own policy are counted, but marks
+    /// and draws have no effect.
     fn drain(&mut self, place: usize, now: Nanos, sink: &mut impl Sink<P>) {
         let queue = &mut self.queues[place].queue;
         let mut unmarked = Unmarked { sink, packets: PhantomData };
@@ -84,19 +85,19 @@ impl<P: Packet> Children<P> {
         }
     }
 
-    /// Packets in one queue.
+    /// Returns the number of packets in the queue at `place`.
     #[inline]
     pub fn len(&self, place: usize) -> usize {
         self.queues[place].queue.packets()
     }
 
-    /// Returns whether one queue has no packets.
+    /// Returns whether the queue at `place` has no packets.
     #[inline]
     pub fn is_empty(&self, place: usize) -> bool {
         self.len(place) == 0
     }
 
-    /// Offers a packet to a queue.
+    /// Adds a packet to the queue at `place`.
     pub fn enqueue(
         &mut self,
         place: usize,
@@ -110,7 +111,7 @@ impl<P: Packet> Children<P> {
         self.queues[place].queue.enqueue(now, packet, draws, sink)
     }
 
-    /// Drops a packet without a class. The sender's host is not notified.
+    /// Drops a packet that has no class. The sending host is not notified.
     pub fn refuse(&mut self, packet: P, sink: &mut impl Sink<P>) -> Return {
         self.wake = None;
         self.offered += 1;
@@ -118,7 +119,7 @@ impl<P: Packet> Children<P> {
         Return::Success
     }
 
-    /// Returns the length of the packet that a queue gives next.
+    /// Returns the length of the packet that the queue at `place` will send next, in bytes.
     pub fn peek(
         &mut self,
         place: usize,
@@ -133,8 +134,8 @@ impl<P: Packet> Children<P> {
         }
     }
 
-    /// Returns the length of the packet that a queue dequeues next, during a change, which makes no
-    /// draws.
+    /// Returns the length of the packet that the queue at `place` will send next, during a change
+    /// of parameters, which makes no random draws.
     pub fn peek_in_change(
         &mut self,
         place: usize,
@@ -144,12 +145,12 @@ impl<P: Packet> Children<P> {
         self.peek(place, now, &mut Constant, sink)
     }
 
-    /// Begins a dequeue.
+    /// Clears the requested time at the beginning of a dequeue.
     pub fn begin(&mut self) {
         self.wake = None;
     }
 
-    /// Takes the next packet of a queue, which leaves.
+    /// Removes and returns the next packet of the queue at `place`, which leaves the discipline.
     pub fn dequeue(
         &mut self,
         place: usize,
@@ -158,21 +159,21 @@ impl<P: Packet> Children<P> {
         sink: &mut impl Sink<P>,
     ) -> Dequeue<P> {
         let queue = &mut self.queues[place].queue;
-        let given = queue.dequeue(now, draws, sink);
-        if let Dequeue::Packet(packet) = &given {
+        let result = queue.dequeue(now, draws, sink);
+        if let Dequeue::Packet(packet) = &result {
             self.left = queue.left_at();
             self.totals.sent(packet.len());
         }
-        given
+        result
     }
 
-    /// Returns that no packet leaves before `time`, if any.
+    /// Requests a dequeue at `time`, and returns the result of a dequeue without a packet.
     pub fn wait(&mut self, time: Option<Nanos>) -> Dequeue<P> {
         self.wake = time;
         time.map_or(Dequeue::Empty, Dequeue::NotBefore)
     }
 
-    /// Counts an attempt that had to wait.
+    /// Counts an attempt to send that had to wait.
     pub fn count_overlimit(&mut self) {
         self.totals.overlimits += 1;
     }
@@ -194,14 +195,16 @@ impl<P: Packet> Children<P> {
         }
     }
 
-    /// Packets and bytes of one queue, by the names of recordings; of one that is not there they are 0.
+    /// Visits the number of packets and bytes in a queue, under the names in recordings; both are 0
+    /// without a queue.
     pub fn state(&self, place: Option<usize>, visit: &mut dyn FnMut(&'static str, i128)) {
         let queue = place.and_then(|place| self.queues.get(place)).map(|child| &child.queue);
         visit("qlen", queue.map_or(0, |queue| queue.packets() as i128));
         visit("backlog", queue.map_or(0, |queue| queue.bytes().into()));
     }
 
-    /// Visits packets and bytes of one queue, which is that of the class `name`; if it has classes, theirs.
+    /// Visits packets and bytes of the queue of class `name` or, if the queue has classes itself,
+    /// of its classes.
     pub fn leaves(&self, place: usize, name: &str, visit: &mut dyn FnMut(&str, usize, u64)) {
         let queue = &self.queues[place].queue;
         let mut has_classes = false;
@@ -214,9 +217,9 @@ impl<P: Packet> Children<P> {
         }
     }
 
-    /// Visits the account of all; then the queues' own counters, summed by name.
+    /// Visits the counters of the discipline, then each counter of the queues, summed by name.
     pub fn counters(&self, visit: &mut dyn FnMut(&'static str, u64)) {
-        // Drops of a child count as drops of the discipline too.
+        // A drop in a class counts as a drop of the discipline.
         let drops = self.offered - self.totals.packets - self.packets() as u64;
         Totals { drops, ..self.totals }.visit(self, visit);
         let mut more: Vec<(&'static str, u64)> = Vec::new();
@@ -239,7 +242,7 @@ impl<P: Packet> Children<P> {
     }
 }
 
-/// Returns the earlier of two times at which something may leave; `wait` need not be known.
+/// Returns the earlier of two times; `None` counts as later.
 pub(crate) fn earlier(wait: Option<Nanos>, time: Nanos) -> Nanos {
     wait.map_or(time, |wait| wait.min(time))
 }
@@ -254,18 +257,18 @@ impl<P: Packet> View for Children<P> {
     }
 
     fn enqueued_at(&self, n: usize) -> Option<Nanos> {
-        // Each queue visits its times in order: they are merged.
+        // Each queue has its times in order: merge them.
         let mut next = vec![0; self.queues.len()];
-        let mut found = None;
+        let mut time = None;
         for _ in 0..=n {
             let firsts = self.queues.iter().zip(&next).enumerate();
             let (at, place) = firsts
                 .filter_map(|(place, (child, n))| Some((child.queue.enqueued_at(*n)?, place)))
                 .min()?;
             next[place] += 1;
-            found = Some(at);
+            time = Some(at);
         }
-        found
+        time
     }
 
     fn left_at(&self) -> Option<Nanos> {
@@ -273,8 +276,8 @@ impl<P: Packet> View for Children<P> {
     }
 }
 
-/// Draws for a queue whose decisions have no effect any more. All ones end the redrawing of a number below
-/// another.
+/// Constant draws for a queue that is emptied. With all bits set, `draw_below` does not repeat its
+/// draw.
 struct Constant;
 
 impl Draws for Constant {
@@ -291,7 +294,7 @@ impl Draws for Constant {
     }
 }
 
-/// A sink that takes drops only: a discarded packet is not marked.
+/// A sink that takes drops and ignores marks, for packets that are discarded.
 struct Unmarked<'a, P, S: Sink<P>> {
     sink: &'a mut S,
     packets: PhantomData<P>,

@@ -1,5 +1,4 @@
-//! The declaration of a discipline with classes by its parameters, and its consequences for the
-//! family of disciplines.
+//! Traits of the parameters of a classful discipline, from which it gets `DisciplineParams`.
 
 use super::statements::Name;
 use super::tree::{ClassParams, Tree};
@@ -11,54 +10,56 @@ use sojourn_units::Rate;
 use sojourn_units::declare::{Param, Parameters};
 use sojourn_units::words::{Given, Kind, Table, Text, Value, WordError};
 
-/// Parameters of a discipline with classes.
+/// Parameters of a classful discipline.
 pub trait Classful: Parameters<On = Device> + Clone {
-    /// Its name and words.
+    /// Table of the discipline's name and words.
     const TABLE: &'static Table;
 
-    /// The words of its classes.
+    /// Parameters of a class.
     type Class: ClassParams;
 
-    /// Returns its classes and filters.
+    /// Returns the classes and filters.
     fn tree(&self) -> &Tree<Self::Class>;
 
-    /// Returns the same, to be changed.
+    /// Returns the classes and filters, mutable.
     fn tree_mut(&mut self) -> &mut Tree<Self::Class>;
 
-    /// Returns the words by which `tc` sets it, without its content.
+    /// Returns the words for `tc` that create the discipline, without its classes and filters.
     fn own_words(&self) -> String {
         let mut bare = self.clone();
         *bare.tree_mut() = Tree::default();
         bare.write(Text::new(Self::TABLE.name)).done()
     }
 
-    /// Returns the rate that it holds all packets to; none if it does not.
+    /// Returns the rate to which the discipline limits all its packets; `None` if it does not
+    /// shape.
     fn total_rate(&self) -> Option<Rate> {
         None
     }
 
-    /// Returns the classes that hold packets.
+    /// Returns the minor numbers of the classes that hold packets.
     fn leaves(&self) -> Vec<u16> {
         let tree = self.tree();
         tree.ids().into_iter().filter(|id| tree.is_leaf(*id)).collect()
     }
 
-    /// Reads the statements and settles values that depend on each other.
+    /// Reads the statements and computes values that depend on other values.
     ///
     /// # Errors
     /// Values or statements that contradict each other.
     fn complete(&mut self, given: &Given, device: &Device) -> Result<(), WordError>;
 
-    /// Returns the initial values of a change: values that `tc` states anew have their defaults.
+    /// Returns the initial values of a change: the present values, with defaults for those that
+    /// `tc` states anew.
     #[must_use]
     fn restated(&self, _given: &Given, _device: &Device) -> Self {
         self.clone()
     }
 
-    /// Checks that a change may follow `before`.
+    /// Checks whether the discipline can change from `before` to these parameters.
     ///
     /// # Errors
-    /// It cannot.
+    /// A change that the kernel rejects.
     fn check_change(&self, before: &Self, given: &Given) -> Result<(), WordError> {
         self.tree().check_change(before.tree(), given)
     }
@@ -105,23 +106,26 @@ impl<D: Classful> DisciplineParams for D {
         self.own_words()
     }
 
-    /// Returns whether all its leaves pace: a packet's class is not known before its arrival.
+    /// Returns whether all classes that hold packets pace, since the class of a packet is unknown
+    /// before its arrival.
     fn paces(&self) -> bool {
         let leaves = self.leaves();
         !leaves.is_empty() && leaves.into_iter().all(|id| self.tree().child(id).paces())
     }
 }
 
-/// Returns the class of packets that no filter sends to one; 0 is none.
+/// Returns the parameter `default`: the class of packets that no filter sends to a class; 0 for no
+/// class.
 pub(crate) const fn default_class<On>() -> Param<u16, On> {
     let from = |value: &Value| {
-        class(value.text()).ok_or_else(|| "needs a class, such as 10 or 1:10".to_owned())
+        class(value.text())
+            .ok_or_else(|| "needs a class in hexadecimal, such as 10 or 1:10".to_owned())
     };
     let to = |class: &u16| (*class != 0).then(|| Value::Text(format!("{class:x}")));
     Param::word(Kind::Name, "0", from, to)
 }
 
-/// Returns a class, with or without the number of its discipline.
+/// Reads the minor number of a class, with or without the number of its discipline.
 fn class(text: &str) -> Option<u16> {
     match Name::read(text) {
         Some(name) => Some(name.minor),

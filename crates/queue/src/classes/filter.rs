@@ -1,4 +1,4 @@
-//! Filters: which class packets go to.
+//! Filters, which select the class of a packet.
 
 use super::statements::{self, Name, Statement};
 use crate::packet::{Headers, Packet};
@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use sojourn_units::words::{Text, Token, WordError};
 use std::net::Ipv4Addr;
 
-/// Names of code points (RFC 2474, 2597, 3246, 5865, 8622).
+/// Names of differentiated services code points (RFC 2474, 2597, 3246, 5865, 8622).
 const CODE_POINTS: &[(&str, u8)] = &[
     ("CS0", 0),
     ("CS1", 8),
@@ -33,7 +33,7 @@ const CODE_POINTS: &[(&str, u8)] = &[
     ("LE", 1),
 ];
 
-/// The words of conditions, each with a value.
+/// Words of the conditions; each takes a value.
 pub const CONDITIONS: &[&str] =
     &["dscp", "protocol", "sport", "dport", "port", "mark", "src", "dst", "host"];
 
@@ -41,23 +41,23 @@ pub const CONDITIONS: &[&str] =
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Condition {
-    /// This code point.
+    /// The code point equals this value.
     Dscp(u8),
-    /// This protocol number of the IP header.
+    /// The protocol number of the IP header equals this value.
     Protocol(u8),
-    /// A source port from the first to the second one.
+    /// The source port is in this range, including both ends.
     Sport(u16, u16),
-    /// A destination port in such a range.
+    /// The destination port is in this range, including both ends.
     Dport(u16, u16),
-    /// A source or destination port in such a range.
+    /// The source or the destination port is in this range, including both ends.
     Port(u16, u16),
-    /// A mark of the firewall that is the first number in the bits of the second.
+    /// The firewall's mark, masked with the second number, equals the first.
     Mark(u32, u32),
-    /// This source host.
+    /// The source is the host with this number.
     Src(u32),
-    /// This destination host.
+    /// The destination is the host with this number.
     Dst(u32),
-    /// This host as source or destination.
+    /// The source or the destination is the host with this number.
     Host(u32),
 }
 
@@ -111,12 +111,14 @@ impl Condition {
                 })
             }
             "mark" => {
-                let (mark, mask) = mark(text)
-                    .ok_or_else(|| wrong("a number of 32 bits, such as 1, or 0x10/0xff"))?;
+                let (mark, mask) = mark(text).ok_or_else(|| {
+                    wrong("a 32-bit number, such as 1, or number/mask, such as 0x10/0xff")
+                })?;
                 Ok(Self::Mark(mark & mask, mask))
             }
             _ => {
-                let host = host(text).ok_or_else(|| wrong("a host's number or its address"))?;
+                let host = host(text)
+                    .ok_or_else(|| wrong("a host's number or IPv4 address, such as 10.0.0.1"))?;
                 Ok(match key.text {
                     "src" => Self::Src(host),
                     "dst" => Self::Dst(host),
@@ -150,7 +152,7 @@ impl Condition {
     }
 }
 
-/// Returns the first and the last port of a range, or of one port. Port 0 is none.
+/// Reads a port or a range of ports, as first and last port; `None` if the text is no port above 0.
 fn ports(text: &str) -> Option<(u16, u16)> {
     let port = |text: &str| text.parse::<u16>().ok().filter(|port| *port != 0);
     let (first, last) = match text.split_once('-') {
@@ -160,12 +162,12 @@ fn ports(text: &str) -> Option<(u16, u16)> {
     (first <= last).then_some((first, last))
 }
 
-/// Returns a range of ports as it is read.
+/// Returns a range of ports in the form that `ports` reads.
 fn span(first: u16, last: u16) -> String {
     if first == last { first.to_string() } else { format!("{first}-{last}") }
 }
 
-/// Returns a mark and the bits in which it is compared.
+/// Reads a mark and its mask; without a mask all 32 bits are compared.
 fn mark(text: &str) -> Option<(u32, u32)> {
     let number = |text: &str| match text.strip_prefix("0x") {
         Some(digits) => u32::from_str_radix(digits, 16).ok(),
@@ -177,8 +179,7 @@ fn mark(text: &str) -> Option<(u32, u32)> {
     }
 }
 
-/// Returns a host by its number, or by the address that captures show: 10.0.0.0 and the number and
-/// 1.
+/// Reads a host by its number, or by its address in captures, which is 10.0.0.1 plus the number.
 fn host(text: &str) -> Option<u32> {
     if let Ok(address) = text.parse::<Ipv4Addr>() {
         let first = u32::from(Ipv4Addr::new(10, 0, 0, 1));
@@ -187,24 +188,26 @@ fn host(text: &str) -> Option<u32> {
     text.parse().ok()
 }
 
-/// Returns the address of a host, as captures show it.
+/// Returns the address of a host in captures: 10.0.0.1 plus its number.
 pub(super) fn address(host: u32) -> Ipv4Addr {
     Ipv4Addr::from(u32::from(Ipv4Addr::new(10, 0, 0, 1)).saturating_add(host))
 }
 
-/// A filter: packets that meet all conditions go to a class.
+/// A filter, which sends packets that meet all its conditions to a class.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Filter {
-    /// The conditions that a packet must meet; without any, all packets match.
+    /// Conditions that a packet must meet; an empty list matches all packets.
     pub conditions: Vec<Condition>,
-    /// Over how many classes flows are spread by their hash, from [`Filter::class`] on.
+    /// Number of classes over which flows are distributed by their hash, from [`Filter::class`] on;
+    /// 1 for one class.
     pub divisor: u16,
-    /// Minor number of the class.
+    /// Minor number of the class, or of the first class.
     pub class: u16,
 }
 
 impl Filter {
-    /// Returns the class of `packet`, if it fits; `headers` gives protocol, ports and mark.
+    /// Returns the class of `packet`; `None` if a condition does not hold. `headers` returns
+    /// protocol, ports and mark.
     #[inline]
     pub fn class(&self, packet: &impl Packet, headers: impl Fn() -> Headers) -> Option<u16> {
         let fits = self.conditions.iter().all(|condition| condition.holds(packet, &headers));
@@ -217,12 +220,12 @@ impl Filter {
         })
     }
 
-    /// Returns the classes that packets may go to.
+    /// Returns the minor numbers of the classes to which the filter can send packets.
     pub fn classes(&self) -> impl Iterator<Item = u16> + '_ {
         (0..self.divisor).map(|n| self.class.saturating_add(n))
     }
 
-    /// Reads a statement of the discipline with the number `major`.
+    /// Reads a filter statement of the discipline with the number `major`.
     pub(super) fn read(statement: &Statement<'_>, major: u16) -> Result<Self, WordError> {
         let mut filter = Self { conditions: Vec::new(), divisor: 1, class: 0 };
         let mut words = statement.words.iter();
@@ -254,15 +257,15 @@ impl Filter {
                     let name = Name::read(value.text);
                     let name = name.filter(|name| name.major.is_none_or(|own| own == major));
                     let name = name.ok_or_else(|| {
-                        let message = format!("`{}` is no class of `{major:x}:`", value.text);
+                        let message = format!("`{}` is not a class of `{major:x}:`", value.text);
                         value.error(message, Vec::new())
                     })?;
                     filter.class = name.minor;
                     is_aimed = true;
                 }
                 other => {
-                    let rest = ["flow", "divisor", "all", "to"];
-                    let known = CONDITIONS.iter().chain(&rest).map(|word| (*word).to_owned());
+                    let others = ["flow", "divisor", "all", "to"];
+                    let known = CONDITIONS.iter().chain(&others).map(|word| (*word).to_owned());
                     let message = format!("unknown word `{other}` for `filter`");
                     return Err(key.error(message, known.collect()));
                 }
@@ -285,15 +288,15 @@ impl Filter {
     }
 }
 
-/// Returns the filters that statements make, in their order: `filter parent 1: dport 443 to 1:10 ;
+/// Returns the filters in a text of statements, in order: `filter parent 1: dport 443 to 1:10 ;
 /// ...`.
 ///
 /// # Errors
-/// A statement that is no filter, or one that cannot be read.
+/// A statement that is not a filter, or that cannot be read.
 pub fn read(text: &str) -> Result<Vec<Filter>, WordError> {
     let filter = |statement: &Statement<'_>| {
         if statement.object.text != "filter" || statement.deletes {
-            return Err(statement.error("this is no filter"));
+            return Err(statement.error("this is not a filter; a filter begins with `filter`"));
         }
         let parent = statement.parent.and_then(|(name, _)| name.major);
         Filter::read(statement, parent.unwrap_or(1))

@@ -1,12 +1,13 @@
-//! Classes: the common part of classful disciplines.
+//! Classes: code that classful disciplines share.
 //!
-//! A description is a discipline and statements, each after a semicolon, in the words of `tc`'s commands:
-//! `class` adds a class, `qdisc` puts a discipline into one, `filter` sends packets to one
-//! ([`statements`]). They make a [`Tree`], in which each class may hold any discipline, a classful one too.
-//! The queues of the classes are [`Children`], which keep the account of them all.
+//! A description consists of a discipline and statements ([`statements`]), each after a semicolon,
+//! in the words of `tc`'s commands. `class` adds a class, `qdisc` puts a discipline into a class,
+//! and `filter` sends packets to a class. The statements form a [`Tree`], whose classes may contain
+//! any discipline, including classful ones. The queues of the classes are [`Children`], which also
+//! have the counters.
 //!
-//! A packet's class is the one that it names itself, else that of the first [`Filter`] that fits it, else
-//! what the discipline's own rule says.
+//! The class of a packet is the class that the packet names itself, else the class of the first
+//! matching [`Filter`], else a class chosen by the discipline.
 
 mod children;
 mod classful;

@@ -1,5 +1,5 @@
-//! Turns of classes: deficit round robin (Shreedhar, Varghese 1995), as Linux's `drr` and `ets` do it, and round
-//! robin by packets.
+//! Round robin of classes: deficit round robin (Shreedhar, Varghese 1995) as in Linux's `drr` and
+//! `ets`, and round robin by packets.
 
 use super::{Children, earlier};
 use crate::discipline::{Dequeue, Draws, Sink};
@@ -7,16 +7,16 @@ use crate::packet::Packet;
 use sojourn_units::Nanos;
 use std::collections::VecDeque;
 
-/// The least and the greatest quantum; a discipline clamps what it is given.
+/// Minimum and maximum of a quantum, in bytes; a value outside is clamped.
 const QUANTUM: (u32, u32) = (256, 1 << 20);
 
-/// Returns a quantum as it counts; without one it is a frame of the device.
+/// Returns the effective quantum in bytes; 0 means the largest frame of the device.
 pub(crate) fn quantum(given: u32, frame: u32) -> u32 {
     let quantum = if given == 0 { frame } else { given };
     quantum.clamp(QUANTUM.0, QUANTUM.1)
 }
 
-/// The classes that have packets, the next to be served first, and what each may still send.
+/// Active classes in the order of service, and the deficit of each class in bytes.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Rounds {
     active: VecDeque<usize>,
@@ -24,30 +24,30 @@ pub(crate) struct Rounds {
 }
 
 impl Rounds {
-    /// Makes room for classes at the first `count` places.
+    /// Extends the deficits to `count` places.
     pub fn grow(&mut self, count: usize) {
         if self.deficits.len() < count {
             self.deficits.resize(count, 0);
         }
     }
 
-    /// Returns whether the class at `place` is served in turn.
+    /// Returns whether the class at `place` is in the round.
     pub fn is_active(&self, place: usize) -> bool {
         self.active.contains(&place)
     }
 
-    /// Puts a class at the end of the round.
+    /// Adds a class to the end of the round with a deficit of one quantum.
     pub fn add(&mut self, place: usize, quantum: u32) {
         self.active.push_back(place);
         self.deficits[place] = quantum;
     }
 
-    /// Takes a class out of the round.
+    /// Removes a class from the round.
     pub fn remove(&mut self, place: usize) {
         self.active.retain(|active| *active != place);
     }
 
-    /// Forgets a class.
+    /// Removes a class from the round and resets its deficit.
     pub fn forget(&mut self, place: usize) {
         self.remove(place);
         self.deficits[place] = 0;
@@ -57,13 +57,14 @@ impl Rounds {
         self.deficits.get(place).copied().unwrap_or_default()
     }
 
-    /// Returns the places of the active classes in their order.
+    /// Returns the places of the active classes, in the order of service.
     pub fn active(&self) -> impl Iterator<Item = usize> + '_ {
         self.active.iter().copied()
     }
 
-    /// Returns the next packet. A class that has none any more, since its own discipline dropped
-    /// them, leaves the round; one that must wait stops it, as in Linux.
+    /// Returns the next packet by deficit round robin. A class without packets, because its
+    /// discipline has dropped them, leaves the round. A class that is a shaper and must wait stops
+    /// the round, as in Linux.
     pub fn serve<P: Packet>(
         &mut self,
         children: &mut Children<P>,
@@ -95,8 +96,9 @@ impl Rounds {
         Dequeue::Empty
     }
 
-    /// The next packet, where each class sends one in its turn. A class leaves the round when it is asked and has
-    /// none, so its discipline learns that it is empty. One that must wait lets the others send.
+    /// Returns the next packet by round robin, one packet per class and turn. A class leaves the
+    /// round when a dequeue finds it empty, so that its discipline observes the empty queue. A
+    /// class that is a shaper and must wait is skipped.
     pub fn serve_packets<P: Packet>(
         &mut self,
         children: &mut Children<P>,

@@ -1,4 +1,5 @@
-//! Classes of which the first are served in order, and the others in turn: `prio`, `ets`, `drr` and `mq`.
+//! The scheduler of `prio`, `ets`, `drr` and `mq`: strict classes are served in order, the other
+//! classes in turn.
 
 use super::Children;
 use super::children::earlier;
@@ -12,35 +13,36 @@ use crate::packet_fifo::viewed;
 use sojourn_units::Nanos;
 use std::collections::BTreeMap;
 
-/// Bands at most, where a discipline has a class for each band.
+/// Maximum number of bands, for a discipline that has a class for each band.
 pub(crate) const BANDS: usize = 16;
 
-/// How classes take turns.
+/// The way in which classes take turns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Turns {
-    /// They do not: all are served in order.
+    /// No turns: all classes are served in strict order.
     None,
-    /// By bytes: each has a deficit. One that must wait stops the others.
+    /// Deficit round robin in bytes. A class that must wait stops the round.
     Bytes,
-    /// By packets: each sends one. One that must wait lets the others send.
+    /// Round robin, one packet per turn. A class that must wait is skipped.
     Packets,
 }
 
-/// Parameters of a discipline that serves its classes in order or in turn.
+/// Parameters of a discipline that serves its classes in strict order or in turn.
 pub trait Ranked: Classful {
-    /// How its classes take turns.
+    /// Way in which the classes that are not strict take turns.
     const TURNS: Turns;
 
-    /// Returns the numbers of its classes; classes served in order keep their places in it.
+    /// Returns the minor numbers of the classes; strict classes are in the order of service.
     fn ids(&self) -> Vec<u16>;
 
-    /// Returns the classes up to this number are served in order, before all others.
+    /// Returns the largest minor number of a strict class; strict classes are served before all
+    /// others.
     fn strict(&self) -> u16;
 
-    /// Bytes that a class may send in its turn.
+    /// Returns the bytes that a class may send per turn.
     fn turn(&self, id: u16) -> u32;
 
-    /// Returns the class of a packet; `has` says which classes there are.
+    /// Returns the class of a packet; `None` to drop it. `has` returns whether a class exists.
     fn class_of<P: Packet>(
         &self,
         packet: &P,
@@ -49,26 +51,26 @@ pub trait Ranked: Classful {
     ) -> Option<u16>;
 }
 
-/// How a class is served: in strict order, or in turns.
+/// Scheduling data of a class: whether it is strict, and the bytes of its turn.
 #[derive(Clone, Copy, Debug, Default)]
 struct Rank {
     id: u16,
     is_strict: bool,
-    /// Bytes of a turn.
+    /// Bytes that the class may send per turn.
     turn: u32,
 }
 
-/// Classes that are served in order, and classes that take turns while those have no packets.
+/// Strict classes, and classes that take turns while the strict ones are empty.
 #[derive(Clone, Debug)]
 pub struct Scheduler<P, D> {
     params: D,
     children: Children<P>,
     rounds: Rounds,
-    /// Places of classes by their number.
+    /// Place of each class by its minor number.
     places: BTreeMap<u16, usize>,
-    /// By place.
+    /// Scheduling data of each place.
     ranks: Vec<Rank>,
-    /// Places of the classes that are served in order.
+    /// Places of the strict classes, in the order of service.
     strict: Vec<usize>,
 }
 
@@ -78,8 +80,8 @@ impl<P: Packet, D: Ranked> Scheduler<P, D> {
         self.places.get(&class).copied()
     }
 
-    /// Makes the classes that are not there, and takes over how all are served: one that takes turns from now on
-    /// and has packets goes to the end of the round.
+    /// Creates missing classes, and updates how each class is served. A class with packets that is
+    /// no longer strict joins the end of the round.
     fn rank(&mut self, now: Nanos) {
         self.strict.clear();
         for id in self.params.ids() {
@@ -123,8 +125,8 @@ impl<P: Packet, D: Ranked> Configured<P, D> for Scheduler<P, D> {
         &self.params
     }
 
-    /// Replaces the parameters. Classes that are no more lose their packets; bytes of a turn count from the next
-    /// one on.
+    /// Replaces the parameters. Packets in classes that no longer exist are dropped. A new quantum
+    /// applies from the next turn on.
     fn change(&mut self, params: D, now: Nanos, sink: &mut impl Sink<P>) {
         let before = std::mem::replace(&mut self.params, params).ids();
         let after = self.params.ids();
@@ -156,12 +158,12 @@ impl<P: Packet, D: Ranked> Discipline<P> for Scheduler<P, D> {
         let Some(place) = self.place(&packet, sink) else {
             return self.children.refuse(packet, sink);
         };
-        let given = self.children.enqueue(place, now, packet, draws, sink);
+        let result = self.children.enqueue(place, now, packet, draws, sink);
         let Rank { is_strict, turn, .. } = self.ranks[place];
         if !is_strict && !self.children.is_empty(place) && !self.rounds.is_active(place) {
             self.rounds.add(place, turn);
         }
-        given
+        result
     }
 
     fn dequeue(
@@ -180,11 +182,11 @@ impl<P: Packet, D: Ranked> Discipline<P> for Scheduler<P, D> {
             }
         }
         let turn = |place: usize| self.ranks[place].turn;
-        let given = match D::TURNS {
+        let result = match D::TURNS {
             Turns::Packets => self.rounds.serve_packets(&mut self.children, now, draws, sink),
             _ => self.rounds.serve(&mut self.children, now, turn, draws, sink),
         };
-        match given {
+        match result {
             Dequeue::Packet(packet) => Dequeue::Packet(packet),
             Dequeue::Empty => self.children.wait(wait),
             Dequeue::NotBefore(time) => self.children.wait(Some(earlier(wait, time))),
@@ -205,7 +207,7 @@ impl<P: Packet, D: Ranked> Discipline<P> for Scheduler<P, D> {
 
     fn state(&self, _visit: &mut dyn FnMut(&'static str, i128)) {}
 
-    /// Visits the state of a class, by its number. All possible bands have one.
+    /// Visits the state of the class with this minor number; bands without a class have zeros.
     fn flow_state(&self, flow: usize, visit: &mut dyn FnMut(&'static str, i128)) {
         let place = u16::try_from(flow).ok().and_then(|id| self.places.get(&id).copied());
         if place.is_none() && !(D::Class::IMPLICIT && (1..=BANDS).contains(&flow)) {
@@ -223,7 +225,7 @@ impl<P: Packet, D: Ranked> Discipline<P> for Scheduler<P, D> {
         }
     }
 
-    /// Visits the classes that have packets and take turns, the next one first.
+    /// Visits the classes in the round, in the order of service.
     fn lists(&self, visit: &mut dyn FnMut(usize, usize)) {
         self.rounds.active().for_each(|place| visit(0, self.ranks[place].id.into()));
     }

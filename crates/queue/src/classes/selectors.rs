@@ -1,31 +1,33 @@
-//! Filters as `tc` takes them.
+//! Filters as words of `tc`.
 //!
 //! Source: tc-u32(8), tc-fw(8), tc-flow(8), tc-ematch(8).
 //!
-//! `fw` compares the mark, `u32` words of the headers, those of IPv4 and of IPv6 in a filter each. `flow` spreads
-//! flows over classes by their hash; with conditions, only those that an expression matches.
+//! `fw` compares the mark. `u32` compares words of the headers and needs one filter each for IPv4
+//! and IPv6. `flow` distributes flows over classes by their hash; an expression (ematch) restricts
+//! it to packets that meet the conditions.
 
 use super::filter::{Condition, Filter, address};
 
-/// The parts of a packet that distinguish flows.
+/// Header fields that identify a flow, as a word of `tc`'s filter `flow`.
 const HASH: &str = "flow hash keys src,dst,proto,proto-src,proto-dst";
 
-/// The part of a command behind the filter's parent and order.
+/// A filter command, from the protocol on without the order number.
 pub(crate) struct FilterCommand {
-    /// The packets that the kernel shows it.
+    /// Protocol of the packets that the kernel passes to the filter.
     pub protocol: &'static str,
-    /// Kind and words.
+    /// Kind and options of the filter.
     pub words: String,
 }
 
-/// Tests for IPv4 and, where they may hold there, for IPv6.
+/// Tests of one alternative, for IPv4 and IPv6; `ipv6` is `None` if an IPv6 packet cannot match.
 #[derive(Clone)]
 struct Selector {
     ipv4: Vec<String>,
     ipv6: Option<Vec<String>>,
 }
 
-/// Returns the commands that send the same packets to the same class; `name` gives the name of a class.
+/// Returns the commands that send the same packets to the same class; `name` returns the name of a
+/// class.
 pub(crate) fn commands_of(filter: &Filter, name: impl Fn(u16) -> String) -> Vec<FilterCommand> {
     let class = name(filter.class);
     let one = |words: String| vec![FilterCommand { protocol: "all", words }];
@@ -33,7 +35,7 @@ pub(crate) fn commands_of(filter: &Filter, name: impl Fn(u16) -> String) -> Vec<
     match (filter.divisor, filter.conditions.as_slice()) {
         (1, []) => one(format!("u32 match u32 0 0 flowid {class}")),
         (_, []) => one(format!("handle 1 {HASH} {spread}")),
-        // `fw` has no handle 0.
+        // `fw` cannot have handle 0.
         (1, [Condition::Mark(mark, mask)]) if *mark != 0 => {
             one(format!("handle {} fw classid {class}", marked(*mark, *mask)))
         }
@@ -41,19 +43,21 @@ pub(crate) fn commands_of(filter: &Filter, name: impl Fn(u16) -> String) -> Vec<
             format!("u32 match {} flowid {class}", tests.join(" match "))
         }),
         (_, conditions) => protocols(conditions, expressed, |tests| {
-            // Words must follow an expression: `tc` reads one that ends a command as its next word, too.
+            // Words must follow an expression, because `tc` reads the last word of an expression at
+            // the end of a command twice.
             format!("handle 1 {HASH} match '{}' {spread}", tests.join(" and "))
         }),
     }
 }
 
-/// A mark, and the bits in which it is compared unless those are all.
+/// Returns a mark, followed by its mask unless that has all 32 bits.
 fn marked(mark: u32, mask: u32) -> String {
     if mask == u32::MAX { format!("{mark:#x}") } else { format!("{mark:#x}/{mask:#x}") }
 }
 
-/// The commands for IPv4 and IPv6 of each way to meet all conditions: `choices` are the ways to meet one of them,
-/// `words` makes the filter's words of tests.
+/// Returns the commands for IPv4 and IPv6 of each combination of alternatives. `choices` returns
+/// the alternatives of a condition, one of which must match; `words` returns the filter's words for
+/// a list of tests.
 fn protocols(
     conditions: &[Condition],
     choices: impl Fn(Condition) -> Vec<Selector>,
@@ -90,7 +94,7 @@ impl Selector {
     }
 }
 
-/// Returns the alternatives of a condition in the words of `u32`: one of them must match.
+/// Returns the alternatives of a condition as words of `u32`; one of them must match.
 fn compared(condition: Condition) -> Vec<Selector> {
     let end = |key: &str, host: u32| Selector::new(format!("ip {key} {}/32", address(host)), None);
     match condition {
@@ -115,9 +119,10 @@ fn compared(condition: Condition) -> Vec<Selector> {
     }
 }
 
-/// The ports of a range, at any of the ends: `u32` compares the leading bits of a port, so a range is several blocks.
+/// Returns the alternatives of a range of ports. `u32` compares the leading bits of a port, so a
+/// range consists of several blocks.
 fn blocks(ends: &[&str], first: u16, last: u16) -> Vec<Selector> {
-    let mut found = Vec::new();
+    let mut alternatives = Vec::new();
     let mut next = u32::from(first);
     while next <= u32::from(last) {
         let mut size = 1;
@@ -125,16 +130,17 @@ fn blocks(ends: &[&str], first: u16, last: u16) -> Vec<Selector> {
             size *= 2;
         }
         let mask = 0xffff & !(size - 1);
-        found.extend(ends.iter().map(|end| {
+        alternatives.extend(ends.iter().map(|end| {
             let words = |key: &str| format!("{key} {end} {next} {mask:#06x}");
             Selector::new(words("ip"), words("ip6"))
         }));
         next += size;
     }
-    found
+    alternatives
 }
 
-/// Returns the alternatives of a condition as expressions. Layer 1 is the IP header, layer 2 the part behind it.
+/// Returns the alternatives of a condition as expressions (ematch). Layer 1 is the IP header, layer
+/// 2 the transport header.
 fn expressed(condition: Condition) -> Vec<Selector> {
     let end = |offset: u32, host: u32| {
         let address = u32::from(address(host));
@@ -163,7 +169,8 @@ fn expressed(condition: Condition) -> Vec<Selector> {
     }
 }
 
-/// The ports of a range at one of the ends, as an expression.
+/// Returns an expression for a range of ports; `offset` selects the source (0) or destination port
+/// (2).
 fn span(offset: u32, first: u16, last: u16) -> String {
     let words = |is: &str, port: u16| format!("cmp(u16 at {offset} layer 2 {is} {port})");
     match (first.checked_sub(1), last.checked_add(1)) {

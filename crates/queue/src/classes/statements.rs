@@ -1,24 +1,24 @@
-//! Statements of a description: what `tc` says in commands of their own.
+//! Statements of a description, which correspond to separate commands of `tc`.
 
 use sojourn_units::words::{Token, WordError, tokens};
 
-/// The word that ends a statement.
+/// The word that separates statements.
 pub const END: &str = ";";
 
-/// The subject of a statement.
+/// The first words of statements.
 pub const OBJECTS: [&str; 3] = ["class", "qdisc", "filter"];
 
-/// The number of a discipline and that of a class of it, as in `1:10`; 0 is the discipline itself.
+/// Name of a class or discipline, such as `1:10`: the number of the discipline and of the class.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Name {
-    /// The discipline's; none where it is left out, as in `:10`.
+    /// Number of the discipline; `None` if it is omitted, as in `:10`.
     pub major: Option<u16>,
-    /// The class's.
+    /// Number of the class; 0 means the discipline itself.
     pub minor: u16,
 }
 
 impl Name {
-    /// Reads `1:10`, `1:` or `:10`, in hexadecimal.
+    /// Reads a name such as `1:10`, `1:` or `:10`; numbers are hexadecimal.
     pub fn read(text: &str) -> Option<Self> {
         let (major, minor) = text.split_once(':')?;
         let number = |text: &str| match text {
@@ -34,32 +34,32 @@ impl Name {
     }
 }
 
-/// One statement.
+/// A statement.
 #[derive(Clone, Debug)]
 pub struct Statement<'a> {
-    /// Its first word, one of [`OBJECTS`].
+    /// First word, one of [`OBJECTS`].
     pub object: Token<'a>,
-    /// Whether it takes away.
+    /// Whether the statement deletes its object.
     pub deletes: bool,
-    /// Where it belongs; none if that is left out.
+    /// Class or discipline given by `parent`, and its word; `None` if omitted.
     pub parent: Option<(Name, Token<'a>)>,
-    /// The class that it is about.
+    /// Class that the statement names, and its word.
     pub class: Option<(Name, Token<'a>)>,
-    /// The number that it gives a discipline.
+    /// Number of the discipline that the statement creates.
     pub handle: Option<u16>,
-    /// All other words.
+    /// Words after object, parent, class and handle.
     pub words: Vec<Token<'a>>,
-    /// All of its words.
+    /// All words of the statement.
     pub all: Vec<Token<'a>>,
 }
 
 impl<'a> Statement<'a> {
-    /// Returns the end of its text.
+    /// Returns the position after the last word, in bytes.
     pub fn end(&self) -> usize {
         self.all.last().map_or(0, |token| token.range().end)
     }
 
-    /// Returns an error about the whole of it.
+    /// Returns an error whose position is the whole statement.
     pub fn error(&self, message: impl Into<String>) -> WordError {
         let mut error = self.object.error(message.into(), Vec::new());
         error.at.end = self.end();
@@ -70,7 +70,7 @@ impl<'a> Statement<'a> {
         let object = all[0];
         if !OBJECTS.contains(&object.text) {
             let message = format!(
-                "`{}` begins no statement: they begin with class, qdisc or filter",
+                "`{}` cannot begin a statement; begin with class, qdisc or filter",
                 object.text
             );
             return Err(object.error(message, OBJECTS.map(str::to_owned).to_vec()));
@@ -88,7 +88,7 @@ impl<'a> Statement<'a> {
                     return Err(token.error(format!("`{}` needs a value", token.text), Vec::new()));
                 };
                 let name = Name::read(value.text).ok_or_else(|| {
-                    let message = format!("`{}` is no {what}, such as 1:10", value.text);
+                    let message = format!("`{}` is not a {what}, such as 1:10", value.text);
                     value.error(message, vec!["1:10".to_owned()])
                 })?;
                 Ok((name, *value))
@@ -116,7 +116,7 @@ impl<'a> Statement<'a> {
             };
         }
         let words = all.get(n..).unwrap_or_default().to_vec();
-        // A discipline may give its number in its own words, too.
+        // A discipline may also give its number in its own words.
         if object.text != "filter" && handle.is_none() {
             let own = words.iter().position(|word| word.text == "handle");
             let name = own.and_then(|at| words.get(at + 1)).and_then(|word| Name::read(word.text));
@@ -126,10 +126,10 @@ impl<'a> Statement<'a> {
     }
 }
 
-/// Returns the statements of `text`.
+/// Splits `text` into statements.
 ///
 /// # Errors
-/// One that does not begin as a statement does, or a class that cannot be read.
+/// A statement with an unknown first word, or a class name that cannot be read.
 pub fn read(text: &str) -> Result<Vec<Statement<'_>>, WordError> {
     tokens(text)
         .split(|token| token.text == END)
@@ -163,17 +163,17 @@ mod tests {
     fn statements_are_those_of_tc() {
         let text = "class add dev eth0 parent 1: classid 1:10 rate 5mbit ; ; class 1:10 \
                     parent 1:1 ceil 3mbit ; qdisc parent 1:10 handle 20: codel ; class del 1:3";
-        let found = read(text).unwrap();
-        let words = |n: usize| found[n].words.iter().map(|t| t.text).collect::<Vec<_>>().join(" ");
-        assert_eq!(found.len(), 4);
+        let parsed = read(text).unwrap();
+        let words = |n: usize| parsed[n].words.iter().map(|t| t.text).collect::<Vec<_>>().join(" ");
+        assert_eq!(parsed.len(), 4);
         assert_eq!([words(0), words(1), words(2)], ["rate 5mbit", "ceil 3mbit", "codel"]);
-        assert_eq!((found[2].handle, found[3].deletes), (Some(32), true));
-        assert!(found.iter().all(|s| s.class.is_some() == (s.object.text == "class")));
+        assert_eq!((parsed[2].handle, parsed[3].deletes), (Some(32), true));
+        assert!(parsed.iter().all(|s| s.class.is_some() == (s.object.text == "class")));
         let wrong = "class 1:1 parent x";
         let error = read(wrong).unwrap_err();
         assert_eq!(
             (&wrong[error.at], error.message.as_str()),
-            ("x", "`x` is no class, such as 1:10")
+            ("x", "`x` is not a class, such as 1:10")
         );
         assert_eq!(read("clas 1:1").unwrap_err().nearest.as_deref(), Some("class"));
     }

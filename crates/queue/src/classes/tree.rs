@@ -1,4 +1,4 @@
-//! The classes of a discipline as they are described: their words, their disciplines, the filters.
+//! The description of a discipline's classes: their parameters, their disciplines, and the filters.
 
 use super::filter::Filter;
 use super::statements::{self, END, Statement};
@@ -17,40 +17,40 @@ use std::borrow::Cow;
 use std::cell::LazyCell;
 use std::collections::BTreeMap;
 
-/// The words of a [`Tree`].
+/// Words that every classful discipline has.
 pub(crate) const TREE: &[Word] = sojourn_units::words! {
-    "handle", Kind::Name, "1:", "Number of the discipline, in hexadecimal: names of its classes begin with it.";
-    "txqueuelen", Kind::Packets, "1000p", "Packets that fit in each class without a discipline of its own; in Linux a property of the device.";
-    ";", Kind::Rest, "", "Statements, each after a semicolon: class, qdisc and filter, as below.";
+    "handle", Kind::Name, "1:", "Number of the discipline, in hexadecimal: the names of its classes begin with it.";
+    "txqueuelen", Kind::Packets, "1000p", "Limit in packets of each class without its own discipline; in Linux a property of the device.";
+    ";", Kind::Rest, "", "Statements class, qdisc and filter, each after a semicolon; their words are listed below.";
 };
 
-/// The word of a class before its discipline, which may be left out.
+/// Optional word between a class's own words and its discipline.
 const CHILD: &str = "child";
 
-/// The words of one class of a discipline.
+/// Parameters of one class of a discipline.
 pub trait ClassParams: Parameters<On = Device> + Clone + PartialEq {
-    /// The discipline's name.
+    /// Name of the discipline.
     const DISCIPLINE: &'static str;
 
-    /// Whether classes may be in other classes.
+    /// Whether a class may contain other classes.
     const NESTED: bool = false;
 
-    /// Whether classes are there without a statement: one for each band.
+    /// Whether each band has a class without a statement.
     const IMPLICIT: bool = false;
 
-    /// Whether filters may send packets to classes.
+    /// Whether filters may send packets to the classes.
     const FILTERED: bool = true;
 
-    /// Whether the discipline can only be a device's root.
+    /// Whether Linux allows the discipline only at the root of a device.
     const AT_ROOT: bool = false;
 
-    /// Whether a statement about an existing class states all its words anew.
+    /// Whether a statement about an existing class states all its values anew.
     const RESTATED: bool = false;
 
-    /// Words that are allowed in the value of another one, each with a value of its own.
+    /// Words allowed inside the value of another word; each has a value.
     const INNER: &'static [&'static str] = &[];
 
-    /// Settles values that depend on each other.
+    /// Computes values that depend on other values.
     ///
     /// # Errors
     /// Values that contradict each other.
@@ -59,30 +59,30 @@ pub trait ClassParams: Parameters<On = Device> + Clone + PartialEq {
     }
 }
 
-/// One class.
+/// A class of a discipline.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Class<C> {
-    /// Its minor number.
+    /// Minor number of the class.
     pub id: u16,
-    /// That of the class that it is in; 0 is the discipline itself.
+    /// Minor number of the class that contains it; 0 for the discipline itself.
     pub parent: u16,
-    /// Its words.
+    /// Parameters of the class.
     #[serde(flatten)]
     pub words: C,
-    /// Its discipline; without one it is a pfifo of [`Tree::txqueuelen`].
+    /// Discipline of the class; `None` means a pfifo with a limit of [`Tree::txqueuelen`].
     pub child: Option<Box<Params>>,
 }
 
-/// The classes of a discipline, and the filters that send packets to them.
+/// Classes of a discipline, and the filters that send packets to them.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Tree<C> {
     /// Number of the discipline.
     pub handle: u16,
-    /// Packets that fit in a class without a discipline of its own.
+    /// Limit in packets of a class without its own discipline.
     pub txqueuelen: u32,
-    /// The classes, in the order in which they were made.
+    /// Classes, in the order of creation.
     pub classes: Vec<Class<C>>,
-    /// The filters, in the order in which they are asked.
+    /// Filters, in the order in which they are tried.
     pub filters: Vec<Filter>,
 }
 
@@ -92,17 +92,17 @@ impl<C> Default for Tree<C> {
     }
 }
 
-/// The place of a statement about another discipline's classes.
+/// The inner discipline to whose classes a statement belongs.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Owner {
-    /// The discipline that this statement sets.
+    /// The discipline that the statement with this index sets.
     Statement(usize),
-    /// The discipline that this class has.
+    /// The discipline of the class with this index.
     Class(usize),
 }
 
 impl<C> Tree<C> {
-    /// Returns the class called `id`.
+    /// Returns the class with the minor number `id`.
     pub fn class(&self, id: u16) -> Option<&Class<C>> {
         self.classes.iter().find(|class| class.id == id)
     }
@@ -111,29 +111,30 @@ impl<C> Tree<C> {
         self.classes.iter_mut().find(|class| class.id == id)
     }
 
-    /// Returns the numbers of the classes, in the order in which they were made.
+    /// Returns the minor numbers of the classes, in the order of creation.
     pub(crate) fn ids(&self) -> Vec<u16> {
         self.classes.iter().map(|class| class.id).collect()
     }
 
-    /// Forgets the classes of bands that are no more.
+    /// Removes the classes of bands above `bands`.
     pub(crate) fn keep_bands(&mut self, bands: u16) {
         self.classes.retain(|class| class.id <= bands);
     }
 
-    /// Returns the class to which the first filter that fits sends a packet.
+    /// Returns the class to which the first matching filter sends a packet; `None` if no filter
+    /// matches.
     pub(crate) fn filtered<P: Packet>(&self, packet: &P, sink: &impl Sink<P>) -> Option<u16> {
-        // Most filters do not ask for them.
+        // Most filters need no headers: request them only when needed.
         let headers = LazyCell::new(|| sink.headers(packet));
         self.filters.iter().find_map(|filter| filter.class(packet, || *headers))
     }
 
-    /// Returns whether the class called `id` has no classes in it.
+    /// Returns whether the class with the minor number `id` contains no classes.
     pub fn is_leaf(&self, id: u16) -> bool {
         self.classes.iter().all(|class| class.parent != id)
     }
 
-    /// Returns the discipline of the class called `id`.
+    /// Returns the parameters of the discipline in the class with the minor number `id`.
     pub(crate) fn child(&self, id: u16) -> Params {
         match self.class(id).and_then(|class| class.child.as_deref()) {
             Some(child) => child.clone(),
@@ -141,15 +142,15 @@ impl<C> Tree<C> {
         }
     }
 
-    /// Returns whether it or a discipline in it has this number.
+    /// Returns whether this discipline, or an inner one, has the number `handle`.
     pub(crate) fn has_handle(&self, handle: u16) -> bool {
         let within =
             |class: &Class<C>| class.child.as_ref().is_some_and(|child| child.has_handle(handle));
         self.handle == handle || self.classes.iter().any(within)
     }
 
-    /// Returns whether the classes of `self` that are in `after` have the same parents there, and
-    /// are leaves there if they are here.
+    /// Returns whether the classes of `self` that still exist in `after` have the same parents
+    /// there, and are leaves there exactly if they are leaves here.
     pub(crate) fn keeps_shape(&self, after: &Self) -> bool {
         self.classes.iter().all(|class| {
             after.class(class.id).is_none_or(|other| {
@@ -159,7 +160,8 @@ impl<C> Tree<C> {
         })
     }
 
-    /// Returns the name of a class.
+    /// Returns the name of the class with the minor number `id`; 0 gives the name of the
+    /// discipline.
     pub(crate) fn name(&self, id: u16) -> String {
         match id {
             0 => format!("{:x}:", self.handle),
@@ -167,13 +169,16 @@ impl<C> Tree<C> {
         }
     }
 
-    /// Takes over the part before the statements.
+    /// Reads the words before the statements.
     pub(crate) fn set(&mut self, given: &Given) -> Result<(), WordError> {
         if let Some(text) = given.text("handle") {
             let name = statements::Name::read(text).filter(|name| name.minor == 0);
             let major = name.and_then(|name| name.major).filter(|major| *major != 0);
             self.handle = major.ok_or_else(|| {
-                given.error("handle", format!("`{text}` is no number of a discipline, such as 1:"))
+                given.error(
+                    "handle",
+                    format!("`{text}` is not a number of a discipline, such as 1:"),
+                )
             })?;
         }
         if let Some(packets) = given.integer("txqueuelen") {
@@ -184,7 +189,7 @@ impl<C> Tree<C> {
 }
 
 impl<C: ClassParams> Tree<C> {
-    /// Returns the content of the discipline, as commands state it.
+    /// Returns classes, inner disciplines and filters, for the commands of `tc`.
     pub(crate) fn inside(&self) -> Inside<'_> {
         let words = |class: &Class<C>| class.words.write(Text::new(C::DISCIPLINE)).done();
         let is_said = |class: &&Class<C>| !C::IMPLICIT || words(class) != C::DISCIPLINE;
@@ -203,7 +208,8 @@ impl<C: ClassParams> Tree<C> {
         }
     }
 
-    /// Takes over the statements: they make what is not there, and change what is.
+    /// Reads the statements: each creates a class, discipline or filter, or changes an existing
+    /// one.
     ///
     /// # Errors
     /// A statement that cannot be read, or that contradicts the others.
@@ -214,10 +220,11 @@ impl<C: ClassParams> Tree<C> {
             .map_err(|error| given.within(END, error))
     }
 
-    /// Checks the whole, once the discipline has said which classes there are.
+    /// Checks that filters and inner disciplines belong to classes that hold packets; `is_leaf`
+    /// returns whether a class does.
     ///
     /// # Errors
-    /// A filter or class that leads nowhere.
+    /// A filter to a class that holds no packets, or a discipline in such a class.
     pub(crate) fn check(
         &self,
         given: &Given,
@@ -226,7 +233,7 @@ impl<C: ClassParams> Tree<C> {
         for filter in &self.filters {
             if let Some(id) = filter.classes().find(|id| !is_leaf(*id)) {
                 let message = format!(
-                    "a filter leads to `{}`, which is no class that holds packets",
+                    "a filter sends packets to `{}`, which is not a class that holds packets",
                     self.name(id)
                 );
                 let is_it = |one: &Statement<'_>| {
@@ -239,14 +246,14 @@ impl<C: ClassParams> Tree<C> {
         for class in self.classes.iter().filter(|class| class.child.is_some()) {
             if !is_leaf(class.id) {
                 let name = self.name(class.id);
-                let message = format!("`{name}` holds no packets, so it has no discipline");
+                let message = format!("`{name}` holds no packets and cannot have a discipline");
                 return Err(self.class_error(given, class.id, message));
             }
         }
         Ok(())
     }
 
-    /// Returns an error about what the last statement says of a class or gives it.
+    /// Returns an error at the last statement about a class or about its discipline.
     pub(crate) fn class_error(&self, given: &Given, id: u16, message: String) -> WordError {
         let is_it = |one: &Statement<'_>| {
             let name = if one.object.text == "qdisc" { one.parent } else { one.class };
@@ -255,8 +262,8 @@ impl<C: ClassParams> Tree<C> {
         self.error(given, is_it, message)
     }
 
-    /// Returns an error about the last statement for which `is_it` holds; about all of them if it
-    /// holds for none.
+    /// Returns an error at the last statement for which `is_it` is true; at all statements if it is
+    /// true for none.
     fn error(
         &self,
         given: &Given,
@@ -270,10 +277,11 @@ impl<C: ClassParams> Tree<C> {
         }
     }
 
-    /// Checks that a change of `before` leaves leaves what they are.
+    /// Checks that a change of `before` keeps the number, and that leaves remain leaves.
     ///
     /// # Errors
-    /// It does not.
+    /// The discipline's number changes, a leaf gets classes, or an inner class loses its last
+    /// class.
     pub(crate) fn check_change(&self, before: &Self, given: &Given) -> Result<(), WordError> {
         if self.handle != before.handle {
             return Err(given.error("handle", "`handle` cannot be changed"));
@@ -295,7 +303,8 @@ impl<C: ClassParams> Tree<C> {
         name.and_then(|(name, _)| name.major).unwrap_or(self.handle)
     }
 
-    /// Returns the owner of the discipline with the number `major`.
+    /// Returns the owner of the discipline with the number `major`: the statement or class that
+    /// contains it, directly or inside another discipline.
     fn owner(&self, major: u16, all: &[Statement<'_>]) -> Option<Owner> {
         let mut handle = major;
         for _ in 0..=all.len() {
@@ -325,7 +334,9 @@ impl<C: ClassParams> Tree<C> {
         for statement in all {
             if let Some(handle) = statement.handle {
                 if handles.contains(&handle) {
-                    return Err(statement.error(format!("two disciplines are `{handle:x}:`")));
+                    return Err(statement.error(format!(
+                        "two disciplines have the number `{handle:x}:`; numbers must differ"
+                    )));
                 }
                 handles.push(handle);
             }
@@ -337,7 +348,7 @@ impl<C: ClassParams> Tree<C> {
                 continue;
             }
             let owner = self.owner(major, all).ok_or_else(|| {
-                statement.error(format!("no discipline of a class has the number `{major:x}:`"))
+                statement.error(format!("no inner discipline has the number `{major:x}:`"))
             })?;
             inner.entry(owner).or_default().push(statement);
         }
@@ -368,7 +379,7 @@ impl<C: ClassParams> Tree<C> {
                         && name.minor != 0
                     {
                         let message =
-                            "filters of classes are not modelled: give the discipline as parent";
+                            "filters of classes are not modelled; set the discipline as parent";
                         return Err(token.error(message.to_owned(), Vec::new()));
                     }
                     self.filters.push(Filter::read(statement, self.handle)?);
@@ -387,17 +398,20 @@ impl<C: ClassParams> Tree<C> {
     ) -> Result<(), WordError> {
         let Some((name, token)) = statement.class.filter(|(name, _)| name.minor != 0) else {
             return Err(
-                statement.error(format!("`class` needs its name, such as {:x}:10", self.handle))
+                statement.error(format!("`class` needs a name, such as {:x}:10", self.handle))
             );
         };
         let refuse = |message: String| Err(token.error(message, Vec::new()));
         let id = name.minor;
         if statement.deletes {
             if self.class(id).is_none() || C::IMPLICIT {
-                return refuse(format!("there is no class `{}` to delete", token.text));
+                return refuse(format!(
+                    "class `{}` cannot be deleted: it does not exist",
+                    token.text
+                ));
             }
             if !self.is_leaf(id) {
-                return refuse(format!("`{}` has classes", token.text));
+                return refuse(format!("`{}` contains classes; delete them first", token.text));
             }
             self.classes.retain(|class| class.id != id);
             return Ok(());
@@ -406,7 +420,7 @@ impl<C: ClassParams> Tree<C> {
         let given_parent = statement.parent.map(|(parent, _)| parent.minor);
         let parent = given_parent.or(present.map(|class| class.parent)).unwrap_or_default();
         if present.is_some_and(|class| class.parent != parent) {
-            return refuse(format!("`{}` stays in its class", token.text));
+            return refuse(format!("`{}` cannot move to another class", token.text));
         }
         if parent != 0 && (!C::NESTED || parent == id || self.class(parent).is_none()) {
             let parent = self.name(parent);
@@ -445,7 +459,7 @@ impl<C: ClassParams> Tree<C> {
         let id = name.minor;
         if self.class(id).is_none() {
             if !C::IMPLICIT {
-                let message = format!("there is no class `{}`", token.text);
+                let message = format!("class `{}` does not exist", token.text);
                 return Err(token.error(message, Vec::new()));
             }
             self.classes.push(Class { id, parent: 0, words: C::new(device), child: None });
@@ -470,7 +484,7 @@ impl<C: ClassParams> Tree<C> {
         self.put_child(id, first, rest, &more, device)
     }
 
-    /// Gives a class the discipline that `first` names, with `more` words in addition.
+    /// Gives a class the discipline that `first` names; `more` is text after its words.
     fn put_child(
         &mut self,
         id: u16,
@@ -484,7 +498,7 @@ impl<C: ClassParams> Tree<C> {
         let whole = format!("{text}{more}");
         let read = Params::read_within(class.child.as_deref(), &whole, device);
         let child = read.map_err(|error| {
-            // Defaults that are declared elsewhere are shown here.
+            // An error in appended text is shown at the end of the statement's own words.
             let place = |n: usize| at.start + n.min(text.len());
             WordError { at: place(error.at.start)..place(error.at.end), ..error }
         })?;
@@ -492,7 +506,8 @@ impl<C: ClassParams> Tree<C> {
         Ok(())
     }
 
-    /// Gives each class from 1 to `last` that has no discipline this one.
+    /// Creates missing classes from 1 to `last`, and gives `child` to each class without a
+    /// discipline.
     pub(crate) fn fill(&mut self, last: u16, device: &Device, child: &Params) {
         for id in 1..=last {
             if self.class(id).is_none() {
@@ -505,7 +520,7 @@ impl<C: ClassParams> Tree<C> {
         self.classes.sort_by_key(|class| class.id);
     }
 
-    /// Adds all of it to a description.
+    /// Appends the number, classes, disciplines and filters to a description.
     pub(crate) fn write(&self, mut text: Text) -> Text {
         if self.handle != 1 {
             text = text.value("handle", self.name(0));
@@ -536,7 +551,7 @@ impl<C: ClassParams> Tree<C> {
     }
 }
 
-/// Writes the statements behind a description.
+/// Returns statements as text, each after a semicolon.
 fn joined(statements: &[&Statement<'_>]) -> String {
     let mut text = String::new();
     for statement in statements {
@@ -546,7 +561,7 @@ fn joined(statements: &[&Statement<'_>]) -> String {
     text
 }
 
-/// Returns the texts of a class's words, with the units that `tc` takes values in that have none.
+/// Returns the texts of a class's words; values without a unit get the unit that `tc` assumes.
 fn with_units<'a, C: ClassParams>(words: &[Token<'a>]) -> Vec<Cow<'a, str>> {
     let kind = |name: &str| C::WORDS.iter().find(|word| word.name == name).map(|word| word.kind);
     let before = std::iter::once(None).chain(words.iter().map(|token| kind(token.text)));
@@ -557,7 +572,7 @@ fn with_units<'a, C: ClassParams>(words: &[Token<'a>]) -> Vec<Cow<'a, str>> {
     before.zip(words).map(value).collect()
 }
 
-/// Returns the words of a class, and those of its discipline.
+/// Splits the words of a statement into those of the class and those of its discipline.
 fn split<'a, C: ClassParams>(
     text: &'a str,
     words: &[Token<'a>],

@@ -1,41 +1,41 @@
-//! The eight features: what is measured of a queue, and the derivatives.
+//! The eight features of dAQM: measurements of the queue and their derivatives.
 
 use crate::discipline::View;
 use serde::{Deserialize, Serialize};
 use sojourn_units::{MILLISECOND, Nanos};
 
-/// A feature that may exceed its threshold.
+/// A feature of the queue, which dAQM compares with a threshold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Feature {
-    /// Wait of the oldest packet, in ms.
+    /// Sojourn time of the oldest packet, in ms.
     S,
-    /// First derivative of the wait along the oldest packets, in ms/ms.
+    /// First derivative of the sojourn time over the oldest packets, in ms/ms.
     S1,
-    /// Second derivative of the wait, in ms/ms².
+    /// Second derivative of the sojourn time, in ms/ms².
     S2,
-    /// Third derivative of the wait, in ms/ms³.
+    /// Third derivative of the sojourn time, in ms/ms³.
     S3,
     /// Queue length, in packets.
     Q,
-    /// First derivative of the queue length, in packets a sample.
+    /// First derivative of the queue length, in packets per sample.
     Q1,
-    /// Second derivative of the queue length, in packets a sample².
+    /// Second derivative of the queue length, in packets per sample².
     Q2,
-    /// Third derivative of the queue length, in packets a sample³.
+    /// Third derivative of the queue length, in packets per sample³.
     Q3,
 }
 
 impl Feature {
-    /// All, in the order of their numbers.
+    /// All features, in the order of their numbers.
     pub const ALL: [Self; 8] =
         [Self::S, Self::S1, Self::S2, Self::S3, Self::Q, Self::Q1, Self::Q2, Self::Q3];
 
-    /// All, in the order in which they are checked: the first hit decides.
+    /// All features, in the order in which they are checked; the first above its threshold decides.
     pub const CHECKED: [Self; 8] =
         [Self::S3, Self::Q3, Self::S2, Self::Q2, Self::S1, Self::Q1, Self::S, Self::Q];
 
-    /// Returns its name in words and results.
+    /// Returns the feature's name in words and results.
     pub fn name(self) -> &'static str {
         match self {
             Self::S => "s",
@@ -50,24 +50,24 @@ impl Feature {
     }
 }
 
-/// Something for each feature, by name.
+/// A value for each feature.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PerFeature<T> {
-    /// Of [`Feature::S`].
+    /// Value of [`Feature::S`].
     pub s: T,
-    /// Of [`Feature::S1`].
+    /// Value of [`Feature::S1`].
     pub s1: T,
-    /// Of [`Feature::S2`].
+    /// Value of [`Feature::S2`].
     pub s2: T,
-    /// Of [`Feature::S3`].
+    /// Value of [`Feature::S3`].
     pub s3: T,
-    /// Of [`Feature::Q`].
+    /// Value of [`Feature::Q`].
     pub q: T,
-    /// Of [`Feature::Q1`].
+    /// Value of [`Feature::Q1`].
     pub q1: T,
-    /// Of [`Feature::Q2`].
+    /// Value of [`Feature::Q2`].
     pub q2: T,
-    /// Of [`Feature::Q3`].
+    /// Value of [`Feature::Q3`].
     pub q3: T,
 }
 
@@ -87,7 +87,7 @@ impl<T> PerFeature<T> {
         }
     }
 
-    /// Returns the value of `feature`, to change it.
+    /// Returns the value of `feature`, mutable.
     pub fn of_mut(&mut self, feature: Feature) -> &mut T {
         match feature {
             Feature::S => &mut self.s,
@@ -102,15 +102,15 @@ impl<T> PerFeature<T> {
     }
 }
 
-/// How many values the derivatives are taken from.
+/// Number of values from which derivatives are computed.
 pub const VALUES: usize = 5;
 
-/// Returns the first, second and third derivative of five values at distances of `step`, oldest first; zeros if
-/// there is no distance.
+/// Returns the first, second and third derivative of five values at a distance of `step`, oldest
+/// first; zeros if `step` is 0.
 ///
-/// The first is the difference of the first two values. The second and third are differences of
-/// differences over two steps. Of a cubic they are exact: the second at one and a half steps from the
-/// first value, the third at two.
+/// The first derivative is the difference of the first two values over `step`. The second and third
+/// are computed from slopes over two steps. For a cubic they are exact: the second at 1.5 steps
+/// after the first value, the third at 2 steps.
 pub fn derivatives(values: [f64; VALUES], step: f64) -> [f64; 3] {
     if step == 0.0 {
         return [0.0; 3];
@@ -121,18 +121,18 @@ pub fn derivatives(values: [f64; VALUES], step: f64) -> [f64; 3] {
     [(values[1] - values[0]) / step, d, (e - d) / step]
 }
 
-/// In nanoseconds, how far apart packets are taken to have come.
+/// Distance between arrivals that the derivatives of the sojourn time assume.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Interval {
-    /// As given.
+    /// A given distance, in nanoseconds.
     Constant(Nanos),
-    /// As measured: the mean distance between the packets that are queued.
+    /// The mean distance between the arrivals of the queued packets.
     Measured,
 }
 
 impl Interval {
-    /// Returns the interval in milliseconds, for the packets in `queue`.
+    /// Returns the distance in milliseconds; 0 if fewer than two packets of `queue` determine it.
     pub(crate) fn millis(self, queue: &impl View) -> f64 {
         match self {
             Self::Constant(interval) => millis(interval),
@@ -147,30 +147,33 @@ impl Interval {
     }
 }
 
-/// Nanoseconds as milliseconds.
+/// Converts nanoseconds to milliseconds.
 pub(crate) fn millis(span: Nanos) -> f64 {
     span as f64 / MILLISECOND as f64
 }
 
-/// Returns how long the packets from the `first` on have waited at `now`, oldest first.
+/// Returns the sojourn times at `now` of five packets from index `first` on, in nanoseconds, oldest
+/// first.
 pub(crate) fn waits(queue: &impl View, first: usize, now: Nanos) -> [Nanos; VALUES] {
     std::array::from_fn(|n| queue.enqueued_at(first + n).map_or(0, |at| now - at))
 }
 
-/// The derivatives of waits, in ms per power of ms, at packets `interval` ms apart.
+/// Returns the derivatives of sojourn times of packets that arrived `interval` ms apart, in ms per
+/// power of ms.
 ///
-/// `whole` drops the fractions of a millisecond before anything else.
+/// With `whole`, sojourn times are first truncated to milliseconds.
 pub(crate) fn of_waits(waits: [Nanos; VALUES], interval: f64, whole: bool) -> [f64; 3] {
     if whole {
         derivatives(waits.map(|wait| (wait / MILLISECOND) as f64), interval)
     } else {
-        // Differences of whole nanoseconds are exact; those of milliseconds would not be.
+        // Differences of whole nanoseconds are exact in floating point; differences of fractional
+        // milliseconds are not.
         derivatives(waits.map(|wait| wait as f64), interval).map(|d| d / MILLISECOND as f64)
     }
 }
 
 #[cfg(test)]
-#[allow(clippy::float_cmp, reason = "of whole numbers the results are exact")]
+#[allow(clippy::float_cmp, reason = "results for whole numbers are exact")]
 mod tests {
     use super::*;
     use proptest::prelude::*;
@@ -187,8 +190,8 @@ mod tests {
         }
     }
 
-    /// The paper's equations written out for one set of numbers: a = 5, b = 10, c = -6 over two
-    /// steps of 2, so the slopes are 2.5, 5 and -3.
+    /// Evaluates the paper's equations for one set of numbers: differences over two steps of 5, 10
+    /// and -6, with a step of 2, so that the slopes are 2.5, 5 and -3.
     #[test]
     fn equations_by_hand() {
         let [r1, r2, r3] = derivatives([1.0, 4.0, 11.0, 24.0, -1.0], 2.0);
@@ -199,7 +202,7 @@ mod tests {
     }
 
     proptest! {
-        /// A cubic's derivatives are known without any difference.
+        /// Compares with the exact derivatives of a cubic.
         #[test]
         fn derivatives_of_cubics_are_exact(
             coefficients in prop::array::uniform4(-50.0f64..50.0),
@@ -221,7 +224,7 @@ mod tests {
             prop_assert!((r3 - 6.0 * k3).abs() <= 1e-12 * size / (step * step * step));
         }
 
-        /// Lower degrees: derivatives above the degree vanish, to the last bit for whole numbers.
+        /// Derivatives above the degree of a polynomial are exactly zero for whole numbers.
         #[test]
         fn derivatives_above_the_degree_are_zero(k0 in -1000i32..1000, k1 in -1000i32..1000, k2 in -1000i32..1000) {
             let [k0, k1, k2] = [k0, k1, k2].map(f64::from);

@@ -1,44 +1,46 @@
-//! Queue lengths over time: when they are taken, and their derivatives.
+//! Samples of the queue length: their times, and their derivatives.
 
 use super::feature::{VALUES, derivatives};
 use sojourn_units::{EPOCH, Nanos};
 use std::collections::VecDeque;
 
-/// Later than any time: a discipline with a periodic task has it always.
+/// A time after any other; the discipline always reports a time for its periodic task.
 const NEVER_DUE: Nanos = Nanos::MAX - 1;
 
-/// When queue lengths are taken.
+/// The schedule of samples of the queue length.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Schedule {
-    /// Time between two samples; with `doubled`, what is added.
+    /// Time between two samples; with `doubled`, the time added after the doubling.
     pub period: Nanos,
-    /// Not periodically: a packet that leaves at t (since the run's start) asks for a sample at
-    /// 2 t + period.
+    /// Replaces periodic samples: a packet that leaves at time t since the start of the run causes
+    /// a sample at 2 t + period.
     pub doubled: bool,
-    /// A sample that would come sooner than this after the one before is left out.
+    /// Minimum time between two samples; an earlier sample is omitted. 0 omits none.
     pub gap: Nanos,
 }
 
-/// Says when the next length is to be taken.
+/// The clock that determines the time of each sample.
 #[derive(Clone, Debug)]
 pub(crate) struct Clock {
     schedule: Schedule,
-    /// The next time; not looked at if `doubled`.
+    /// Time of the next sample; unused with `doubled`.
     next: Nanos,
-    /// Times to come that packets have asked for and that no gap rules out. Half of what was ever
-    /// asked for is still to come.
-    asked: VecDeque<Nanos>,
-    /// The last time that the gap counts from: of the last sample, or of the last one asked for.
+    /// Times of future samples that departures have caused and that satisfy the gap. About half of
+    /// the samples ever caused are in the future.
+    pending: VecDeque<Nanos>,
+    /// Time of the last sample or, with `doubled`, of the last one in `pending`, from which the gap
+    /// counts.
     last: Nanos,
 }
 
 impl Clock {
     /// Returns a clock that starts at `now`.
     pub fn new(schedule: Schedule, now: Nanos) -> Self {
-        Self { schedule, next: now + schedule.period, asked: VecDeque::new(), last: now }
+        Self { schedule, next: now + schedule.period, pending: VecDeque::new(), last: now }
     }
 
-    /// Sets another schedule: a new period counts from the next sample, another kind from `now`.
+    /// Replaces the schedule. A new period applies from the next sample on; a change of `doubled`
+    /// starts anew at `now`.
     pub fn change(&mut self, schedule: Schedule, now: Nanos) {
         if schedule.doubled == self.schedule.doubled {
             self.schedule = schedule;
@@ -47,11 +49,11 @@ impl Clock {
         }
     }
 
-    /// Returns when [`Clock::samples`] must be asked next.
+    /// Returns the time at which [`Clock::samples`] must be called next.
     #[inline]
     pub fn due(&self) -> Nanos {
         if self.schedule.doubled {
-            self.asked.front().copied().unwrap_or(NEVER_DUE)
+            self.pending.front().copied().unwrap_or(NEVER_DUE)
         } else {
             self.next
         }
@@ -65,25 +67,25 @@ impl Clock {
         far
     }
 
-    /// Records a departure at `now`.
+    /// Records a departure at `now`, which with `doubled` causes a sample.
     #[inline]
     pub fn departed(&mut self, now: Nanos) {
         if self.schedule.doubled {
             let since = now.saturating_sub(EPOCH);
             let at = EPOCH + 2 * since + self.schedule.period;
-            // Requests come in the order of their times, so it is known now which will count.
+            // Samples are caused in the order of their times, so the gap can be checked here.
             if self.is_far_enough(at) {
-                self.asked.push_back(at);
+                self.pending.push_back(at);
             }
         }
     }
 
-    /// Returns how many samples are to be taken at `now`, when it was due.
+    /// Returns the number of samples to take at `now`, which must be the due time.
     pub fn samples(&mut self, now: Nanos) -> usize {
         if self.schedule.doubled {
             let mut samples = 0;
-            while self.asked.front().is_some_and(|at| *at <= now) {
-                self.asked.pop_front();
+            while self.pending.front().is_some_and(|at| *at <= now) {
+                self.pending.pop_front();
                 samples += 1;
             }
             samples
@@ -94,17 +96,18 @@ impl Clock {
     }
 }
 
-/// The last five queue lengths and their derivatives.
+/// The last five samples of the queue length, and their derivatives.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Lengths {
     values: [f64; VALUES],
     filled: usize,
-    /// First, second and third, per sample; zeros until five lengths are there.
+    /// First, second and third derivative, per sample; zeros until there are five samples.
     pub derivatives: [f64; 3],
 }
 
 impl Lengths {
-    /// Takes a length. The derivatives are of the last five; `tumbling`, of each new five.
+    /// Adds a sample. The derivatives are of the last five samples or, with `tumbling`, of each
+    /// group of five new ones.
     pub fn note(&mut self, length: usize, tumbling: bool) {
         if self.filled == VALUES && tumbling {
             self.filled = 0;
@@ -128,13 +131,13 @@ mod tests {
     const MS: Nanos = MILLISECOND;
     const PLAIN: Schedule = Schedule { period: 15 * MS, doubled: false, gap: 0 };
 
-    /// Returns the times since the start at which samples fall until `until`, in ms.
-    fn taken(clock: &mut Clock, until: u64) -> Vec<u64> {
+    /// Returns the times of the samples until `until`, in ms since the start.
+    fn sample_times(clock: &mut Clock, until: u64) -> Vec<u64> {
         let mut times = Vec::new();
         while clock.due() <= EPOCH + until * MS {
             let at = clock.due();
             times.extend((0..clock.samples(at)).map(|_| (at - EPOCH) / MS));
-            assert!(clock.due() > at, "what was due is done");
+            assert!(clock.due() > at, "the next sample is later");
         }
         times
     }
@@ -143,11 +146,11 @@ mod tests {
     fn lengths_are_taken_periodically() {
         let mut clock = Clock::new(PLAIN, EPOCH);
         clock.departed(EPOCH + 3 * MS);
-        assert_eq!(taken(&mut clock, 60), [15, 30, 45, 60]);
+        assert_eq!(sample_times(&mut clock, 60), [15, 30, 45, 60]);
         clock.change(Schedule { period: 4 * MS, ..PLAIN }, EPOCH + 61 * MS);
-        assert_eq!(taken(&mut clock, 84), [75, 79, 83]);
+        assert_eq!(sample_times(&mut clock, 84), [75, 79, 83]);
         let mut slow = Clock::new(Schedule { gap: 31 * MS, ..PLAIN }, EPOCH);
-        assert_eq!(taken(&mut slow, 150), [45, 90, 135]);
+        assert_eq!(sample_times(&mut slow, 150), [45, 90, 135]);
     }
 
     #[test]
@@ -157,23 +160,23 @@ mod tests {
         for at in [0, 10, 10, 11, 40] {
             clock.departed(EPOCH + at * MS);
         }
-        assert_eq!(taken(&mut clock, 40), [15, 35, 35, 37]);
+        assert_eq!(sample_times(&mut clock, 40), [15, 35, 35, 37]);
         clock.departed(EPOCH + 41 * MS);
-        assert_eq!(taken(&mut clock, 200), [95, 97]);
+        assert_eq!(sample_times(&mut clock, 200), [95, 97]);
         assert_eq!(clock.due(), NEVER_DUE);
     }
 
-    /// What a gap leaves out is the same whether it is seen on asking or on sampling.
+    /// Omitting samples when they are caused or when they are due gives the same result.
     #[test]
     fn a_gap_leaves_out_what_comes_too_soon() {
         let schedule = Schedule { doubled: true, gap: 10 * MS, ..PLAIN };
         let mut clock = Clock::new(schedule, EPOCH);
-        // Asks for 15, 17, 25, 27, 35, 65 and 74.
+        // Causes samples at 15, 17, 25, 27, 35, 65 and 74 ms.
         for at in [0, 1, 5, 6, 10, 25] {
             clock.departed(EPOCH + at * MS);
         }
         clock.departed(EPOCH + 29 * MS + MS / 2);
-        assert_eq!(taken(&mut clock, 100), [15, 25, 35, 65]);
+        assert_eq!(sample_times(&mut clock, 100), [15, 25, 35, 65]);
     }
 
     #[test]
@@ -186,7 +189,7 @@ mod tests {
             tumbles.note(length, true);
             seen.push((slides.derivatives[0], tumbles.derivatives[0], tumbles.derivatives[1]));
         }
-        // Of n², the difference of the oldest two of a window from m to m + 4 is 2 m + 1.
+        // For n², the difference of the first two values of a window from m to m + 4 is 2 m + 1.
         let none = (0.0, 0.0, 0.0);
         let first: Vec<_> = (0..5).map(|m| (f64::from(2 * m + 1), 1.0, 2.0)).collect();
         assert_eq!(seen[..4], [none; 4]);

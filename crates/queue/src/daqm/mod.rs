@@ -1,18 +1,19 @@
-//! dAQM: drops by derivatives of sojourn time and queue length.
+//! dAQM: drops packets depending on derivatives of sojourn time and queue length.
 //!
-//! Source: S. Shu, "Adaptive In-Network Queue Management based on the Stochasticity of Network Flows"
-//! (thesis, Groningen, 2023), sections 4 and 5.2.3; S. Saleh, S. Shu, B. Koldehofe, "dAQM" (IFIP
-//! Networking, 2024) and its published code.
+//! Source: S. Shu, "Adaptive In-Network Queue Management based on the Stochasticity of Network
+//! Flows" (thesis, Groningen, 2023), sections 4 and 5.2.3; S. Saleh, S. Shu, B. Koldehofe, "dAQM"
+//! (IFIP Networking, 2024) and its published code.
 //!
-//! When a packet is to leave, eight features of the queue are compared with their thresholds: the
-//! oldest packet's wait, the queue's length, and three derivatives of each. The first to be exceeded
-//! drops that packet and starts a dropping phase, in which arrivals are dropped at that feature's rate
-//! and nothing is evaluated. Measuring looks at the queue and changes nothing; what the published
-//! code does instead is in [`published`], and off unless asked for.
+//! Before a packet leaves, eight features of the queue are compared with thresholds: the oldest
+//! packet's sojourn time, the queue length, and three derivatives of each. The first feature above
+//! its threshold drops the packet and starts a dropping phase. In that phase arrivals are dropped
+//! with the feature's probability, and features are not evaluated. Measurements do not change the
+//! queue. The published code differs from the paper; [`published`] has these quirks, which are off
+//! by default.
 //!
-//! Invariants: nothing is dropped but for lack of room, by a hit, or in the phase after it; at most
-//! one packet is dropped at the head per dropping phase; a queue of at most five packets is never
-//! evaluated.
+//! Invariants: a packet is dropped only on overflow, by a feature above its threshold, or in the
+//! dropping phase; a phase drops at most one packet at the head; features are never evaluated with
+//! at most five packets in the queue.
 
 mod feature;
 mod lengths;
@@ -38,26 +39,26 @@ use sojourn_units::{EPOCH, Nanos};
 /// A dropping phase.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Phase {
-    /// When it ends; 0: there was none.
+    /// Time at which the phase ends; 0 before the first phase.
     until: Nanos,
-    /// Probability at which arrivals are dropped; one is 2^32.
+    /// Drop probability of arrivals, in units of 2^-32.
     rate: u32,
-    /// The feature that was hit.
+    /// Feature that started the phase.
     hit: Option<Feature>,
 }
 
-/// The measurements when a packet is to leave.
+/// Result of the evaluation before a packet leaves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Verdict {
-    /// Nothing was evaluated.
+    /// The features were not evaluated.
     Passed,
-    /// No feature is beyond its threshold.
+    /// No feature is above its threshold.
     Calm,
-    /// This one is.
+    /// This feature is above its threshold.
     Hit(Feature),
 }
 
-/// dAQM's counters.
+/// Counters of dAQM.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Counters {
     overflow: u64,
@@ -67,7 +68,7 @@ struct Counters {
     measurement: u64,
 }
 
-/// The counters of hits, in the features' order.
+/// Names of the counters of hits, in the order of the features' numbers.
 const HITS: [&str; 8] =
     ["hits_s", "hits_s1", "hits_s2", "hits_s3", "hits_q", "hits_q1", "hits_q2", "hits_q3"];
 
@@ -90,13 +91,13 @@ impl DisciplineParams for Params {
 pub struct Daqm<P> {
     params: Params,
     fifo: PacketFifo<P>,
-    made: Nanos,
+    created_at: Nanos,
     clock: Clock,
     lengths: Lengths,
     phase: Phase,
-    /// The last packet sent followed a hit ([`Quirk::Flag`]).
+    /// Whether the last packet sent followed a hit ([`Quirk::Flag`]).
     flagged: bool,
-    /// The features at the last evaluation.
+    /// Values of the features at the last evaluation.
     values: PerFeature<f64>,
     counters: Counters,
     totals: Totals,
@@ -107,7 +108,7 @@ impl<P: Packet> Configured<P, Params> for Daqm<P> {
         Self {
             params,
             fifo: PacketFifo::default(),
-            made: now,
+            created_at: now,
             clock: Clock::new(params.schedule(), now),
             lengths: Lengths::default(),
             phase: Phase::default(),
@@ -122,8 +123,8 @@ impl<P: Packet> Configured<P, Params> for Daqm<P> {
         &self.params
     }
 
-    /// Replaces the parameters. Packets that no longer fit are dropped from the head; a dropping
-    /// phase continues unchanged.
+    /// Replaces the parameters. If the new limit is exceeded, the oldest packets are dropped. A
+    /// dropping phase continues unchanged.
     fn change(&mut self, params: Params, now: Nanos, sink: &mut impl Sink<P>) {
         self.params = params;
         self.clock.change(params.schedule(), now);
@@ -136,10 +137,10 @@ impl<P: Packet> Daqm<P> {
         self.params.published.has(quirk)
     }
 
-    /// Returns whether the features are to be evaluated for the packet that leaves at `now`.
+    /// Returns whether the features must be evaluated for the packet that leaves at `now`.
     fn is_due(&self, now: Nanos) -> bool {
-        let start = if self.has(Quirk::Absolute) { EPOCH } else { self.made };
-        // The published code counts, and takes away, what is behind the packet to send.
+        let start = if self.has(Quirk::Absolute) { EPOCH } else { self.created_at };
+        // The published code counts, and removes, the packets after the packet to send.
         let spare = usize::from(self.has(Quirk::Behind) || self.has(Quirk::Discards));
         now.saturating_sub(start) > self.params.target
             && self.fifo.len() > VALUES + spare
@@ -147,7 +148,7 @@ impl<P: Packet> Daqm<P> {
             && !(self.flagged && self.has(Quirk::Flag))
     }
 
-    /// Returns the features at `now`.
+    /// Returns the values of the features at `now`.
     fn measure(&self, now: Nanos) -> PerFeature<f64> {
         let first = usize::from(self.has(Quirk::Behind));
         let waits = waits(&self.fifo, first, now);
@@ -162,8 +163,8 @@ impl<P: Packet> Daqm<P> {
         PerFeature { s: millis(waits[0]), s1, s2, s3, q, q1, q2, q3 }
     }
 
-    /// Evaluates the features for the packet that leaves at `now`; the first beyond its threshold
-    /// decides.
+    /// Evaluates the features for the packet that leaves at `now`. The first one above its
+    /// threshold decides.
     fn evaluate(&mut self, now: Nanos) -> Verdict {
         if !self.is_due(now) {
             return Verdict::Passed;
@@ -179,7 +180,7 @@ impl<P: Packet> Daqm<P> {
         hit.map_or(Verdict::Calm, Verdict::Hit)
     }
 
-    /// Takes out the packets that were measured ([`Quirk::Discards`]).
+    /// Drops the packets whose sojourn times were measured ([`Quirk::Discards`]).
     fn discard_measured(&mut self, sink: &mut impl Sink<P>) {
         for queued in std::iter::from_fn(|| self.fifo.pop()).take(VALUES) {
             self.counters.measurement += 1;
@@ -258,8 +259,8 @@ impl<P: Packet> Discipline<P> for Daqm<P> {
         }
     }
 
-    /// `hit` is the number of the feature, from 1; values of features, as of the last evaluation, are in
-    /// thousandths of their units.
+    /// Visits the phase and the features' values at the last evaluation, in thousandths of their
+    /// units. `hit` is the number of the phase's feature from 1 on; 0 before the first phase.
     fn state(&self, visit: &mut dyn FnMut(&'static str, i128)) {
         visit("phase_until", self.phase.until.into());
         visit("phase_rate", self.phase.rate.into());

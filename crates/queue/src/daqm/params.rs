@@ -1,4 +1,4 @@
-//! The settings of a feature, and the paper's presets.
+//! Settings of the features, and the paper's presets.
 
 use super::feature::{Feature, PerFeature};
 use crate::tc::probability_q32;
@@ -6,30 +6,30 @@ use serde::{Deserialize, Serialize};
 use sojourn_units::words::Meaning;
 use sojourn_units::{MILLISECOND, Nanos};
 
-/// The settings of one feature.
+/// Settings of a feature.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Setting {
-    /// Whether it is looked at.
+    /// Whether the feature is evaluated.
     pub on: bool,
-    /// Threshold, in the feature's unit (see [`Feature`]); for derivatives in both directions.
+    /// Threshold in the feature's unit (see [`Feature`]), compared with the absolute value.
     pub threshold: f64,
-    /// Probability at which arrivals are dropped in its dropping phase; one is 2^32.
+    /// Drop probability of arrivals in the feature's dropping phase, in units of 2^-32.
     pub rate: u32,
-    /// How long its dropping phase lasts.
+    /// Duration of the feature's dropping phase, in nanoseconds.
     pub duration: Nanos,
 }
 
-/// A setting of the paper (its Table 2).
+/// A preset of the paper (Table 2).
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Preset {
     pub name: &'static str,
-    /// The only feature that is on, or all.
+    /// The only feature that is on; `None` if all are on.
     only: Option<Feature>,
-    /// In milliseconds.
+    /// Threshold of S, in milliseconds.
     s: f64,
-    /// In packets.
+    /// Threshold of Q, in packets.
     q: f64,
-    /// Of the derivatives, but for Q1.
+    /// Threshold of all derivatives except Q1.
     derivatives: f64,
     q1: f64,
     rate: f64,
@@ -37,7 +37,7 @@ pub(crate) struct Preset {
 }
 
 impl Preset {
-    /// Returns one feature alone; the others have the same numbers and are off.
+    /// Returns a preset with one feature on; all presets of this kind have the same numbers.
     const fn single(name: &'static str, only: Feature) -> Self {
         Self {
             name,
@@ -51,7 +51,7 @@ impl Preset {
         }
     }
 
-    /// Returns the features as it sets them.
+    /// Returns the settings of all features.
     pub fn features(&self) -> PerFeature<Setting> {
         let of = |feature, threshold| Setting {
             on: self.only.is_none_or(|only| only == feature),
@@ -72,7 +72,7 @@ impl Preset {
     }
 }
 
-/// The paper's settings: three with all features, eight with one.
+/// The paper's presets: three with all features, eight with one feature.
 pub(crate) const PRESETS: &[Preset] = &[
     Preset {
         name: "c1",
@@ -114,22 +114,28 @@ pub(crate) const PRESETS: &[Preset] = &[
     Preset::single("f8", Feature::Q3),
 ];
 
-/// The presets by name, in the same order.
+/// Names and descriptions of the presets, in the order of `PRESETS`.
 pub(crate) const PRESET_NAMES: &[Meaning] = &[
     Meaning {
         name: "c1",
-        doc: "All: S 1s, Q 120p, Q1 1, other derivatives 10; rate 0.05 for 400ms.",
+        doc: "All features: S 1s, Q 120p, Q1 1, other derivatives 10; drop probability 0.05 for 400ms.",
     },
-    Meaning { name: "c2", doc: "All: S 600ms, Q 80p, derivatives 0.1; rate 0.5 for 400ms." },
-    Meaning { name: "c3", doc: "All: S 100ms, Q 20p, derivatives 0.01; rate 0.98 for 400ms." },
-    Meaning { name: "f1", doc: "S alone: 200ms; rate 0.9 for 200ms." },
-    Meaning { name: "f2", doc: "S1 alone: 0.01; rate 0.9 for 200ms." },
-    Meaning { name: "f3", doc: "S2 alone: 0.01; rate 0.9 for 200ms." },
-    Meaning { name: "f4", doc: "S3 alone: 0.01; rate 0.9 for 200ms." },
-    Meaning { name: "f5", doc: "Q alone: 20p; rate 0.9 for 200ms." },
-    Meaning { name: "f6", doc: "Q1 alone: 0.01; rate 0.9 for 200ms." },
-    Meaning { name: "f7", doc: "Q2 alone: 0.01; rate 0.9 for 200ms." },
-    Meaning { name: "f8", doc: "Q3 alone: 0.01; rate 0.9 for 200ms." },
+    Meaning {
+        name: "c2",
+        doc: "All features: S 600ms, Q 80p, derivatives 0.1; drop probability 0.5 for 400ms.",
+    },
+    Meaning {
+        name: "c3",
+        doc: "All features: S 100ms, Q 20p, derivatives 0.01; drop probability 0.98 for 400ms.",
+    },
+    Meaning { name: "f1", doc: "Only S: 200ms; drop probability 0.9 for 200ms." },
+    Meaning { name: "f2", doc: "Only S1: 0.01; drop probability 0.9 for 200ms." },
+    Meaning { name: "f3", doc: "Only S2: 0.01; drop probability 0.9 for 200ms." },
+    Meaning { name: "f4", doc: "Only S3: 0.01; drop probability 0.9 for 200ms." },
+    Meaning { name: "f5", doc: "Only Q: 20p; drop probability 0.9 for 200ms." },
+    Meaning { name: "f6", doc: "Only Q1: 0.01; drop probability 0.9 for 200ms." },
+    Meaning { name: "f7", doc: "Only Q2: 0.01; drop probability 0.9 for 200ms." },
+    Meaning { name: "f8", doc: "Only Q3: 0.01; drop probability 0.9 for 200ms." },
 ];
 
 #[cfg(test)]
@@ -139,7 +145,7 @@ mod tests {
     #[test]
     fn every_preset_has_its_name() {
         let names: Vec<_> = PRESETS.iter().map(|p| p.name).collect();
-        let told: Vec<_> = PRESET_NAMES.iter().map(|m| m.name).collect();
-        assert_eq!(names, told);
+        let documented: Vec<_> = PRESET_NAMES.iter().map(|m| m.name).collect();
+        assert_eq!(names, documented);
     }
 }

@@ -1,42 +1,42 @@
-//! Differences of the published code from its paper, each of which can be selected.
+//! Quirks: differences of the published code from the paper, each of which can be enabled.
 
 use super::feature::Feature;
 use serde::{Deserialize, Serialize};
 use sojourn_units::words::Meaning;
 use sojourn_units::{MILLISECOND, Nanos};
 
-/// One quirk of the published code.
+/// A quirk of the published code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Quirk {
-    /// Packets are taken out to be measured.
+    /// Each evaluation discards the packets that it measures.
     Discards,
-    /// The queue length is a number in the text.
+    /// A constant replaces the queue length.
     Literal,
-    /// The interval is a number in the text.
+    /// A constant replaces the measured or given interval.
     Interval,
-    /// Fractions of milliseconds are lost.
+    /// Sojourn times are truncated to milliseconds.
     WholeMs,
-    /// Measuring begins behind the packet to send.
+    /// Measurements begin with the packet after the one to send.
     Behind,
-    /// Lengths are evaluated by fives.
+    /// Derivatives of lengths are computed once per five samples.
     Tumbling,
-    /// Lengths are taken far too late.
+    /// Samples of lengths are taken at twice the time of a departure.
     Doubled,
-    /// Lengths are taken by the host's clock.
+    /// The host's clock limits the samples of lengths.
     WallClock,
-    /// All features have one rate and one duration.
+    /// All features have one drop probability and one duration.
     Shared,
-    /// Features that are off are on.
+    /// Features that are off have default thresholds.
     Defaults,
-    /// A flag outlives its use.
+    /// The packet after a hit is never evaluated.
     Flag,
-    /// The time is the run's.
+    /// The age of the queue is counted from the start of the run.
     Absolute,
 }
 
 impl Quirk {
-    /// All, in the order of their numbers.
+    /// All quirks, in the order of their numbers.
     pub const ALL: [Self; 12] = [
         Self::Discards,
         Self::Literal,
@@ -53,56 +53,56 @@ impl Quirk {
     ];
 }
 
-/// The quirks by name, in the order of their numbers.
+/// Names and descriptions of the quirks, in the order of their numbers.
 pub(crate) const QUIRKS: &[Meaning] = &[
     Meaning {
         name: "discards",
-        doc: "Each evaluation removes the five packets behind the one to be sent and discards them.",
+        doc: "Each evaluation drops the five packets after the one to send.",
     },
     Meaning { name: "literal", doc: "The number 40 replaces the queue length Q." },
-    Meaning { name: "interval", doc: "The interval is always 2 ms." },
+    Meaning { name: "interval", doc: "The interval between arrivals is always 2 ms." },
     Meaning {
         name: "whole-ms",
-        doc: "Waits lose their fractions of a millisecond before S1 to S3.",
+        doc: "Sojourn times are truncated to milliseconds before S1 to S3 are computed.",
     },
     Meaning {
         name: "behind",
-        doc: "S and its derivatives are of the packets behind the one to be sent, and only those count as queued.",
+        doc: "S and its derivatives are measured on the packets after the one to send, and Q counts only these.",
     },
     Meaning {
         name: "tumbling",
-        doc: "Q1 to Q3 are taken of each five new samples, not of the last five at each sample.",
+        doc: "Q1 to Q3 are computed once per five new samples, not at each sample from the last five.",
     },
     Meaning {
         name: "doubled",
-        doc: "No periodic samples: a packet sent at t asks for one at 2 t + sampling.",
+        doc: "Samples of the queue length are not periodic: a packet sent at time t causes one at 2 t + sampling.",
     },
     Meaning {
         name: "wall-clock",
-        doc: "A sample sooner than wall-period after the one before is left out; it was 10 ms of the host's clock.",
+        doc: "A sample less than wall-period after the last one is omitted; the published code used 10 ms of the host's clock.",
     },
-    Meaning { name: "shared", doc: "S1's rate and duration replace every feature's." },
+    Meaning { name: "shared", doc: "All features have the drop probability and duration of S1." },
     Meaning {
         name: "defaults",
-        doc: "A feature that is off keeps the code's own threshold: S 2500ms, Q 200p, derivatives 50.",
+        doc: "A feature that is off has the code's default threshold: S 2500ms, Q 200p, derivatives 50.",
     },
     Meaning {
         name: "flag",
-        doc: "The next packet to leave after a hit is not evaluated, even if the phase is over.",
+        doc: "The packet after a hit is not evaluated, even if the dropping phase has ended.",
     },
     Meaning {
         name: "absolute",
-        doc: "target is compared with the run's time, not with the time since the queue was made.",
+        doc: "target is compared with the time since the start of the run, not since the creation of the queue.",
     },
 ];
 
-/// Any quirks.
+/// A set of quirks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(from = "Vec<Quirk>", into = "Vec<Quirk>")]
 pub struct Quirks(u16);
 
 impl Quirks {
-    /// Returns whether `quirk` is among them.
+    /// Returns whether the set contains `quirk`.
     #[inline]
     pub fn has(self, quirk: Quirk) -> bool {
         self.0 >> quirk as u16 & 1 == 1
@@ -127,12 +127,13 @@ impl From<Quirks> for Vec<Quirk> {
     }
 }
 
-/// Number used instead of the queue length ([`Quirk::Literal`]).
+/// Number that replaces the queue length ([`Quirk::Literal`]).
 pub(crate) const LITERAL_LENGTH: f64 = 40.0;
-/// The interval that is never set ([`Quirk::Interval`]).
+/// Interval between arrivals that the published code always uses ([`Quirk::Interval`]).
 pub(crate) const INTERVAL: Nanos = 2 * MILLISECOND;
 
-/// Returns the threshold that a feature has if none is set ([`Quirk::Defaults`]).
+/// Returns the default threshold of a feature that is off ([`Quirk::Defaults`]), in the feature's
+/// unit.
 pub(crate) fn threshold(feature: Feature) -> f64 {
     match feature {
         Feature::S => 2500.0,

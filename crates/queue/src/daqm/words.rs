@@ -1,4 +1,4 @@
-//! dAQM's words and how they are read.
+//! Parameters of dAQM, and the reading of their words.
 
 use super::feature::{Feature, Interval, PerFeature, millis};
 use super::lengths::Schedule;
@@ -13,28 +13,28 @@ use sojourn_units::quantity::parse_time;
 use sojourn_units::words::{Given, Kind, Meaning, Table, Value, Word, WordError};
 use sojourn_units::{Nanos, params, words};
 
-/// The features by name, in the order of their numbers.
+/// Names and descriptions of the features, in the order of their numbers.
 const FEATURES: &[Meaning] = &[
-    Meaning { name: "s", doc: "Wait of the oldest packet." },
+    Meaning { name: "s", doc: "Sojourn time of the oldest packet." },
     Meaning {
         name: "s1",
-        doc: "First derivative of the wait along the oldest packets, in ms per ms.",
+        doc: "First derivative of the sojourn time over the oldest packets, in ms per ms.",
     },
-    Meaning { name: "s2", doc: "Second derivative of the wait, in ms per ms²." },
-    Meaning { name: "s3", doc: "Third derivative of the wait, in ms per ms³." },
-    Meaning { name: "q", doc: "Packets queued." },
-    Meaning { name: "q1", doc: "First derivative of the queue length, in packets a sample." },
-    Meaning { name: "q2", doc: "Second derivative of the queue length, in packets a sample²." },
-    Meaning { name: "q3", doc: "Third derivative of the queue length, in packets a sample³." },
+    Meaning { name: "s2", doc: "Second derivative of the sojourn time, in ms per ms²." },
+    Meaning { name: "s3", doc: "Third derivative of the sojourn time, in ms per ms³." },
+    Meaning { name: "q", doc: "Queue length, in packets." },
+    Meaning { name: "q1", doc: "First derivative of the queue length, in packets per sample." },
+    Meaning { name: "q2", doc: "Second derivative of the queue length, in packets per sample²." },
+    Meaning { name: "q3", doc: "Third derivative of the queue length, in packets per sample³." },
 ];
 
-/// A threshold of a derivative.
+/// Kind of the thresholds of derivatives.
 const DERIVATIVE: Kind = Kind::Real { min: 0.0, max: 1e9 };
 
-/// The words of `daqm`.
+/// Name, summary, source and words of the discipline `daqm`.
 pub const TABLE: Table = Table {
     name: "daqm",
-    summary: "dAQM: drops by derivatives of sojourn time and queue length",
+    summary: "dAQM: drops packets depending on derivatives of sojourn time and queue length",
     source: "Saleh, Shu, Koldehofe 2024; Shu, thesis, Groningen 2023; not in Linux",
     words: Params::WORDS,
 };
@@ -43,15 +43,16 @@ params! {
     /// Parameters of dAQM.
     #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
     pub struct Params on Device {
-        /// Packets that fit; more are dropped on arrival.
+        /// Maximum number of packets in the queue; packets that arrive at a full queue are dropped.
         limit: u32 = packets("2000p").above_zero(),
-        /// Age of the queue before which nothing is evaluated.
+        /// Age of the queue up to which features are not evaluated.
         target: Nanos = time("5ms"),
-        /// Time between arrivals for S1 to S3; `measured`: the mean over the packets queued.
+        /// Time between arrivals that S1 to S3 assume; `measured` uses the mean over the queued
+        /// packets.
         interval: Interval = Param::word(Kind::Name, "2ms", interval, |_| None),
         /// Time between two samples of the queue length, for Q1 to Q3.
         sampling: Nanos = time("15ms").above_zero(),
-        /// The features.
+        /// Settings of the features.
         features: PerFeature<Setting> =
             group(
                 FEATURE_WORDS,
@@ -64,23 +65,24 @@ params! {
             ),
         /// Quirks of the published code.
         published: Quirks = group(QUIRK_WORDS, |_| Quirks::default(), set_quirks, |_, text| text),
-        /// Simulated time in which the host's clock shows 10 ms, for `published wall-clock`.
+        /// Simulated time that corresponds to 10 ms of the host's clock, for `published
+        /// wall-clock`.
         wall_period as "wall-period": Nanos = time("10ms"),
     }
 }
 
-/// Lists the words that apply to all features, then three words of each feature: threshold, rate,
-/// duration.
+/// Lists the words that apply to all features, then three words for each feature: threshold, drop
+/// probability, duration.
 macro_rules! feature_words {
     (all { $($all:tt)* } each { $($name:literal $kind:expr, $default:literal $hit:literal;)* }) => {
         words! {
             $($all)*
             $(
-                concat!($name, "-threshold"), $kind, $default, concat!("Hit if ", $hit, ".");
+                concat!($name, "-threshold"), $kind, $default, concat!("Threshold: a hit if ", $hit, ".");
                 concat!($name, "-rate"), Kind::Probability, "0.05",
-                    concat!("Drop probability after a hit of ", $name, ".");
+                    concat!("Drop probability of arrivals after a hit of ", $name, ".");
                 concat!($name, "-duration"), Kind::Time, "400ms",
-                    concat!("Dropping phase after a hit of ", $name, ".");
+                    concat!("Duration of the dropping phase after a hit of ", $name, ".");
             )*
         }
     };
@@ -89,29 +91,29 @@ macro_rules! feature_words {
 const FEATURE_WORDS: &[Word] = feature_words! {
     all {
         "preset", Kind::Named { of: PRESET_NAMES }, "c1",
-            "All thresholds, rates and durations, and which features are on.";
+            "Sets all thresholds, drop probabilities and durations, and which features are on.";
         "features", Kind::List { of: FEATURES }, "all",
             "Features that are on, checked in the order s3, q3, s2, q2, s1, q1, s, q.";
         "rate", Kind::Probability, "0.05",
-            "Drop probability in dropping phases; a feature's own word goes before it.";
+            "Drop probability in dropping phases; a feature's own word takes precedence.";
         "duration", Kind::Time, "400ms",
-            "Length of dropping phases; a feature's own word goes before it.";
+            "Duration of dropping phases; a feature's own word takes precedence.";
     }
     each {
-        "s" Kind::Time, "1s" "the oldest packet has waited longer";
-        "s1" DERIVATIVE, "10" "S1 is beyond this, up or down";
-        "s2" DERIVATIVE, "10" "S2 is beyond this, up or down";
-        "s3" DERIVATIVE, "10" "S3 is beyond this, up or down";
-        "q" Kind::Packets, "120p" "more packets are queued";
-        "q1" DERIVATIVE, "1" "Q1 is beyond this, up or down";
-        "q2" DERIVATIVE, "10" "Q2 is beyond this, up or down";
-        "q3" DERIVATIVE, "10" "Q3 is beyond this, up or down";
+        "s" Kind::Time, "1s" "the oldest packet's sojourn time is above it";
+        "s1" DERIVATIVE, "10" "the absolute value of S1 is above it";
+        "s2" DERIVATIVE, "10" "the absolute value of S2 is above it";
+        "s3" DERIVATIVE, "10" "the absolute value of S3 is above it";
+        "q" Kind::Packets, "120p" "the queue length is above it";
+        "q1" DERIVATIVE, "1" "the absolute value of Q1 is above it";
+        "q2" DERIVATIVE, "10" "the absolute value of Q2 is above it";
+        "q3" DERIVATIVE, "10" "the absolute value of Q3 is above it";
     }
 };
 
 const QUIRK_WORDS: &[Word] = words! {
-    "as-published", Kind::Flag, "", "All quirks of the published code, as `published all`.";
-    "published", Kind::List { of: QUIRKS }, "none", "Quirks of the published code to reproduce.";
+    "as-published", Kind::Flag, "", "Enables all quirks of the published code, as `published all`.";
+    "published", Kind::List { of: QUIRKS }, "none", "Quirks of the published code to enable.";
 };
 
 fn interval(value: &Value) -> Result<Interval, String> {
@@ -123,7 +125,7 @@ fn interval(value: &Value) -> Result<Interval, String> {
     }
 }
 
-/// Returns the names of a feature's own words.
+/// Returns the names of the words for one feature.
 fn own(feature: Feature) -> [String; 3] {
     ["threshold", "rate", "duration"].map(|what| format!("{}-{what}", feature.name()))
 }
@@ -172,7 +174,7 @@ fn set_quirks(published: &mut Quirks, given: &Given) -> Result<(), WordError> {
 }
 
 impl Params {
-    /// Returns when queue lengths are taken.
+    /// Returns the schedule on which queue lengths are sampled.
     pub(crate) fn schedule(&self) -> Schedule {
         let wall = self.published.has(Quirk::WallClock);
         Schedule {
@@ -182,7 +184,7 @@ impl Params {
         }
     }
 
-    /// Returns the interval in force.
+    /// Returns the effective interval between arrivals.
     pub(crate) fn interval(&self) -> Interval {
         if self.published.has(Quirk::Interval) {
             Interval::Constant(published::INTERVAL)
@@ -191,7 +193,7 @@ impl Params {
         }
     }
 
-    /// Returns the threshold in force; none of a feature that is off.
+    /// Returns the effective threshold; `None` if the feature is not evaluated.
     #[inline]
     pub(crate) fn threshold(&self, feature: Feature) -> Option<f64> {
         let setting = self.features.of(feature);
@@ -202,7 +204,7 @@ impl Params {
         }
     }
 
-    /// Returns the rate and duration in force for the dropping phase of `feature`.
+    /// Returns the effective drop probability and duration of the dropping phase of `feature`.
     pub(crate) fn phase(&self, feature: Feature) -> (u32, Nanos) {
         let shared = self.published.has(Quirk::Shared);
         let Setting { rate, duration, .. } =
@@ -210,7 +212,7 @@ impl Params {
         (*rate, *duration)
     }
 
-    /// Returns the words that have no effect with the others.
+    /// Returns warnings about given words that have no effect.
     pub(super) fn without_effect(&self, given: &Given) -> Vec<String> {
         let mut warnings = Vec::new();
         let mut idle = |word: &str, because: &str| {
@@ -220,10 +222,10 @@ impl Params {
         };
         let has = |quirk| self.published.has(quirk);
         if has(Quirk::Interval) {
-            idle("interval", "as published it is 2 ms");
+            idle("interval", "with the quirk `interval` it is always 2 ms");
         }
         if !has(Quirk::WallClock) {
-            idle("wall-period", "it is for `published wall-clock`");
+            idle("wall-period", "it is used only with `published wall-clock`");
         }
         for feature in Feature::ALL {
             let [threshold, rate, duration] = own(feature);
@@ -233,7 +235,7 @@ impl Params {
                 idle(&rate, &because);
                 idle(&duration, &because);
             } else if has(Quirk::Shared) && feature != Feature::S1 {
-                let because = "as published all features have s1's";
+                let because = "with the quirk `shared` all features use s1's";
                 idle(&rate, because);
                 idle(&duration, because);
             }

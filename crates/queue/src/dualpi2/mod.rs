@@ -1,18 +1,22 @@
-//! DualPI2: a queue for L4S and one for Classic traffic, coupled by one PI controller.
+//! DualPI2: a queue for L4S and a queue for Classic traffic, coupled by one PI controller.
 //!
 //! Source: RFC 9332; Linux `sch_dualpi2.c`.
 //!
-//! Packets that carry L4S's identifier, ECT(1) or CE, go to the L queue, all others to the C queue. The
-//! [controller](crate::pi) looks at the longer of the two delays; Classic packets meet the square of its
-//! probability, L4S packets `coupling_factor` times it, so that one flow of either kind gets about the
-//! same rate. L4S packets that waited longer than `step_thresh` are marked too, so the L queue
-//! stays short. The L queue goes first, but for the share that `classic_protection` keeps for the C queue.
+//! Packets with L4S's identifier, ECT(1) or CE, enter the L queue, all others the C queue. The
+//! [controller](crate::pi) uses the longer of the two queues' delays. Classic packets are dropped
+//! (or marked) with the square of its probability, L4S packets are marked with `coupling_factor`
+//! times its probability, so that a flow of either kind gets about the same rate. L4S packets whose
+//! sojourn time exceeds `step_thresh` are also marked, which keeps the L queue short. The L queue
+//! is served first, except for the share of the rate that `classic_protection` reserves for the C
+//! queue.
 //!
-//! A packet without L4S's identifier may name a class itself: 1 treats it as L4S, 2 lets it pass the L
-//! queue without drops and marks. Linux's filters, which do the same, are left out.
+//! A packet without L4S's identifier may name a class itself: class 1 treats it as L4S, class 2
+//! puts it into the L queue without drops and marks. Linux's filters, which have the same effect,
+//! are not modelled.
 //!
-//! Invariants: the backlog of both queues together exceeds neither `limit` nor `memlimit`; no ECN-capable
-//! L4S packet is dropped early unless `coupling_factor` times the probability exceeds one.
+//! Invariants: the backlog of both queues together exceeds neither `limit` nor `memlimit`; no
+//! ECN-capable L4S packet is dropped early unless `coupling_factor` times the probability exceeds
+//! 1.
 
 mod params;
 
@@ -39,14 +43,14 @@ enum Lane {
     L,
 }
 
-/// The kind of a packet.
+/// The treatment of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Class {
-    /// To the C queue.
+    /// A Classic packet, in the C queue.
     Classic,
-    /// To the L queue.
+    /// An L4S packet, in the L queue.
     L4s,
-    /// To the L queue, without drops and marks.
+    /// A packet in the L queue without drops and marks.
     LowLatency,
 }
 
@@ -56,23 +60,24 @@ impl Class {
     }
 }
 
-/// Data of a packet of the L queue, recorded on its arrival.
+/// Data about a packet of the L queue, recorded on arrival.
 #[derive(Clone, Copy, Debug)]
 struct Note {
     class: Class,
-    /// Whether `step_thresh` applies.
+    /// Whether `step_thresh` applies to the packet.
     is_stepped: bool,
 }
 
-/// A packet that left its queue.
+/// A packet that was removed from its queue.
 struct Taken<P> {
     at: Nanos,
     note: Note,
     packet: P,
 }
 
-/// When the packet that waits longest in a queue arrived, as the controller sees it: set by the first
-/// arrival, moved on by departures, left as it is by packets that a change drops. 0 is none.
+/// Arrival time of the oldest packet of each queue, as the controller sees it; 0 if the queue is
+/// empty. The first arrival sets it and departures update it; packets dropped by a change of
+/// parameters do not.
 #[derive(Clone, Copy, Debug, Default)]
 struct Heads {
     c: Nanos,
@@ -87,14 +92,14 @@ impl Heads {
         }
     }
 
-    /// Returns the longer of the two waits.
+    /// Returns the longer of the two queues' delays.
     fn delay(&self, now: Nanos) -> Nanos {
         let wait = |head: Nanos| if head == 0 { 0 } else { now - head };
         wait(self.c).max(wait(self.l))
     }
 }
 
-/// DualPI2's counters.
+/// Counters of DualPI2.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Counters {
     packets_in_c: u64,
@@ -131,12 +136,13 @@ pub struct DualPi2<P> {
     params: Params,
     constants: Constants,
     state: State,
-    /// The C queue is served while this is above 0: bytes, in hundredths.
+    /// Credit of the C queue, in bytes times percent; above 0 the C queue is served first, else the
+    /// L queue.
     credit: i32,
     c: PacketFifo<P>,
     l: PacketFifo<P, Note>,
     heads: Heads,
-    /// When the packet that left last had arrived.
+    /// Time at which the packet that left last had been enqueued; `None` before the first.
     left_at: Option<Nanos>,
     memory: u64,
     counters: Counters,
@@ -167,9 +173,9 @@ impl<P: Packet> Configured<P, Params> for DualPi2<P> {
         &self.params
     }
 
-    /// Replaces the parameters; a new `tupdate` counts from the next update, and a
-    /// `classic_protection` that is given restarts the credit. Packets that no longer fit are
-    /// dropped from the head, of the C queue first.
+    /// Replaces the parameters. A new `tupdate` applies from the next update on, and a named
+    /// `classic_protection` resets the credit. If a new limit is exceeded, the oldest packets are
+    /// dropped, first from the C queue.
     fn change(&mut self, params: Params, _now: Nanos, sink: &mut impl Sink<P>) {
         if params.restarts_credit || params.classic_protection != self.params.classic_protection {
             self.credit = params.initial_credit();
@@ -199,7 +205,7 @@ impl<P: Packet> DualPi2<P> {
         }
     }
 
-    /// Takes the head of `lane`.
+    /// Removes and returns the oldest packet of a queue.
     #[inline]
     fn take(&mut self, lane: Lane) -> Option<Taken<P>> {
         let taken = match lane {
@@ -216,7 +222,8 @@ impl<P: Packet> DualPi2<P> {
         Some(taken)
     }
 
-    /// Returns which queue is served, and what a byte of it adds to the credit.
+    /// Returns the queue to serve, and the change of the credit per byte sent; `None` if both are
+    /// empty.
     #[inline]
     fn schedule(&self) -> Option<(Lane, i32)> {
         let share = i32::from(self.params.classic_protection);
@@ -229,7 +236,7 @@ impl<P: Packet> DualPi2<P> {
         }
     }
 
-    /// Returns the verdict of the probability on a packet, which is not, or no longer, in a queue.
+    /// Returns the controller's decision about an arriving or leaving packet.
     #[inline]
     fn judge(&self, class: Class, packet: &P, draws: &mut impl Draws) -> Verdict {
         if self.bytes() < 2 * u64::from(self.params.mtu) {
@@ -240,7 +247,8 @@ impl<P: Packet> DualPi2<P> {
             Class::Classic => self.state.classic(&self.constants, is_capable, draws),
             Class::L4s => {
                 match self.state.scalable(&self.constants, self.params.drop_on_overload, draws) {
-                    // It came by its class. Under overload the mark is lost on it.
+                    // The packet is L4S by its class and cannot be marked. Under overload it passes
+                    // unmarked.
                     Verdict::Mark if !is_capable && !self.state.is_overloaded(&self.constants) => {
                         Verdict::Drop
                     }
@@ -259,7 +267,8 @@ impl<P: Packet> DualPi2<P> {
         }
     }
 
-    /// Drops or marks by probability; gives the packet back if it stays.
+    /// Drops or marks the packet with the controller's probability; returns the packet unless it
+    /// was dropped.
     #[inline]
     fn pass(
         &mut self,
@@ -281,7 +290,7 @@ impl<P: Packet> DualPi2<P> {
         Some(packet)
     }
 
-    /// Returns whether a packet that leaves the L queue now is beyond the step.
+    /// Returns whether a packet that leaves the L queue now exceeds `step_thresh`.
     #[inline]
     fn is_beyond_step(&self, now: Nanos, at: Nanos) -> bool {
         match self.params.step {
@@ -307,7 +316,7 @@ impl<P: Packet> View for DualPi2<P> {
     }
 
     fn enqueued_at(&self, n: usize) -> Option<Nanos> {
-        // Of the first n + 1 by time, as many are from the C queue as come before the L queue's.
+        // Merge the two queues in the order of arrival.
         let (mut c, mut l) = (0, 0);
         loop {
             let next = match (self.c.enqueued_at(c), self.l.enqueued_at(l)) {
@@ -346,14 +355,14 @@ impl<P: Packet> Discipline<P> for DualPi2<P> {
         let packet = if self.params.drop_enqueue {
             match self.pass(class, packet, false, draws, sink) {
                 Some(packet) => packet,
-                // The kernel does not notify the host.
+                // The kernel does not notify the sending host.
                 None => return Return::Success,
             }
         } else {
             packet
         };
         self.memory = memory;
-        // The kernel notes the length before this packet.
+        // The kernel takes the maximum before it adds the packet.
         self.counters.maxq = self.counters.maxq.max(self.packets() as u64);
         let lane = class.lane();
         let head = self.heads.of(lane);
@@ -404,7 +413,7 @@ impl<P: Packet> Discipline<P> for DualPi2<P> {
                 self.counters.step_marks += 1;
                 self.mark(&mut packet, MarkReason::CeThreshold, sink);
             }
-            // The kernel's 32 bits.
+            // The kernel's credit has 32 bits.
             self.credit = self.credit.wrapping_add(weight.wrapping_mul(packet.len() as i32));
             self.left_at = Some(at);
             self.totals.sent(packet.len());
@@ -423,7 +432,8 @@ impl<P: Packet> Discipline<P> for DualPi2<P> {
         let most = if self.params.drop_on_overload {
             MAX_PROB
         } else {
-            // Then the L queue's marks never exceed one, and the two kinds stay in balance.
+            // This limit keeps the mark probability of L4S packets at most 1, and the two kinds of
+            // traffic balanced.
             MAX_PROB / u32::from(self.params.pi.coupling_factor)
         };
         self.state.update(&self.constants, self.heads.delay(now), most);
@@ -440,7 +450,7 @@ impl<P: Packet> Discipline<P> for DualPi2<P> {
         visit("l_backlog", self.l.bytes().into());
     }
 
-    /// The C queue is 0, the L queue 1.
+    /// Visits the backlog of the C queue (0) or the L queue (1).
     fn flow_state(&self, flow: usize, visit: &mut dyn FnMut(&'static str, i128)) {
         let (packets, bytes) = match flow {
             0 => (self.c.len(), self.c.bytes()),

@@ -1,4 +1,4 @@
-//! The user's settings of DualPI2: its words, and the kernel's numbers.
+//! Parameters of DualPI2, with the words of `tc`.
 
 use crate::device::Device;
 use crate::kinds::{bytes, packets, whole_micros};
@@ -9,13 +9,13 @@ use sojourn_units::declare::{Param, Parameters, derived, part, switch};
 use sojourn_units::words::{Given, Kind, Table, Value, WordError};
 use sojourn_units::{MICROSECOND, params, quantity, words};
 
-/// `tc`: the greatest round-trip time, in typical ones.
+/// Ratio of `max_rtt` to `typical_rtt` that `tc` uses if only one is given.
 const TYPICAL_TO_MAX: u32 = 6;
 
-/// The words of `dualpi2`.
+/// Name, summary, source and words of the discipline `dualpi2`.
 pub const TABLE: Table = Table {
     name: "dualpi2",
-    summary: "DualPI2: a short queue for L4S and one for Classic traffic, coupled by one controller",
+    summary: "DualPI2: a queue for L4S and a queue for Classic traffic, coupled by one PI controller",
     source: "RFC 9332; Linux sch_dualpi2.c (since 6.17)",
     words: Params::WORDS,
 };
@@ -24,39 +24,46 @@ params! {
     /// Parameters of DualPI2, in the kernel's units.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
     pub struct Params on Device {
-        /// Packets that fit in both queues together; more are dropped on arrival.
+        /// Maximum number of packets in both queues together; packets that arrive at full queues
+        /// are dropped.
         limit: u32 = packets("10000p").above_zero(),
-        /// Memory that queued packets may occupy, by their true size; twice `limit` of the device's
-        /// largest frames if not given.
+        /// Maximum memory of queued packets in bytes, by their truesize; twice `limit` times the
+        /// device's largest frame if not given.
         memory_limit as "memlimit": u32 = bytes("30280000b")
             .above_zero()
             .initially(|device: &Device| memory_for(10_000, device.psched_mtu)),
-        /// The controller's.
+        /// Parameters of the controller.
         pi: pi::Params = part::<pi::Params>(),
-        /// L4S packets that waited longer are marked; a time, or packets left in the L queue (5p).
+        /// Threshold above which L4S packets are marked: a sojourn time (1ms), or a number of
+        /// packets left in the L queue (5p).
         step as "step_thresh": Step = Param::word(Kind::Name, "1ms", Step::read, |step| Some(step.text())),
-        /// step_thresh applies to packets that found as many in the L queue.
+        /// Number of packets that an arriving packet must find in the L queue for step_thresh to
+        /// apply to it.
         min_qlen_step: u32 = packets("0p"),
-        /// Under overload drops in both queues; else only marks, until the limit is reached.
+        /// Under overload drops packets in both queues; if disabled, marks them until the limit is
+        /// reached.
         drop_on_overload: bool = switch("overflow", "drop_on_overload"),
-        /// Drops and marks by probability on arrival, not on departure; step_thresh stays on departure.
+        /// Drops and marks with the controller's probability on arrival instead of departure;
+        /// step_thresh always acts on departure.
         drop_enqueue: bool = switch("drop_dequeue", "drop_dequeue"),
-        /// All ECN-capable packets go to the L queue, not only ECT(1) and CE.
+        /// Puts all ECN-capable packets into the L queue, not only ECT(1) and CE.
         any_ect: bool = switch("l4s_ect", "l4s_ect"),
-        /// Share of the link that the C queue gets while both are busy, in whole percent.
+        /// Share of the rate that the C queue gets while both queues have packets, in whole
+        /// percent.
         classic_protection: u8 = percent("10%"),
-        /// Linux takes aggregates apart; packets here never are aggregates.
+        /// Splits aggregated packets (GSO) in Linux; has no effect here, since packets are never
+        /// aggregated.
         split_gso: bool = switch("no_split_gso", "split_gso"),
-        /// The largest frame of the device.
+        /// Largest frame of the device, in bytes.
         mtu: u32 = derived(|device: &Device| device.psched_mtu.clamp(1, 1 << 20)),
-        /// Whether a change gives `classic_protection`, which starts the credit anew even if the share stays.
+        /// Whether a change names `classic_protection`, which resets the credit of the queues.
         #[serde(default)]
         restarts_credit: bool = derived(|_| false),
     } also words! {
         "max_rtt", Kind::Time, "",
-            "Greatest round-trip time: gives target, tupdate, alpha and beta; six times typical_rtt if only that is given.";
+            "Largest round-trip time, from which target, tupdate, alpha and beta are computed; by default six times typical_rtt.";
         "typical_rtt", Kind::Time, "",
-            "Typical round-trip time, for the same numbers; a sixth of max_rtt if only that is given.";
+            "Typical round-trip time, from which target, tupdate, alpha and beta are computed; by default max_rtt / 6.";
     }
 }
 
@@ -65,24 +72,24 @@ const fn percent<On>(default: &'static str) -> Param<u8, On> {
     Param::word(Kind::Probability, default, from, |share| Some(Value::Text(format!("{share}%"))))
 }
 
-/// Returns the kernel's rule of thumb: twice `limit` of the largest frames.
+/// Returns the kernel's default limit of memory in bytes: twice `limit` times the largest frame.
 fn memory_for(limit: u32, mtu: u32) -> u32 {
     let bytes = 2 * u64::from(limit) * u64::from(mtu.clamp(1, 1 << 20));
     bytes.min(u32::MAX.into()) as u32
 }
 
-/// When L4S packets are marked for certain.
+/// The threshold above which every L4S packet is marked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Step {
-    /// They waited longer, in microseconds.
+    /// Sojourn time, in microseconds.
     Micros(u32),
-    /// They left more packets in the L queue.
+    /// Number of packets left in the L queue after the departure.
     Packets(u32),
 }
 
 impl Step {
-    /// Reads a time or a number of packets above 0.
+    /// Reads a time, or a number of packets with a unit; both must be above 0.
     fn parse(text: &str) -> Option<Self> {
         let packets = ["packets", "packet", "pkts", "pkt", "p"];
         if let Some(number) = packets.iter().find_map(|unit| text.strip_suffix(unit)) {
@@ -107,7 +114,8 @@ impl Step {
     }
 }
 
-/// Returns a round-trip time in microseconds, above 0.
+/// Returns the value of a word that is a round-trip time, in microseconds; `None` if the word is
+/// not given.
 fn rtt(given: &Given, word: &str) -> Result<Option<u32>, WordError> {
     let Some(value) = given.find(word) else { return Ok(None) };
     let above_zero = |us: u32| if us == 0 { Err("must be above 0".to_owned()) } else { Ok(us) };
@@ -116,7 +124,7 @@ fn rtt(given: &Given, word: &str) -> Result<Option<u32>, WordError> {
 }
 
 impl Params {
-    /// Settles what depends on `limit` and on round-trip times.
+    /// Computes the values that depend on `limit` and on round-trip times.
     pub(super) fn depend(&mut self, given: &Given) -> Result<(), WordError> {
         if given.has("limit") && !given.has("memlimit") {
             self.memory_limit = memory_for(self.limit, self.mtu);
@@ -131,17 +139,20 @@ impl Params {
         self.pi.fit(max, typical).map_err(|message| given.error(word, message))
     }
 
-    /// Words that have no effect.
+    /// Returns warnings about given words that have no effect.
     pub(super) fn ignored(given: &Given) -> Vec<String> {
         let fitted = ["target", "tupdate", "alpha", "beta"];
         let is_fitted = given.has("max_rtt") || given.has("typical_rtt");
         let ignored = fitted.iter().filter(|word| is_fitted && given.has(word));
         ignored
-            .map(|word| format!("`{word}` is ignored: `max_rtt` and `typical_rtt` give it"))
+            .map(|word| {
+                format!("`{word}` has no effect: it is computed from `max_rtt` and `typical_rtt`")
+            })
             .collect()
     }
 
-    /// Returns where the credit begins: with the L queue, unless the C queue has the greater share.
+    /// Returns the initial credit, in bytes times percent. Up to 0 the L queue is served first,
+    /// above 0 the C queue.
     pub fn initial_credit(&self) -> i32 {
         let share = i32::from(self.classic_protection);
         self.mtu as i32 * (share - (100 - share))

@@ -1,11 +1,11 @@
-//! The packets of an external queue as its policy sees them.
+//! The backlog of an external queue, as its policy reads and changes it.
 
 use crate::discipline::{DropReason, MarkReason};
 use crate::packet::{Ecn, Headers, Packet};
 use sojourn_units::Nanos;
 use sojourn_units::external::Fault;
 
-/// A packet of one queue. It is valid while the packet is in the queue.
+/// Identifier of a packet in a queue. It is valid until the packet leaves or is dropped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Id {
     slot: u32,
@@ -13,43 +13,44 @@ pub struct Id {
 }
 
 impl Id {
-    /// Returns the packet's place: a small number that later packets use again.
+    /// Returns the packet's slot: a small number, used again after the packet is gone.
     pub fn slot(self) -> usize {
         self.slot as usize
     }
 }
 
-/// The data of a packet that a policy may read.
+/// Data of a packet that a policy may read.
 #[derive(Clone, Copy, Debug)]
 pub struct PacketInfo {
-    /// When it arrived.
+    /// Time of arrival.
     pub at: Nanos,
-    /// How many packets had arrived before it.
+    /// Number of packets that arrived at the queue before this one.
     pub number: u64,
-    /// Length in bytes: the Ethernet frame without FCS, plus any configured overhead.
+    /// Length in bytes: the Ethernet frame without frame check sequence, plus the configured
+    /// overhead of the link.
     pub len: u32,
-    /// Memory that it occupies.
+    /// Memory that the packet occupies, in bytes.
     pub truesize: u32,
-    /// Hash of its flow.
+    /// Hash of the flow.
     pub flow: u32,
-    /// Source and destination address, as numbers of hosts.
+    /// Numbers of the source and destination host.
     pub hosts: (u32, u32),
-    /// Source and destination port; 0 where they cannot be read.
+    /// Source and destination port; 0 if unknown.
     pub ports: (u16, u16),
-    /// Protocol number of the IP header; 0 where it cannot be read.
+    /// Protocol number of the IP header; 0 if unknown.
     pub protocol: u8,
     /// Differentiated services code point.
     pub dscp: u8,
     /// ECN field.
     pub ecn: Ecn,
-    /// The firewall's mark on it (`skb->mark`).
+    /// Mark set by the firewall (`skb->mark`); 0 without one.
     pub mark: u32,
-    /// The class that the policy put it into: each class is a queue of its own.
+    /// Class that the policy assigned to the packet; each class is a separate queue of the backlog.
     pub class: u16,
 }
 
 impl PacketInfo {
-    /// Returns the readable fields of `packet`, which arrives at `at` with these `headers`.
+    /// Returns the readable data of `packet`, which arrives at time `at` with these `headers`.
     pub(crate) fn of<P: Packet>(packet: &P, headers: Headers, at: Nanos) -> Self {
         Self {
             at,
@@ -68,12 +69,12 @@ impl PacketInfo {
     }
 }
 
-/// Returns a fault with this message.
+/// Returns a fault with a message.
 pub(super) fn fault<T>(message: impl Into<String>) -> Result<T, Fault> {
     Err(Fault(message.into()))
 }
 
-/// The decision about a packet.
+/// A decision of the policy about a packet, which the engine still has to apply.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Action {
     Drop(Id, DropReason),
@@ -82,7 +83,7 @@ pub(super) enum Action {
 
 const NONE: u32 = u32::MAX;
 
-/// A place in a chain of packets.
+/// Links of a packet in a list.
 #[derive(Clone, Copy, Debug)]
 struct Chain {
     before: u32,
@@ -93,12 +94,12 @@ const LOOSE: Chain = Chain { before: NONE, after: NONE };
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Place {
-    /// No packet is here.
+    /// The slot has no packet.
     Free,
-    /// It is being enqueued.
+    /// The packet is being enqueued.
     Arriving,
     Queued,
-    /// [`Backlog::pop`] gave it out.
+    /// [`Backlog::pop`] or [`Backlog::take`] has removed the packet from the queue.
     Taken,
 }
 
@@ -107,12 +108,12 @@ struct Entry {
     info: PacketInfo,
     id: Id,
     place: Place,
-    /// Among all packets, and among those of its class.
+    /// Links in the list of all packets, and in the list of the class.
     all: Chain,
     class: Chain,
 }
 
-/// First and last of a chain, and what it holds.
+/// A list of packets: first and last slot, number of packets and bytes.
 #[derive(Clone, Copy, Debug)]
 struct Line {
     first: u32,
@@ -123,10 +124,10 @@ struct Line {
 
 const EMPTY: Line = Line { first: NONE, last: NONE, packets: 0, bytes: 0 };
 
-/// The packets of a queue, in the order of their arrival, and what its policy does to them.
+/// The packets of a queue in the order of arrival, and the decisions of its policy.
 ///
-/// A policy reads and decides here; the packets themselves are the engine's. A packet that was
-/// dropped is gone at once, and its [`Id`] names nothing any more.
+/// A policy reads and decides here; the engine holds the packets themselves. A dropped packet is
+/// removed immediately, and its [`Id`] becomes invalid.
 #[derive(Clone, Debug)]
 pub struct Backlog {
     entries: Vec<Entry>,
@@ -153,62 +154,63 @@ impl Default for Backlog {
 }
 
 impl Backlog {
-    /// Packets queued, without the one that is arriving or was taken by [`Backlog::pop`].
+    /// Returns the number of queued packets, without the arriving packet and the one taken by
+    /// [`Backlog::pop`].
     #[inline]
     pub fn packets(&self) -> usize {
         self.all.packets as usize
     }
 
-    /// Bytes of these packets.
+    /// Returns the number of queued bytes.
     #[inline]
     pub fn bytes(&self) -> u64 {
         self.all.bytes
     }
 
-    /// Packets of a class.
+    /// Returns the number of queued packets of a class.
     pub fn class_packets(&self, class: u16) -> usize {
         self.classes.get(usize::from(class)).map_or(0, |line| line.packets as usize)
     }
 
-    /// Bytes of a class.
+    /// Returns the number of queued bytes of a class.
     pub fn class_bytes(&self, class: u16) -> u64 {
         self.classes.get(usize::from(class)).map_or(0, |line| line.bytes)
     }
 
-    /// Returns the packet that arrived first.
+    /// Returns the oldest queued packet.
     #[inline]
     pub fn head(&self) -> Option<Id> {
         self.id(self.all.first)
     }
 
-    /// Returns the packet that arrived last.
+    /// Returns the newest queued packet.
     #[inline]
     pub fn tail(&self) -> Option<Id> {
         self.id(self.all.last)
     }
 
-    /// Returns the packet of a class that arrived first.
+    /// Returns the oldest queued packet of a class.
     pub fn class_head(&self, class: u16) -> Option<Id> {
         self.classes.get(usize::from(class)).and_then(|line| self.id(line.first))
     }
 
-    /// Returns the packet that arrived next after a queued one.
+    /// Returns the queued packet that arrived after `id`; `None` for the newest.
     pub fn after(&self, id: Id) -> Option<Id> {
         self.entry(id).and_then(|entry| self.id(entry.all.after))
     }
 
-    /// Returns the queued packets in the order of their arrival.
+    /// Returns the queued packets in the order of arrival.
     pub fn iter(&self) -> impl Iterator<Item = Id> + '_ {
         std::iter::successors(self.head(), |id| self.after(*id))
     }
 
-    /// Returns the readable data of a packet that is arriving, queued or taken.
+    /// Returns the data of an arriving, queued or taken packet.
     #[inline]
     pub fn get(&self, id: Id) -> Option<&PacketInfo> {
         self.entry(id).map(|entry| &entry.info)
     }
 
-    /// Puts the arriving packet into a class.
+    /// Assigns the arriving packet to a class.
     ///
     /// # Errors
     /// If the packet is not the arriving one.
@@ -218,14 +220,15 @@ impl Backlog {
                 entry.info.class = class;
                 Ok(())
             }
-            _ => fault("a packet's class is set while it is enqueued"),
+            _ => fault("the class can be set only for the arriving packet, during `enqueue`"),
         }
     }
 
-    /// Takes the packet out that arrived first. It must be returned from `dequeue` or dropped.
+    /// Removes the oldest packet from the queue. The policy must return it from `dequeue` or drop
+    /// it.
     ///
     /// # Errors
-    /// If a packet taken before is neither.
+    /// If a packet that was taken before was neither returned nor dropped.
     pub fn pop(&mut self) -> Result<Option<Id>, Fault> {
         match self.head() {
             Some(id) => self.take(id).map(Some),
@@ -233,10 +236,11 @@ impl Backlog {
         }
     }
 
-    /// Takes a queued packet out, as [`Backlog::pop`] does.
+    /// Removes a packet from the queue. The policy must return it from `dequeue` or drop it.
     ///
     /// # Errors
-    /// As [`Backlog::pop`], or if the packet is not queued.
+    /// If a packet that was taken before was neither returned nor dropped, or if `id` is not
+    /// queued.
     pub fn take(&mut self, id: Id) -> Result<Id, Fault> {
         if let Some(taken) = self.taken {
             let number = self.number(taken);
@@ -252,7 +256,9 @@ impl Backlog {
                 self.taken = Some(id);
                 Ok(id)
             }
-            Some(Place::Arriving) => fault("the arriving packet is not queued yet"),
+            Some(Place::Arriving) => {
+                fault("the arriving packet cannot be taken: it is not queued yet")
+            }
             _ => fault("the packet is not in the queue: it has left or was dropped"),
         }
     }
@@ -260,12 +266,12 @@ impl Backlog {
     /// Drops a queued or taken packet.
     ///
     /// # Errors
-    /// If there is no such packet.
+    /// If the packet is not in the queue.
     pub fn drop(&mut self, id: Id, reason: DropReason) -> Result<(), Fault> {
         match self.entry(id).map(|entry| entry.place) {
-            Some(Place::Arriving) => {
-                fault("the arriving packet is dropped by the verdict of `enqueue`")
-            }
+            Some(Place::Arriving) => fault(
+                "the arriving packet cannot be dropped: return the verdict to drop it from `enqueue`",
+            ),
             None => fault("the packet is not in the queue: it has left or was dropped"),
             Some(_) => {
                 self.actions.push(Action::Drop(id, reason));
@@ -275,10 +281,10 @@ impl Backlog {
         }
     }
 
-    /// Sets CE on a packet and says whether it could: not on a packet that is not ECN-capable.
+    /// Marks a packet with CE. Returns false, without a mark, if the packet is not ECN-capable.
     ///
     /// # Errors
-    /// If there is no such packet.
+    /// If the packet is not in the queue.
     pub fn mark(&mut self, id: Id, reason: MarkReason) -> Result<bool, Fault> {
         let Some(entry) = self.entries.get_mut(id.slot()).filter(|entry| entry.id == id) else {
             return fault("the packet is not in the queue: it has left or was dropped");
@@ -291,12 +297,12 @@ impl Backlog {
         Ok(true)
     }
 
-    /// Packets that have arrived so far.
+    /// Returns the number of packets that have arrived since the creation of the queue.
     pub fn arrived(&self) -> u64 {
         self.arrived
     }
 
-    /// Returns how many packets had arrived before this one.
+    /// Returns the number of packets that arrived before this one.
     fn number(&self, id: Id) -> u64 {
         self.entries[id.slot()].info.number
     }
@@ -309,7 +315,7 @@ impl Backlog {
         self.entries.get(slot as usize).map(|entry| entry.id)
     }
 
-    /// Returns a packet arrives: it waits for its verdict.
+    /// Adds an arriving packet, which waits for the policy's verdict.
     pub(super) fn arrive(&mut self, mut info: PacketInfo) -> Id {
         info.number = self.arrived;
         self.arrived += 1;
@@ -324,7 +330,7 @@ impl Backlog {
         id
     }
 
-    /// Accepts the arriving packet.
+    /// Appends the arriving packet to the queue.
     pub(super) fn accept(&mut self, id: Id) {
         let class = usize::from(self.entries[id.slot()].info.class);
         if class >= self.classes.len() {
@@ -351,12 +357,12 @@ impl Backlog {
         }
     }
 
-    /// Returns the packet that [`Backlog::pop`] gave out and that was not dropped.
+    /// Returns the packet that was taken and not dropped.
     pub(super) fn taken(&self) -> Option<Id> {
         self.taken
     }
 
-    /// Removes the packet from any place of the queue.
+    /// Removes a packet, whether it is arriving, queued or taken.
     pub(super) fn remove(&mut self, id: Id) {
         match self.entries[id.slot()].place {
             Place::Queued => self.unlink(id.slot),

@@ -1,12 +1,11 @@
-//! Queue disciplines from outside this crate.
+//! Queue disciplines whose policy is code outside this crate.
 //!
-//! A [`Policy`] decides; [`External`] holds the packets, applies the decisions and keeps the
-//! contract of a discipline in any case: packets in are packets out, dropped and queued. A policy
-//! that breaks its own contract, or returns a [`Fault`], is notified once ([`Policy::on_fault`])
-//! and not called again; from then on the queue is first-in first-out, so that the run can end in
-//! order.
+//! A [`Policy`] decides. [`External`] holds the packets, applies the decisions and ensures the
+//! contract of a discipline: each packet is sent, dropped or queued. A policy that violates its
+//! contract, or returns a [`Fault`], is notified once ([`Policy::on_fault`]) and not called again.
+//! From then on the queue is a FIFO, so that the run can end.
 //!
-//! `examples/policies/` has a whole policy with its own `main`.
+//! The folder `examples/policies/` contains a complete policy with its own `main`.
 
 mod backlog;
 
@@ -31,61 +30,61 @@ use std::sync::{Arc, Mutex, PoisonError};
 /// The decision about an arriving packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// It is queued.
+    /// The packet is queued.
     Accept,
-    /// It is dropped.
+    /// The packet is dropped.
     Drop(DropReason),
-    /// It is queued with CE set, or dropped if it is not ECN-capable.
+    /// The packet is queued with CE set, or dropped if it is not ECN-capable.
     Mark(MarkReason),
 }
 
-/// The next departure.
+/// The result of a policy's `dequeue`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Next {
-    /// This packet, queued or taken.
+    /// This packet leaves; it must be queued or taken.
     Packet(Id),
-    /// Nothing is queued.
+    /// The queue is empty.
     Empty,
-    /// Packets are queued, but none may leave before this time, which is later than now.
+    /// The queue has packets, but none may leave before this time, which must be after `now`.
     NotBefore(Nanos),
 }
 
-/// A queue discipline's decisions.
+/// The decisions of a queue discipline.
 ///
 /// # Contract
-/// - `enqueue` decides on the arriving packet, which is not counted in the backlog yet, and may drop or
-///   mark others. It takes none out.
-/// - `dequeue` returns a packet whenever one is queued, or the time before which none may leave. A packet
-///   that it takes it returns or drops.
-/// - Packets of one flow leave in the order in which they arrived.
-/// - Same calls and same draws give same decisions.
+/// - `enqueue` decides about the arriving packet, which does not yet count in the backlog. It may
+///   drop or mark queued packets, but not take one.
+/// - `dequeue` returns a packet if the queue is not empty, or a time before which no packet may
+///   leave. A packet that it takes must be returned or dropped.
+/// - Packets of one flow leave in the order of arrival.
+/// - Equal calls and draws give equal decisions.
 pub trait Policy: Send + Sync {
-    /// Invoked when a packet arrives.
+    /// Decides about a packet; called when the packet arrives.
     ///
     /// # Errors
     /// A fault of the policy's own code.
     fn enqueue(&mut self, now: Nanos, packet: Id, queue: &mut Backlog) -> Result<Verdict, Fault>;
 
-    /// Invoked when the link asks for a packet; also when nothing is queued.
+    /// Selects the packet to send; called when the link is free, also for an empty queue.
     ///
     /// # Errors
     /// A fault of the policy's own code.
     fn dequeue(&mut self, now: Nanos, queue: &mut Backlog) -> Result<Next, Fault>;
 
-    /// Returns when [`Policy::on_timer`] is due, if there is a periodic task. Before the first packet
-    /// [`Params::period`] decides.
+    /// Returns the time at which [`Policy::on_timer`] is due; `None` without a periodic task.
+    /// Before the first packet, [`Params::period`] determines it.
     fn next_timer(&self) -> Option<Nanos>;
 
-    /// Invoked when the periodic task is due.
+    /// Runs the periodic task; called when it is due.
     ///
     /// # Errors
     /// A fault of the policy's own code.
     fn on_timer(&mut self, now: Nanos, queue: &Backlog) -> Result<(), Fault>;
 
-    /// Replaces the parameters.
+    /// Replaces the policy's parameters.
     ///
     /// # Errors
-    /// If the policy does not allow it, or a fault of its own code.
+    /// If the policy does not support the change, or by a fault of its own code.
     fn change(&mut self, params: &Params) -> Result<(), Fault>;
 
     /// Visits the state on which decisions depend, as far as the policy reports it.
@@ -94,23 +93,23 @@ pub trait Policy: Send + Sync {
     /// Returns a copy of the policy in its present state.
     fn copy(&self) -> Box<dyn Policy>;
 
-    /// Invoked once, at the first fault: the policy is not asked again.
+    /// Receives the first fault of the policy, after which the policy is not called again.
     fn on_fault(&mut self, now: Nanos, fault: &Fault);
 }
 
-/// Makes the policies of one class and its parameters, one for each queue.
+/// Creates policies of one class with one set of parameters, one policy for each queue.
 pub trait Factory: Send + Sync {
-    /// Returns a policy for a queue that begins at `now`, with the stream that it draws from.
+    /// Returns a policy for a queue created at `now`; `draws` are the policy's random draws.
     ///
     /// # Errors
     /// A fault of the policy's own code.
     fn create(&self, params: &Params, now: Nanos, draws: Draws) -> Result<Box<dyn Policy>, Fault>;
 
-    /// Invoked when [`Factory::create`] failed: the queue is first-in first-out.
+    /// Receives the fault of a failed [`Factory::create`]. The queue is then a FIFO.
     fn on_fault(&self, now: Nanos, fault: &Fault);
 }
 
-/// Where a policy's draws come from: a stream of the run, or a recording.
+/// The random draws of a policy, from a random stream of the run or from a recording.
 #[derive(Clone)]
 pub struct Draws(Source);
 
@@ -121,17 +120,17 @@ enum Source {
 }
 
 impl Draws {
-    /// Draws of a stream of their own, by its key.
+    /// Returns draws from a separate random stream with this key.
     pub fn keyed(key: u64) -> Self {
         Self(Source::Stream(Key::new(key, "policy").stream("draws")))
     }
 
-    /// Draws that are given from outside, such as those of a recording.
+    /// Returns draws from `draws`, such as those of a recording.
     pub fn given(draws: Arc<Mutex<dyn AnyDraws + Send>>) -> Self {
         Self(Source::Given(draws))
     }
 
-    /// Returns a real number in the open interval (0, 1).
+    /// Returns a uniform real number in the open interval (0, 1).
     pub fn uniform(&mut self) -> f64 {
         match &mut self.0 {
             Source::Stream(stream) => stream.uniform(),
@@ -167,49 +166,55 @@ impl AnyDraws for Draws {
     }
 }
 
-/// Most packets in an external queue: memory is bounded for any policy.
+/// Maximum number of packets in an external queue, which bounds its memory for any policy.
 pub const MOST_PACKETS: u32 = 1 << 20;
 
 params! {
-    /// An external discipline and its parameters.
+    /// Parameters of an external discipline.
     #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
     #[serde(deny_unknown_fields)]
     pub struct Params on Device {
-        /// Which policy, with which values.
+        /// Name, source and parameters of the policy.
         spec: Spec = unset(),
-        /// The limit; further arrivals are dropped before the policy is called.
+        /// Limit of the queue; packets above it are dropped without a call of the policy.
         limit: u32 = derived(|_| MOST_PACKETS),
-        /// Unit of the limit.
+        /// Unit of `limit`.
         unit: Unit = derived(|_| Unit::Packets),
-        /// Spacing of the periodic task; none if 0.
+        /// Time between calls of the periodic task, in nanoseconds; 0 without a periodic task.
         #[serde(default)]
         period: Nanos = unset(),
-        /// The largest frame of the device.
+        /// Largest frame of the device, in bytes.
         mtu: u32 = derived(|device: &Device| device.psched_mtu),
-        /// The code.
+        /// Code of the policy.
         #[serde(skip)]
         code: Code<dyn Factory> = unset(),
     }
 }
 
 impl Params {
-    /// Returns a policy of one's own in Rust.
+    /// Returns parameters of a policy in Rust with default values; `name` identifies the policy.
     pub fn bound(name: &str, factory: Arc<dyn Factory>) -> Self {
         let code = Code::new(factory);
         Self { spec: Spec::named(name), code, ..Self::new(&Device::default()) }
     }
 
-    /// Replaces the parameters by others of the same policy.
+    /// Replaces the parameters by `params` of the same policy.
     ///
     /// # Errors
-    /// If `params` are another policy's, or those of another version of its source.
+    /// If `params` are of another policy, or of another version of its source.
     pub fn replace(&mut self, params: &Self) -> Result<(), String> {
         let (old, new) = (&self.spec, &params.spec);
         if old.policy != new.policy {
-            return Err(format!("{} cannot be changed into {}", old.policy, new.policy));
+            return Err(format!(
+                "`{}` cannot be changed into `{}`: a change must name the same policy",
+                old.policy, new.policy
+            ));
         }
         if old.source != new.source {
-            return Err(format!("the source of {} differs from the one that runs", new.policy));
+            return Err(format!(
+                "the source of `{}` differs from the running version; start a new run",
+                new.policy
+            ));
         }
         let (mtu, code) = (self.mtu, std::mem::take(&mut self.code));
         *self = Self { mtu, code, ..params.clone() };
@@ -227,7 +232,7 @@ impl DisciplineParams for Params {
     }
 }
 
-/// A queue whose policy is external.
+/// A queue with an external policy.
 pub struct External<P> {
     params: Params,
     begin: Nanos,
@@ -271,11 +276,11 @@ impl<P> std::fmt::Debug for External<P> {
 }
 
 impl<P: Packet> Configured<P, Params> for External<P> {
-    /// Returns an empty queue, created at `now`. Its policy is made at the first packet, when its
-    /// draws are known.
+    /// Returns an empty queue, created at `now`. The policy is created at the first call that has
+    /// draws.
     ///
     /// # Panics
-    /// If the parameters are not bound to their code.
+    /// If no code is bound to the parameters.
     fn new(params: Params, now: Nanos) -> Self {
         let _ = params.code.of(&params.spec);
         let timer = (params.period > 0).then(|| now + params.period);
@@ -298,7 +303,7 @@ impl<P: Packet> Configured<P, Params> for External<P> {
         &self.params
     }
 
-    /// Replaces the parameters. Packets that no longer fit are dropped from the head.
+    /// Replaces the parameters. If the new limit is exceeded, the oldest packets are dropped.
     fn change(&mut self, params: Params, now: Nanos, sink: &mut impl Sink<P>) {
         let code = std::mem::take(&mut self.params.code);
         self.params = Params { code, ..params };
@@ -325,7 +330,8 @@ impl<P: Packet> External<P> {
         }
     }
 
-    /// Returns whether a packet of this length fits; 0 refers to the queued packets alone.
+    /// Returns whether the queued packets and an arriving one of `len` bytes are within the limit;
+    /// with `len` 0, whether the queued packets are.
     fn fits(&self, len: u32) -> bool {
         let arriving = usize::from(len > 0);
         let packets = self.backlog.packets() + arriving;
@@ -336,7 +342,7 @@ impl<P: Packet> External<P> {
         within && packets <= MOST_PACKETS as usize
     }
 
-    /// Returns the policy's answer to `ask`; none once it has failed.
+    /// Returns the policy's result of `ask`; `None` after a fault.
     fn ask<T>(
         &mut self,
         now: Nanos,
@@ -377,7 +383,7 @@ impl<P: Packet> External<P> {
         }
     }
 
-    /// Does to the packets what the policy decided.
+    /// Applies the policy's drops and marks to the packets.
     fn apply(&mut self, sink: &mut impl Sink<P>) {
         for action in self.backlog.actions.drain(..) {
             match action {
@@ -404,7 +410,7 @@ impl<P: Packet> External<P> {
         Return::Drop
     }
 
-    /// Returns the result of the policy's `dequeue`.
+    /// Checks the result of the policy's `dequeue` against the contract.
     fn settle(&mut self, next: Next, now: Nanos) -> Result<Next, Fault> {
         let number = |id| self.backlog.get(id).map_or(0, |info| info.number);
         if let Some(taken) = self.backlog.taken()
@@ -421,12 +427,12 @@ impl<P: Packet> External<P> {
                 "the returned packet is not in the queue: it has left or was dropped",
             ),
             Next::Empty if left > 0 => backlog::fault(format!(
-                "nothing was returned although packets are queued ({left}): return one, or the \
+                "`dequeue` returned no packet although {left} are queued: return one, or the \
                  time before which none may leave"
             )),
             Next::NotBefore(_) if left == 0 => Ok(Next::Empty),
             Next::NotBefore(time) if time <= now => backlog::fault(format!(
-                "asks to wait until {time} ns, which is not later than now ({now} ns)"
+                "`dequeue` returned the wait time {time} ns, which must be later than now ({now} ns)"
             )),
             next => Ok(next),
         }
@@ -544,12 +550,12 @@ impl<P: Packet> Discipline<P> for External<P> {
     }
 
     fn on_timer(&mut self, now: Nanos) {
-        let asked = match &mut self.policy {
+        let result = match &mut self.policy {
             Some(policy) => policy.on_timer(now, &self.backlog).map(|()| policy.next_timer()),
-            // No packet has come yet, so there is nothing to update.
+            // The policy does not exist before the first packet: there is nothing to update.
             None => Ok(self.timer.map(|at| at + self.params.period)),
         };
-        match asked {
+        match result {
             Ok(next) => self.timer = next.map(|next| next.max(now + 1)),
             Err(fault) => self.fail(now, &fault),
         }

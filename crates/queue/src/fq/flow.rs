@@ -1,22 +1,22 @@
-//! Packets in the order of their times, and the flows that hold them.
+//! Flows of FQ, and their packets in the order of departure times.
 
 use crate::packet::{Packet, Sender, Socket, SocketKind};
 use crate::packet_fifo::Queued;
 use sojourn_units::Nanos;
 use std::collections::VecDeque;
 
-/// Which flow a packet belongs to: a socket's, or that of a hash.
+/// Identifier of a flow: a socket, or a hash for packets without a connected socket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Key {
     Hash(u32),
     Socket(u32),
 }
 
-/// Reports number sockets from here on.
+/// Flows of sockets have numbers from here on in recordings; lower numbers are hashes.
 const SOCKETS: u64 = 1_000_000;
 
 impl Key {
-    /// Returns the key of a packet. Only connected sockets are flows by themselves.
+    /// Returns the flow of a packet. Only connected sockets are flows of their own.
     pub fn of(packet: &impl Packet, sender: &Sender, mask: u32) -> Self {
         match sender.socket {
             Some(socket) if is_connected(&socket) => Self::Socket(socket.number),
@@ -24,7 +24,7 @@ impl Key {
         }
     }
 
-    /// Returns its number in reports.
+    /// Returns the flow's number in recordings.
     pub fn number(self) -> u64 {
         match self {
             Self::Hash(hash) => hash.into(),
@@ -32,7 +32,7 @@ impl Key {
         }
     }
 
-    /// Returns the key that reports call `number`.
+    /// Returns the flow with this number in recordings; `None` if the number is out of range.
     pub fn numbered(number: u64) -> Option<Self> {
         match number.checked_sub(SOCKETS) {
             Some(socket) => u32::try_from(socket).ok().map(Self::Socket),
@@ -41,32 +41,32 @@ impl Key {
     }
 }
 
-/// Returns whether the socket has one peer.
+/// Returns whether the socket is connected to one peer.
 pub(super) fn is_connected(socket: &Socket) -> bool {
     matches!(socket.kind, SocketKind::Stream | SocketKind::Datagram)
 }
 
-/// Data of a queued packet.
+/// Data about a queued packet.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Note {
-    /// Before this it may not leave.
+    /// Earliest departure time.
     pub time: Nanos,
-    /// The band that it counts in.
+    /// Band in whose limit the packet counts.
     pub band: u8,
-    /// Its sender asked for the time.
+    /// Whether the sender requested the departure time.
     pub is_timed: bool,
-    /// It continues the super-packet of the packet before it.
+    /// Whether the packet continues the super-packet of the packet before it.
     pub continues: bool,
 }
 
-/// Packets in the order of their times.
+/// Packets in the order of their departure times.
 #[derive(Clone, Debug)]
 pub(super) struct Line<P> {
-    /// Packets that came in the order of their times.
+    /// Packets that arrived in the order of their departure times.
     linear: VecDeque<Queued<P, Note>>,
-    /// Packets that came after a later one, in the order of their times.
+    /// Packets that arrived after a packet with a later departure time, sorted by departure time.
     sorted: VecDeque<Queued<P, Note>>,
-    /// Packets that continue super-packets.
+    /// Number of packets that continue super-packets.
     continuing: usize,
 }
 
@@ -77,17 +77,17 @@ impl<P> Default for Line<P> {
 }
 
 impl<P> Line<P> {
-    /// Packets queued.
+    /// Returns the number of packets.
     pub fn len(&self) -> usize {
         self.linear.len() + self.sorted.len()
     }
 
-    /// Packets queued, where those of a super-packet count as one.
+    /// Returns the number of packets, with each super-packet counted as one.
     pub fn supers(&self) -> usize {
         self.len() - self.continuing
     }
 
-    /// Adds a packet behind those of its time.
+    /// Adds a packet after all packets with the same or an earlier departure time.
     pub fn push(&mut self, queued: Queued<P, Note>) {
         let time = queued.note.time;
         self.continuing += usize::from(queued.note.continues);
@@ -99,7 +99,7 @@ impl<P> Line<P> {
         }
     }
 
-    /// Returns whether the first packet is the sorted ones'.
+    /// Returns whether the next packet is in `sorted`.
     fn is_sorted_first(&self) -> bool {
         match (self.sorted.front(), self.linear.front()) {
             (Some(sorted), Some(linear)) => sorted.note.time < linear.note.time,
@@ -107,12 +107,12 @@ impl<P> Line<P> {
         }
     }
 
-    /// Returns the packet that leaves next.
+    /// Returns the packet with the earliest departure time.
     pub fn first(&self) -> Option<&Queued<P, Note>> {
         if self.is_sorted_first() { self.sorted.front() } else { self.linear.front() }
     }
 
-    /// Takes it.
+    /// Removes and returns the packet with the earliest departure time.
     pub fn pop(&mut self) -> Option<Queued<P, Note>> {
         let line = if self.is_sorted_first() { &mut self.sorted } else { &mut self.linear };
         let queued = line.pop_front()?;
@@ -126,7 +126,7 @@ impl<P> Line<P> {
     }
 }
 
-/// The place of a flow, numbered as the kernel's states in recordings.
+/// State of a flow; the values are those in recordings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub(super) enum State {
@@ -135,21 +135,22 @@ pub(super) enum State {
     Throttled = 3,
 }
 
-/// A flow.
+/// A flow and its packets.
 #[derive(Clone, Debug)]
 pub(super) struct Flow<P> {
     pub key: Key,
     pub line: Line<P>,
     pub credit: i32,
     pub band: u8,
-    /// Before this no packet may leave.
+    /// Time before which no packet may leave.
     pub time_next: Nanos,
     pub state: State,
-    /// When it was detached, in ticks.
+    /// Time at which the flow was detached, in timer ticks.
     pub age: u64,
-    /// The hash of its socket.
+    /// Hash of the socket's connection.
     pub hash: u32,
-    /// Distinguishes its present place among the throttled flows from earlier ones.
+    /// Number of the flow's present entry among the throttled flows; entries with other numbers are
+    /// void.
     pub turn: u64,
 }
 

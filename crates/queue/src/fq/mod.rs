@@ -1,19 +1,20 @@
-//! FQ: fair queueing of a sender's flows, with pacing.
+//! FQ: fair queueing of the flows of a sending host, with pacing.
 //!
 //! Source: Linux 7.3 `sch_fq.c`, `tc-fq(8)`.
 //!
-//! Each socket is a flow, and so is each hash among packets from elsewhere. A packet's priority puts its flow into
-//! one of three bands, which share by weights; within a band new flows come before old ones, and each sends a
-//! quantum in its turn. A flow that is paced, by its socket's rate, by `maxrate` or by the departure times of
-//! its packets, is throttled until its time. While nothing competes, packets pass by the flows in a queue of
-//! their own.
+//! Each connected socket is a flow; other packets form flows by their hash. A packet's priority
+//! selects the band of its flow; the three bands share the rate by weights. Within a band new flows
+//! are served before old ones, and each flow sends a quantum in its turn. A flow that is paced (by
+//! its socket's rate, by `maxrate` or by the departure times of its packets) is throttled until its
+//! next departure time. While no flow has packets that may leave, packets bypass the flows in a
+//! separate queue, the fast path.
 //!
-//! Invariants: a band holds at most `limit` packets, a flow `flow_limit`, the queue of those that pass 8 more;
-//! a listed flow is in one list of its band, a throttled one in none; packets of a flow leave in the order of their
-//! times, and of their arrival if they have none.
+//! Invariants: a band has at most `limit` packets, a flow `flow_limit`, and the fast path 8. A
+//! listed flow is in one list of its band, a throttled flow in none. Packets of a flow leave in the
+//! order of their departure times, and of their arrival if they have none.
 //!
-//! Socket, rate and departure time come from the sink ([`Sink::sender`]). Without them a hash
-//! distinguishes flows, and only `maxrate` paces.
+//! Socket, rate and departure time come from the sink ([`Sink::sender`]). Without this information
+//! flows are distinguished by their hash and paced only by `maxrate`.
 
 mod flow;
 mod params;
@@ -33,13 +34,13 @@ use sojourn_units::{Nanos, SECOND, jiffies};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, VecDeque};
 
-/// Packets that may pass by the flows at a time.
+/// Maximum number of packets in the fast path.
 const FAST: usize = 8;
 
 impl DisciplineParams for Params {
     const TABLES: &'static [&'static Table] = &[&TABLE];
 
-    /// Returns the content of all bands, and the packets that bypass the flows.
+    /// Returns the sum of the bands' limits and of the fast path's.
     fn limit(&self) -> Option<(Unit, u32)> {
         let bands = self.limit.saturating_mul(BANDS as u32);
         Some((Unit::Packets, bands.saturating_add(FAST as u32)))
@@ -51,18 +52,20 @@ impl DisciplineParams for Params {
 
     fn warnings(&self, given: &Given) -> Vec<String> {
         let idle = ["buckets", "timer_slack"].into_iter().filter(|word| given.has(word));
-        idle.map(|word| format!("`{word}` has no effect here")).collect()
+        idle.map(|word| format!("`{word}` has no effect in a simulation")).collect()
     }
 
     fn in_kernel(&self) -> Result<(), &'static str> {
         match self.offload_horizon {
             0 => Ok(()),
-            _ => Err("it takes `offload_horizon` of devices only that pace by themselves"),
+            _ => {
+                Err("Linux accepts `offload_horizon` only for devices that pace packets themselves")
+            }
         }
     }
 }
 
-/// Flows of one priority.
+/// Flows of one priority band; `credit` is in bytes.
 #[derive(Clone, Debug, Default)]
 struct Band {
     new: VecDeque<u32>,
@@ -72,7 +75,7 @@ struct Band {
     drops: u64,
 }
 
-/// FQ's counters in addition to the totals and the bands' drops.
+/// Counters of FQ in addition to the totals and the drops per band.
 #[derive(Clone, Copy, Debug, Default)]
 struct Counters {
     ce_mark: u64,
@@ -85,7 +88,7 @@ struct Counters {
     fastpath: u64,
 }
 
-/// A fair queue with pacing.
+/// An FQ queue.
 #[derive(Clone, Debug)]
 pub struct Fq<P> {
     params: Params,
@@ -93,23 +96,25 @@ pub struct Fq<P> {
     flows: Vec<Flow<P>>,
     free: Vec<u32>,
     index: BTreeMap<Key, u32>,
-    /// Flows without packets.
+    /// Number of flows without packets.
     inactive: usize,
     bands: [Band; BANDS],
-    /// The band being served.
+    /// Index of the band that is being served.
     band: usize,
-    /// Packets that pass by the flows.
+    /// Packets in the fast path.
     fast: Line<P>,
-    /// Throttled flows by their times, then by order; entries of an earlier turn of a flow are void.
+    /// Heap of throttled flows: departure time, number of the entry, slot. An entry whose number is
+    /// not the flow's `turn` is void.
     delayed: BinaryHeap<Reverse<(Nanos, u64, u32)>>,
     turns: u64,
     throttled: usize,
-    /// When the first throttled flow may send, at the earliest.
+    /// Time at which the first throttled flow may send, or an earlier time; `None` without
+    /// throttled flows.
     next_delayed: Option<Nanos>,
     packets: usize,
     bytes: u64,
     left_at: Option<Nanos>,
-    /// When the last call asked to be called again.
+    /// Time at which the last call requested the next `dequeue`; `None` without a request.
     wake: Option<Nanos>,
     counters: Counters,
     totals: Totals,
@@ -144,8 +149,8 @@ impl<P: Packet> Configured<P, Params> for Fq<P> {
         &self.params
     }
 
-    /// Replaces the parameters. While more than `limit` packets are queued in all, those that may leave do, and are
-    /// dropped; the kernel counts them as sent.
+    /// Replaces the parameters. While the queue has more packets than `limit`, packets that may
+    /// leave are removed and dropped; the kernel counts them as sent.
     fn change(&mut self, params: Params, now: Nanos, sink: &mut impl Sink<P>) {
         self.constants = params.constants();
         self.params = params;
@@ -165,12 +170,12 @@ impl<P: Packet> Fq<P> {
         jiffies::at(now, self.params.hz)
     }
 
-    /// Returns the time until which packets may leave now.
+    /// Returns the departure time up to which packets may leave at `now`.
     fn until(&self, now: Nanos) -> Nanos {
         now.saturating_add(self.constants.offload_horizon)
     }
 
-    /// Returns whether a packet that may leave at `time` passes by the flows.
+    /// Returns whether a packet with the departure time `time` may use the fast path.
     fn passes(&self, now: Nanos, time: Nanos, sender: &Sender) -> bool {
         let until = self.until(now);
         if time > until || self.constants.maxrate != u64::MAX {
@@ -187,7 +192,7 @@ impl<P: Packet> Fq<P> {
                 && self.next_delayed.is_none_or(|next| next > until)
     }
 
-    /// Forgets a flow that has been detached for more than three seconds.
+    /// Discards a flow that has been detached for more than three seconds.
     fn forget(&mut self, number: u64, now: Nanos) {
         let Some(key) = Key::numbered(number) else { return };
         let Some(&slot) = self.index.get(&key) else { return };
@@ -200,7 +205,7 @@ impl<P: Packet> Fq<P> {
         }
     }
 
-    /// Returns the flow of a key, which is created if needed.
+    /// Returns the slot of a flow, which is created if it does not exist.
     fn find(&mut self, now: Nanos, key: Key, sender: &Sender) -> u32 {
         let connected = sender.socket.filter(is_connected);
         let initial = self.params.initial_quantum as i32;
@@ -208,7 +213,7 @@ impl<P: Packet> Fq<P> {
             if let Some(socket) = connected
                 && self.flow(slot).hash != socket.hash
             {
-                // Another connection has the socket's number.
+                // The socket number now belongs to another connection.
                 if self.flow(slot).state == State::Throttled {
                     self.release(slot);
                 }
@@ -233,7 +238,7 @@ impl<P: Packet> Fq<P> {
         slot
     }
 
-    /// Puts a flow behind the others of its band.
+    /// Appends a flow to the new or old flows of its band.
     fn list(&mut self, slot: u32, is_new: bool) {
         let flow = &mut self.flows[slot as usize];
         flow.state = State::Listed;
@@ -241,13 +246,13 @@ impl<P: Packet> Fq<P> {
         (if is_new { &mut band.new } else { &mut band.old }).push_back(slot);
     }
 
-    /// Takes the first flow off a list.
+    /// Removes the first flow from a list.
     fn unlist(&mut self, band: usize, is_new: bool) {
         let band = &mut self.bands[band];
         (if is_new { &mut band.new } else { &mut band.old }).pop_front();
     }
 
-    /// Throttles a flow that is on no list, or moves one that is throttled.
+    /// Throttles a flow that is on no list until `time`, or changes the time of a throttled flow.
     fn delay(&mut self, slot: u32, time: Nanos) {
         self.turns += 1;
         let turn = self.turns;
@@ -263,13 +268,13 @@ impl<P: Packet> Fq<P> {
         self.next_delayed = Some(self.next_delayed.map_or(time, |next| next.min(time)));
     }
 
-    /// Lets a throttled flow back among the old ones.
+    /// Ends the throttling of a flow and appends it to the old flows.
     fn release(&mut self, slot: u32) {
         self.throttled -= 1;
         self.list(slot, false);
     }
 
-    /// Returns the throttled flow whose time is first.
+    /// Returns the throttled flow with the earliest time.
     fn first_delayed(&mut self) -> Option<(Nanos, u32)> {
         while let Some(&Reverse((time, turn, slot))) = self.delayed.peek() {
             let flow = &self.flows[slot as usize];
@@ -281,7 +286,7 @@ impl<P: Packet> Fq<P> {
         None
     }
 
-    /// Releases the flows whose time has come.
+    /// Releases the throttled flows whose time is at most `until`.
     fn release_due(&mut self, until: Nanos) {
         if self.next_delayed.is_none_or(|next| next > until) {
             return;
@@ -294,7 +299,7 @@ impl<P: Packet> Fq<P> {
         };
     }
 
-    /// Goes on to the next band with flows and credit; false if all flows are throttled.
+    /// Advances to the next band that has flows and credit; returns false if no flow is listed.
     fn choose_band(&mut self) -> bool {
         let mut tries = 0;
         loop {
@@ -319,7 +324,7 @@ impl<P: Packet> Fq<P> {
         }
     }
 
-    /// Takes the packet that leaves now, if one may.
+    /// Removes and returns the packet that leaves now; `None` if none may leave.
     fn serve(&mut self, now: Nanos, sink: &mut impl Sink<P>) -> Option<P> {
         if self.packets == 0 {
             return None;
@@ -367,7 +372,8 @@ impl<P: Packet> Fq<P> {
         None
     }
 
-    /// Sends a flow's packet, which might leave since `time`, and says when its next one may.
+    /// Sends a packet of a flow that could leave since `time`, and computes the flow's next
+    /// departure time.
     fn send(
         &mut self,
         now: Nanos,
@@ -380,7 +386,7 @@ impl<P: Packet> Fq<P> {
         self.bands[usize::from(note.band)].packets -= 1;
         let late = now.wrapping_sub(time) as i64;
         if late > self.constants.ce_threshold as i64 {
-            // The kernel counts those that are not ECN-capable, too.
+            // The kernel also counts packets that are not ECN-capable.
             self.counters.ce_mark += 1;
             if packet.set_ce() {
                 sink.marked(&packet, MarkReason::CeThreshold);
@@ -400,7 +406,7 @@ impl<P: Packet> Fq<P> {
         self.leave(at, packet)
     }
 
-    /// Says when a flow may send again after `packet`.
+    /// Computes the time at which a flow may send again after `packet`.
     fn pace(
         &mut self,
         now: Nanos,
@@ -435,14 +441,14 @@ impl<P: Packet> Fq<P> {
             span = SECOND;
             self.counters.pkts_too_long += 1;
         }
-        // The last delay beyond the departure time shortens this wait, by half at most.
+        // A delay of the last packet beyond its departure time shortens the wait, by at most half.
         if flow.time_next != 0 && now > flow.time_next {
             span -= (span / 2).min(now - flow.time_next);
         }
         flow.time_next = now + span;
     }
 
-    /// Books a packet that leaves.
+    /// Updates the counts for a packet that leaves.
     fn leave(&mut self, at: Nanos, packet: P) -> P {
         self.packets -= 1;
         self.bytes -= u64::from(packet.len());
@@ -467,7 +473,8 @@ impl<P: Packet> View for Fq<P> {
         self.left_at
     }
 
-    /// This gathers the times of all packets.
+    /// Returns the time of the `n`-th packet in the order of arrival. This collects the times of
+    /// all packets.
     fn enqueued_at(&self, n: usize) -> Option<Nanos> {
         if n >= self.packets {
             return None;
@@ -545,7 +552,7 @@ impl<P: Packet> Discipline<P> for Fq<P> {
         flow.band = band;
         flow.line.push(Queued { at: now, note, packet });
         let (state, time_next) = (flow.state, flow.time_next);
-        // A packet that may leave before the others of a throttled flow.
+        // The packet may leave before the other packets of its throttled flow.
         if note.is_timed
             && self.constants.maxrate == u64::MAX
             && state == State::Throttled

@@ -1,4 +1,4 @@
-//! The user's settings of FQ: `tc`'s words, and the kernel's numbers.
+//! Parameters of FQ, with the words of `tc`, and its constants in the kernel's units.
 
 use crate::device::Device;
 use crate::kinds::{bytes, micros, optional_micros, packets, whole_micros};
@@ -10,55 +10,55 @@ use sojourn_units::declare::{
 use sojourn_units::words::{Given, Kind, Table, Value, Word, WordError};
 use sojourn_units::{MICROSECOND, Nanos, Rate, choices, jiffies, params, quantity, words};
 
-/// The words of `fq`.
+/// Name, summary, source and words of the discipline `fq`.
 pub const TABLE: Table = Table {
     name: "fq",
-    summary: "FQ: flows take turns within three bands of priority, and paced flows wait for their departure time",
+    summary: "FQ: flows take turns in three priority bands, and paced flows wait for their departure times",
     source: "Linux sch_fq.c, tc-fq(8)",
     words: Params::WORDS,
 };
 
-/// Bands of priority.
+/// Number of priority bands.
 pub const BANDS: usize = 3;
 
-/// The band of each priority, unless `priomap` says otherwise.
+/// Default band of each priority.
 const PRIOMAP: [u8; 16] = [1, 2, 2, 2, 1, 2, 0, 0, 1, 1, 1, 1, 1, 1, 1, 1];
-/// The least weight.
+/// Minimum weight of a band, in bytes.
 const LEAST_WEIGHT: u32 = 16_384;
-/// The most that is counted in 31 bits.
+/// Maximum of numbers that the kernel keeps in 31 bits.
 const MOST: u32 = i32::MAX as u32;
 
-/// Bytes of a band's turn, unless `weights` says otherwise.
+/// Default weights of the bands: bytes per turn.
 const WEIGHTS: [u32; BANDS] = [589_824, 196_608, 65_536];
 
 const BANDS_WORDS: &[Word] = words! {
-    "bands", Kind::Integer { min: 3, max: 3 }, "3", "Bands: there are always three.";
+    "bands", Kind::Integer { min: 3, max: 3 }, "3", "Number of bands, always three.";
     "priomap", Kind::Numbers { most: 16, max: 2 }, "1 2 2 2 1 2 0 0 1 1 1 1 1 1 1 1",
         "Band of each priority from 0 to 15; the priority follows from the TOS byte.";
 };
 
 choices! {
-    /// The treatment of a packet whose departure time is beyond the horizon.
+    /// Treatment of a packet whose departure time is beyond the horizon.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
     pub enum Beyond {
-        /// It leaves at the horizon.
+        /// The departure time is reduced to the horizon.
         #[serde(rename = "cap")]
         Cap = "horizon_cap",
-        /// It is dropped.
+        /// The packet is dropped.
         #[serde(rename = "drop")]
         Drop = "horizon_drop",
     }
 }
 
 params! {
-    /// Parameters of FQ, as `tc` has them.
+    /// Parameters of FQ, with the words of `tc`.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
     pub struct Params on Device {
-        /// Packets that each of the three bands holds.
+        /// Maximum number of packets in each of the three bands.
         limit: u32 = packets("10000p"),
-        /// Packets that a flow holds.
+        /// Maximum number of packets of a flow.
         flow_limit: u32 = packets("100p"),
-        /// Bytes that a flow may send in its turn; the kernel's default is two full frames.
+        /// Bytes that a flow may send in its turn; the kernel's default is two largest frames.
         quantum: u32 = bytes("3028b")
             .check(|quantum| match quantum {
                 0 => Err("must be above 0"),
@@ -66,11 +66,12 @@ params! {
                 _ => Err("must be at most 1mb"),
             })
             .initially(|device: &Device| device.psched_mtu.saturating_mul(2).clamp(1, 1 << 20)),
-        /// Bytes that a new flow may send in its first turn; the kernel's default is ten full frames.
+        /// Bytes that a new flow may send in its first turn; the kernel's default is ten largest
+        /// frames.
         initial_quantum: u32 = bytes("15140b")
             .check(|quantum| if *quantum > MOST { Err("must be below 2gb") } else { Ok(()) })
             .initially(|device: &Device| device.psched_mtu.saturating_mul(10).min(MOST)),
-        /// Rate that no flow exceeds; none by default.
+        /// Maximum rate of each flow; no limit by default.
         maxrate: Option<Rate> = Param::word(
             Kind::Rate,
             "",
@@ -82,48 +83,53 @@ params! {
         )
         .initially(|_| None)
         .check(|rate| rate.map_or(Ok(()), fits)),
-        /// Buckets of the kernel's table of flows; without effect on decisions here.
+        /// Number of buckets in the kernel's table of flows; has no effect on decisions here.
         buckets: u32 = integer(2, 262_144, "1024"),
-        /// Paces flows at the rates of their sockets and at maxrate.
+        /// Paces each flow at the rate of its socket and at most at maxrate.
         pacing: bool = switch("nopacing", "pacing"),
-        /// A flow that was idle for longer returns with a whole quantum.
+        /// Idle time after which a flow gets a whole quantum.
         refill_delay: u32 = micros("40ms"),
-        /// Flows up to this rate are paced packet by packet, faster ones quantum by quantum.
+        /// Rate up to which a flow is paced packet by packet; faster flows are paced quantum by
+        /// quantum.
         low_rate_threshold: Rate = rate("550kbit").check(|rate| fits(*rate)),
-        /// Bits of the hash that distinguish flows without a socket.
+        /// Mask of the hash that distinguishes flows without a socket.
         orphan_mask: u32 = integer(0, 4_294_967_295, "1023"),
-        /// How late the kernel's timer may fire; here it is exact.
+        /// Delay by which the kernel's timer may fire late; has no effect here, where timers are
+        /// exact.
         timer_slack: Nanos = time("10us"),
-        /// Packets that leave later than this after their time are marked; off by default.
+        /// Delay beyond the departure time above which a leaving packet is marked; off by default.
         ce_threshold: Option<u32> = optional_micros(),
-        /// How far ahead a packet's departure time may lie.
+        /// Maximum time from arrival to a requested departure time.
         horizon: u32 = micros("10s"),
-        /// Treatment of a packet beyond the horizon: it waits up to it, or is dropped.
+        /// Treatment of a packet beyond the horizon: its departure time is reduced to the horizon,
+        /// or it is dropped.
         beyond: Beyond = one_of("horizon_drop"),
-        /// Band of each priority.
+        /// Band of each priority from 0 to 15.
         priomap: [u8; 16] = group(BANDS_WORDS, |_| PRIOMAP, set_priomap, |map, text| {
             text.optional("priomap", (*map != PRIOMAP).then(|| spaced(map)))
         }),
-        /// Bytes of the turn of each band, at least 16384.
+        /// Bytes that each band may send in its turn, at least 16384 each.
         weights: [u32; BANDS] = Param::word(
             Kind::Numbers { most: BANDS, max: MOST as u64 },
             "589824 196608 65536",
             read_weights,
             |weights| (*weights != WEIGHTS).then(|| Value::Text(spaced(weights))),
         ),
-        /// Packets leave this much before their time: for devices that pace by themselves.
+        /// Time by which packets may leave before their departure time, for devices that pace
+        /// packets themselves.
         offload_horizon: u32 = Param::word(
             Kind::Time,
             "0us",
             whole_micros,
             |us| (*us != 0).then(|| Value::Text(time_text(*us))),
         ),
-        /// Ticks a second of the coarse clock.
+        /// Timer ticks per second.
         hz: u32 = derived(|device: &Device| device.hz),
     }
 }
 
-/// Returns the kernel has rates as bytes a second in 32 bits, of which the greatest is no rate.
+/// Checks that a rate is in the kernel's range: bytes per second in 32 bits, of which the largest
+/// value means no rate.
 fn fits(rate: Rate) -> Result<(), &'static str> {
     if rate.bits() / 8 < u32::MAX.into() { Ok(()) } else { Err("must be below 34.3gbit") }
 }
@@ -153,25 +159,25 @@ fn read_weights(value: &Value) -> Result<[u32; BANDS], String> {
     }
 }
 
-/// The parameters for decisions.
+/// Parameters in the units of FQ's decisions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Constants {
-    /// Bytes a second that no flow exceeds; `u64::MAX` is none.
+    /// Maximum rate of each flow in bytes per second; `u64::MAX` for no limit.
     pub maxrate: u64,
-    /// Bytes a second up to which flows are paced packet by packet.
+    /// Rate in bytes per second up to which a flow is paced packet by packet.
     pub low_rate_threshold: u64,
-    /// Ticks of the coarse clock after which a flow's quantum is whole again.
+    /// Idle time in timer ticks after which a flow gets a whole quantum.
     pub refill_delay: u64,
-    /// Lateness above which packets are marked.
+    /// Delay beyond the departure time above which a packet is marked, in nanoseconds.
     pub ce_threshold: Nanos,
-    /// How far ahead a departure time may lie.
+    /// Maximum time to a requested departure time, in nanoseconds.
     pub horizon: Nanos,
-    /// How much before their time packets may leave.
+    /// Time by which packets may leave before their departure time, in nanoseconds.
     pub offload_horizon: Nanos,
 }
 
 impl Params {
-    /// Returns the kernel's numbers.
+    /// Returns the parameters in the units of FQ's decisions.
     pub fn constants(&self) -> Constants {
         let nanos = |us: u32| u64::from(us) * MICROSECOND;
         Constants {
@@ -184,7 +190,7 @@ impl Params {
         }
     }
 
-    /// Returns the logarithm of the number of the kernel's buckets, rounded up as `tc` does.
+    /// Returns the binary logarithm of the number of buckets, rounded up as `tc` rounds.
     pub fn buckets_log(&self) -> u32 {
         self.buckets.next_power_of_two().trailing_zeros()
     }

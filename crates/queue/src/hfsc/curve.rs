@@ -1,38 +1,38 @@
-//! Service curves: two straight pieces, and the kernel's arithmetic with them.
+//! Service curves of two straight pieces, with the kernel's arithmetic.
 
 use super::params::Curve;
 use crate::speed::TICK;
 use sojourn_units::SECOND;
 
-/// Ticks of 64 ns a second.
+/// Number of ticks of 64 ns per second.
 const TICKS: u64 = SECOND / TICK;
 
-/// A time that never comes, and the inverse of a slope of 0.
+/// A time that never comes; also the inverse of a slope of 0.
 pub const NEVER: u64 = u64::MAX;
 
 /// A service curve in the kernel's units.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Internal {
-    /// Slope of the first piece: bytes a tick, times 2^24.
+    /// Slope of the first piece, in bytes per tick times 2^24.
     pub sm1: u64,
-    /// Its inverse: ticks a byte, times 2^14.
+    /// Inverse of `sm1`, in ticks per byte times 2^14; [`NEVER`] for a slope of 0.
     pub ism1: u64,
-    /// Length of the first piece: ticks.
+    /// Length of the first piece, in ticks.
     pub dx: u64,
-    /// Its height: bytes.
+    /// Height of the first piece, in bytes.
     pub dy: u64,
-    /// Slope of the second piece.
+    /// Slope of the second piece, in bytes per tick times 2^24.
     pub sm2: u64,
-    /// Its inverse.
+    /// Inverse of `sm2`, in ticks per byte times 2^14; [`NEVER`] for a slope of 0.
     pub ism2: u64,
 }
 
-/// Bytes after `x` ticks.
+/// Returns the bytes served in `x` ticks at a slope.
 fn y(x: u64, slope: u64) -> u64 {
     (x >> 24).wrapping_mul(slope).wrapping_add((x & 0xff_ffff).wrapping_mul(slope) >> 24)
 }
 
-/// Ticks until `y` bytes.
+/// Returns the ticks in which `y` bytes are served at the inverse of a slope.
 fn x(y: u64, inverse: u64) -> u64 {
     match (y, inverse) {
         (0, _) => 0,
@@ -42,7 +42,7 @@ fn x(y: u64, inverse: u64) -> u64 {
 }
 
 impl Internal {
-    /// Returns the curve that `curve` describes.
+    /// Converts a curve to the kernel's units.
     pub fn new(curve: &Curve) -> Self {
         let slope = |bytes: u64| ((u128::from(bytes) << 24).div_ceil(TICKS.into())) as u64;
         let inverse = |bytes: u64| match bytes {
@@ -61,30 +61,30 @@ impl Internal {
         }
     }
 
-    /// Returns whether the second piece is as steep as the first one at least.
+    /// Returns whether the second piece is at least as steep as the first.
     pub fn is_convex(&self) -> bool {
         self.sm1 <= self.sm2
     }
 }
 
-/// A curve that has begun.
+/// A service curve with an origin.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Running {
-    /// Where it began.
+    /// Origin: `x` is a time in ticks, `y` a number of bytes.
     x: u64,
     y: u64,
-    /// Its pieces.
+    /// Pieces of the curve.
     curve: Internal,
 }
 
 impl Running {
-    /// Returns the curve from a point on.
+    /// Returns a curve with its origin at (x, y).
     pub fn new(curve: Internal, x: u64, y: u64) -> Self {
         Self { x, y, curve }
     }
 
-    /// Returns the same without its first piece, if that is the flatter one: by it packets become
-    /// eligible.
+    /// Returns the curve of eligible times: for a convex curve the second piece only, else the
+    /// whole curve.
     pub fn eligible(mut self, curve: &Internal) -> Self {
         if curve.is_convex() {
             (self.curve.dx, self.curve.dy) = (0, 0);
@@ -92,7 +92,7 @@ impl Running {
         self
     }
 
-    /// Returns when it reaches `at` bytes.
+    /// Returns the time at which the curve reaches `at` bytes.
     pub fn when(&self, at: u64) -> u64 {
         let Self { curve, .. } = self;
         if at < self.y {
@@ -107,7 +107,7 @@ impl Running {
         }
     }
 
-    /// Returns its value at the time `at`.
+    /// Returns the bytes of the curve at the time `at`.
     fn reaches(&self, at: u64) -> u64 {
         let Self { curve, .. } = self;
         if at <= self.x {
@@ -120,7 +120,8 @@ impl Running {
         }
     }
 
-    /// Becomes the lower one of itself and `curve` from the point on.
+    /// Becomes the minimum of itself and of `curve` with its origin at (x, y_now), as far as two
+    /// pieces can represent it.
     pub fn lower(&mut self, curve: &Internal, x: u64, y_now: u64) {
         let reached = self.reaches(x);
         if curve.is_convex() {
@@ -137,7 +138,7 @@ impl Running {
             (self.curve.dx, self.curve.dy) = (curve.dx, curve.dy);
             return;
         }
-        // They cross within the first piece of the new one.
+        // The curves cross within the first piece of the new one.
         let mut dx = (reached.wrapping_sub(y_now) << 24) / (curve.sm1 - curve.sm2);
         let first = self.x.wrapping_add(self.curve.dx);
         if first > x {
@@ -152,7 +153,7 @@ impl Running {
 mod tests {
     use super::*;
 
-    /// Numbers of the recordings.
+    /// Values from recordings of the kernel.
     #[test]
     fn curves_are_the_kernels() {
         let curve = |m1: u64, d, m2: u64| Internal::new(&Curve { m1: m1 / 8, d, m2: m2 / 8 });

@@ -2,14 +2,15 @@
 //!
 //! Source: Linux `sch_hfsc.c`; Stoica, Zhang, Ng, SIGCOMM 1997; tc-hfsc(7).
 //!
-//! A service curve states how much a class sends within any time since it became busy. Real-time
-//! curves of leaves guarantee that: among the eligible packets the earliest deadline is served
-//! first. Link-sharing curves share the remaining capacity down the tree: the class of least
-//! virtual time sends, unless its upper limit holds it back. So a class's delay and its share are
-//! set independently.
+//! A service curve states how many bytes a class may send within any time since it became active.
+//! Real-time curves of leaves are guarantees: of the eligible packets the one with the earliest
+//! deadline is served first. Link-sharing curves divide the remaining capacity along the tree: the
+//! class with the smallest virtual time is served, unless its upper-limit curve forbids it. Delay
+//! and share of a class can therefore be set independently.
 //!
-//! Invariants: a leaf with a real-time curve gets what it says, less one packet of the line's, if the sum of all
-//! such curves is below the line's rate; a class without one never exceeds its upper limit by more than a packet.
+//! Invariants: a leaf with a real-time curve gets at least the curve, less one largest packet, if
+//! the sum of all real-time curves is below the line's rate. A class without a real-time curve
+//! exceeds its upper limit by at most one packet.
 
 mod curve;
 mod params;
@@ -27,12 +28,12 @@ use curve::Running;
 use sojourn_units::Nanos;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// A class; times are ticks of 64 ns.
+/// A class. Times are in ticks of 64 ns; fields have the kernel's names.
 #[derive(Clone, Debug, Default)]
 struct Class {
-    /// Place of the class that it is in; the root has none.
+    /// Index of the parent class; `None` for the root.
     parent: Option<usize>,
-    /// The queue of a leaf.
+    /// Place of a leaf's queue; `None` for an inner class.
     queue: Option<usize>,
     rt: Option<Internal>,
     ls: Option<Internal>,
@@ -41,15 +42,16 @@ struct Class {
     eligibles: Running,
     virtuals: Running,
     limits: Running,
-    /// Bytes sent, and those of them by the real-time curve.
+    /// Number of bytes sent, and number of bytes sent by the real-time criterion.
     total: u64,
     cumul: u64,
-    /// Deadline of the next packet, and when it becomes eligible.
+    /// Deadline of the next packet, and time at which it becomes eligible.
     d: u64,
     e: u64,
-    /// Its place among classes that become eligible at once; none while it has no packets.
+    /// Number of its entry in `Hfsc::eligible`; `None` without an entry.
     listed: Option<u64>,
-    /// Virtual time, and when it fits its own upper limit and those below.
+    /// Virtual time; then the earliest time to send by all upper limits, by its own one, and by
+    /// those of its children.
     vt: u64,
     f: u64,
     myf: u64,
@@ -57,25 +59,26 @@ struct Class {
     cvtmin: u64,
     vtadj: u64,
     cvtoff: u64,
-    /// Active classes below; a leaf counts itself.
+    /// Number of active children; a leaf with packets counts as 1.
     nactive: u32,
     vtperiod: u32,
     parentperiod: u32,
-    /// Active classes below by virtual time, those of equal times in their order.
+    /// Active children in the order of virtual time; equal times keep their order of insertion.
     active: Vec<usize>,
 }
 
-/// Service curves.
+/// An HFSC queue.
 #[derive(Clone, Debug)]
 pub struct Hfsc<P> {
     params: Params,
     children: Children<P>,
-    /// The root first.
+    /// All classes; the root has index 0.
     classes: Vec<Class>,
     places: BTreeMap<u16, usize>,
-    /// Leaves with real-time curves that have packets: when they become eligible.
+    /// Leaves with packets and a real-time curve: time at which they become eligible, number of the
+    /// entry, index.
     eligible: BTreeSet<(u64, u64, usize)>,
-    /// Leaves put there so far.
+    /// Number of entries ever made in `eligible`.
     listed: u64,
 }
 
@@ -86,7 +89,7 @@ fn ticks(now: Nanos) -> u64 {
 }
 
 impl<P: Packet> Hfsc<P> {
-    /// Adds a class that is new.
+    /// Adds a class that does not exist yet.
     fn add(&mut self, id: u16, now: Nanos) {
         let Some(class) = self.params.tree.class(id) else { return };
         let Curves { rt, ls, ul } = class.words;
@@ -102,16 +105,17 @@ impl<P: Packet> Hfsc<P> {
         self.set(place, [rt, ls, ul], &starts);
     }
 
-    /// Takes out a class without others in it. Its place stays, and is used no more.
+    /// Removes a class without children. Its index is not used again.
     fn forget(&mut self, id: u16, now: Nanos, sink: &mut impl Sink<P>) {
         let Some(place) = self.places.remove(&id) else { return };
         if let Some(queue) = self.classes[place].queue.take() {
             self.children.remove(queue, now, sink);
         }
-        self.rest(place);
+        self.deactivate(place);
     }
 
-    /// Gives a class the curves that differ from its own.
+    /// Sets the curves of a class; a curve that differs from the present one begins anew at its
+    /// start.
     fn set(&mut self, place: usize, [rt, ls, ul]: [Option<Curve>; 3], starts: &Starts) {
         let internal = |curve: Option<Curve>| curve.map(|curve| Internal::new(&curve));
         let class = &mut self.classes[place];
@@ -130,7 +134,7 @@ impl<P: Packet> Hfsc<P> {
         (class.rt, class.ls, class.ul) = (rt, ls, ul);
     }
 
-    /// Returns the place of a packet's leaf.
+    /// Returns the index of the leaf for a packet; `None` if no leaf is found.
     fn place(&self, packet: &P, sink: &impl Sink<P>) -> Option<usize> {
         let leaf = |id: u16| {
             let place = *self.places.get(&id)?;
@@ -144,7 +148,7 @@ impl<P: Packet> Hfsc<P> {
             .or_else(|| leaf(self.params.default))
     }
 
-    /// Puts a leaf among those with packets that become eligible.
+    /// Inserts a leaf with packets into `eligible`.
     fn list(&mut self, place: usize) {
         self.listed += 1;
         let class = &mut self.classes[place];
@@ -159,7 +163,7 @@ impl<P: Packet> Hfsc<P> {
         }
     }
 
-    /// Begins the real-time curve of a leaf at its first packet.
+    /// Starts the real-time curve of a leaf that gets its first packet.
     fn begin_real_time(&mut self, place: usize, length: u32, now: u64) {
         let class = &mut self.classes[place];
         let Some(rt) = class.rt else { return };
@@ -170,7 +174,8 @@ impl<P: Packet> Hfsc<P> {
         self.list(place);
     }
 
-    /// Advances a leaf after the real-time rule sent its packet; the next one has `length` bytes.
+    /// Updates a leaf after the real-time criterion has sent its packet; the next packet has
+    /// `length` bytes.
     fn go_on_real_time(&mut self, place: usize, length: u32) {
         self.unlist(place);
         let class = &mut self.classes[place];
@@ -200,7 +205,7 @@ impl<P: Packet> Hfsc<P> {
         self.classes[place].cfmin = least.unwrap_or_default();
     }
 
-    /// Activates a leaf with a link-sharing curve at its first packet.
+    /// Activates a leaf with a link-sharing curve that gets its first packet, and its parents.
     fn activate(&mut self, leaf: usize, now: u64) {
         let mut goes_on = true;
         let mut place = leaf;
@@ -220,7 +225,8 @@ impl<P: Packet> Hfsc<P> {
         }
     }
 
-    /// Gives a class that becomes active its virtual time among the others of its parent.
+    /// Sets the virtual time of a class that becomes active, and inserts it among the active
+    /// children of its parent.
     fn join(&mut self, place: usize, parent: usize, now: u64) {
         let above = &mut self.classes[parent];
         let (vt, period) = if let Some(&last) = above.active.last() {
@@ -253,7 +259,7 @@ impl<P: Packet> Hfsc<P> {
         self.insert_active(parent, place);
     }
 
-    /// Advances virtual times and limits from a leaf upwards after `length` bytes.
+    /// Updates virtual times and limits of a leaf and its parents after `length` bytes were sent.
     fn advance(&mut self, leaf: usize, length: u32) {
         let first = &self.classes[leaf];
         let is_empty = first.queue.is_none_or(|queue| self.children.is_empty(queue));
@@ -280,7 +286,8 @@ impl<P: Packet> Hfsc<P> {
         }
     }
 
-    /// Puts a class to its place among the others of its parent, or takes it out.
+    /// Moves a class to its position among the active children of its parent, or removes it if it
+    /// has become passive.
     fn settle(&mut self, place: usize, parent: usize, leaves: bool) {
         self.remove_active(parent, place);
         if leaves {
@@ -302,16 +309,17 @@ impl<P: Packet> Hfsc<P> {
         }
     }
 
-    /// Removes a leaf without packets from all lists.
-    fn rest(&mut self, place: usize) {
+    /// Removes a leaf without packets from the eligible and active classes.
+    fn deactivate(&mut self, place: usize) {
         self.unlist(place);
         self.advance(place, 0);
     }
 
-    /// Returns the leaf that sends next, and whether by the real-time rule.
+    /// Returns the leaf to serve, and whether it is chosen by the real-time criterion; `None` if
+    /// none may send.
     fn choose(&mut self, now: u64) -> Option<(usize, bool)> {
         let due = self.eligible.iter().take_while(|(e, ..)| *e <= now);
-        // The first of several.
+        // Of equal deadlines the first in order of eligibility is chosen.
         if let Some((.., place)) = due.min_by_key(|(.., place)| self.classes[*place].d) {
             return Some((*place, true));
         }
@@ -330,7 +338,7 @@ impl<P: Packet> Hfsc<P> {
         Some((place, false))
     }
 
-    /// Returns when a leaf may send again; none if that is not known.
+    /// Returns the time at which a leaf may send again; `None` if it is unknown.
     fn next_time(&self) -> Option<Nanos> {
         let eligible = self.eligible.first().map(|(e, ..)| *e);
         let fits = self.classes[ROOT].cfmin;
@@ -339,7 +347,7 @@ impl<P: Packet> Hfsc<P> {
     }
 }
 
-/// Where curves that a class gets begin.
+/// Origins (time, bytes) of the curves that a class gets.
 struct Starts {
     rt: (u64, u64),
     ls: (u64, u64),
@@ -366,13 +374,14 @@ impl<P: Packet> Configured<P, Params> for Hfsc<P> {
         &self.params
     }
 
-    /// Replaces the parameters: a curve that differs begins anew, and a class that is no more loses its packets.
-    /// All classes do both if one becomes a leaf, or is none any more.
+    /// Replaces the parameters. A curve that differs begins anew, and a class that no longer exists
+    /// loses its packets. If a leaf becomes an inner class or the reverse, all classes begin anew
+    /// and lose their packets.
     fn change(&mut self, params: Params, now: Nanos, sink: &mut impl Sink<P>) {
         let before = std::mem::replace(&mut self.params, params);
         let time = ticks(now);
         if before.tree.keeps_shape(&self.params.tree) {
-            // A class comes before those within it.
+            // A parent precedes its children in the list.
             for class in before.tree.classes.iter().rev() {
                 if self.params.tree.class(class.id).is_none() {
                     self.forget(class.id, now, sink);
@@ -395,7 +404,7 @@ impl<P: Packet> Configured<P, Params> for Hfsc<P> {
             if let Some(queue) = queue {
                 self.children.change(queue, &self.params.tree.child(new.id), now, sink);
                 if self.children.is_empty(queue) {
-                    self.rest(place);
+                    self.deactivate(place);
                 }
             }
             if before.tree.class(new.id).is_some_and(|old| old.words == new.words) {
@@ -447,11 +456,11 @@ impl<P: Packet> Discipline<P> for Hfsc<P> {
             return self.children.refuse(packet, sink);
         };
         let length = packet.len();
-        let given = self.children.enqueue(queue, now, packet, draws, sink);
+        let result = self.children.enqueue(queue, now, packet, draws, sink);
         let class = &self.classes[place];
         let is_idle = class.listed.is_none() && class.nactive == 0;
         if !is_idle || self.children.is_empty(queue) {
-            return given;
+            return result;
         }
         let (has_rt, has_ls) = (class.rt.is_some(), class.ls.is_some());
         if has_rt {
@@ -460,11 +469,11 @@ impl<P: Packet> Discipline<P> for Hfsc<P> {
         if has_ls {
             self.activate(place, ticks(now));
         }
-        // The packet whose length counts stays the first one.
+        // `peek` makes the packet whose length was used the one that is sent next.
         if has_rt && !matches!(self.children.peek(queue, now, draws, sink), Dequeue::Packet(_)) {
-            self.rest(place);
+            self.deactivate(place);
         }
-        given
+        result
     }
 
     fn dequeue(
@@ -488,7 +497,7 @@ impl<P: Packet> Discipline<P> for Hfsc<P> {
             let packet = match self.children.dequeue(queue, now, draws, sink) {
                 Dequeue::Packet(packet) => packet,
                 Dequeue::Empty => {
-                    self.rest(place);
+                    self.deactivate(place);
                     continue;
                 }
                 Dequeue::NotBefore(time) => return self.children.wait(Some(time)),
@@ -504,7 +513,7 @@ impl<P: Packet> Discipline<P> for Hfsc<P> {
                     Dequeue::Packet(next) if is_real_time => self.go_on_real_time(place, next),
                     Dequeue::Packet(next) => self.set_deadline(place, next),
                     Dequeue::Empty => {
-                        self.rest(place);
+                        self.deactivate(place);
                     }
                     Dequeue::NotBefore(_) => {}
                 }
@@ -527,14 +536,14 @@ impl<P: Packet> Discipline<P> for Hfsc<P> {
 
     fn state(&self, _visit: &mut dyn FnMut(&'static str, i128)) {}
 
-    /// Visits the state of a class, by its number; 0 is the root.
+    /// Visits the state of the class with this minor number; 0 is the root.
     fn flow_state(&self, flow: usize, visit: &mut dyn FnMut(&'static str, i128)) {
         let place = match flow {
             0 => Some(&ROOT),
             flow => u16::try_from(flow).ok().and_then(|id| self.places.get(&id)),
         };
         let Some(class) = place.map(|place| &self.classes[*place]) else { return };
-        // Times that never come are -1 in recordings.
+        // A time that never comes is -1 in recordings.
         let Class { total, cumul, d, e, vt, f, myf, cfmin, cvtmin, vtadj, cvtoff, .. } = *class;
         for (name, value) in [
             ("total", total),

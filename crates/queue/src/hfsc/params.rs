@@ -1,4 +1,4 @@
-//! The user's settings of HFSC: `tc`'s words.
+//! Parameters of HFSC, with the words of `tc`.
 
 use crate::classes::{ClassParams, Classful, TREE, Tree, default_class};
 use crate::device::Device;
@@ -9,26 +9,26 @@ use sojourn_units::quantity::{format_rate, parse_rate, parse_size, parse_time};
 use sojourn_units::words::{Given, Kind, Table, Value, WordError, tokens};
 use sojourn_units::{MICROSECOND, Rate, params, words};
 
-/// The words of `hfsc`.
+/// Name, summary, source and words of the discipline `hfsc`.
 pub const TABLE: Table = Table {
     name: "hfsc",
-    summary: "hierarchical fair service curves: classes with delays and shares apart",
+    summary: "hierarchical fair service curves: classes with independent delays and shares",
     source: "Linux sch_hfsc.c",
     words: <Params as sojourn_units::declare::Parameters>::WORDS,
 };
 
-/// A service curve: a rate for a first time, and another one from then on.
+/// A service curve: a first rate for some time, and a second rate from then on.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Curve {
-    /// Bytes a second at first.
+    /// First rate, in bytes per second.
     pub m1: u64,
-    /// How long, in microseconds.
+    /// Time for which the first rate applies, in microseconds.
     pub d: u32,
-    /// Bytes a second from then on.
+    /// Second rate, in bytes per second.
     pub m2: u64,
 }
 
-/// The words of a curve.
+/// Words of a curve.
 const CURVE: [&str; 6] = ["m1", "d", "m2", "umax", "dmax", "rate"];
 
 impl Curve {
@@ -54,18 +54,19 @@ impl Curve {
                     parse_time(&with_unit(Kind::Time, value.text)).map(|span| span / MICROSECOND)
                 }
                 "umax" => parse_size(value.text),
-                // A rate of 0 is none: at first nothing is promised.
+                // A rate of 0 is allowed: no service is guaranteed at first.
                 _ if value.text.trim_end_matches(char::is_alphabetic) == "0" => Ok(0),
                 _ => parse_rate(&with_unit(Kind::Rate, value.text)).map(|rate| rate.bits() / 8),
             };
-            let read =
-                read.map_err(|_| whole(&format!("`{}` cannot be `{}`", pair[0].text, value.text)))?;
+            let read = read.map_err(|_| {
+                whole(&format!("`{}` cannot have the value `{}`", pair[0].text, value.text))
+            })?;
             if given[place].replace(read).is_some() {
                 return Err(whole(&format!("`{}` is given twice", pair[0].text)));
             }
         }
         let short = |micros: u64| {
-            u32::try_from(micros).map_err(|_| whole("its time is too long: it has 32 bits"))
+            u32::try_from(micros).map_err(|_| whole("the time is too long; it must be below 4295s"))
         };
         let curve = match given {
             [m1, d, Some(m2), None, None, None] => {
@@ -87,8 +88,8 @@ impl Curve {
         Ok(curve)
     }
 
-    /// Returns the curve that lets `umax` bytes leave within `dmax` microseconds, and carries
-    /// `rate`.
+    /// Returns the curve that serves `umax` bytes within `dmax` microseconds, and has the rate
+    /// `rate` afterwards; `None` for contradictory values.
     fn by_delay(umax: u64, dmax: u32, rate: u64) -> Option<Self> {
         if umax > 0 && dmax == 0 || rate == 0 {
             return None;
@@ -121,17 +122,17 @@ const fn curve<On>() -> Param<Option<Curve>, On> {
 }
 
 params! {
-    /// A class.
+    /// Service curves of a class.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
     pub struct Curves on Device {
-        /// The class's guarantee, regardless of others: the real-time curve.
+        /// Real-time curve: the service that the class is guaranteed, regardless of other classes.
         rt: Option<Curve> = curve(),
-        /// The share of remaining capacity among the classes of its parent: the link-sharing curve.
+        /// Link-sharing curve: the class's share of the remaining capacity of its parent.
         ls: Option<Curve> = curve(),
-        /// The class's maximum when it shares: the upper limit.
+        /// Upper-limit curve: the maximum service of the class by link sharing.
         ul: Option<Curve> = curve(),
     } also words! {
-        "sc", Kind::Name, "", "Both rt and ls.";
+        "sc", Kind::Name, "", "Sets rt and ls to one curve.";
     }
 }
 
@@ -162,12 +163,13 @@ impl ClassParams for Curves {
 }
 
 params! {
-    /// Parameters of HFSC.
+    /// Parameters of `hfsc`.
     #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
     pub struct Params on Device {
-        /// Class of packets that no filter sends to one, in hexadecimal; without it they are dropped.
+        /// Class of packets that no filter sends to a class, in hexadecimal; by default they are
+        /// dropped.
         default: u16 = default_class(),
-        /// The classes and the filters.
+        /// Classes and filters.
         tree: Tree<Curves> = group(TREE, |_| Tree::default(), Tree::set, Tree::write),
     }
 }
@@ -185,7 +187,8 @@ impl Classful for Params {
         &mut self.tree
     }
 
-    /// Returns the rate of the outermost classes together, if each has an upper limit.
+    /// Returns the sum of the upper limits of the outermost classes; `None` if one has no upper
+    /// limit.
     fn total_rate(&self) -> Option<Rate> {
         let tops = self.tree.classes.iter().filter(|class| class.parent == 0);
         let limits = tops.map(|class| class.words.ul.map(|limit| limit.m2 * 8));
@@ -194,7 +197,7 @@ impl Classful for Params {
 
     fn complete(&mut self, given: &Given, device: &Device) -> Result<(), WordError> {
         self.tree.read(given, device)?;
-        // A class that gets classes shares by its real-time curve, if it has no other.
+        // An inner class without a link-sharing curve uses its real-time curve for link sharing.
         let leaves: Vec<_> = self.tree.classes.iter().map(|c| self.tree.is_leaf(c.id)).collect();
         for (class, is_leaf) in self.tree.classes.iter_mut().zip(leaves) {
             if !is_leaf && class.words.ls.is_none() {

@@ -1,57 +1,59 @@
-//! The detection of heavy hitters: counters in stages, and the flows whose counters were all high.
+//! Detection of heavy hitters: a multistage filter of counters, and the table of detected flows.
 //!
-//! Source: Estan, Varghese, *New Directions in Traffic Measurement and Accounting*, SIGCOMM 2002 (multistage filters
-//! with shielding and conservative update); tc-hhf(8).
+//! Source: Estan, Varghese, *New Directions in Traffic Measurement and Accounting*, SIGCOMM 2002
+//! (multistage filters with shielding and conservative update); tc-hhf(8).
 
 const STAGES: usize = 4;
-/// Counters of a stage, and slots of the table.
+/// Number of counters in a stage, and number of slots in the table.
 const SIZE: usize = 1 << BITS;
 const BITS: u32 = 10;
 const NONE: u32 = u32::MAX;
 
-/// A flow that is a heavy hitter.
+/// A heavy hitter: a flow in the table.
 #[derive(Clone, Copy, Debug)]
 struct Hitter {
     hash: u32,
-    /// Tick of its last packet.
+    /// Tick of the flow's last packet.
     hit: u64,
-    /// The hitter behind it in its slot, or in the list of free ones.
+    /// Next heavy hitter in the same slot, or next entry in the list of free entries; `NONE` at the
+    /// end.
     next: u32,
 }
 
-/// The rule that makes a flow a heavy hitter; times are in ticks.
+/// Limits that make a flow a heavy hitter.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Constants {
-    /// After this span the counters begin anew.
+    /// Time in ticks after which all counters are set to 0.
     pub reset: u64,
-    /// A hitter without packets for longer than this is none.
+    /// Time in ticks without packets after which a flow is no longer a heavy hitter.
     pub evict: u64,
-    /// Bytes that a flow's counters must exceed.
+    /// Number of bytes that a flow's counters must exceed in all stages.
     pub admit_bytes: u32,
     /// Maximum number of heavy hitters in the table.
     pub hh_limit: u32,
 }
 
-/// The counters, and the table of heavy hitters.
+/// Multistage filter, and the table of heavy hitters.
 #[derive(Clone, Debug)]
 pub(super) struct Detector {
-    /// Bytes of the packets that have passed each counter.
+    /// Number of bytes counted by each counter of each stage.
     counters: [[u32; SIZE]; STAGES],
-    /// Tick at which the counters began.
-    begun: u64,
+    /// Tick at which the counters were last set to 0.
+    reset_at: u64,
     hitters: Vec<Hitter>,
-    /// The first hitter of each slot.
+    /// First heavy hitter of each slot; `NONE` in an empty slot.
     slots: [u32; SIZE],
     free: u32,
-    /// Hitters in the table.
+    /// Number of heavy hitters in the table.
     pub current: u32,
-    /// Flows that became hitters.
+    /// Number of flows that have become heavy hitters.
     pub total: u64,
-    /// Flows that did not because the table was full.
+    /// Number of times that a flow did not become a heavy hitter because the table was full.
     pub refused: u64,
 }
 
-/// The counter of a flow in each stage: parts of its hash of ten bits each, and the sum of all parts without carry.
+/// Returns the index of a flow's counter in each stage: the first three parts of ten bits of its
+/// hash, and the exclusive or of all four parts.
 fn places(hash: u32) -> [usize; STAGES] {
     let part = |n: u32| (hash >> (n * BITS)) as usize & (SIZE - 1);
     [part(0), part(1), part(2), part(0) ^ part(1) ^ part(2) ^ part(3)]
@@ -61,7 +63,7 @@ impl Detector {
     pub fn new(now: u64) -> Self {
         Self {
             counters: [[0; SIZE]; STAGES],
-            begun: now,
+            reset_at: now,
             hitters: Vec::new(),
             slots: [NONE; SIZE],
             free: NONE,
@@ -71,20 +73,21 @@ impl Detector {
         }
     }
 
-    /// Whether a packet of `length` bytes, at tick `now`, is of a heavy hitter.
+    /// Counts a packet of `length` bytes at tick `now`, and returns whether its flow is a heavy
+    /// hitter.
     pub fn is_heavy(&mut self, hash: u32, length: u32, now: u64, constants: &Constants) -> bool {
-        if self.begun + constants.reset < now {
+        if self.reset_at + constants.reset < now {
             self.counters.iter_mut().for_each(|stage| stage.fill(0));
-            self.begun = now;
+            self.reset_at = now;
         }
-        if self.meets(hash, now, constants.evict) {
+        if self.find(hash, now, constants.evict) {
             return true;
         }
         let places = places(hash);
         let stages = self.counters.iter_mut().zip(places).map(|(stage, place)| &mut stage[place]);
         let least = stages.map(|counter| *counter).min().unwrap_or_default().saturating_add(length);
         if least > constants.admit_bytes {
-            // Its counters stay: they shield other flows from a hitter.
+            // The counters do not grow with the packets of heavy hitters (shielding).
             return self.admit(hash, now, constants.evict, constants.hh_limit);
         }
         for (stage, place) in self.counters.iter_mut().zip(places) {
@@ -93,9 +96,9 @@ impl Detector {
         false
     }
 
-    /// Whether the flow is in the table. Hitters on the way whose time is over are taken out, but for the last one of
-    /// the slot, whose place is used again.
-    fn meets(&mut self, hash: u32, now: u64, evict: u64) -> bool {
+    /// Returns whether the flow is in the table. Expired entries before it in the slot are freed,
+    /// except the last one of the slot, which `admit` reuses.
+    fn find(&mut self, hash: u32, now: u64, evict: u64) -> bool {
         let slot = hash as usize & (SIZE - 1);
         let (mut before, mut at) = (NONE, self.slots[slot]);
         while let Some(Hitter { hash: own, hit, next }) = self.hitters.get(at as usize).copied() {
@@ -120,7 +123,7 @@ impl Detector {
         false
     }
 
-    /// Takes a flow into the table, if there is room.
+    /// Adds a flow to the table and returns true; returns false if the table is full.
     fn admit(&mut self, hash: u32, now: u64, evict: u64, limit: u32) -> bool {
         let slot = hash as usize & (SIZE - 1);
         let (mut last, mut at) = (NONE, self.slots[slot]);

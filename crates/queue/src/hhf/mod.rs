@@ -1,13 +1,15 @@
-//! HHF: heavy hitters behind all others.
+//! HHF: heavy-hitter filter, a separate queue with a smaller share for flows that send much.
 //!
 //! Source: tc-hhf(8); Estan, Varghese, SIGCOMM 2002; Linux `sch_hhf.c`, observed in virtual time.
 //!
-//! A flow whose packets pass `admit_bytes` in all stages of a filter of counters, which begin anew after `reset_timeout`,
-//! is a heavy hitter until it has sent nothing for `evict_timeout`. Heavy hitters share one queue, all other flows
-//! another, which gets `non_hh_weight` times the bytes in a turn and is served at once when it becomes busy. A full queue drops
-//! the oldest packet of the heavy hitters, if they have one.
+//! A flow that sends more than `admit_bytes` by the counters of all stages of a filter is a heavy
+//! hitter, until it has sent no packet for `evict_timeout`. The counters are reset every
+//! `reset_timeout`. Heavy hitters share one queue, and all other flows share another. The queue of
+//! the other flows gets `non_hh_weight` times the bytes per turn, and is served first when it
+//! becomes active. A full queue drops the oldest packet of the heavy hitters, if they have packets.
 //!
-//! Invariants: the backlog never exceeds the limit; small flows lose a packet only while heavy hitters have none.
+//! Invariants: the backlog never exceeds the limit; packets of other flows are dropped only while
+//! heavy hitters have no packets.
 
 mod detector;
 
@@ -26,10 +28,10 @@ use sojourn_units::words::Table;
 use sojourn_units::{Nanos, jiffies, params};
 use std::collections::VecDeque;
 
-/// The words of `hhf`.
+/// Name, summary, source and words of the discipline `hhf`.
 pub const TABLE: Table = Table {
     name: "hhf",
-    summary: "heavy hitters, which a filter of counters detects, in a queue behind all other flows",
+    summary: "heavy hitters, detected by a filter of counters, in a separate queue with a smaller share",
     source: "Linux sch_hhf.c, tc-hhf(8)",
     words: Params::WORDS,
 };
@@ -38,21 +40,22 @@ params! {
     /// Parameters of HHF.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
     pub struct Params on Device {
-        /// Packets that fit.
+        /// Maximum number of packets in the queue.
         limit: u32 = packets("1000p").above_zero(),
-        /// Bytes of a turn of the heavy hitters.
+        /// Bytes that the heavy hitters may send in their turn.
         quantum: u32 = flow_queues::quantum(),
-        /// Heavy hitters that are known at a time, at most.
+        /// Maximum number of heavy hitters at a time.
         hh_limit: u32 = integer(1, 4_294_967_295, "2048"),
-        /// Time after which the counters begin anew.
+        /// Time after which all counters are reset.
         reset_timeout: u32 = micros("40ms"),
-        /// Bytes that a flow's counters must exceed before they begin anew.
+        /// Number of bytes that a flow's counters must exceed within reset_timeout to make it a
+        /// heavy hitter.
         admit_bytes: u32 = bytes("128kb"),
-        /// Time without a packet after which a heavy hitter is none.
+        /// Time without a packet after which a flow is no longer a heavy hitter.
         evict_timeout: u32 = micros("1s"),
-        /// Turn of all other flows, in turns of the heavy hitters.
+        /// Bytes of a turn of the other flows, as a multiple of quantum.
         non_hh_weight: u32 = integer(1, 1000, "2"),
-        /// Ticks a second of the clock that times the timeouts.
+        /// Timer ticks per second.
         hz: u32 = derived(|device: &Device| device.hz),
     }
 }
@@ -80,27 +83,27 @@ impl DisciplineParams for Params {
 const HEAVY: usize = 0;
 const OTHERS: usize = 1;
 
-/// Packets of the heavy hitters, or of all other flows.
+/// Queue of the heavy hitters, or of all other flows.
 #[derive(Clone, Debug)]
 struct Class<P> {
     fifo: PacketFifo<P>,
-    /// Bytes that it may still send in its turn.
+    /// Bytes that the class may still send in its turn.
     deficit: i64,
     is_listed: bool,
 }
 
-/// Heavy hitters and all other flows.
+/// An HHF queue.
 #[derive(Clone, Debug)]
 pub struct Hhf<P> {
     params: Params,
     constants: Constants,
     detector: Detector,
-    /// Of the hash of flows; drawn when first needed.
+    /// Key of the hash of flows; drawn at the first packet.
     key: Option<u64>,
     classes: [Class<P>; 2],
-    /// Whether the other flows have just become busy, and are served first.
+    /// Whether the other flows have just become active and are served first.
     is_new: bool,
-    /// Classes that take turns, the next one first.
+    /// Classes that take turns, in the order of service.
     old: VecDeque<usize>,
     left_at: Option<Nanos>,
     drop_overlimit: u64,
@@ -108,7 +111,7 @@ pub struct Hhf<P> {
 }
 
 impl<P: Packet> Hhf<P> {
-    /// Bytes of a class's turn.
+    /// Returns the bytes of a class's turn.
     fn turn(&self, class: usize) -> i64 {
         let weight = if class == HEAVY { 1 } else { self.params.non_hh_weight };
         i64::from(weight) * i64::from(self.params.quantum)
@@ -122,7 +125,8 @@ impl<P: Packet> Hhf<P> {
         if is_heavy { HEAVY } else { OTHERS }
     }
 
-    /// Drops the oldest packet of the heavy hitters, or of the others if those have none; says of which.
+    /// Drops the oldest packet of the heavy hitters or, if they have none, of the other flows;
+    /// returns the class.
     fn drop_oldest(&mut self, sink: &mut impl Sink<P>) -> usize {
         let class = if self.classes[HEAVY].fifo.is_empty() { OTHERS } else { HEAVY };
         if let Some(oldest) = self.classes[class].fifo.pop() {
@@ -132,7 +136,7 @@ impl<P: Packet> Hhf<P> {
         class
     }
 
-    /// The packet whose turn it is.
+    /// Removes and returns the packet that leaves next.
     fn serve(&mut self) -> Option<P> {
         loop {
             let is_new = self.is_new;
@@ -149,7 +153,8 @@ impl<P: Packet> Hhf<P> {
             if is_spent {
                 served.deficit += turn;
             }
-            // An empty class passes through the round once if it was new, so that it does not come back as new.
+            // An empty class passes through the round once if it was new, so that it does not come
+            // back as new.
             let stays = is_spent || is_new && !self.old.is_empty();
             if is_new {
                 self.is_new = false;
@@ -186,7 +191,8 @@ impl<P: Packet> Configured<P, Params> for Hhf<P> {
         &self.params
     }
 
-    /// Replaces the parameters. Packets that no longer fit are taken in the order of departures, and count as sent.
+    /// Replaces the parameters. If the new limit is exceeded, packets are removed in the order of
+    /// departure, dropped, and counted as sent.
     fn change(&mut self, params: Params, _now: Nanos, sink: &mut impl Sink<P>) {
         self.params = params;
         self.constants = params.constants();
@@ -209,7 +215,8 @@ impl<P: Packet> View for Hhf<P> {
         self.classes.iter().map(|class| class.fifo.bytes()).sum()
     }
 
-    /// The two FIFOs are in order of arrival each, and are merged.
+    /// Returns the time of the `n`-th packet; merges the two FIFOs, each of which is in the order
+    /// of arrival.
     fn enqueued_at(&self, n: usize) -> Option<Nanos> {
         let [heavy, others] = [HEAVY, OTHERS].map(|class| &self.classes[class].fifo);
         let (mut a, mut b) = (0, 0);
@@ -274,7 +281,7 @@ impl<P: Packet> Discipline<P> for Hhf<P> {
         visit("hh_flows_current_cnt", self.detector.current.into());
     }
 
-    /// The heavy hitters (0), and the other flows (1).
+    /// Visits the state of the heavy hitters (0) or of the other flows (1).
     fn flow_state(&self, class: usize, visit: &mut dyn FnMut(&'static str, i128)) {
         if let Some(class) = self.classes.get(class) {
             visit("qlen", class.fifo.len() as i128);
@@ -283,7 +290,7 @@ impl<P: Packet> Discipline<P> for Hhf<P> {
         }
     }
 
-    /// New classes, then old ones.
+    /// Visits the classes in the list of new classes (0), then those in the list of old ones (1).
     fn lists(&self, visit: &mut dyn FnMut(usize, usize)) {
         if self.is_new {
             visit(0, OTHERS);

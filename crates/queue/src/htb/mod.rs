@@ -2,13 +2,15 @@
 //!
 //! Source: Linux `sch_htb.c`; tc-htb(8).
 //!
-//! Each class has a rate of its own and a ceiling, each a token bucket that counts time. A class that has tokens
-//! sends at its own expense; one that has none borrows from its parent, as long as its ceiling's bucket has
-//! tokens, and the parent from its own parent. Classes of one level and priority take turns by deficit round
-//! robin. A class that may do neither sleeps until it may.
+//! Each class has a guaranteed rate and a ceiling, each controlled by a token bucket whose tokens
+//! are nanoseconds. A class with tokens of its rate sends. A class without them borrows from its
+//! parent, as long as it has tokens of its ceiling; the parent may borrow from its own parent.
+//! Classes of one level and priority take turns by deficit round robin. A class that can neither
+//! send nor borrow sleeps until it can.
 //!
-//! Invariants: a class never sends more than its ceiling and `cburst` over any span; one with packets gets its
-//! rate, if the sum of the rates below each class is not above that class's own.
+//! Invariants: in any period a class sends at most its ceiling times the period plus `cburst`. A
+//! class that always has packets gets its rate, if the rates of the children of each class add up
+//! to at most the rate of that class.
 
 mod params;
 mod rows;
@@ -29,84 +31,85 @@ use rows::Row;
 use sojourn_units::{Nanos, SECOND};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Priorities of classes.
+/// Number of priorities of classes.
 const PRIOS: usize = 8;
 
-/// The mode of a class.
+/// Mode of a class; the values are the kernel's.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Mode {
-    /// Nothing: its ceiling is reached.
+    /// The class may not send: it has no tokens of its ceiling.
     Wait = 0,
-    /// Send at the expense of its parent.
+    /// The class may borrow from its parent: it has tokens of its ceiling only.
     Borrow = 1,
-    /// Send at its own expense.
+    /// The class may send: it has tokens of its rate and of its ceiling.
     #[default]
     Send = 2,
 }
 
-/// A class.
+/// A class. Tokens are nanoseconds of transmission time.
 #[derive(Clone, Debug)]
 struct Class {
     id: u16,
-    /// Place of the class that it is in.
+    /// Index of the parent class; `None` for an outermost class.
     parent: Option<usize>,
     level: usize,
     prio: u8,
     constants: Constants,
     tokens: i64,
     ctokens: i64,
-    /// When the tokens were counted.
+    /// Time at which the tokens were last updated.
     checked: Nanos,
     mode: Mode,
-    /// Bits of the priorities in which it or classes below it have packets.
+    /// Set of priorities (bit n is priority n) in which the class or its descendants have packets.
     active: u8,
-    /// Remaining bytes of its turn, by the level of the lender.
+    /// Remaining bytes of the class's turn, for each level of the class that it borrows from.
     deficit: [i64; LEVELS],
-    /// When it wakes, and its place among those that wake then.
+    /// Time at which the class wakes, and number of the entry in `sleeping`; `None` if it is awake.
     wake: Option<(Nanos, u64)>,
     lends: u64,
     borrows: u64,
-    /// The classes below that borrow from it, by priority.
+    /// Children that borrow from the class, for each priority.
     feeds: [Row; PRIOS],
-    /// The queue of a leaf.
+    /// Place of a leaf's queue; `None` for an inner class.
     queue: Option<usize>,
 }
 
-/// Classes that borrow from each other.
+/// An HTB queue.
 #[derive(Clone, Debug)]
 pub struct Htb<P> {
     params: Params,
     children: Children<P>,
-    /// The queue that bypasses all classes.
+    /// Place of the queue that bypasses all classes.
     direct: usize,
     direct_packets: u64,
     classes: Vec<Option<Class>>,
     places: BTreeMap<u16, usize>,
-    /// Classes that may send at their own expense, by level and priority.
+    /// Classes that may send without borrowing, for each level and priority.
     rows: [[Row; PRIOS]; LEVELS],
-    /// Classes that sleep, by level: when they wake.
+    /// Sleeping classes of each level: time at which they wake, number of the entry, index.
     sleeping: [BTreeSet<(Nanos, u64, usize)>; LEVELS],
-    /// Before when no class of a level wakes.
+    /// Time before which no class of a level wakes.
     near: [Nanos; LEVELS],
-    /// Classes put to sleep so far.
+    /// Number of entries ever made in `sleeping`.
     slept: u64,
-    /// Times that a class reached its ceiling.
+    /// Number of times that a class has reached its ceiling.
     overlimits: u64,
 }
 
-/// Where a class's turn is kept.
+/// The row in which a class's turn is recorded: of a level, or of the class that lends.
 #[derive(Clone, Copy)]
 enum At {
     Level(usize),
     Class(usize),
 }
 
-/// Priorities in `bits`.
+/// Returns the priorities in a set of bits.
 fn prios(bits: u8) -> impl Iterator<Item = usize> {
     (0..PRIOS).filter(move |prio| bits >> prio & 1 == 1)
 }
 
-/// Tokens after a packet, which are not below what the longest wait makes up for.
+/// Returns the tokens after a packet of `length` bytes. The kernel limits negative tokens to a wait
+/// of `MBUFFER`.
 fn charged(tokens: i64, since: i64, depth: i64, speed: &Speed, length: u32) -> i64 {
     let left = (tokens + since).min(depth) - speed.time(length) as i64;
     if left <= -MBUFFER { 1 - MBUFFER } else { left }
@@ -114,11 +117,11 @@ fn charged(tokens: i64, since: i64, depth: i64, speed: &Speed, length: u32) -> i
 
 impl<P: Packet> Htb<P> {
     fn get(&self, place: usize) -> &Class {
-        self.classes[place].as_ref().expect("the place is a class's")
+        self.classes[place].as_ref().expect("a place in use has a class")
     }
 
     fn get_mut(&mut self, place: usize) -> &mut Class {
-        self.classes[place].as_mut().expect("the place is a class's")
+        self.classes[place].as_mut().expect("a place in use has a class")
     }
 
     fn row_mut(&mut self, at: At, prio: usize) -> &mut Row {
@@ -128,7 +131,7 @@ impl<P: Packet> Htb<P> {
         }
     }
 
-    /// Makes a class, or takes over its new numbers.
+    /// Creates a class, or updates the constants of an existing one.
     fn put(&mut self, id: u16, now: Nanos) {
         let Some(class) = self.params.tree.class(id) else { return };
         let (constants, prio) = (class.words.constants(self.params.r2q), class.words.prio);
@@ -170,7 +173,7 @@ impl<P: Packet> Htb<P> {
         self.places.insert(id, place);
     }
 
-    /// Returns the class where a packet waits; `None` for the queue that bypasses all classes.
+    /// Returns the class that a packet enters; `None` for the queue that bypasses all classes.
     fn place(&self, packet: &P, sink: &impl Sink<P>) -> Option<usize> {
         let leaf = |id: u16| {
             let place = *self.places.get(&id)?;
@@ -192,7 +195,8 @@ impl<P: Packet> Htb<P> {
         }
     }
 
-    /// Returns the mode of a class with `since` more tokens, and how long it does not change.
+    /// Returns the mode of a class with `since` more tokens, and the time until it may change, in
+    /// nanoseconds.
     fn mode(class: &Class, since: i64) -> (Mode, i64) {
         let (tokens, ctokens) = (class.tokens + since, class.ctokens + since);
         if ctokens < 0 {
@@ -204,7 +208,8 @@ impl<P: Packet> Htb<P> {
         }
     }
 
-    /// Notifies the class's level, or those from which it borrows, that it has packets.
+    /// Enters a class that gets packets into its level's row, or into the rows of the classes that
+    /// it borrows from.
     fn link(&mut self, place: usize) {
         let mut at = place;
         let mut bits = self.get(place).active;
@@ -227,7 +232,7 @@ impl<P: Packet> Htb<P> {
         }
     }
 
-    /// Reverses [`Self::link`].
+    /// Removes a class from the rows into which `link` has entered it.
     fn unlink(&mut self, place: usize) {
         let mut at = place;
         let mut bits = self.get(place).active;
@@ -250,7 +255,8 @@ impl<P: Packet> Htb<P> {
         }
     }
 
-    /// Brings a class's mode up to date; gives how long it does not change.
+    /// Updates the mode of a class with `since` more tokens; returns the time until it may change,
+    /// in nanoseconds.
     fn update_mode(&mut self, place: usize, since: i64) -> i64 {
         let class = self.get(place);
         let (old, is_active) = (class.mode, class.active != 0);
@@ -269,7 +275,7 @@ impl<P: Packet> Htb<P> {
         wait
     }
 
-    /// Puts a class to sleep.
+    /// Lets a class sleep for `wait` nanoseconds, but at least 1.
     fn sleep(&mut self, place: usize, now: Nanos, wait: i64) {
         let at = now + (wait as Nanos).max(1);
         self.slept += 1;
@@ -281,7 +287,7 @@ impl<P: Packet> Htb<P> {
         self.near[level] = self.near[level].min(at);
     }
 
-    /// Takes a class off those that sleep.
+    /// Removes a class from the sleeping ones.
     fn stay_awake(&mut self, place: usize) {
         let class = self.get_mut(place);
         let level = class.level;
@@ -290,7 +296,8 @@ impl<P: Packet> Htb<P> {
         }
     }
 
-    /// Wakes the classes of a level whose time has come; gives when the next one wakes.
+    /// Updates the classes of a level that are due at `now`; returns the time at which the next one
+    /// wakes.
     fn wake(&mut self, level: usize, now: Nanos) -> Nanos {
         while let Some(&(at, _, place)) = self.sleeping[level].first() {
             if at > now {
@@ -306,7 +313,7 @@ impl<P: Packet> Htb<P> {
         now + SECOND
     }
 
-    /// Returns the leaf whose turn it is in a row of a level.
+    /// Returns the leaf whose turn it is in a row of a level; `None` if the row is empty.
     fn leaf(&mut self, level: usize, prio: usize) -> Option<usize> {
         let mut path = [At::Level(level); LEVELS + 1];
         let mut depth = 0;
@@ -329,13 +336,13 @@ impl<P: Packet> Htb<P> {
         }
     }
 
-    /// Ends the turn of a leaf without packets.
-    fn rest(&mut self, place: usize) {
+    /// Ends the activity of a leaf without packets.
+    fn deactivate(&mut self, place: usize) {
         self.unlink(place);
         self.get_mut(place).active = 0;
     }
 
-    /// Passes the turn of a leaf that sends at the expense of `level` to the next.
+    /// Passes the turn from a leaf that borrows from `level` to the next leaf.
     fn pass_on(&mut self, place: usize, level: usize, prio: usize) {
         let at = match self.get(place).parent {
             Some(parent) if level > 0 => At::Class(parent),
@@ -344,8 +351,9 @@ impl<P: Packet> Htb<P> {
         self.row_mut(at, prio).advance();
     }
 
-    /// Takes a packet of a class whose turn it is in a row. Classes whose disciplines hold their packets back
-    /// are passed over; `wait` is until when.
+    /// Removes and returns a packet of the class whose turn it is in a row. Classes whose
+    /// disciplines are shapers and hold their packets are skipped; `wait` becomes the earliest time
+    /// at which one of them may send.
     fn serve(
         &mut self,
         level: usize,
@@ -360,7 +368,7 @@ impl<P: Packet> Htb<P> {
             let place = self.leaf(level, prio)?;
             let queue = self.get(place).queue?;
             if self.children.is_empty(queue) {
-                self.rest(place);
+                self.deactivate(place);
                 continue;
             }
             match self.children.dequeue(queue, now, draws, sink) {
@@ -373,12 +381,12 @@ impl<P: Packet> Htb<P> {
                         self.pass_on(place, level, prio);
                     }
                     if self.children.is_empty(queue) {
-                        self.rest(place);
+                        self.deactivate(place);
                     }
                     self.charge(place, level, now, length);
                     return Some(packet);
                 }
-                Dequeue::Empty => self.rest(place),
+                Dequeue::Empty => self.deactivate(place),
                 Dequeue::NotBefore(time) => {
                     *wait = Some(earlier(*wait, time));
                     if first_held == Some(place) {
@@ -391,7 +399,7 @@ impl<P: Packet> Htb<P> {
         }
     }
 
-    /// Charges a packet to a leaf and to those above it.
+    /// Charges a packet to a leaf and its ancestors; those below `level` borrow.
     fn charge(&mut self, leaf: usize, level: usize, now: Nanos, length: u32) {
         let mut next = Some(leaf);
         while let Some(place) = next {
@@ -424,11 +432,11 @@ impl<P: Packet> Htb<P> {
         }
     }
 
-    /// Takes a class out of all that it is in.
+    /// Removes a class and drops its packets.
     fn forget(&mut self, id: u16, now: Nanos, sink: &mut impl Sink<P>) {
         let Some(place) = self.places.remove(&id) else { return };
         if self.get(place).active != 0 {
-            self.rest(place);
+            self.deactivate(place);
         }
         self.stay_awake(place);
         if let Some(queue) = self.get(place).queue {
@@ -438,7 +446,7 @@ impl<P: Packet> Htb<P> {
     }
 }
 
-/// Returns the queue that bypasses all classes.
+/// Returns the parameters of the queue that bypasses all classes.
 fn direct(params: &Params) -> Any {
     Any::Fifo(fifo::Params { unit: Unit::Packets, limit: params.direct_limit() })
 }
@@ -470,8 +478,9 @@ impl<P: Packet> Configured<P, Params> for Htb<P> {
         &self.params
     }
 
-    /// Replaces the parameters: tokens and modes stay; classes that are no more lose their packets, and so do
-    /// all if one becomes a leaf, or is none any more.
+    /// Replaces the parameters; tokens and modes are kept. A class that no longer exists loses its
+    /// packets. If a leaf becomes an inner class or the reverse, all classes begin anew and lose
+    /// their packets.
     fn change(&mut self, params: Params, now: Nanos, sink: &mut impl Sink<P>) {
         let before = std::mem::replace(&mut self.params, params);
         let keeps_shape = before.tree.keeps_shape(&self.params.tree);
@@ -502,21 +511,21 @@ impl<P: Packet> Discipline<P> for Htb<P> {
         sink: &mut impl Sink<P>,
     ) -> Return {
         let Some(place) = self.place(&packet, sink) else {
-            let given = self.children.enqueue(self.direct, now, packet, draws, sink);
-            self.direct_packets += u64::from(given == Return::Success);
-            return given;
+            let result = self.children.enqueue(self.direct, now, packet, draws, sink);
+            self.direct_packets += u64::from(result == Return::Success);
+            return result;
         };
         let Some(queue) = self.get(place).queue else {
             return self.children.refuse(packet, sink);
         };
-        let given = self.children.enqueue(queue, now, packet, draws, sink);
+        let result = self.children.enqueue(queue, now, packet, draws, sink);
         let is_filled = !self.children.is_empty(queue);
         let class = self.get_mut(place);
         if is_filled && class.active == 0 {
             class.active = 1 << class.prio;
             self.link(place);
         }
-        given
+        result
     }
 
     fn dequeue(
@@ -568,7 +577,7 @@ impl<P: Packet> Discipline<P> for Htb<P> {
         visit("direct_qlen", self.children.len(self.direct) as i128);
     }
 
-    /// Visits the state of a class, by its number.
+    /// Visits the state of the class with this minor number.
     fn flow_state(&self, flow: usize, visit: &mut dyn FnMut(&'static str, i128)) {
         const DEFICITS: [&str; LEVELS] = [
             "deficit0", "deficit1", "deficit2", "deficit3", "deficit4", "deficit5", "deficit6",

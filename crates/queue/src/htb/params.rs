@@ -1,4 +1,4 @@
-//! The user's settings of HTB: `tc`'s words, and the kernel's numbers.
+//! Parameters of HTB, with the words of `tc`, and its constants in the kernel's units.
 
 use crate::classes::{ClassParams, Classful, TREE, Tree, default_class};
 use crate::device::Device;
@@ -9,53 +9,54 @@ use sojourn_units::declare::{Param, group, integer};
 use sojourn_units::words::{Given, Kind, Table, Value, Word, WordError};
 use sojourn_units::{Nanos, Rate, SECOND, params, words};
 
-/// The words of `htb`.
+/// Name, summary, source and words of the discipline `htb`.
 pub const TABLE: Table = Table {
     name: "htb",
-    summary: "hierarchical token buckets: classes with rates, which lend to each other",
+    summary: "hierarchical token buckets: classes with guaranteed rates that borrow unused rate from each other",
     source: "Linux sch_htb.c",
     words: <Params as sojourn_units::declare::Parameters>::WORDS,
 };
 
-/// The longest time that a class saves tokens for.
+/// Maximum time for which a class accumulates tokens, in nanoseconds.
 pub const MBUFFER: i64 = 60 * SECOND as i64;
 
-/// Bytes that `tc` takes for a frame.
+/// Frame length in bytes that `tc` assumes for default bursts.
 const FRAME: u32 = 1600;
 
 const BURST: &[Word] = words! {
-    "burst", Kind::Size, "1600b", "Bytes that may leave at once at ceil, beyond rate.";
-    "buffer", Kind::Size, "", "The same as burst.";
-    "maxburst", Kind::Size, "", "The same as burst.";
+    "burst", Kind::Size, "1600b", "Bytes that may leave in a burst at ceil, beyond rate.";
+    "buffer", Kind::Size, "", "Another word for burst.";
+    "maxburst", Kind::Size, "", "Another word for burst.";
 };
 
 const CBURST: &[Word] = words! {
-    "cburst", Kind::Size, "1600b", "Bytes that may leave at once beyond ceil.";
-    "cbuffer", Kind::Size, "", "The same as cburst.";
-    "cmaxburst", Kind::Size, "", "The same as cburst.";
+    "cburst", Kind::Size, "1600b", "Bytes that may leave in a burst at the speed of the link, beyond ceil.";
+    "cbuffer", Kind::Size, "", "Another word for cburst.";
+    "cmaxburst", Kind::Size, "", "Another word for cburst.";
 };
 
 params! {
-    /// A class.
+    /// Parameters of a class.
     #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
     pub struct Bucket on Device {
-        /// Rate that the class has for itself and its classes; required.
+        /// Guaranteed rate of the class and its children together; required.
         rate: Rate = required_rate(),
-        /// Rate that it never exceeds; rate, unless it is given.
+        /// Maximum rate of the class including borrowed rate; by default rate.
         ceil: Option<Rate> = optional_rate(),
-        /// Bytes that may leave at once, beyond rate.
+        /// Depth of the token bucket of rate, in bytes.
         burst: u32 = group(BURST, |_| FRAME, set_burst, |burst, text| text.value("burst", burst)),
-        /// Bytes that may leave at once, beyond ceil.
+        /// Depth of the token bucket of ceil, in bytes.
         cburst: u32 = group(CBURST, |_| FRAME, set_cburst, |cburst, text| text.value("cburst", cburst)),
-        /// Rank where classes borrow: 0 is served first.
+        /// Priority of the class when classes borrow: 0 is served first.
         prio: u8 = integer(0, 7, "0"),
-        /// Bytes that a borrowing class sends in its turn; 0 is a share of rate.
+        /// Bytes that the class sends per turn when it borrows; 0 computes them from rate and r2q.
         quantum: u32 = bytes("0b"),
         /// Bytes that the line adds to each packet.
         overhead: u16 = integer(0, 65_535, "0"),
-        /// The least that a packet counts, with its overhead.
+        /// Minimum size of a packet on the line with its overhead, in bytes.
         mpu: u16 = integer(0, 65_535, "0"),
-        /// Size of a packet on the line: its bytes, or with atm cells of 53 bytes.
+        /// Framing that determines a packet's size on the line: its bytes (ethernet), or cells of
+        /// 53 bytes (atm).
         layer as "linklayer": LinkLayer = link_layer(),
     }
 }
@@ -79,7 +80,8 @@ impl ClassParams for Bucket {
         if !given.has("rate") {
             return Err(given.error("", "a class of `htb` needs `rate`, such as `rate 10mbit`"));
         }
-        // As `tc` computes them, by the kernel's clock of nanoseconds.
+        // `tc` computes the default as the bytes of one tick of the kernel's clock, which is 1 ns,
+        // plus a frame.
         let usual = |rate: Rate| FRAME.saturating_add((rate.bits() / 8 / SECOND) as u32);
         if !BURST.iter().any(|word| given.has(word.name)) {
             self.burst = usual(self.rate);
@@ -92,15 +94,15 @@ impl ClassParams for Bucket {
 }
 
 params! {
-    /// Parameters of HTB.
+    /// Parameters of `htb`.
     #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
     pub struct Params on Device {
-        /// Class of packets that no filter sends to one, in hexadecimal; without it they bypass all
-        /// classes.
+        /// Class of packets that no filter sends to a class, in hexadecimal; by default they bypass
+        /// all classes.
         default: u16 = default_class(),
-        /// Divisor of a class's rate in bytes a second, which gives its quantum.
+        /// Divisor that gives a class's quantum: rate in bytes per second over r2q.
         r2q: u32 = integer(1, u32::MAX as u64, "10"),
-        /// Packets in the queue that bypasses all classes; by default txqueuelen.
+        /// Maximum number of packets in the queue that bypasses all classes; by default txqueuelen.
         direct_qlen: Option<u32> = Param::word(
             Kind::Packets,
             "",
@@ -108,28 +110,28 @@ params! {
             |limit| limit.map(|limit| Value::Integer(limit.into())),
         )
         .initially(|_| None),
-        /// The classes and the filters.
+        /// Classes and filters.
         tree: Tree<Bucket> = group(TREE, |_| Tree::default(), Tree::set, Tree::write),
     }
 }
 
-/// The numbers that a class decides with.
+/// Constants of a class, in the kernel's units.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Constants {
-    /// Bytes of a turn.
+    /// Bytes that the class sends per turn.
     pub quantum: i64,
-    /// Depth of the bucket of `rate`, in time.
+    /// Depth of the token bucket of `rate`, as transmission time in nanoseconds.
     pub buffer: i64,
-    /// Depth of the bucket of `ceil`, in time.
+    /// Depth of the token bucket of `ceil`, as transmission time in nanoseconds.
     pub cbuffer: i64,
-    /// Rate.
+    /// Guaranteed rate.
     pub rate: Speed,
-    /// Ceiling.
+    /// Maximum rate.
     pub ceil: Speed,
 }
 
 impl Bucket {
-    /// Returns the numbers that it decides with; `r2q` is the discipline's.
+    /// Returns the constants of the class; `r2q` is the discipline's parameter.
     pub fn constants(&self, r2q: u32) -> Constants {
         let speed = |rate: Rate| Speed::new(rate.bits() / 8, self.overhead, self.mpu, self.layer);
         let (rate, ceil) = (speed(self.rate), speed(self.ceil.unwrap_or(self.rate)));
@@ -148,11 +150,12 @@ impl Bucket {
     }
 }
 
-/// Levels of classes.
+/// Number of levels of classes.
 pub const LEVELS: usize = 8;
 
 impl Params {
-    /// Returns the level of a class: 0 of a leaf; below others one less than that of its parent.
+    /// Returns the level of a class: 0 for a leaf, `LEVELS` - 1 for an outermost inner class, and
+    /// one less for each step below it.
     pub fn level(&self, id: u16) -> usize {
         if self.tree.is_leaf(id) {
             return 0;
@@ -165,7 +168,7 @@ impl Params {
         level
     }
 
-    /// Packets in the queue that bypasses all classes.
+    /// Returns the maximum number of packets in the queue that bypasses all classes.
     pub fn direct_limit(&self) -> u32 {
         self.direct_qlen.unwrap_or(self.tree.txqueuelen)
     }
@@ -184,7 +187,7 @@ impl Classful for Params {
         &mut self.tree
     }
 
-    /// Returns the rate of the outermost classes together, unless packets bypass them.
+    /// Returns the sum of the ceilings of the outermost classes; `None` if packets may bypass them.
     fn total_rate(&self) -> Option<Rate> {
         let tops = self.tree.classes.iter().filter(|class| class.parent == 0);
         let ceils = tops.map(|class| class.words.ceil.unwrap_or(class.words.rate).bits());
@@ -195,16 +198,18 @@ impl Classful for Params {
         self.tree.read(given, device)?;
         for class in &self.tree.classes {
             if !self.tree.is_leaf(class.id) && self.level(class.id) == 0 {
-                let message =
-                    format!("`{}` is too deep: `htb` has eight levels", self.tree.name(class.id));
+                let message = format!(
+                    "`{}` is too deep: `htb` allows eight levels of classes",
+                    self.tree.name(class.id)
+                );
                 return Err(self.tree.class_error(given, class.id, message));
             }
         }
         let tree = &self.tree;
-        // The discipline's own name sends past all classes.
+        // The discipline's own name as the target sends packets past all classes.
         tree.check(given, |id| id == 0 || tree.class(id).is_some() && tree.is_leaf(id))
     }
 }
 
-/// The longest wait for an event of no class.
+/// Maximum time to the next event if no class has an event, in nanoseconds.
 pub const FAR: Nanos = 5 * SECOND;

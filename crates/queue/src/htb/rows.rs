@@ -1,30 +1,31 @@
-//! Classes in turn: a row of a level, or the children that one class lends to.
+//! Rows of classes that take turns: the classes of a level, or the children that one class lends
+//! to.
 
-/// Classes of one priority by their number, and whose turn it is.
+/// Classes of one priority, sorted by number, and the class whose turn it is.
 #[derive(Clone, Debug, Default)]
 pub struct Row {
-    /// Number and place, sorted.
+    /// Number and index of each class, sorted.
     members: Vec<(u16, usize)>,
-    /// The number of the class whose turn it is.
+    /// Number of the class whose turn it is; `None` after the last class.
     turn: Option<u16>,
-    /// The class whose turn it was when it left.
+    /// Number of the class whose turn it was when it was removed by `remove_lender`.
     left: Option<u16>,
 }
 
 impl Row {
-    /// Returns whether there are no classes.
+    /// Returns whether the row has no classes.
     pub fn is_empty(&self) -> bool {
         self.members.is_empty()
     }
 
-    /// Adds a class.
+    /// Adds a class, without effect if the row has it.
     pub fn add(&mut self, id: u16, place: usize) {
         if let Err(n) = self.members.binary_search(&(id, place)) {
             self.members.insert(n, (id, place));
         }
     }
 
-    /// Takes a class out; its turn goes to the next one.
+    /// Removes a class; its turn passes to the next class.
     pub fn remove(&mut self, id: u16) {
         if self.turn == Some(id) {
             self.advance();
@@ -32,7 +33,8 @@ impl Row {
         self.members.retain(|(member, _)| *member != id);
     }
 
-    /// Takes a class out; its turn goes to one that follows when it is looked for.
+    /// Removes a class; if it had the turn, the next class is determined only when `next` is
+    /// called.
     pub fn remove_lender(&mut self, id: u16) {
         if self.turn == Some(id) {
             (self.turn, self.left) = (None, Some(id));
@@ -40,19 +42,19 @@ impl Row {
         self.members.retain(|(member, _)| *member != id);
     }
 
-    /// Passes the turn to the next class, or to none after the last.
+    /// Passes the turn to the next class, or to no class after the last one.
     pub fn advance(&mut self) {
         let Some(turn) = self.turn else { return };
         self.turn = self.from(turn.checked_add(1)).map(|(id, _)| id);
     }
 
-    /// Returns the first class from number `id` on.
+    /// Returns the first class whose number is at least `id`.
     fn from(&self, id: Option<u16>) -> Option<(u16, usize)> {
         self.members.iter().find(|(member, _)| id.is_some_and(|id| *member >= id)).copied()
     }
 
-    /// Returns the place of the class whose turn it is. After the last one it is `None`, and the
-    /// first one is next.
+    /// Returns the index of the class whose turn it is. After the last class it returns `None`
+    /// once, and the turn passes to the first class.
     pub fn next(&mut self) -> Option<usize> {
         if let (None, Some(left)) = (self.turn, self.left) {
             self.turn = self.from(Some(left)).map(|(id, _)| id);

@@ -1,22 +1,23 @@
-//! RED's average backlog: how a sample and an idle time move it.
+//! RED's average backlog: its changes by samples and by idle times.
 
 use super::params::Options;
 use sojourn_units::Nanos;
 
-/// Fraction bits of the average when the weight is not a power of two.
+/// Number of fraction bits of the average if the weight is not a power of two.
 const FRACTION: u8 = 24;
 
-/// How the average moves.
+/// The computation of the average.
 #[derive(Clone, Debug)]
 pub(super) enum Filter {
-    /// Linux's: shifts and a table.
+    /// Linux's computation with shifts and a table, for weights of powers of two.
     Shift { wlog: u8, scell_log: u8, stab: Box<[u8; 256]> },
-    /// Any weight, as a fraction of 2^32, and the time of a typical packet.
+    /// A computation for any weight, in units of 2^-32, with the transmission time of a typical
+    /// packet.
     Weight { weight: u64, packet_time: Nanos },
 }
 
 impl Filter {
-    /// Returns Linux's average, from the numbers that `tc` sends.
+    /// Returns Linux's computation with the numbers that `tc` sends.
     pub(super) fn shifted(options: &Options) -> Self {
         Self::Shift {
             wlog: options.wlog,
@@ -25,7 +26,8 @@ impl Filter {
         }
     }
 
-    /// Returns one of any weight; while the queue is idle, a packet counts every `packet_time`.
+    /// Returns a computation for any weight; an idle time counts as samples of 0 at distances of
+    /// `packet_time`.
     pub(super) fn weighted(weight: f64, packet_time: Nanos) -> Self {
         Self::Weight {
             weight: ((weight * 4_294_967_296.0) as u64).clamp(1, 1 << 32),
@@ -33,13 +35,13 @@ impl Filter {
         }
     }
 
-    /// Returns whether it is finer than Linux's.
+    /// Returns whether the computation is more exact than Linux's.
     #[inline]
     pub(super) fn is_fine(&self) -> bool {
         matches!(self, Self::Weight { .. })
     }
 
-    /// Returns the fraction bits of the average.
+    /// Returns the number of fraction bits of the average.
     #[inline]
     pub(super) fn bits(&self) -> u8 {
         match self {
@@ -60,7 +62,7 @@ impl Filter {
         }
     }
 
-    /// Returns the average after the queue was empty for `idle`.
+    /// Returns the average after an idle time of `idle`.
     pub(super) fn decay(&self, avg: u64, idle: Nanos) -> u64 {
         match self {
             Self::Shift { scell_log, stab, .. } => {
@@ -69,7 +71,7 @@ impl Filter {
                 if shift != 0 {
                     return avg >> shift;
                 }
-                // Within the first cells the table says 0: a straight line, at most to one half.
+                // In the first cells the table has 0: interpolate linearly, down to one half.
                 let less = avg.wrapping_mul(micros) >> scell_log;
                 if less < avg >> 1 { avg - less } else { avg >> 1 }
             }

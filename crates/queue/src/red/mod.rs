@@ -1,20 +1,23 @@
-//! RED: random early detection.
+//! RED: random early detection, early drops by the average backlog.
 //!
-//! Source: Floyd, Jacobson (1993); Linux `sch_red.c` and `red.h`, `tc`'s `tc_red.c`. `adaptive`: Floyd, Gummadi,
-//! Shenker (2001) as Linux has it. `feng`: Feng et al., "A self-configuring RED gateway" (1999). `gentle`: Floyd
-//! (2000), as in ns-2. `gentle-limit`: the same ramp drawn out to the buffer's end. `wait`: as in ns-2.
+//! Source: Floyd, Jacobson (1993); Linux `sch_red.c` and `red.h`, `tc`'s `tc_red.c`. `adaptive`:
+//! Floyd, Gummadi, Shenker (2001) as Linux has it. `feng`: Feng et al., "A self-configuring RED
+//! gateway" (1999). `gentle`: Floyd (2000), as in ns-2. `gentle-limit`: the same ramp drawn out to
+//! the buffer's end. `wait`: as in ns-2.
 //!
-//! An exponentially weighted average of the backlog is kept at every arrival. Between `min` and `max` arrivals are
-//! dropped (or marked) with a probability that grows to `probability`, spaced evenly by counting since the last
-//! drop; above `max` all are. While the queue is empty the average decays.
+//! An exponentially weighted average of the backlog is updated at every arrival. Between `min` and
+//! `max` arrivals are dropped (or marked) with a probability that grows up to `probability`;
+//! counting since the last drop makes the gaps between drops even. Above `max` all arrivals are
+//! dropped. While the queue is empty the average decays.
 //!
-//! Invariants: no early drop below `min`; without `gentle`, every arrival is dropped or marked at `max` and above;
-//! the gap between early drops at a constant average is uniform.
+//! Invariants: no early drop below `min`; without `gentle`, every arrival is dropped or marked at
+//! or above `max`; the gap between early drops at a constant average is uniformly distributed.
 //!
-//! The defaults for `min`, `max` and `burst`, the averaging constant and the idle table are those that
-//! iproute2 6.1 computes. Three of its habits are kept: the idle table takes 64-ns ticks for
-//! microseconds and natural logarithms for powers of two, so idle decay is some 22 times too slow; and
-//! its `adaptive` travels where Linux 6.1 does not look when it arms the timer. Here `adaptive` works.
+//! The defaults of `min`, `max` and `burst`, the averaging weight and the idle table are those of
+//! iproute2 6.1. Its idle table takes ticks of 64 ns as microseconds, and natural logarithms as
+//! powers of two, so that the average decays about 22 times too slowly; this is reproduced. It
+//! passes `adaptive` in an attribute that Linux 6.1 ignores when it starts the timer; this is not
+//! reproduced: `adaptive` works here.
 
 mod average;
 mod params;
@@ -38,10 +41,10 @@ use sojourn_units::words::{Given, Table, WordError};
 use sojourn_units::{Nanos, jiffies};
 use std::cmp::Ordering;
 
-/// The words of `red`.
+/// Name, summary, source and words of the discipline `red`.
 pub const TABLE: Table = Table {
     name: "red",
-    summary: "RED: drops by the average backlog, before the queue is full",
+    summary: "RED: drops packets depending on the average backlog, before the queue is full",
     source: "Floyd, Jacobson 1993; Linux sch_red.c, iproute2 tc_red.c",
     words: Params::WORDS,
 };
@@ -57,8 +60,8 @@ impl DisciplineParams for Params {
         self.depend(given, device)
     }
 
-    /// After `tc`: a change that names `limit` states every number anew; flags stay once set, and so
-    /// do a weight and a unit. A change without `limit` keeps what it does not name.
+    /// Reads a change as `tc`: with `limit` it states all numbers anew, but flags, weight and unit
+    /// are kept. Without `limit` values that are not named are kept.
     fn changed(&self, given: &Given, device: &Device) -> Result<Self, WordError> {
         let Self { max_p, avpkt, bandwidth, .. } = Self::new(device);
         let fresh = Self { min: 0, max: 0, max_p, avpkt, bandwidth, ..*self };
@@ -85,7 +88,7 @@ pub struct Red<P> {
 
 impl<P: Packet> Configured<P, Params> for Red<P> {
     /// # Panics
-    /// If `params` are such as [`crate::Params::parse`] refuses.
+    /// If [`crate::Params::parse`] would reject `params`.
     fn new(params: Params, now: Nanos) -> Self {
         Self::with_policy(Policy::new(params, now), now)
     }
@@ -94,8 +97,8 @@ impl<P: Packet> Configured<P, Params> for Red<P> {
         self.policy.params()
     }
 
-    /// Replaces the parameters. As in the kernel, all that is queued is thrown away and the average
-    /// starts over.
+    /// Replaces the parameters. As in the kernel, all queued packets are dropped and the average
+    /// starts anew.
     fn change(&mut self, params: Params, now: Nanos, sink: &mut impl Sink<P>) {
         self.fifo.cut(0, &mut self.totals, sink);
         self.policy.change(params, now);
@@ -104,7 +107,7 @@ impl<P: Packet> Configured<P, Params> for Red<P> {
 }
 
 impl<P: Packet> Red<P> {
-    /// Returns a queue from the numbers that `tc` would send; those in `params` give way.
+    /// Returns a queue with the numbers that `tc` would send; they replace those in `params`.
     pub fn with_options(params: Params, options: &Options, now: Nanos) -> Self {
         Self::with_policy(Policy::with_options(params, options, now), now)
     }

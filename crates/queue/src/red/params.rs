@@ -1,4 +1,4 @@
-//! RED's parameters, and what `tc` makes of them for the kernel.
+//! Parameters of RED, and their conversion by `tc` to the kernel's numbers.
 
 use crate::device::Device;
 use crate::kinds::bytes;
@@ -9,57 +9,57 @@ use sojourn_units::declare::{Param, derived, flag, group, rate};
 use sojourn_units::words::{Given, Kind, Text, Value, Word, WordError};
 use sojourn_units::{Rate, params, words};
 
-/// How `probability` moves by itself.
+/// Automatic adaptation of `probability`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Adaptation {
-    /// It does not.
+    /// No adaptation.
     #[default]
     Off,
-    /// Every half second, after Floyd 2001 as in Linux.
+    /// Adaptation every half second, after Floyd 2001 as in Linux.
     Floyd,
-    /// When the average crosses a threshold, after Feng 1999.
+    /// Adaptation when the average crosses a threshold, after Feng 1999.
     Feng,
 }
 
-/// The rule above `max`.
+/// The drop probability above `max`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Ramp {
     /// Every arrival is dropped or marked.
     #[default]
     Steep,
-    /// The probability grows to one at twice `max`.
+    /// The probability grows to 1 at twice `max`.
     Gentle,
-    /// The probability grows to one at `limit`.
+    /// The probability grows to 1 at `limit`.
     GentleLimit,
 }
 
-/// The parameters of the average.
+/// The parameter that gives the averaging weight.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Averaging {
-    /// A weight of a power of two, by the burst it lets through.
+    /// Burst in packets, from which `tc` computes a weight that is a power of two.
     Burst(u32),
-    /// Any weight.
+    /// Weight of a sample, above 0 and at most 1.
     Weight(f64),
 }
 
 params! {
-    /// Parameters of RED, as `tc` reads them.
+    /// Parameters of RED, with the words of `tc`.
     #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
     pub struct Params on Device {
-        /// What fits.
+        /// Maximum backlog, in the unit.
         limit: u32 = amount(LIMIT, |limit, text| text.value("limit", limit)),
-        /// Average above which drops begin.
+        /// Average backlog above which early drops begin.
         min: u32 = amount(MIN, |min, text| text.value("min", min)),
-        /// Average at which the ramp ends.
+        /// Average backlog at which the ramp ends.
         max: u32 = amount(MAX, |max, text| text.value("max", max)),
         /// Drop probability just below max.
         max_p as "probability": u32 = kernel_fraction("0.02"),
-        /// A typical packet, for burst and idle time (tc has no default).
+        /// Typical packet length, for burst and idle times; tc has no default.
         avpkt: u32 = bytes("1000b").above_zero(),
-        /// The parameters of the average.
+        /// Averaging weight, given as burst or as weight.
         averaging: Averaging = group(
             AVERAGING,
             |_| Averaging::Burst(0),
@@ -69,10 +69,10 @@ params! {
                 Averaging::Weight(weight) => text.value("weight", weight),
             },
         ),
-        /// Rate of the link, for idle time only; with words that Linux lacks, the default is the
-        /// link's own.
+        /// Rate of the link, used only for idle times. With words that Linux lacks, the default is
+        /// the rate of the link.
         bandwidth: Rate = rate("10mbit"),
-        /// Unit of limit, min and max. Linux lacks this word.
+        /// Unit of limit, min and max. Not in Linux.
         unit: Unit = Param::word(
             Kind::Choice { of: &["bytes", "packets"] },
             "bytes",
@@ -81,11 +81,11 @@ params! {
         ),
         /// Marks ECN-capable packets instead of dropping them.
         ecn: bool = flag(),
-        /// Drops above max, ECN-capable or not.
+        /// Drops packets above max, also ECN-capable ones.
         harddrop: bool = flag(),
-        /// Queues packets that cannot be marked; needs ecn.
+        /// Enqueues packets that cannot be marked, instead of dropping them; needs ecn.
         nodrop: bool = flag(),
-        /// How the probability moves.
+        /// Automatic adaptation of probability.
         adaptation: Adaptation = group(
             ADAPTATION,
             |_| Adaptation::Off,
@@ -98,9 +98,10 @@ params! {
                 Adaptation::Feng => text.flag("feng"),
             },
         ),
-        /// Gaps between early drops are uniform from 1/p to 2/p instead of 1 to 1/p, as in ns-2. Not in Linux.
+        /// Makes the gaps between early drops uniform from 1/p to 2/p instead of from 1 to 1/p
+        /// packets, as in ns-2. Not in Linux.
         wait: bool = flag(),
-        /// The rule above `max`.
+        /// Drop probability above `max`.
         ramp: Ramp = group(
             RAMP,
             |_| Ramp::Steep,
@@ -113,17 +114,17 @@ params! {
                 Ramp::GentleLimit => text.flag("gentle-limit"),
             },
         ),
-        /// Ticks a second of the coarse clock.
+        /// Timer ticks per second.
         hz: u32 = derived(|device: &Device| device.hz),
     }
 }
 
-/// Returns an amount in a unit that another word gives; read once that is known.
+/// Returns a parameter whose unit another word determines; `depend` reads its value.
 const fn amount(words: &'static [Word], write: fn(&u32, Text) -> Text) -> Param<u32, Device> {
     group(words, |_| 0, |_, _| Ok(()), write)
 }
 
-/// Sets `field` by one of two words that exclude each other.
+/// Sets `field` by one of two words, of which at most one may be given.
 fn either<T>(
     given: &Given,
     field: &mut T,
@@ -147,55 +148,55 @@ fn either<T>(
 }
 
 const LIMIT: &[Word] = words! {
-    "limit", Kind::Name, "", "Bytes that fit (packets with `unit packets`); required.";
+    "limit", Kind::Name, "", "Maximum backlog in bytes (in packets with `unit packets`); required.";
 };
 const MIN: &[Word] = words! {
-    "min", Kind::Name, "max/3", "Average backlog above which drops begin.";
+    "min", Kind::Name, "max/3", "Average backlog above which early drops begin.";
 };
 const MAX: &[Word] = words! {
     "max", Kind::Name, "3 min, or limit/4", "Average backlog at which the ramp ends.";
 };
 const AVERAGING: &[Word] = words! {
     "burst", Kind::Integer { min: 1, max: 4_294_967_295 }, "(2 min + max) / (3 avpkt)",
-        "Packets that may arrive at once in an idle queue without early drop; sets the averaging.";
+        "Number of packets that may arrive at an idle queue in a burst without an early drop; sets the averaging weight.";
     "weight", Kind::Real { min: 0.000_000_001, max: 1.0 }, "",
-        "Weight of the newest sample in the average, instead of burst. Not in Linux; a power of two becomes a burst where one fits.";
+        "Weight of a new sample in the average; replaces burst. Not in Linux; a power of two is converted to a burst that gives it, if possible.";
 };
 const ADAPTATION: &[Word] = words! {
     "adaptive", Kind::Flag, "",
-        "Moves probability every half second to hold the average between min and max (iproute2 from 5.7 on cannot arm it in Linux 6.1).";
+        "Adapts probability every half second to keep the average between min and max (iproute2 from 5.7 on cannot enable it in Linux 6.1).";
     "feng", Kind::Flag, "",
-        "Divides probability by 3 when the average falls below min, doubles it above max. Not in Linux.";
+        "Divides probability by 3 when the average falls below min, and doubles it when the average rises above max. Not in Linux.";
 };
 const RAMP: &[Word] = words! {
     "gentle", Kind::Flag, "",
-        "Between max and twice max the probability grows to one instead of jumping. Not in Linux.";
-    "gentle-limit", Kind::Flag, "", "As gentle, with the ramp ending at limit. Not in Linux.";
+        "Lets the drop probability grow to 1 between max and twice max, instead of a step at max. Not in Linux.";
+    "gentle-limit", Kind::Flag, "", "Lets the drop probability grow to 1 between max and limit, instead of a step at max. Not in Linux.";
 };
 
-/// The parameters as `tc` hands them to the kernel.
+/// Parameters as `tc` passes them to the kernel.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Options {
-    /// What fits.
+    /// Maximum backlog, in the unit.
     pub limit: u32,
-    /// Average above which drops begin.
+    /// Average backlog above which early drops begin.
     pub min: u32,
-    /// Average at which the ramp ends.
+    /// Average backlog at which the ramp ends.
     pub max: u32,
-    /// The average's weight is 2^-wlog.
+    /// Exponent of the averaging weight, which is 2^-`wlog`.
     pub wlog: u8,
-    /// Logarithm of (max - min) / probability.
+    /// Binary logarithm of (max - min) / probability.
     pub plog: u8,
-    /// The idle table's cells are 2^`scell_log` microseconds.
+    /// Exponent of the idle table: a cell is 2^`scell_log` microseconds of idle time.
     pub scell_log: u8,
-    /// Probability; 0: by `plog`.
+    /// Maximum probability, in units of 2^-32; 0 if `plog` gives it.
     pub max_p: u32,
-    /// The idle table: by how many bits the average shrinks.
+    /// Idle table: number of bits by which the average is shifted after each idle time.
     pub stab: [u8; 256],
 }
 
 impl Options {
-    /// Returns the probability that results; one is 2^32.
+    /// Returns the effective maximum probability, in units of 2^-32.
     pub fn max_p_in_force(&self) -> u32 {
         match self.max_p {
             0 => {
@@ -207,10 +208,11 @@ impl Options {
     }
 }
 
-/// A complaint about the value of a word.
+/// A rejected value: its word, and the reason.
 type Complaint = (&'static str, String);
 
-/// Returns the ramp's width over `probability` in powers of two, as iproute2 finds it.
+/// Returns the binary logarithm of (max - min) / `probability`, rounded as in iproute2; `None` if
+/// it is above 31.
 fn plog(min_bytes: u64, max_bytes: u64, probability: f64) -> Option<u8> {
     let width = max_bytes.checked_sub(min_bytes)?;
     if width == 0 {
@@ -226,7 +228,8 @@ fn plog(min_bytes: u64, max_bytes: u64, probability: f64) -> Option<u8> {
     None
 }
 
-/// Returns the averaging constant for which `burst` packets just reach `min`.
+/// Returns the exponent of the averaging weight for which a burst of `burst` packets just reaches
+/// `min`; `None` if no weight does.
 fn wlog(min_bytes: u64, burst: u32, avpkt: u32) -> Option<u8> {
     let a = f64::from(burst) + 1.0 - min_bytes as f64 / f64::from(avpkt);
     if a < 1.0 {
@@ -242,7 +245,7 @@ fn wlog(min_bytes: u64, burst: u32, avpkt: u32) -> Option<u8> {
     None
 }
 
-/// Returns the idle table and the size of its cells.
+/// Returns the exponent of the cells' size, and the idle table.
 fn idle_table(wlog: u8, avpkt: u32, bandwidth: Rate) -> Option<(u8, [u8; 256])> {
     let bytes_per_second = (bandwidth.bits() / 8).max(1);
     let micros = 1e6 * (f64::from(avpkt) / bytes_per_second as f64);
@@ -259,11 +262,13 @@ fn idle_table(wlog: u8, avpkt: u32, bandwidth: Rate) -> Option<(u8, [u8; 256])> 
 }
 
 impl Params {
-    /// Returns the burst that gives `weight`, if it is a power of two and one does.
+    /// Returns a burst that gives `weight`; `None` if the weight is no power of two or no burst
+    /// gives it.
     pub(super) fn as_burst(&self, weight: f64) -> Option<Averaging> {
         let log =
             (1u8..32).find(|&log| (weight * (1u64 << log) as f64).to_bits() == 1f64.to_bits())?;
-        // The constant never falls as the burst grows, so halving finds the least burst.
+        // The exponent does not decrease as the burst grows: a binary search finds the smallest
+        // burst.
         let (mut low, mut high) = ((self.min_bytes() / u64::from(self.avpkt)) as u32, u32::MAX);
         while low < high {
             let middle = low + (high - low) / 2;
@@ -290,7 +295,7 @@ impl Params {
         }
     }
 
-    /// Refuses what no RED can work with: the word at fault and why.
+    /// Rejects values with which RED cannot work; the error has the word and the reason.
     pub(super) fn check(&self) -> Result<(), Complaint> {
         if self.max < self.min {
             return Err((
@@ -316,10 +321,10 @@ impl Params {
     /// Returns the numbers that `tc` would pass to the kernel.
     ///
     /// # Errors
-    /// The word at fault and why.
+    /// The word with the wrong value, and the reason.
     pub fn options(&self) -> Result<Options, Complaint> {
         let Averaging::Burst(burst) = self.averaging else {
-            return Err(("weight", "any weight but a power of two".to_owned()));
+            return Err(("weight", "`weight` must be a power of two for the kernel".to_owned()));
         };
         let Some(wlog) = wlog(self.min_bytes(), burst, self.avpkt) else {
             if self.min_bytes() < u64::from(self.avpkt) {
@@ -329,12 +334,15 @@ impl Params {
             let least = 1 + self.min_bytes() / u64::from(self.avpkt);
             return Err((
                 "burst",
-                format!("no averaging constant fits `burst` {burst}; try {least} or more"),
+                format!("no averaging weight fits `burst` {burst}: it must be at least {least}"),
             ));
         };
         let bits = |value: u32| 32 - value.leading_zeros() + u32::from(wlog);
         if bits(self.min) >= 32 || bits(self.max) >= 32 {
-            return Err(("burst", "`burst` and `max` are too large together".to_owned()));
+            return Err((
+                "burst",
+                "`burst` and `max` are too large together: reduce one of them".to_owned(),
+            ));
         }
         let probability = match self.max_p {
             0 => 1.0,
@@ -343,13 +351,13 @@ impl Params {
         let Some(plog) = plog(self.min_bytes(), self.bytes(self.max), probability) else {
             return Err((
                 "probability",
-                "`probability` is too small for the width between `min` and `max`".to_owned(),
+                "`probability` is too small for the difference between `min` and `max`".to_owned(),
             ));
         };
         let Some((scell_log, stab)) = idle_table(wlog, self.avpkt, self.bandwidth) else {
             return Err((
                 "bandwidth",
-                "`avpkt` takes too long or no time at all at `bandwidth`".to_owned(),
+                "the transmission time of `avpkt` at `bandwidth` is 0 or too long".to_owned(),
             ));
         };
         Ok(Options {
@@ -364,43 +372,43 @@ impl Params {
         })
     }
 
-    /// Returns the features that the kernel lacks.
+    /// Returns an error if the kernel lacks a feature of these parameters.
     pub(super) fn kernel_lacks(&self) -> Result<(), &'static str> {
         if self.unit == Unit::Packets {
-            return Err("its RED counts bytes only");
+            return Err("Linux's RED counts only bytes");
         }
         if self.adaptation == Adaptation::Feng {
-            return Err("`feng` is not there; `adaptive` is the nearest");
+            return Err("Linux has no `feng`; `adaptive` is the most similar");
         }
         if self.ramp != Ramp::Steep {
-            return Err("it has no gentle ramp");
+            return Err("Linux has no gentle ramp");
         }
         if self.wait {
-            return Err("it does not wait between early drops");
+            return Err("Linux has no `wait`");
         }
         if matches!(self.averaging, Averaging::Weight(_)) {
-            return Err("its averaging weight is a power of two, set by burst");
+            return Err("in Linux the averaging weight is a power of two, set by burst");
         }
         Ok(())
     }
 }
 
-/// Returns a probability as the kernel gets it from `tc`: one overflows to 0, and it then goes by
-/// `plog`.
+/// Returns a probability as the kernel gets it from `tc`, in units of 2^-32: 1 overflows to 0, and
+/// then the kernel computes it from `plog`.
 pub(crate) fn kernel_probability(p: f64) -> u32 {
     if p >= 1.0 { 0 } else { probability_q32(p) }
 }
 
-/// Returns a probability as [`kernel_probability`] has it.
+/// Returns a parameter that is a probability in the form of [`kernel_probability`].
 pub(crate) const fn kernel_fraction<On>(default: &'static str) -> Param<u32, On> {
     let from = |value: &Value| match probability_q32(value.real()) {
-        0 => Err("must be at least 2^-32".to_owned()),
+        0 => Err("must be at least 2^-32 (2.3e-10)".to_owned()),
         _ => Ok(kernel_probability(value.real())),
     };
     Param::word(Kind::Probability, default, from, |p| Some(Value::Text(probability_text(*p))))
 }
 
-/// Returns a probability of the kernel's, as `tc` reads it.
+/// Returns a probability of the kernel as text that `tc` reads.
 fn probability_text(max_p: u32) -> String {
     match max_p {
         0 => "1".to_owned(),

@@ -1,5 +1,4 @@
-//! RED without its queue: the average, the decision and what is counted of it, for every discipline that
-//! decides as RED does.
+//! RED without its queue: average, decision and counters, for all disciplines that decide as RED.
 
 use super::average::Filter;
 use super::params::{Adaptation, Averaging, Options, Params, Ramp};
@@ -8,7 +7,7 @@ use crate::packet::Packet;
 use sojourn_units::Nanos;
 use std::cmp::Ordering;
 
-/// On which side of the thresholds the average was last, for `feng`.
+/// Position of the last average relative to `min` and `max`, for `feng`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Side {
     Below,
@@ -16,25 +15,25 @@ enum Side {
     Above,
 }
 
-/// RED's state.
+/// State of RED.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct State {
-    /// The average backlog, with fraction bits.
+    /// Average backlog in the unit of the limit, as a fixed-point number.
     pub qavg: u64,
-    /// Arrivals since the last early drop; -1 outside the ramp.
+    /// Number of arrivals since the last early drop; -1 while the average is outside the ramp.
     pub qcount: i32,
-    /// The random threshold that spaces drops.
+    /// Random threshold that determines the gap to the next early drop.
     pub q_r: u32,
-    /// When the queue became idle; 0 if it is not.
+    /// Time at which the queue became idle; 0 while it is not idle.
     pub qidlestart: Nanos,
-    /// The probability in force; one is 2^32.
+    /// Present maximum probability, in units of 2^-32.
     pub max_p: u32,
-    /// Draws are divided by this.
+    /// Number by which random draws are divided.
     divisor: u32,
     side: Side,
 }
 
-/// RED's counters.
+/// Counters of RED.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Counters {
     prob_drop: u64,
@@ -44,7 +43,8 @@ struct Counters {
     forced_mark: u64,
 }
 
-/// The decision about an arrival.
+/// RED's decision about an arrival: accept, drop early, or drop because the average is above the
+/// ramp.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Verdict {
     Pass,
@@ -52,7 +52,7 @@ pub(crate) enum Verdict {
     Hard,
 }
 
-/// The average and the decision.
+/// Average, decision and counters of RED.
 #[derive(Clone, Debug)]
 pub(crate) struct Policy {
     params: Params,
@@ -64,14 +64,15 @@ pub(crate) struct Policy {
 const ONE_PERCENT: u32 = 42_949_673;
 
 impl Policy {
-    /// Returns one that has been idle since `qidlestart`; 0: it is not idle.
+    /// Returns the policy of a queue that has been idle since `qidlestart`; 0 for a queue that is
+    /// not idle.
     ///
     /// # Panics
-    /// If `params` are such as [`crate::Params::parse`] refuses.
+    /// If [`crate::Params::parse`] would reject `params`.
     pub(crate) fn new(params: Params, qidlestart: Nanos) -> Self {
         match params.averaging {
             Averaging::Burst(_) => {
-                let options = params.options().expect("parameters are checked when they are read");
+                let options = params.options().expect("`parse` has checked the parameters");
                 Self::with_options(params, &options, qidlestart)
             }
             Averaging::Weight(weight) => {
@@ -82,7 +83,7 @@ impl Policy {
         }
     }
 
-    /// Returns the policy with the numbers that `tc` would send instead of those in `params`.
+    /// Returns the policy with the numbers that `tc` would send; they replace those in `params`.
     pub(crate) fn with_options(params: Params, options: &Options, qidlestart: Nanos) -> Self {
         let params = Params {
             limit: options.limit,
@@ -102,12 +103,12 @@ impl Policy {
         policy
     }
 
-    /// Returns its parameters.
+    /// Returns the parameters.
     pub(crate) fn params(&self) -> &Params {
         &self.params
     }
 
-    /// Replaces the parameters; the average starts over.
+    /// Replaces the parameters; the average starts anew.
     pub(crate) fn change(&mut self, params: Params, qidlestart: Nanos) {
         let fresh = Self::new(params, qidlestart);
         let state = State { q_r: self.state.q_r, ..fresh.state };
@@ -119,7 +120,7 @@ impl Policy {
         self.params.max.saturating_sub(self.params.min).max(1)
     }
 
-    /// Returns where the ramp ends.
+    /// Returns the average at which the ramp ends.
     #[inline]
     fn end(&self) -> u64 {
         match self.params.ramp {
@@ -129,13 +130,14 @@ impl Policy {
         }
     }
 
-    /// Returns whether probabilities are computed finely, which Linux does not.
+    /// Returns whether probabilities are computed more exactly than in Linux.
     #[inline]
     fn fine(&self) -> bool {
         self.params.ramp != Ramp::Steep || self.filter.is_fine()
     }
 
-    /// Returns the drop probability at this average before spacing, as a fraction of 2^32.
+    /// Returns the drop probability at the present average, in units of 2^-32, before the gaps are
+    /// evened.
     fn probability(&self) -> u64 {
         let bits = self.filter.bits();
         let (low, high) = (u64::from(self.params.min) << bits, u64::from(self.params.max) << bits);
@@ -156,7 +158,8 @@ impl Policy {
         if self.fine() { draws.draw_u32() } else { draws.draw_u32() / self.state.divisor }
     }
 
-    /// Takes `backlog`, as it is before the arrival, into the average; first thing on every arrival.
+    /// Updates the average with the backlog before an arrival; must be called first on each
+    /// arrival.
     #[inline]
     pub(crate) fn average(&mut self, now: Nanos, backlog: u64) {
         if self.state.qidlestart == 0 {
@@ -171,7 +174,7 @@ impl Policy {
         }
     }
 
-    /// Records that the queue was found empty.
+    /// Records that a dequeue found the queue empty.
     #[inline]
     pub(crate) fn idle(&mut self, now: Nanos) {
         if self.state.qidlestart == 0 {
@@ -179,33 +182,33 @@ impl Policy {
         }
     }
 
-    /// Returns how the average compares with `min`.
+    /// Compares the average with `min`.
     #[inline]
     pub(crate) fn against_min(&self) -> Ordering {
         self.state.qavg.cmp(&(u64::from(self.params.min) << self.filter.bits()))
     }
 
-    /// Returns how the average compares with the end of the ramp.
+    /// Compares the average with the end of the ramp.
     #[inline]
     pub(crate) fn against_end(&self) -> Ordering {
         self.state.qavg.cmp(&(self.end() << self.filter.bits()))
     }
 
-    /// Returns the verdict below the ramp.
+    /// Returns the decision for an average below the ramp.
     #[inline]
     pub(crate) fn below(&mut self) -> Verdict {
         self.state.qcount = -1;
         Verdict::Pass
     }
 
-    /// Returns the verdict above the ramp.
+    /// Returns the decision for an average above the ramp.
     #[inline]
     pub(crate) fn above(&mut self) -> Verdict {
         self.state.qcount = -1;
         Verdict::Hard
     }
 
-    /// Returns the verdict on the ramp.
+    /// Returns the decision for an average on the ramp.
     #[inline]
     pub(crate) fn between(&mut self, draws: &mut impl Draws) -> Verdict {
         self.state.qcount = self.state.qcount.wrapping_add(1);
@@ -219,7 +222,7 @@ impl Policy {
             let bits = self.filter.bits();
             (self.state.qavg - (u64::from(self.params.min) << bits)) >> bits
         };
-        // A probability of one is a threshold of 2^32, in draws or in what they are divided to.
+        // The threshold that has probability 1: 2^32, or the largest quotient of a draw.
         let least = match (self.params.wait, self.fine()) {
             (false, _) => 0,
             (true, true) => 1 << 32,
@@ -233,7 +236,7 @@ impl Policy {
         Verdict::Early
     }
 
-    /// Marks or drops `packet` as `verdict` says; gives it back if it may be queued.
+    /// Marks or drops `packet` as decided; returns the packet unless it was dropped.
     #[inline]
     pub(crate) fn carry_out<P: Packet>(
         &mut self,
@@ -271,7 +274,7 @@ impl Policy {
         None
     }
 
-    /// Drops an arrival for which there is no room.
+    /// Drops an arriving packet that exceeds the limit.
     #[inline]
     pub(crate) fn overflow<P: Packet>(
         &mut self,
@@ -283,7 +286,7 @@ impl Policy {
         totals.refuse(packet, DropReason::Overflow, sink);
     }
 
-    /// Adapts by Feng 1999: once per crossing.
+    /// Adapts the probability after Feng 1999, once each time the average crosses a threshold.
     fn feng(&mut self) {
         let bits = self.filter.bits();
         let side = if self.against_min() == Ordering::Less {
@@ -305,7 +308,7 @@ impl Policy {
         self.state.divisor = (self.state.max_p / self.width()).max(1);
     }
 
-    /// Adapts by Floyd 2001, as Linux does: every half second.
+    /// Adapts the probability after Floyd 2001 as in Linux; called every half second.
     pub(crate) fn adapt(&mut self, now: Nanos) {
         let mut avg = self.state.qavg;
         if self.state.qidlestart != 0 {
@@ -326,7 +329,7 @@ impl Policy {
         self.state.divisor = (rounded as u32).max(1);
     }
 
-    /// Visits the state, by the kernel's names.
+    /// Visits the state, under the kernel's names.
     pub(crate) fn visit_state(&self, visit: &mut dyn FnMut(&'static str, i128)) {
         let (factor, first, second) = reciprocal(self.state.divisor);
         visit("qavg", self.state.qavg.into());
@@ -339,7 +342,7 @@ impl Policy {
         visit("recip_sh2", second.into());
     }
 
-    /// Visits the counters, by the kernel's names.
+    /// Visits the counters, under the kernel's names.
     pub(crate) fn visit_counters(&self, visit: &mut dyn FnMut(&'static str, u64)) {
         visit("prob_drop", self.counters.prob_drop);
         visit("forced_drop", self.counters.forced_drop);
@@ -349,7 +352,7 @@ impl Policy {
     }
 }
 
-/// Returns the factor and shifts by which Linux divides by `divisor`.
+/// Returns the factor and the two shifts with which Linux computes a division by `divisor`.
 pub fn reciprocal(divisor: u32) -> (u32, u8, u8) {
     let log = 32 - (divisor - 1).leading_zeros();
     let factor = (((1u64 << log) - u64::from(divisor)) << 32) / u64::from(divisor) + 1;

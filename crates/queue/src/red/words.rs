@@ -1,4 +1,4 @@
-//! How RED's words that depend on each other are read.
+//! Reading of RED's words that depend on each other.
 
 use super::params::{Averaging, Params};
 use crate::device::Device;
@@ -8,8 +8,8 @@ use sojourn_units::quantity::{format_rate, parse_size};
 use sojourn_units::words::{Given, WordError};
 
 impl Params {
-    /// Settles the amounts, once their unit is known, and what depends on them. A description with
-    /// `limit` states every number anew.
+    /// Reads the amounts, whose unit must be known, and computes the values that depend on them. A
+    /// description with `limit` states all numbers anew.
     pub(super) fn depend(&mut self, given: &Given, device: &Device) -> Result<(), WordError> {
         let fresh = given.has("limit");
         let amount = |word: &'static str| -> Result<Option<u32>, WordError> {
@@ -19,13 +19,13 @@ impl Params {
                 Unit::Packets => text.strip_suffix('p').unwrap_or(text).parse().ok(),
             };
             value.map(Some).ok_or_else(|| {
-                let (what, example) = match self.unit {
+                let (kind, example) = match self.unit {
                     Unit::Bytes => ("a size", "30kb"),
                     Unit::Packets => ("a number of packets", "300p"),
                 };
                 given.error(
                     word,
-                    format!("`{word}` needs {what}, such as {example}; found `{text}`"),
+                    format!("`{word}` needs {kind}, such as {example}; found `{text}`"),
                 )
             })
         };
@@ -35,9 +35,12 @@ impl Params {
             return Err(given.error("limit", "`red` needs `limit`, such as limit 60kb"));
         }
         if self.nodrop && !self.ecn {
-            return Err(given.error("nodrop", "`nodrop` means something only with `ecn`"));
+            return Err(given.error(
+                "nodrop",
+                "`nodrop` has no effect without `ecn`; add `ecn` or remove `nodrop`",
+            ));
         }
-        // Such a change is kept only if the kernel has the discipline.
+        // `max_p` keeps `tc`'s rounding unless the kernel lacks the discipline.
         if let Some(p) = given.real("probability")
             && self.kernel_lacks().is_err()
         {
@@ -54,7 +57,8 @@ impl Params {
             self.min = min.unwrap_or(self.min);
         }
         self.set_averaging(given, fresh)?;
-        // tc knows nothing of the link; where there is no tc, the link's own rate serves better.
+        // `tc` does not know the link and assumes 10mbit. A discipline without `tc` uses the rate
+        // of the link.
         if let Some(rate) = device.rate
             && fresh
             && !given.has("bandwidth")
@@ -84,16 +88,19 @@ impl Params {
         Ok(())
     }
 
-    /// Returns warnings that `tc` prints, and those that it should print.
+    /// Returns the warnings that `tc` prints, and one about the assumed bandwidth.
     pub(crate) fn assumptions(&self, given: &Given) -> Vec<String> {
         let mut warnings = Vec::new();
         if !given.has("bandwidth") {
-            warnings.push(format!("`bandwidth` is taken to be {}", format_rate(self.bandwidth)));
+            warnings.push(format!(
+                "`bandwidth` is not given: {} is assumed",
+                format_rate(self.bandwidth)
+            ));
         }
         if let (Averaging::Burst(burst), Ok(options)) = (self.averaging, self.options())
             && options.wlog >= 10
         {
-            warnings.push(format!("`burst` {burst} seems to be too large"));
+            warnings.push(format!("`burst` {burst} may be too large"));
         }
         warnings
     }

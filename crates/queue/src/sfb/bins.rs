@@ -1,25 +1,25 @@
-//! SFB's bins: for each level a row of small BLUEs, one of which a flow falls into by its hash.
+//! SFB's bins: each level has a row of bins, and the flow's hash selects one bin per row.
 
 use super::params::Params;
 use crate::discipline::Draws;
 use crate::packet::Packet;
 use std::num::NonZeroU32;
 
-/// Rows of bins.
+/// Number of levels, each with a row of bins.
 pub(super) const LEVELS: usize = 8;
-/// Bins of a row.
+/// Number of bins in a row.
 pub(super) const BINS: usize = 16;
 
-/// One bin: BLUE of all the flows that fall into it.
+/// A bin: the state of BLUE for all flows in the bin.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Bin {
-    /// Packets queued of its flows; no more than 65535 are counted.
+    /// Number of queued packets of the bin's flows; the count stops at 65535.
     pub(super) qlen: u16,
-    /// Marking probability; one is 65535.
+    /// Mark or drop probability, in units of 1/65535.
     pub(super) p_mark: u16,
 }
 
-/// A flow's bin in each row, four bits a row from the low end. As in the kernel there is no hash of 0.
+/// The bins of a flow, four bits per row from the low end. As in the kernel the hash is never 0.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Hash(NonZeroU32);
 
@@ -29,21 +29,21 @@ impl Hash {
     }
 }
 
-/// One of the two sets of bins, and the key by which flows are sorted into it.
+/// One of the two sets of bins, and the key of its hash.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Slot {
-    /// Drawn when first needed.
+    /// Key of the hash; `None` until the first packet.
     key: Option<u64>,
     bins: [[Bin; BINS]; LEVELS],
 }
 
 impl Slot {
-    /// Discards the key: the next hash draws a new one. The bins stay.
+    /// Discards the key, so that the next packet draws a new one. The bins keep their state.
     pub(super) fn rekey(&mut self) {
         self.key = None;
     }
 
-    /// Returns the bins of a packet's flow.
+    /// Returns the hash that selects the bins of a packet's flow.
     #[inline]
     pub(super) fn hash(&mut self, packet: &impl Packet, draws: &mut impl Draws) -> Hash {
         let key = *self.key.get_or_insert_with(|| draws.draw_key());
@@ -55,8 +55,8 @@ impl Slot {
         self.bins.iter_mut().enumerate().map(move |(level, bins)| &mut bins[hash.bin(level)])
     }
 
-    /// Moves the probabilities of a flow's bins on an arrival; gives the least backlog and the least
-    /// probability among them.
+    /// Updates the probabilities of a flow's bins on an arrival. Returns the smallest number of
+    /// packets and the smallest probability of these bins.
     #[inline]
     pub(super) fn arrive(&mut self, hash: Hash, params: &Params) -> (u32, u16) {
         let mut least = (u32::MAX, u16::MAX);
@@ -72,19 +72,19 @@ impl Slot {
         least
     }
 
-    /// Counts a queued packet of the flow.
+    /// Counts a queued packet in the flow's bins.
     #[inline]
     pub(super) fn enter(&mut self, hash: Hash) {
         self.of(hash).for_each(|bin| bin.qlen = bin.qlen.saturating_add(1));
     }
 
-    /// Counts a departure of the flow.
+    /// Counts a departure in the flow's bins.
     #[inline]
     pub(super) fn leave(&mut self, hash: Hash) {
         self.of(hash).for_each(|bin| bin.qlen = bin.qlen.saturating_sub(1));
     }
 
-    /// Returns the `index`-th bin, counted row by row.
+    /// Returns the bin with this index, counted row by row.
     pub(super) fn bin(&self, index: usize) -> Bin {
         self.bins[index / BINS][index % BINS]
     }

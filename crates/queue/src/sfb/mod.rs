@@ -1,22 +1,25 @@
 //! SFB: stochastic fair BLUE.
 //!
-//! Source: Feng, Kandlur, Saha, Shin, "Stochastic fair BLUE: a queue management algorithm for enforcing
-//! fairness" (INFOCOM 2001); Linux `sch_sfb.c`, `tc`'s `q_sfb.c`.
+//! Source: Feng, Kandlur, Saha, Shin, "Stochastic fair BLUE: a queue management algorithm for
+//! enforcing fairness" (INFOCOM 2001); Linux `sch_sfb.c`, `tc`'s `q_sfb.c`.
 //!
-//! A hash sorts each flow into one of 16 bins on each of 8 levels, and each bin is a BLUE: its probability
-//! rises on arrivals that find `target` packets in it and falls on those that find none. A flow is judged by
-//! the mildest of its bins, so one that responds is hit only if *all* its bins are shared with flows that
-//! do not; those that reach probability one may queue `penalty_rate` packets a second together.
+//! On each of 8 levels a hash assigns each flow to one of 16 bins. Each bin is a BLUE: its
+//! probability rises on arrivals at a bin with `target` packets and falls on arrivals at an empty
+//! bin. A flow is dropped or marked with the smallest probability of its bins, so a responsive flow
+//! suffers only if *all* its bins are shared with unresponsive flows. Flows whose probability is 1
+//! are in the penalty box, and together may enqueue `penalty_rate` packets per second.
 //!
-//! The hash changes every `rehash`, so that no flow is unlucky for long. There are two sets of bins: in the
-//! last `db` before a change the flows in the penalty box are entered into the next set too, which
-//! then starts with them known.
+//! The hash changes every `rehash`, so that a collision of flows does not last. There are two sets
+//! of bins. In the last `db` before a change, arrivals of flows in the penalty box also update the
+//! next set, so that it starts with their state.
 //!
-//! Invariants: a flow is hit with the least probability of its bins; it is put into the penalty box only if
-//! all are at one; each bin counts the packets queued of its flows.
+//! Invariants: a flow is dropped or marked with the smallest probability of its bins; it is in the
+//! penalty box only if all its bins have probability 1; each bin counts the queued packets of its
+//! flows.
 //!
-//! The kernel's oddities are kept: a change of hash gives the *retiring* set its new key at once, and the
-//! packet that triggers it is still judged by that set, under the new key; bins are not cleared.
+//! Two peculiarities of the kernel are reproduced. A change of the hash immediately gives a new key
+//! to the set that was in use; the packet that causes the change still uses that set, with the new
+//! key. Bins are not cleared.
 
 mod bins;
 mod params;
@@ -35,18 +38,18 @@ use sojourn_units::words::{Given, Table, WordError};
 use sojourn_units::{Nanos, jiffies};
 use std::collections::VecDeque;
 
-/// SFB's state in addition to its bins. Times are ticks of the coarse clock.
+/// State of SFB in addition to its bins. Times are in timer ticks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct State {
-    /// The set of bins in force: 0 or 1.
+    /// Index of the set of bins in use: 0 or 1.
     pub slot: usize,
     /// Whether the other set is being warmed up.
     pub double_buffering: bool,
-    /// Packets that flows in the penalty box may still queue.
+    /// Number of packets that flows in the penalty box may still enqueue.
     pub tokens_avail: u32,
-    /// When tokens were last given out.
+    /// Time at which tokens were last computed.
     pub token_time: u64,
-    /// When the hash changed last.
+    /// Time of the last change of the hash.
     pub rehash_time: u64,
 }
 
@@ -63,7 +66,7 @@ impl State {
     }
 }
 
-/// SFB's counters.
+/// Counters of SFB.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Counters {
     earlydrop: u64,
@@ -73,7 +76,7 @@ struct Counters {
     marked: u64,
 }
 
-/// A packet's hash for each set of bins that it is entered into.
+/// Hash of a packet for each set of bins that counts it.
 type Hashes = [Option<Hash>; 2];
 
 impl DisciplineParams for Params {
@@ -96,23 +99,23 @@ impl DisciplineParams for Params {
         Ok(())
     }
 
-    /// As `tc` does, which states everything anew.
+    /// Reads a change as `tc`, which states all values anew.
     fn changed(&self, given: &Given, device: &Device) -> Result<Self, WordError> {
         Self::new(device).with(given, device)
     }
 
-    /// Returns settings that the manual of `tc` advises against.
+    /// Returns warnings about settings that the manual page of `tc-sfb` advises against.
     fn warnings(&self, _given: &Given) -> Vec<String> {
         let Self { rehash_ms, warmup_ms, max, bin_size, .. } = self;
         let mut warnings = Vec::new();
         if max < bin_size {
             warnings.push(format!(
-                "`max` {max} is below `target` {bin_size}: a bin of one flow never gets so far"
+                "`max` {max} is below `target` {bin_size}: a bin of one flow never reaches `target`"
             ));
         }
         if *rehash_ms > 0 && warmup_ms >= rehash_ms {
             warnings.push(format!(
-                "`db` {warmup_ms} is not below `rehash` {rehash_ms}: both sets of bins are always in use"
+                "`db` {warmup_ms} is not below `rehash` {rehash_ms}: the warm-up never ends, and both sets of bins are always in use"
             ));
         }
         warnings
@@ -128,7 +131,7 @@ pub struct Sfb<P> {
     counters: Counters,
     totals: Totals,
     fifo: PacketFifo<P>,
-    /// Those of the packets in `fifo`, in the same order.
+    /// Hashes of the packets in `fifo`, in the same order.
     hashes: VecDeque<Hashes>,
 }
 
@@ -149,8 +152,8 @@ impl<P: Packet> Configured<P, Params> for Sfb<P> {
         &self.params
     }
 
-    /// Replaces the parameters. As in the kernel, all that is queued is thrown away, and the bins, the
-    /// hash and the penalty box start over.
+    /// Replaces the parameters. As in the kernel, all queued packets are dropped, and bins, hash
+    /// and penalty box start anew.
     fn change(&mut self, params: Params, now: Nanos, sink: &mut impl Sink<P>) {
         self.fifo.cut(0, &mut self.totals, sink);
         self.hashes.clear();
@@ -161,7 +164,7 @@ impl<P: Packet> Configured<P, Params> for Sfb<P> {
 }
 
 impl<P: Packet> Sfb<P> {
-    /// Changes the hash if it is time, or begins to warm up the next.
+    /// Changes the hash if that is due, or starts the warm-up of the next set.
     #[inline]
     fn rehash(&mut self, tick: u64) {
         let (period, warmup) = (self.params.rehash(), self.params.warmup());
@@ -179,7 +182,7 @@ impl<P: Packet> Sfb<P> {
         }
     }
 
-    /// Returns whether a packet from the penalty box may be queued.
+    /// Takes a token for a packet of a flow in the penalty box; returns whether there was one.
     fn has_token(&mut self, tick: u64) -> bool {
         let Params { penalty_rate, penalty_burst, hz, .. } = self.params;
         if penalty_rate == 0 || penalty_burst == 0 {
@@ -190,7 +193,7 @@ impl<P: Packet> Sfb<P> {
             let age = (tick - self.state.token_time).min(10 * hz);
             let tokens = age * u64::from(penalty_rate) / hz;
             self.state.tokens_avail = tokens.min(u64::from(penalty_burst)) as u32;
-            // An attempt in vain starts the wait anew.
+            // An attempt without tokens restarts the wait.
             self.state.token_time = tick;
             if self.state.tokens_avail == 0 {
                 return false;
@@ -202,7 +205,7 @@ impl<P: Packet> Sfb<P> {
 
     fn refuse(&mut self, packet: P, reason: DropReason, sink: &mut impl Sink<P>) -> Return {
         self.totals.drops += 1;
-        // The kernel does not call an early drop one over the limit.
+        // The kernel does not count early drops as overlimits.
         self.totals.overlimits += u64::from(reason != DropReason::Early);
         sink.dropped(packet, reason, false);
         Return::Congestion
@@ -249,8 +252,8 @@ impl<P: Packet> Discipline<P> for Sfb<P> {
         } else {
             let draw = draws.draw_u16();
             if draw < p {
-                // Above one half drops replace marks: a flow that is marked so often does not
-                // respond.
+                // Above a probability of 1/2 some marks are replaced by drops: a flow that is
+                // marked so often does not respond.
                 let must_drop = u32::from(draw) < 2 * u32::from(p.saturating_sub(HALF));
                 if must_drop || !packet.set_ce() {
                     self.counters.earlydrop += 1;
@@ -301,7 +304,7 @@ impl<P: Packet> Discipline<P> for Sfb<P> {
         visit("rehash_time", self.state.rehash_time.into());
     }
 
-    /// Bins are numbered slot by slot, level by level.
+    /// Visits the state of a bin; bins are numbered set by set, level by level.
     fn flow_state(&self, flow: usize, visit: &mut dyn FnMut(&'static str, i128)) {
         if let Some(slot) = self.slots.get(flow / (LEVELS * BINS)) {
             let bin = slot.bin(flow % (LEVELS * BINS));
@@ -316,11 +319,11 @@ impl<P: Packet> Discipline<P> for Sfb<P> {
         visit("penaltydrop", self.counters.penaltydrop);
         visit("bucketdrop", self.counters.bucketdrop);
         visit("queuedrop", self.counters.queuedrop);
-        // The kernel's child queue has the same limit and so never drops.
+        // The kernel's inner queue has the same limit and therefore never drops.
         visit("childdrop", 0);
         visit("marked", self.counters.marked);
     }
 }
 
-/// Half of probability one, as the kernel halves it.
+/// Half of probability 1, rounded down as in the kernel.
 const HALF: u16 = u16::MAX / 2;

@@ -1,4 +1,4 @@
-//! SFB's parameters and words.
+//! Parameters of SFB, with the words of `tc`.
 
 use crate::device::Device;
 use crate::kinds::packets;
@@ -8,13 +8,13 @@ use sojourn_units::declare::{Param, Parameters, derived, integer};
 use sojourn_units::words::{Kind, Table, Value};
 use sojourn_units::{jiffies, params};
 
-/// The kernel's longest span in milliseconds that is not "for ever".
+/// Largest time in milliseconds that the kernel does not treat as infinite.
 const LONGEST: u64 = (1 << 31) - 1;
 
-/// The words of `sfb`.
+/// Name, summary, source and words of the discipline `sfb`.
 pub const TABLE: Table = Table {
     name: "sfb",
-    summary: "SFB: BLUE in bins that flows share by hashes, with a penalty box for those that do not respond",
+    summary: "SFB: BLUE in bins of flows, selected by hashes, with a rate limit for unresponsive flows",
     source: "Feng, Kandlur, Saha, Shin 2001; Linux sch_sfb.c, iproute2 q_sfb.c",
     words: Params::WORDS,
 };
@@ -23,36 +23,39 @@ params! {
     /// Parameters of SFB, in the kernel's units.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
     pub struct Params on Device {
-        /// Milliseconds after which flows are sorted into bins by a new hash; 0 is never. tc takes no unit here.
+        /// Time in milliseconds after which a new hash assigns flows to bins; 0 disables it. tc
+        /// accepts no unit here.
         rehash_ms as "rehash": u32 = integer(0, LONGEST, "600000"),
-        /// Milliseconds before a change of hash in which the next set of bins is warmed up (double buffering); 0 is none.
+        /// Time in milliseconds before a change of hash in which the next set of bins is warmed up
+        /// (double buffering); 0 disables the warm-up.
         warmup_ms as "db": u32 = integer(0, LONGEST, "60000"),
-        /// Packets that fit; more are dropped on arrival.
+        /// Maximum number of packets in the queue; packets that arrive at a full queue are dropped.
         limit: u32 = packets("1000p").above_zero(),
-        /// Packets that a flow may have in its emptiest bin; 5/4 of target if only that is given.
+        /// Maximum number of packets in the emptiest bin of a flow; by default 5/4 of target.
         max: u32 = packets("25p").above_zero(),
-        /// Packets in a bin from which its probability rises; 4/5 of max if only that is given.
+        /// Number of packets in a bin from which on its probability rises; by default 4/5 of max.
         bin_size as "target": u32 = packets("20p").above_zero(),
-        /// Increase of a bin's probability by an arrival at a bin of target packets or more.
+        /// Increase of a bin's probability on an arrival at a bin with target packets or more.
         increment: u16 = fraction_q16("0.0005"),
-        /// Decrease of a bin's probability by an arrival at an empty bin.
+        /// Decrease of a bin's probability on an arrival at an empty bin.
         decrement: u16 = fraction_q16("0.00005"),
-        /// Packets a second that all flows with probability one may queue together.
+        /// Packets per second that all flows in the penalty box (with probability 1) together may
+        /// enqueue.
         penalty_rate: u32 = integer(0, 4_294_967_295, "10"),
-        /// Packets that such flows may queue at once.
+        /// Packets that the flows in the penalty box together may enqueue in a burst.
         penalty_burst: u32 = integer(0, 4_294_967_295, "20"),
-        /// Ticks a second of the coarse clock.
+        /// Timer ticks per second.
         hz: u32 = derived(|device: &Device| device.hz),
     }
 }
 
 impl Params {
-    /// Ticks between changes of the hash.
+    /// Returns the time between changes of the hash, in timer ticks; 0 for none.
     pub(super) fn rehash(&self) -> u64 {
         jiffies::from_millis(self.rehash_ms, self.hz)
     }
 
-    /// Ticks of warm-up.
+    /// Returns the duration of the warm-up, in timer ticks.
     pub(super) fn warmup(&self) -> u64 {
         jiffies::from_millis(self.warmup_ms, self.hz)
     }
@@ -63,7 +66,7 @@ const fn fraction_q16<On>(default: &'static str) -> Param<u16, On> {
     Param::word(Kind::Probability, default, from, |p| Some(Value::Text(probability_text(*p))))
 }
 
-/// Returns a probability as a fraction of 65535, rounded to the nearest.
+/// Returns a probability in units of 1/65535, rounded to the nearest.
 fn probability_q16(p: f64) -> u16 {
     (p * f64::from(u16::MAX) + 0.5) as u16
 }

@@ -1,18 +1,19 @@
-//! TBF: a token bucket filter.
+//! TBF: token bucket filter.
 //!
 //! Source: Linux `sch_tbf.c`.
 //!
-//! A bucket fills with time at `rate`, up to the time that `burst` bytes take. A packet leaves at once if the
-//! bucket holds its time on the line; otherwise it waits for what is missing, and all others behind it. A
-//! second bucket, which fills at `peakrate` and holds `mtu` bytes, spreads bursts. The packets wait in a
-//! child discipline, by default a byte FIFO.
+//! A bucket fills with time at `rate`, up to the transmission time of `burst` bytes. A packet
+//! leaves immediately if the bucket holds its transmission time. Otherwise it waits until the
+//! bucket does, and all packets after it wait too. A second bucket, which fills at `peakrate` and
+//! holds `mtu` bytes, spreads bursts over time. Packets wait in a child discipline, by default a
+//! FIFO with a limit in bytes.
 //!
-//! The child's next packet is inspected before it leaves ([`Peek`]): a FIFO, RED, CHOKe and SFB
-//! show their head, all others dequeue it, with all effects of a departure, and it waits outside
-//! the child.
+//! The length of the child's next packet must be known before it leaves ([`Peek`]). FIFOs, RED,
+//! CHOKe and SFB show the packet in the queue. Other children dequeue it, with all effects of a
+//! departure, and it waits outside the child.
 //!
-//! Invariants: what is sent in any span is the rate times the span and one `burst` at most; packets leave
-//! in the child's order; a change drops nothing.
+//! Invariants: the bytes sent in any period are at most the rate times the period plus one `burst`;
+//! packets leave in the child's order; a change of parameters drops no packets itself.
 
 mod params;
 
@@ -35,7 +36,8 @@ use sojourn_units::{Nanos, Rate};
 impl DisciplineParams for Params {
     const TABLES: &'static [&'static Table] = &[&TABLE];
 
-    /// Returns the child's; one packet more where it shows its head by giving it up.
+    /// Returns the limit of the child. A child that must dequeue its next packet for inspection
+    /// allows one more.
     fn limit(&self) -> Option<(Unit, u32)> {
         match &self.child {
             Some(child) => child.limit(),
@@ -75,34 +77,35 @@ impl DisciplineParams for Params {
         Some(Inside { children, ..Inside::default() })
     }
 
-    /// `tc` wants a limit where there is a child, too: it has no effect then.
+    /// Writes the words for `tc`, which requires a limit even with a child, where it has no effect.
     fn to_tc(&self) -> String {
         let limit = if self.limit == 0 { self.burst } else { self.limit };
         Self { child: None, limit, ..self.clone() }.write(Text::new(TABLE.name)).done()
     }
 }
 
-/// A token bucket and the queue behind it.
+/// A token bucket and its child discipline.
 #[derive(Clone, Debug)]
 pub struct Tbf<P> {
     params: Params,
     constants: Constants,
     child: Peek<Queue<P>, P>,
-    /// Time on the line that the bucket holds, as of `checked`.
+    /// Content of the bucket at the time `checked`, as transmission time in nanoseconds.
     tokens: i64,
-    /// The same of the peak's bucket.
+    /// Content of the peak rate's bucket at the time `checked`, as transmission time in
+    /// nanoseconds.
     peak_tokens: i64,
-    /// When the last packet left.
+    /// Time at which the last packet left.
     checked: Nanos,
-    /// When the last call asked to be called again.
+    /// Time at which the last call requested the next `dequeue`; `None` without a request.
     wake: Option<Nanos>,
-    /// Packets offered so far.
+    /// Number of packets offered since creation.
     offered: u64,
     totals: Totals,
 }
 
 impl<P: Packet> Tbf<P> {
-    /// Returns a token bucket with these numbers, created at `now`.
+    /// Returns a token bucket with these constants, created at `now`.
     pub fn with_constants(params: Params, constants: Constants, now: Nanos) -> Self {
         Self {
             child: Peek::new(params.child().build(now)),
@@ -117,8 +120,8 @@ impl<P: Packet> Tbf<P> {
         }
     }
 
-    /// Changes to these numbers: the buckets are full. A child stays of its discipline: parameters of another
-    /// one are left.
+    /// Replaces parameters and constants, and fills the buckets. The child keeps its discipline;
+    /// parameters of another discipline are ignored.
     pub fn change_constants(
         &mut self,
         params: &Params,
@@ -136,8 +139,8 @@ impl<P: Packet> Tbf<P> {
         self.peak_tokens = constants.mtu;
     }
 
-    /// Returns the content of both buckets at `now` after the departure of a packet of `length`.
-    /// Below 0 the packet may not leave yet.
+    /// Returns the content of both buckets, in nanoseconds, after a departure of a packet of
+    /// `length` bytes at `now`. With a negative content the packet may not leave yet.
     #[inline]
     fn tokens_after(&self, now: Nanos, length: u32) -> (i64, i64) {
         let Constants { buffer, mtu, rate, peak, .. } = &self.constants;
@@ -160,8 +163,8 @@ impl<P: Packet> Configured<P, Params> for Tbf<P> {
         &self.params
     }
 
-    /// Replaces the parameters and fills the buckets. Queued packets stay, unless the child drops
-    /// them.
+    /// Replaces the parameters and fills the buckets. Queued packets are kept, unless the child
+    /// drops them.
     fn change(&mut self, params: Params, now: Nanos, sink: &mut impl Sink<P>) {
         let constants = params.constants();
         self.change_constants(&params, constants, now, sink);
@@ -232,7 +235,7 @@ impl<P: Packet> Discipline<P> for Tbf<P> {
         self.child.on_timer(now);
     }
 
-    /// The child's, and its own.
+    /// Visits the child's state, if a child is given, and the state of the buckets.
     fn state(&self, visit: &mut dyn FnMut(&'static str, i128)) {
         if self.params.child.is_some() {
             self.child.state(visit);
@@ -246,7 +249,7 @@ impl<P: Packet> Discipline<P> for Tbf<P> {
         self.child.flow_state(flow, visit);
     }
 
-    /// Visits the classes of the child: the bucket has one queue.
+    /// Visits the classes of the child; the token bucket itself has no classes.
     fn leaves(&self, visit: &mut dyn FnMut(&str, usize, u64)) {
         self.child.leaves(visit);
     }
@@ -255,9 +258,10 @@ impl<P: Packet> Discipline<P> for Tbf<P> {
         self.child.lists(visit);
     }
 
-    /// Its own; of the child's those that not every discipline has.
+    /// Visits the counters of the token bucket, and the counters of the child beyond those that all
+    /// disciplines have.
     fn counters(&self, visit: &mut dyn FnMut(&'static str, u64)) {
-        // Drops of the child count as drops here, too.
+        // A drop in the child counts as a drop of the token bucket.
         let drops = self.offered - self.totals.packets - self.packets() as u64;
         Totals { drops, ..self.totals }.visit(self, visit);
         let mut number = 0;

@@ -1,4 +1,4 @@
-//! The user's settings of TBF: `tc`'s words, and the kernel's numbers.
+//! Parameters of TBF, with the words of `tc`, and its constants in the kernel's units.
 
 use crate::device::Device;
 use crate::kinds::{bytes, link_layer, one_size, optional_rate, required_rate, whole_micros};
@@ -9,64 +9,65 @@ use sojourn_units::declare::{Parameters, derived, group, integer};
 use sojourn_units::words::{Given, Kind, Table, Word, WordError};
 use sojourn_units::{Rate, params, words};
 
-/// The words of `tbf`.
+/// Name, summary, source and words of the discipline `tbf`.
 pub const TABLE: Table = Table {
     name: "tbf",
-    summary: "TBF: a token bucket holds packets back to a rate; any discipline may hold them",
+    summary: "TBF: a token bucket limits the rate; any discipline may queue the packets",
     source: "Linux sch_tbf.c",
     words: Params::WORDS,
 };
 
 const BURST: &[Word] = words! {
-    "burst", Kind::Size, "", "Depth of the bucket: bytes that may leave at once; required. A longer packet is dropped.";
-    "buffer", Kind::Size, "", "The same as burst.";
-    "maxburst", Kind::Size, "", "The same as burst.";
+    "burst", Kind::Size, "", "Depth of the bucket: bytes that may leave in a burst; required. A longer packet is dropped.";
+    "buffer", Kind::Size, "", "Another word for burst.";
+    "maxburst", Kind::Size, "", "Another word for burst.";
 };
 
 const LIMIT: &[Word] = words! {
-    "limit", Kind::Size, "", "Bytes that fit in the byte FIFO behind the bucket; this or latency is required without child.";
-    "latency", Kind::Time, "", "The same as the longest time that a packet may wait for tokens.";
+    "limit", Kind::Size, "", "Maximum number of bytes in the default child, a bfifo; without child, limit or latency is required.";
+    "latency", Kind::Time, "", "Maximum time that a packet waits for tokens, from which limit is computed.";
 };
 
 const MTU: &[Word] = words! {
-    "mtu", Kind::Size, "", "Depth of the bucket of peakrate, which needs it; one full frame is the least that makes sense.";
-    "minburst", Kind::Size, "", "The same as mtu.";
+    "mtu", Kind::Size, "", "Depth of the bucket of peakrate in bytes, required with peakrate; should be at least one largest frame.";
+    "minburst", Kind::Size, "", "Another word for mtu.";
 };
 
 const CHILD: &[Word] = words! {
-    "child", Kind::Rest, "", "The discipline that holds the packets, and its words up to the end; without it a bfifo of limit.";
+    "child", Kind::Rest, "", "Discipline that queues the packets, followed by its words up to the end; by default a bfifo with limit.";
 };
 
 params! {
-    /// Parameters of TBF, as `tc` has them.
+    /// Parameters of TBF, with the words of `tc`.
     #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
     pub struct Params on Device {
         /// Rate at which the bucket fills; required.
         rate: Rate = required_rate(),
-        /// Depth of the bucket.
+        /// Depth of the bucket, in bytes.
         burst: u32 = group(BURST, |_| 0, set_burst, |burst, text| text.value("burst", burst)),
-        /// Bytes that fit in the queue behind the bucket.
+        /// Limit of the default child, in bytes; 0 with a child.
         limit: u32 = group(LIMIT, |_| 0, set_limit, |limit, text| {
             text.optional("limit", (*limit != 0).then_some(*limit))
         }),
-        /// Rate that no burst exceeds, above rate; none by default.
+        /// Maximum rate of bursts, above rate; by default bursts are not limited.
         peakrate: Option<Rate> = optional_rate(),
-        /// Depth of the bucket of the peak rate.
+        /// Depth of the bucket of peakrate, in bytes; 0 without peakrate.
         mtu: u32 = group(MTU, |_| 0, set_mtu, |mtu, text| {
             text.optional("mtu", (*mtu != 0).then_some(*mtu))
         }),
         /// Bytes that the line adds to each packet.
         overhead: u16 = integer(0, 65_535, "0"),
-        /// The least that a packet counts, with its overhead.
+        /// Minimum size of a packet on the line with its overhead, in bytes.
         mpu: u16 = integer(0, 65_535, "0"),
-        /// Size of a packet on the line: its bytes, or with atm cells of 53 bytes.
+        /// Framing that determines a packet's size on the line: its bytes (ethernet), or cells of
+        /// 53 bytes (atm).
         layer as "linklayer": LinkLayer = link_layer(),
-        /// The discipline that holds the packets; without one a byte FIFO of limit.
+        /// Discipline that queues the packets; by default a bfifo with limit.
         child: Option<Box<Child>> = group(CHILD, |_| None, |_, _| Ok(()), |child, text| match child {
             Some(child) => text.value("child", child.to_text()),
             None => text,
         }),
-        /// The largest frame of the device.
+        /// Largest frame of the device, in bytes.
         frame: u32 = derived(|device: &Device| device.psched_mtu),
     }
 }
@@ -85,18 +86,18 @@ fn set_limit(limit: &mut u32, given: &Given) -> Result<(), WordError> {
     bytes::<Device>("0b").above_zero().named("limit", "").set(limit, given)
 }
 
-/// The numbers that decisions are made with.
+/// Parameters in the units of TBF's decisions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Constants {
-    /// Depth of the bucket, in time at its rate.
+    /// Depth of the bucket, as transmission time in nanoseconds.
     pub buffer: i64,
-    /// Depth of the peak's bucket, in the same unit.
+    /// Depth of the peak rate's bucket, as transmission time in nanoseconds.
     pub mtu: i64,
-    /// The largest packet that is accepted.
+    /// Length of the longest packet that is accepted, in bytes.
     pub max_size: u32,
-    /// Rate.
+    /// Rate at which the bucket fills.
     pub rate: Speed,
-    /// Peak rate.
+    /// Rate at which the peak rate's bucket fills; `None` without peak rate.
     pub peak: Option<Speed>,
 }
 
@@ -105,7 +106,7 @@ impl Params {
         Speed::new(rate.bits() / 8, self.overhead, self.mpu, self.layer)
     }
 
-    /// Returns the numbers that decisions are made with.
+    /// Returns the constants that a present `tc` sets.
     pub fn constants(&self) -> Constants {
         let rate = self.speed(self.rate);
         let peak = self.peakrate.map(|peak| self.speed(peak));
@@ -118,8 +119,7 @@ impl Params {
         }
     }
 
-    /// Returns the same as it follows from a `tc` older than 3.14, which gives the depths as times
-    /// only.
+    /// Returns the constants that a `tc` before 3.14 sets, which passes the depths only as times.
     pub fn constants_by_times(&self) -> Constants {
         let size = |speed: &Speed, depth: u64| speed.length(depth).min(u32::MAX.into()) as u32;
         let constants = self.constants();
@@ -134,7 +134,7 @@ impl Params {
         }
     }
 
-    /// Returns the default byte FIFO, or the given child.
+    /// Returns the given child, or the default FIFO in bytes.
     pub(super) fn child(&self) -> Child {
         match &self.child {
             Some(child) => (**child).clone(),
@@ -142,7 +142,7 @@ impl Params {
         }
     }
 
-    /// Settles what is required and what follows from other words.
+    /// Checks required words, and computes the values that depend on other words.
     pub(super) fn complete(&mut self, given: &Given, device: &Device) -> Result<(), WordError> {
         let required = |message: &str| Err(given.error("", message));
         if !given.has("rate") {
@@ -165,7 +165,7 @@ impl Params {
         Ok(())
     }
 
-    /// Returns the limit that lets a packet wait for `latency`: `tc`'s.
+    /// Computes `limit` from `latency` as `tc`.
     fn set_latency(&mut self, given: &Given) -> Result<(), WordError> {
         let Some(value) = given.find("latency") else { return Ok(()) };
         if given.has("limit") {
@@ -180,7 +180,8 @@ impl Params {
         let bytes = carried(self.rate, self.burst);
         let bytes = self.peakrate.map_or(bytes, |peak| bytes.min(carried(peak, self.mtu)));
         if bytes > f64::from(u32::MAX) {
-            return Err(given.error("latency", "`latency` is too long: the limit has 32 bits"));
+            return Err(given
+                .error("latency", "`latency` is too long: the resulting limit must be below 4gb"));
         }
         self.limit = bytes as u32;
         Ok(())
@@ -194,15 +195,15 @@ impl Params {
         Ok(())
     }
 
-    /// Returns the parameters after a change, which states all anew except the child. A child that
-    /// is a FIFO gets TBF's limit, in its own unit.
+    /// Returns the parameters after a change, which states all values anew except the child. A
+    /// change of TBF's limit becomes the limit of a child that is a FIFO, in the child's unit.
     pub(super) fn after(&self, given: &Given, device: &Device) -> Result<Self, WordError> {
         let mut changed = Self { child: self.child.clone(), ..Self::new(device) };
         changed.set(given)?;
         changed.complete(given, device)?;
         let name = |params: &Self| params.child.as_ref().map(|child| child.name());
         if name(self) != name(&changed) {
-            let message = "`child` cannot become another discipline";
+            let message = "`child` cannot be changed into another discipline";
             return Err(given.error("child", message));
         }
         if !given.has("child")
@@ -215,25 +216,26 @@ impl Params {
         Ok(changed)
     }
 
-    /// Forgets the limit where it has no effect.
+    /// Removes the limit if a child is given, where it has no effect.
     pub(super) fn drop_idle_limit(&mut self) {
         if self.child.is_some() {
             self.limit = 0;
         }
     }
 
-    /// Returns the kernel's warning of a small bucket.
+    /// Returns the kernel's warning about a bucket that is smaller than a frame; `None` without
+    /// need.
     pub(super) fn small_bucket(&self) -> Option<String> {
         let max_size = self.constants().max_size;
         (max_size < self.frame).then(|| {
             let frame = self.frame;
-            format!("packets of more than {max_size} bytes are dropped: `burst` (and `mtu`) should be {frame}b at least")
+            format!("packets longer than {max_size} bytes are dropped: `burst` (and `mtu`) should be at least {frame}b")
         })
     }
 }
 
 impl Child {
-    /// Returns a byte FIFO.
+    /// Returns a FIFO with a limit in bytes.
     fn bytes(limit: u32) -> Self {
         use crate::fifo;
         use crate::limit::Unit;
