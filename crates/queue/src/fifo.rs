@@ -88,13 +88,13 @@ impl FifoParams for Params {
 #[derive(Clone, Debug)]
 pub struct Fifo<P, D = Params> {
     params: D,
-    fifo: PacketFifo<P>,
+    packets: PacketFifo<P>,
     totals: Totals,
 }
 
 impl<P: Packet, D: FifoParams> Configured<P, D> for Fifo<P, D> {
     fn new(params: D, _now: Nanos) -> Self {
-        Self { params, fifo: PacketFifo::default(), totals: Totals::default() }
+        Self { params, packets: PacketFifo::default(), totals: Totals::default() }
     }
 
     fn params(&self) -> &D {
@@ -108,12 +108,12 @@ impl<P: Packet, D: FifoParams> Configured<P, D> for Fifo<P, D> {
         if D::DROPS_HEAD
             && let Some((Unit::Packets, limit)) = self.params.limit()
         {
-            self.fifo.cut(limit as usize, &mut self.totals, sink);
+            self.packets.cut(limit as usize, &mut self.totals, sink);
         }
     }
 }
 
-viewed!(Fifo<D: FifoParams> in fifo);
+viewed!(Fifo<D: FifoParams> in packets);
 
 impl<P: Packet, D: FifoParams> Discipline<P> for Fifo<P, D> {
     #[inline]
@@ -124,9 +124,9 @@ impl<P: Packet, D: FifoParams> Discipline<P> for Fifo<P, D> {
         _draws: &mut impl Draws,
         sink: &mut impl Sink<P>,
     ) -> Return {
-        let fits = |(unit, limit): (Unit, u32)| unit.fits(limit, &self.fifo, &packet);
+        let fits = |(unit, limit): (Unit, u32)| unit.fits(limit, &self.packets, &packet);
         if self.params.limit().is_none_or(fits) {
-            self.fifo.push(now, packet);
+            self.packets.push(now, packet);
             return Return::Success;
         }
         if !D::DROPS_HEAD {
@@ -134,10 +134,10 @@ impl<P: Packet, D: FifoParams> Discipline<P> for Fifo<P, D> {
             return Return::Drop;
         }
         self.totals.drops += 1;
-        if let Some(oldest) = self.fifo.pop() {
+        if let Some(oldest) = self.packets.pop() {
             sink.dropped(oldest.packet, DropReason::Overflow, true);
         }
-        self.fifo.push(now, packet);
+        self.packets.push(now, packet);
         Return::Congestion
     }
 
@@ -148,15 +148,15 @@ impl<P: Packet, D: FifoParams> Discipline<P> for Fifo<P, D> {
         _draws: &mut impl Draws,
         _sink: &mut impl Sink<P>,
     ) -> Dequeue<P> {
-        self.totals.leave(self.fifo.pop().map(|queued| queued.packet))
+        self.totals.leave(self.packets.pop().map(|queued| queued.packet))
     }
 
     #[inline]
     fn pass(&mut self, now: Nanos, packet: &P) -> bool {
-        let fits = |(unit, limit): (Unit, u32)| unit.fits(limit, &self.fifo, packet);
-        let passes = self.fifo.is_empty() && self.params.limit().is_none_or(fits);
+        let fits = |(unit, limit): (Unit, u32)| unit.fits(limit, &self.packets, packet);
+        let passes = self.packets.is_empty() && self.params.limit().is_none_or(fits);
         if passes {
-            self.fifo.leaves(now);
+            self.packets.leaves(now);
             self.totals.sent(packet.len());
         }
         passes
@@ -168,7 +168,7 @@ impl<P: Packet, D: FifoParams> Discipline<P> for Fifo<P, D> {
     }
 
     fn head(&self) -> Option<Dequeue<&P>> {
-        Some(self.fifo.head())
+        Some(self.packets.head())
     }
 
     fn state(&self, _visit: &mut dyn FnMut(&'static str, i128)) {}
