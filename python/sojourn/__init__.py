@@ -1,7 +1,8 @@
 """Sojourn, a laboratory for queues.
 
-`Scenario` describes a network and its traffic; `Scenario.run` simulates it. Importing this package
-is cheap: data frames, statistics and figures are loaded by the functions that need them.
+`Scenario` describes a network and its traffic. `Scenario.run` simulates the scenario. The import of
+this package is fast, because libraries for data frames, statistics and figures are imported by the
+functions that need them.
 """
 
 from __future__ import annotations

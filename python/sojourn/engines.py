@@ -1,6 +1,6 @@
 """The engines by name: description, constructor and restrictions.
 
-An engine is made when it is selected, and its modules are imported then.
+The modules of an engine are imported when the engine is constructed.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ SIM, WIRE, KERNEL, LINUX, LINUX_WIRE = "sim", "wire", "kernel", "linux", "linux-
 
 
 class EngineError(ValueError):
-    """An unknown engine, or an invalid selection."""
+    """The name of an engine or a list of engines is invalid."""
 
 
 @dataclass(frozen=True)
@@ -25,17 +25,17 @@ class Kind:
     """An engine that can be selected."""
 
     name: str
-    """Name as selected: `linux:NAME` is the engine `linux` with a kernel by its name."""
+    """Name of the engine. `linux:NAME` is the engine `linux` with the kernel NAME."""
     help: str
-    """Short description."""
+    """Description for the help of options."""
     cannot: str
-    """Restrictions, in a few words; empty without any."""
+    """Restrictions of the engine, for display; empty if it has none."""
     make: Callable[..., Any]
-    """Constructor of a `sojourn.scenario.engine.Engine`, with the engine's own keywords."""
+    """Function that constructs the engine; its keywords are those of the engine's class."""
     real_time: bool = False
-    """Whether a run takes its scenario's duration."""
+    """Whether a run takes the duration of its scenario."""
     virtual: bool = False
-    """Whether it runs Linux in virtual time, with a selectable kernel."""
+    """Whether the engine runs Linux in virtual time, with a kernel that can be selected."""
 
 
 def _late(module: str, name: str) -> Callable[..., Any]:
@@ -57,21 +57,21 @@ KINDS: Mapping[str, Kind] = {
         Kind(
             LINUX,
             "Linux's own network code in virtual time",
-            "no stores, balancers or policies of the user; our links where the kernel's lack a "
+            "no stores, balancers or policies of the user; Sojourn's links if the kernel's lack a "
             "feature",
             _late("sojourn.linux.engine", "LinuxEngine"),
             virtual=True,
         ),
         Kind(
             LINUX_WIRE,
-            "Linux's own TCP over our links, in virtual time",
+            "Linux's own TCP over Sojourn's links, in virtual time",
             "no stores, balancers or policies of the user",
             partial(_late("sojourn.linux.engine", "LinuxEngine"), wire=True),
             virtual=True,
         ),
         Kind(
             WIRE,
-            "real programs over our links, in real time",
+            "real programs over Sojourn's links, in real time",
             "one run at a time",
             _late("sojourn.lab.engine", "WireEngine"),
             real_time=True,
@@ -86,17 +86,17 @@ KINDS: Mapping[str, Kind] = {
         ),
     )
 }
-"""All engines. The simulator comes first; it runs every plan except those with programs."""
+"""All engines by name. The simulator is first. It runs all plans without the user's programs."""
 VIRTUAL = tuple(kind.name for kind in KINDS.values() if kind.virtual)
-"""Engines that run Linux in virtual time."""
+"""Names of the engines that run Linux in virtual time."""
 LABORATORY = (WIRE, KERNEL, *VIRTUAL)
-"""Engines that run Linux's own code."""
+"""Names of the engines that run Linux's own network code."""
 
 
 def find(name: str, among: Sequence[str] = tuple(KINDS)) -> Kind:
-    """Returns the engine of this name, one of `among`; an error lists them.
+    """Returns the engine with this name, which must be one of `among`.
 
-    `linux:NAME` is the engine `linux` with the kernel of that name.
+    `linux:NAME` is the engine `linux` with the kernel NAME. Raises `EngineError` for other names.
     """
     engine, colon, kernel = name.partition(":")
     if engine in among:
@@ -105,7 +105,7 @@ def find(name: str, among: Sequence[str] = tuple(KINDS)) -> Kind:
             return kind
         if not kind.virtual:
             raise EngineError(
-                f"`{name}`: {engine} has no kernels to select; only {' and '.join(VIRTUAL)} have"
+                f"`{name}`: only {' and '.join(VIRTUAL)} have kernels to select, not {engine}"
             )
         return replace(kind, name=name, make=partial(kind.make, kernel=kernel))
     near = _core.nearest(engine, list(among))
@@ -114,7 +114,7 @@ def find(name: str, among: Sequence[str] = tuple(KINDS)) -> Kind:
 
 
 def chosen(text: str, among: Sequence[str] = tuple(KINDS)) -> list[Kind]:
-    """Returns the engines of a list such as `sim,linux`, each once."""
+    """Returns the engines in a list such as `sim,linux`; raises `EngineError`."""
     names = [name.strip() for name in text.split(",")]
     kinds = [find(name, among) for name in names]
     if len(set(names)) < len(names):
@@ -131,7 +131,7 @@ def help_text(among: Sequence[str] = tuple(KINDS)) -> str:
 
 
 def able(plans: Iterable[str]) -> list[str]:
-    """Returns the engines that can run all of these plans here."""
+    """Returns the names of the engines that can run all these plans on this machine."""
     listed = list(dict.fromkeys(plans))
     found = []
     for kind in KINDS.values():

@@ -1,4 +1,4 @@
-"""Optional packages, and the extra that installs each."""
+"""Optional packages and the extras that install them."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ BROUGHT = {
     "analysis": ("pandas", "pyarrow", "scipy", "statsmodels"),
     "report": ("jinja2", "matplotlib"),
 }
-"""Packages by extra, which commands import when needed."""
+"""Packages by the extra that installs them."""
 
 
 def require(*packages: str) -> None:
-    """Imports packages early, so that a missing one is reported before any work."""
+    """Imports packages, so that a missing package is reported before any work is done."""
     for package in packages:
         import_module(package)
 
 
 def advice(module: str | None) -> str | None:
-    """Returns how to install a missing module; None if it belongs to no extra."""
+    """Returns an error message with advice on a missing module; `None` if no extra has it."""
     package = (module or "").partition(".")[0]
     for extra, packages in BROUGHT.items():
         if package in packages:

@@ -1,4 +1,4 @@
-"""Columns as a data frame of a library, which is imported on demand."""
+"""Conversion of columns into a data frame of a library, which is imported on demand."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Literal, TypeAlias
 
 Library: TypeAlias = Literal["pandas", "polars", "arrow"]
-"""Libraries of data frames."""
+"""Names of the supported libraries."""
 
 
 def frame(columns: Mapping[str, Sequence[Any]], library: Library) -> Any:
-    """Returns the columns as a data frame; `None` means a missing value.
+    """Returns columns as a `pandas.DataFrame`, `polars.DataFrame` or `pyarrow.Table`.
 
-    It is a `pandas.DataFrame`, a `polars.DataFrame` or a `pyarrow.Table`.
+    `None` in a column is a missing value. Raises `ValueError` for another library.
     """
     match library:
         case "pandas":
@@ -34,5 +34,5 @@ def frame(columns: Mapping[str, Sequence[Any]], library: Library) -> Any:
 
 
 def _large(values: Sequence[Any]) -> bool:
-    """Returns whether an integer needs its 64th bit, as seeds may."""
+    """Returns whether a value is an integer of at least 2^63, as seeds may be."""
     return any(isinstance(value, int) and value >= 2**63 for value in values)

@@ -1,7 +1,7 @@
-"""Packages whose names are imported when they are first used.
+"""Packages whose public names are imported at their first use.
 
-The package's stub (`__init__.pyi`) states once which module has each name, a line each: type
-checkers read it, and `exports` makes the package's functions from it.
+The stub of such a package (`__init__.pyi`) has one line for each name, with the module that defines
+it. Type checkers read the stub, and `exports` reads it at run time.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _LINE = re.compile(r"^from (\S+) import (\w+) as \2$", re.MULTILINE)
 
 
 def exports(package: str) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:
-    """Returns `__getattr__`, `__dir__` and `__all__` of a package that has a stub."""
+    """Returns `__getattr__`, `__dir__` and `__all__` of a package from its stub."""
     stub = Path(str(sys.modules[package].__file__)).with_suffix(".pyi")
     home = {name: module for module, name in _LINE.findall(stub.read_text("utf-8"))}
 
@@ -25,7 +25,7 @@ def exports(package: str) -> tuple[Callable[[str], Any], Callable[[], list[str]]
         if name not in home:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
         value = getattr(import_module(home[name]), name)
-        setattr(sys.modules[package], name, value)  # later accesses find it directly
+        setattr(sys.modules[package], name, value)  # `get` is not called again for this name
         return value
 
     return get, lambda: sorted(home), sorted(home)

@@ -1,7 +1,7 @@
-"""The registry of metrics, which the engine declares, as Python's types.
+"""The registry of metrics, as the engine declares them.
 
-A metric's direction, label and smallest difference of interest, and the tables that show it, are
-declared in `crates/measure`. No other module of this package has a table of metrics.
+The crate `measure` declares each metric with its unit, direction, label and smallest difference of
+interest, and the tables that show the metric. No other module of this package has such a table.
 """
 
 from __future__ import annotations
@@ -20,60 +20,64 @@ Felt = Literal["interactive", "bulk", "operator", "store-client", "nobody"]
 Form = Literal["number", "distribution", "series", "row"]
 
 STATISTICS = ("mean", "sd", "p50", "p95", "p99", "p999", "max")
-"""Statistics of a distribution, as names of metrics end."""
+"""Statistics of a distribution, which are the ends of names of metrics."""
 STATISTIC = "|".join(STATISTICS)
-"""Pattern of a statistic's name."""
+"""Regular expression for the name of a statistic."""
 
 
 @dataclass(frozen=True, slots=True)
 class Interest:
-    """The smallest difference of interest."""
+    """The smallest difference of interest: the larger one of a share and an absolute difference."""
 
     share: float
-    """Difference as a share of the reference value."""
+    """Difference as a share of the reference value, 0 to 1."""
     absolute: float
-    """Smallest amount, in the metric's unit."""
+    """Absolute difference, in the metric's unit."""
     source: str
+    """Origin of the value, for display."""
 
     def at(self, value: float) -> float:
-        """Returns the smallest difference of interest from a value."""
+        """Returns the smallest difference of interest from a reference value, in its unit."""
         return max(self.share * abs(value), self.absolute)
 
 
 @dataclass(frozen=True, slots=True)
 class Metric:
-    """One metric."""
+    """The declaration of a metric."""
 
     name: str
     of: str
-    """Its subject, such as `run`, `link`, `flow`, `store`, `server`, `series` or `text`."""
+    """Subject of the metric: `run`, `link`, `flow`, `store`, `server`, `series` or `text`."""
     unit: str
     better: Better
+    """Direction of improvement."""
     felt: Felt
-    """Users who notice a change of it."""
+    """Users who notice a change of the metric."""
     interest: Interest
     label: str
-    """Its name in sentences and on axes."""
+    """Name in sentences and on axes."""
     definition: str
+    """Definition in a sentence."""
     form: Form
+    """Form of the value."""
     percent: bool
-    """Whether it is a share, shown in percent."""
+    """Whether the metric is a share, which is shown in percent."""
     rare: bool
-    """Whether tables omit it where it is zero."""
+    """Whether tables omit the metric if it is zero."""
     sum: bool
-    """Whether a group's value is the sum over its flows."""
+    """Whether the value of a group is the sum of the values of its flows."""
     also_of: tuple[str, ...]
-    """Further subjects: `run`, for all flows; `store`, for its connections; `server`."""
+    """Further subjects: `run` (all flows), `store` (its connections), `server`."""
     apps: tuple[str, ...]
-    """The applications whose flows have it; empty if all have."""
+    """Applications whose flows have the metric; empty for all applications."""
 
     @property
     def smallest(self) -> str:
-        """Returns the smallest difference of interest in words; empty for a neutral metric."""
+        """Returns the smallest difference of interest as a text; empty for a neutral metric."""
         return "" if self.better == "neutral" else self.interest_text(self.interest)
 
     def interest_text(self, interest: Interest) -> str:
-        """Returns a smallest difference of interest of this metric in words."""
+        """Returns a smallest difference of interest of this metric as a text, such as `5 %`."""
         share, absolute = interest.share, interest.absolute
         if self.unit == "s":
             least = f"{1000 * absolute:g} ms"
@@ -108,12 +112,12 @@ def registry() -> Mapping[str, Metric]:
 
 
 def base(column: str) -> str:
-    """Returns the name of the metric that a column shows: the part after the last point."""
+    """Returns the name of a column's metric: the part after the last point."""
     return column.rpartition(".")[2]
 
 
 def spelled(text: str) -> str:
-    """Returns the name of a metric in words: `p95 sojourn` is `sojourn_p95`."""
+    """Returns the name of a metric from a text: `p95 sojourn` gives `sojourn_p95`."""
     words = text.split()
     if len(words) == 2 and words[0] in STATISTICS:
         return f"{words[1]}_{words[0]}"
@@ -121,8 +125,8 @@ def spelled(text: str) -> str:
 
 
 def nearest(word: str, candidates: Iterable[str]) -> str | None:
-    """Returns the candidate most similar to the word; None if none is similar."""
-    # The last part alone may mean a metric of a link.
+    """Returns the candidate that is most similar to a word; `None` if none is similar."""
+    # A word without a point may be the metric of a link or group.
     by_word = {base(c): c for c in candidates}
     by_word |= {c: c for c in by_word.values()}
     close = _core.nearest(word, list(by_word))
@@ -130,37 +134,43 @@ def nearest(word: str, candidates: Iterable[str]) -> str | None:
 
 
 def find(column: str) -> Metric | None:
-    """Returns the metric that a column shows; None for the internal state of a policy."""
+    """Returns the metric of a column; `None` if the column is no registered metric.
+
+    Internal state of policies is not registered.
+    """
     return None if ".state." in column else registry().get(base(column))
 
 
 def direction(column: str) -> Direction | None:
-    """Returns the better direction of a metric; None if it has none."""
+    """Returns the direction of improvement of a column's metric; `None` if it is neutral."""
     metric = find(column)
     return None if metric is None or metric.better == "neutral" else metric.better
 
 
 def unit(column: str) -> str:
-    """Returns the unit of the metric that a column shows."""
+    """Returns the unit of a column's metric; empty if it is unknown."""
     metric = find(column)
     return metric.unit if metric else ""
 
 
 def label(column: str) -> str:
-    """Returns the words for the metric that a column shows, without its owner."""
+    """Returns the label of a column's metric, without the link or group."""
     metric = find(column)
     return metric.label if metric else base(column).replace("_", " ")
 
 
 def is_percent(column: str) -> bool:
-    """Returns whether a column is a share, shown in percent."""
+    """Returns whether a column's metric is a share, which is shown in percent."""
     metric = find(column)
     return metric is not None and metric.percent
 
 
 @cache
 def views(name: str) -> Mapping[str, tuple[str, ...]]:
-    """Returns a view's metrics for each kind of group, by the metric that identifies the kind."""
+    """Returns the metrics of a view for each kind of group.
+
+    The key is the metric by which the kind is recognised; it is empty for views without kinds.
+    """
     found = {
         view["sign"]: tuple(metric for metric, _ in view["metrics"])
         for view in _described()["views"]
@@ -172,13 +182,13 @@ def views(name: str) -> Mapping[str, tuple[str, ...]]:
 
 
 def view(name: str) -> tuple[str, ...]:
-    """Returns the metrics of a view, in the order of display."""
+    """Returns the metrics of a view without kinds, in the order of display."""
     return views(name)[""]
 
 
 @cache
 def labelled(name: str) -> tuple[tuple[str, str], ...]:
-    """Returns the metrics of a view, each with its label there."""
+    """Returns the metrics of a view, each with its label in the view."""
     return tuple(
         (metric, short or registry()[metric].label)
         for view in _described()["views"]

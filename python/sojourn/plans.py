@@ -1,4 +1,4 @@
-"""Contents of plans by kind: applications of the plan itself, and programs of flows."""
+"""Properties of plans: the user's programs, the store, and the flows across the bottleneck."""
 
 from __future__ import annotations
 
@@ -11,23 +11,24 @@ from typing import Any
 
 @dataclass(frozen=True)
 class OwnProgram:
-    """A user's program that a group of flows runs."""
+    """A user's own program of a group of flows."""
 
     group: str
     role: str
     """`client` or `server`."""
     host: str
-    """Its host; the first of several."""
+    """Name of the host; of several hosts, the first."""
     words: tuple[str, ...]
     """Command line, with placeholders."""
     folder: str
+    """Folder of the scenario."""
 
     def __str__(self) -> str:
         return f"{self.role} of `{self.group}` on {self.host}: `{shlex.join(self.words)}`"
 
 
 def own_programs(plan: Mapping[str, Any]) -> list[OwnProgram]:
-    """Returns the users' programs that a plan runs, in its order."""
+    """Returns the user's own programs of a plan, in the order of the groups."""
     found = []
     for group in plan["groups"]:
         app = group["app"]
@@ -42,12 +43,12 @@ def own_programs(plan: Mapping[str, Any]) -> list[OwnProgram]:
 
 
 def store_in(plan: Mapping[str, Any]) -> dict[str, Any] | None:
-    """Returns a plan's store, if it has one."""
+    """Returns the store of a plan; `None` if there is none."""
     return next((app for app in plan.get("apps", ()) if app["kind"] == "store"), None)
 
 
 def the_store(plan: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns the store of a plan that has one."""
+    """Returns the store of a plan; raises `ValueError` if there is none."""
     found = store_in(plan)
     if found is None:
         raise ValueError("the plan has no store")
@@ -57,8 +58,8 @@ def the_store(plan: Mapping[str, Any]) -> dict[str, Any]:
 def crosses(plan: Mapping[str, Any], group: Mapping[str, Any]) -> bool:
     """Returns whether packets of a group of flows cross the bottleneck.
 
-    The first pair of hosts represents all. A TCP flow's packets go both ways. A balancer's flows
-    have several ways and count as crossing.
+    Only the first pair of hosts of the group is examined. Packets of TCP flows go in both
+    directions. Balanced flows always count as crossing the bottleneck.
     """
     pair = group["pairs"][0]
     if len(pair) < 2:
@@ -71,7 +72,7 @@ def crosses(plan: Mapping[str, Any], group: Mapping[str, Any]) -> bool:
 
 
 def _crosses(plan: Mapping[str, Any], way: tuple[int, ...], link: Mapping[str, Any]) -> bool:
-    """Returns whether a link is on a shortest path between two nodes."""
+    """Returns whether a link is on a shortest path from the first to the second node."""
     start, end = way
     to = _medium(plan, link["medium"]) if link["to"] is None else link["to"]
     whole, before = _distances(plan, start), link["from"]
@@ -82,12 +83,15 @@ def _crosses(plan: Mapping[str, Any], way: tuple[int, ...], link: Mapping[str, A
 
 
 def _medium(plan: Mapping[str, Any], number: int) -> int:
-    """Returns a shared medium's number as a place, after the nodes."""
+    """Returns the number that represents a shared medium, after the numbers of the nodes."""
     return len(plan["nodes"]) + number
 
 
 def _distances(plan: Mapping[str, Any], start: int) -> dict[int, int]:
-    """Returns the number of links from a place to all others; a medium leads to its stations."""
+    """Returns the distance from `start` to each node and medium that can be reached.
+
+    The distance is a number of links. A shared medium is connected to all its stations.
+    """
     near: dict[int, set[int]] = defaultdict(set)
     for link in plan["links"]:
         if link["to"] is None:

@@ -1,4 +1,4 @@
-"""Stop requests for code that runs until it is stopped."""
+"""Signals that stop code which otherwise runs without end."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from contextlib import contextmanager
 
 
 def requests() -> list[signal.Signals]:
-    """Returns the signals that request an end; a hang-up does not under `nohup`."""
+    """Returns the signals that request a stop: SIGINT, SIGTERM, and SIGHUP unless ignored."""
     asking = [signal.SIGINT, signal.SIGTERM]
     if hasattr(signal, "SIGHUP") and signal.getsignal(signal.SIGHUP) != signal.SIG_IGN:
         asking.append(signal.SIGHUP)
@@ -18,9 +18,10 @@ def requests() -> list[signal.Signals]:
 
 @contextmanager
 def stopped() -> Iterator[threading.Event]:
-    """Yields an event that Ctrl-C or another stop request sets.
+    """Gives an event that is set when a signal requests a stop, such as Ctrl-C.
 
-    A second Ctrl-C raises `KeyboardInterrupt`.
+    A second Ctrl-C raises `KeyboardInterrupt`. In other threads than the main thread, signals are
+    not handled.
     """
     event = threading.Event()
 
@@ -31,7 +32,7 @@ def stopped() -> Iterator[threading.Event]:
 
     try:
         before = {number: signal.signal(number, ask) for number in requests()}
-    except ValueError:  # not the main thread: the caller handles signals
+    except ValueError:  # only the main thread can handle signals
         yield event
         return
     try:

@@ -1,8 +1,8 @@
-"""Files and folders that are removed with the process that made them.
+"""Temporary files and folders that are also removed after a killed process.
 
-A folder has a name, so a killed process leaves it. Therefore all folders of a user are in one
-place, each locked (`flock`) by the process that uses it, and the next process removes those without
-a lock.
+A killed process leaves its temporary folders. Therefore all temporary folders of a user are in one
+folder, and each is locked (`flock`) by its process. The next process removes the folders that are
+not locked.
 """
 
 from __future__ import annotations
@@ -22,22 +22,22 @@ if sys.platform != "win32":
 
 
 TRIES = 100
-"""Other processes may remove the parent concurrently."""
+"""Number of attempts to create a folder, since other processes may remove its parent meanwhile."""
 
 
 def nameless() -> IO[bytes]:
-    """Returns a new file without a name, which disappears when it is closed."""
+    """Returns a new open file without a name, which the kernel removes when it is closed."""
     return cast("IO[bytes]", tempfile.TemporaryFile())
 
 
 def place() -> Path:
-    """Returns the parent of this user's folders; it exists while it has any."""
+    """Returns the folder with this user's temporary folders, which exists only with these."""
     who = "" if sys.platform == "win32" else f"-{os.geteuid()}"
     return Path(tempfile.gettempdir()) / f"sojourn{who}"
 
 
 class Folder:
-    """A new folder of this process, until it is closed or the process has ended."""
+    """A new temporary folder, which exists until `close` or until the end of the process."""
 
     def __init__(self) -> None:
         self._lock: int | None = None
@@ -45,24 +45,24 @@ class Folder:
         self.path = self._made()
 
     def _made(self) -> Path:
-        if sys.platform == "win32":  # no flock there: remains of a killed process stay
+        if sys.platform == "win32":  # without flock, folders of killed processes remain
             return Path(tempfile.mkdtemp(prefix="sojourn-"))
         base = place()
         for _ in range(TRIES):
             with contextlib.suppress(FileExistsError):
                 base.mkdir(mode=0o700)
             if base.is_symlink() or (base.exists() and not _ours(base)):
-                break  # another process was first: do not touch its folder
+                break  # another user has created a folder with this name
             try:
                 sweep()
                 path = Path(tempfile.mkdtemp(dir=base))
                 self._lock = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
             except FileNotFoundError:
-                continue  # another process has removed it between two steps
+                continue  # another process has removed the folder before it was locked
             fcntl.flock(self._lock, fcntl.LOCK_EX)
             if _is(self._lock, path):
                 self._around = path
-                # Not the locked folder itself, which the user may lock for other purposes.
+                # The caller may lock its folder for another purpose, so it gets a subfolder.
                 inner = path / "kept"
                 inner.mkdir()
                 return inner
@@ -70,10 +70,10 @@ class Folder:
         return Path(tempfile.mkdtemp(prefix="sojourn-"))
 
     def close(self) -> None:
-        """Removes it with its content; harmless when repeated."""
+        """Removes the folder with its content; further calls have no effect."""
         shutil.rmtree(self._around or self.path, ignore_errors=True)
         self._release()
-        with contextlib.suppress(OSError):  # other processes may have folders in it
+        with contextlib.suppress(OSError):  # not empty if other processes have folders
             place().rmdir()
 
     def _release(self) -> None:
@@ -84,7 +84,7 @@ class Folder:
 
 @contextlib.contextmanager
 def folder() -> Iterator[Path]:
-    """Yields a folder that is removed at the end, or by the next process after a kill."""
+    """Gives the path of a temporary folder, which is removed at the end of the context."""
     made = Folder()
     try:
         yield made.path
@@ -93,7 +93,7 @@ def folder() -> Iterator[Path]:
 
 
 def sweep() -> int:
-    """Removes folders whose process has ended; returns their number."""
+    """Removes the folders of processes that have ended; returns the number of folders."""
     base, count = place(), 0
     if sys.platform == "win32" or not _ours(base):
         return 0
@@ -104,7 +104,7 @@ def sweep() -> int:
 
 
 def _removed(path: Path) -> bool:
-    """Removes a folder that no process holds."""
+    """Removes a folder unless a process has locked it; returns whether it was removed."""
     try:
         lock = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
     except OSError:
@@ -120,7 +120,7 @@ def _removed(path: Path) -> bool:
 
 
 def _ours(path: Path) -> bool:
-    """Returns whether the path is a folder, not a link, that only this user can write to."""
+    """Returns whether a path is a folder, not a link, to which only this user can write."""
     try:
         found = path.lstat()
     except FileNotFoundError:
@@ -130,7 +130,7 @@ def _ours(path: Path) -> bool:
 
 
 def _is(lock: int, path: Path) -> bool:
-    """Returns whether the locked file is the one at the path."""
+    """Returns whether the open file `lock` is the file at the path."""
     try:
         return os.path.samestat(os.fstat(lock), path.lstat())
     except FileNotFoundError:

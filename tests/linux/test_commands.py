@@ -79,7 +79,8 @@ def test_the_laboratory_has_it_too() -> None:
 def test_a_run_says_which_links_it_had() -> None:
     lossy = ("--set", "links.uplink.netem=delay 15ms loss 1% duplicate 1%")
     result = ok("lab", "run", HOME, *SHORT, *lossy, "--engine", "linux")
-    assert "our links, because the kernel's lack: uplink: loss, uplink: duplicate" in result.out
+    words = "Sojourn's links, because the kernel's lack: uplink: loss, uplink: duplicate"
+    assert words in result.out
     assert "the kernel's links" in ok("lab", "run", HOME, *SHORT, "--engine", "linux").out
     both = ok("compare", HOME, *SHORT, "--engine", "linux,linux-wire", "--queues", "pie", "--json")
     named = [engine["engine"] for engine in both.json()["engines"]]
@@ -151,7 +152,7 @@ def test_a_kernel_is_chosen_by_its_name(kernel: Kernel) -> None:
     assert usual == chosen
     for engine, message in (
         ("linux:none", f"no kernel 'none'; existing kernels: {kernel.name}"),
-        ("sim:none", "`sim:none`: sim has no kernels to select; only linux and linux-wire have"),
+        ("sim:none", "`sim:none`: only linux and linux-wire have kernels to select, not sim"),
         ("linus:none", "no engine `linus:none`: did you mean `linux`?"),
     ):
         result = sojourn("run", HOME, "--engine", engine)

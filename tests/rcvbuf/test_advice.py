@@ -64,14 +64,14 @@ def test_a_burst_too_large_gets_a_size_and_what_allows_it() -> None:
     assert (one.verdict, one.so_rcvbuf) == ("larger", 2 * MB)
     assert one.needed[1] <= 2 * MB * 2
     text = said(seen(), allowed=212_992)
-    assert "1700 packets met a full buffer of 213 kB, in one burst" in text
+    assert "1700 packets lost to a full buffer of 213 kB, in one burst" in text
     assert "1.5 MB to 4.1 MB: set SO_RCVBUF to 2097152 (2m)" in text
     assert "sysctl -w net.core.rmem_max=2097152 (it is 212992" in text
     assert "sysctl" not in said(seen(), allowed=4 * MB)
     # With a tuner the size in force is told, and what it was.
     tuned = seen(size=16_000_000, before=212_992, peak_occupied=5_600_000)
     assert (advise(tuned).size, advise(tuned).before) == (16_000_000, 212_992)
-    assert "met a full buffer of 16.0 MB (213 kB before)" in said(tuned)
+    assert "lost to a full buffer of 16.0 MB (213 kB before)" in said(tuned)
     quiet = tuned | {"drops": {"buffer": 0, "memory": 0, "checksum": 0, "other": 0}}
     assert "at most 5.6 MB in a buffer of 16.0 MB (213 kB before)" in said(quiet)
 

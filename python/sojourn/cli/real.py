@@ -25,7 +25,7 @@ def description(record: LabRecord) -> str:
     """Returns how a real run was made, in a few lines."""
     real, health = record.real, record.real["health"]
     if real["engine"] in engines.VIRTUAL:
-        links = "the kernel's links" if real["links"] == "kernel" else "our links"
+        links = "the kernel's links" if real["links"] == "kernel" else "Sojourn's links"
         if real["links_why"]:
             links += f", because the kernel's lack: {', '.join(real['links_why'])}"
         return "\n".join(

@@ -1,9 +1,8 @@
-"""Monitors and adapts the receive buffers of running UDP servers from outside.
+"""Monitors the receive buffers of running UDP servers and adapts their sizes.
 
-`Tuner` follows the sockets of an unmodified program. `AdaptiveBuffer` adapts a socket of the
-calling program. `restore` undoes the changes of tuners that were killed. The decisions and the
-actions are in Rust (`crates/rcvbuf`); this package contains the interface for users and for
-monitoring.
+`Tuner` adapts the sockets of running, unmodified programs. `AdaptiveBuffer` adapts a socket of the
+calling program. `restore` undoes the changes of killed tuners. Measurements and changes are in Rust
+(`crates/rcvbuf`). This package contains the interface for users and the export of metrics.
 """
 
 from __future__ import annotations
@@ -18,21 +17,21 @@ from sojourn.own.text import alone
 __all__ = ["POLICY", "AdaptiveBuffer", "Tuner", "restore", "state_folder"]
 
 POLICY = "elastic ready 8mb"
-"""Default policy of a tuner. A larger size takes no memory until packets wait, so the buffer holds
-a first burst of about 3500 full datagrams before the tuner has measured the server.
+"""Default policy of a tuner. Buffers begin with 8 MB, which hold a burst of about 3500 full
+datagrams before the tuner has measured the server. A buffer takes memory only for waiting packets.
 """
 
 
 class Tuner:
     """Monitors the UDP sockets of running programs and adapts their receive buffers.
 
-    The sockets are those of a process and its children (`pid`), of a unit of systemd (`unit`), of
-    the process with a port (`port` alone), or of all processes on this machine (`everybody`, with
-    `dry_run`). `port` together with another selection limits it to sockets on that port. `policy`
-    is one line, as for `BufferPolicy`. Times are in seconds, sizes in bytes as the kernel counts
-    them.
+    One argument selects the sockets: `pid` those of a process and its children, `unit` those of a
+    unit of systemd, `port` those of the process that owns the port, `everybody` those of all
+    processes (only with `dry_run`). With another selection, `port` limits it to sockets on that
+    port. `policy` is a text as for `BufferPolicy`. With `dry_run`, no socket is changed. Times are
+    in seconds. Sizes are in bytes as the kernel counts them.
 
-    A context manager: its end restores all sockets.
+    As a context manager, the tuner restores all sockets at the end.
     """
 
     def __init__(
@@ -68,17 +67,17 @@ class Tuner:
 
     @property
     def over(self) -> bool:
-        """Returns whether the tuner has ended because the followed process has ended."""
+        """Returns whether the tuner has ended because the process that it followed has ended."""
         return self._tuner.over
 
     @property
     def recovered(self) -> list[dict[str, Any]]:
-        """Changes of killed tuners that this tuner found, with the result of undoing each."""
+        """Changes of killed tuners that this tuner has undone at its start, with the results."""
         found: list[dict[str, Any]] = json.loads(self._tuner.recovered)
         return found
 
     def snapshot(self) -> dict[str, Any]:
-        """Returns the state of the tuner: `sockets`, and values that concern all sockets."""
+        """Returns the measurements: `sockets` has those of each socket, other keys of all."""
         found: dict[str, Any] = json.loads(self._tuner.snapshot())
         return found
 

@@ -1,4 +1,4 @@
-"""Recommends settings from a tuner's measurements of sockets, in words and as JSON."""
+"""Recommendations for the sizes of receive buffers, from a tuner's measurements."""
 
 from __future__ import annotations
 
@@ -9,46 +9,53 @@ from typing import Any, Literal
 from sojourn.lab.wire.watch import octets
 
 RMEM_MAX = Path("/proc/sys/net/core/rmem_max")
+"""File with the largest buffer that unprivileged programs may request."""
 PATIENCE = 3.0
-"""Longest duration of a burst in seconds; beyond it the server is too slow (`patience` of
-`elastic`).
+"""Time of losses in seconds after which the server counts as too slow, as `patience` of the policy
+`elastic`.
 """
 GREATEST = 1 << 30
-"""Upper limit of recommended sizes, in bytes: `SO_RCVBUF` is an int, and the kernel doubles it."""
+"""Largest recommended size in bytes, since the kernel doubles `SO_RCVBUF`, which is a 32-bit int.
+"""
 SHOWN = 8
-"""Number of sockets in the output."""
+"""Maximum number of sockets in the output."""
 
 Verdict = Literal["enough", "larger", "too_slow", "unknown"]
 
 
 @dataclass(frozen=True)
 class Advice:
-    """A recommendation for one socket. Bytes are as the kernel counts, except `so_rcvbuf`."""
+    """The recommendation for one socket. Sizes are in bytes as the kernel counts them."""
 
     local: str
+    """Local address and port."""
     process: str
+    """Name of the process; empty if unknown."""
     verdict: Verdict
     drops: dict[str, int]
-    """Dropped packets by reason."""
+    """Number of dropped packets by reason."""
     bursts: int
+    """Number of bursts with losses."""
     worst: int
-    """Packets lost in the worst burst."""
+    """Number of packets lost in the worst burst."""
     seconds: float
-    """Longest period of losses during which the server had not caught up, in seconds."""
+    """Longest time from a first loss until the server had emptied the buffer, in seconds."""
     held: int
+    """Largest memory of packets in the buffer."""
     size: int | None
-    """Current size of the receive buffer in bytes."""
+    """Current size of the receive buffer; `None` if unknown."""
     before: int | None
-    """Size before a tuner changed it, in bytes; `None` if it is unchanged."""
+    """Size before the tuner changed it; `None` if it is unchanged."""
     needed: tuple[int, int]
+    """Size that the worst burst needed: lower and upper bound."""
     so_rcvbuf: int | None
-    """Recommended argument of `setsockopt` in bytes, if a larger buffer helps; the kernel doubles
-    it.
+    """Recommended argument of `setsockopt`, which the kernel doubles; `None` if a larger buffer
+    does not help.
     """
 
 
 def advise(socket: dict[str, Any]) -> Advice:
-    """Returns the recommendation for one socket of a snapshot."""
+    """Returns the recommendation for a socket of a snapshot."""
     need = socket["need"]
     seconds = need["longest"] / 1e9
     lost = socket["drops"]["buffer"]
@@ -77,7 +84,7 @@ def advise(socket: dict[str, Any]) -> Advice:
 
 
 def generous(size: int) -> int:
-    """Rounds up to the next of 64 KiB, 96 KiB, 128 KiB, 192 KiB, ..."""
+    """Returns the size in bytes rounded up to 64 KiB, 96 KiB, 128 KiB, 192 KiB, and so on."""
     step = 64 << 10
     while step < size:
         if step // 2 * 3 >= size:
@@ -87,15 +94,16 @@ def generous(size: int) -> int:
 
 
 class Seen:
-    """The last known state of each socket, including closed sockets."""
+    """The last known measurements of up to `most` sockets, including closed sockets."""
 
     def __init__(self, most: int = 4096) -> None:
         self._most = most
         self._known: dict[int, dict[str, Any]] = {}
         self.last: dict[str, Any] | None = None
+        """The last snapshot; `None` before the first."""
 
     def update(self, snapshot: dict[str, Any]) -> None:
-        """Takes over a tuner's snapshot; drops the sockets that have been closed for longest."""
+        """Adds a snapshot; above `most` sockets, those that were closed first are removed."""
         self.last = snapshot
         for socket in snapshot["sockets"]:
             self._known.pop(socket["inode"], None)
@@ -104,17 +112,17 @@ class Seen:
             self._known.pop(next(iter(self._known)))
 
     def advice(self) -> list[Advice]:
-        """Returns the recommendations for all sockets, largest losses first."""
+        """Returns the recommendations for all sockets, in order of decreasing losses."""
         found = [advise(socket) for socket in self._known.values()]
         return sorted(found, key=lambda one: sum(one.drops.values()), reverse=True)
 
     def as_json(self) -> list[dict[str, Any]]:
-        """Returns the recommendations as JSON."""
+        """Returns the recommendations as data for JSON."""
         return [asdict(one) for one in self.advice()]
 
 
 def rmem_max() -> int | None:
-    """Returns the largest buffer that an unprivileged program may request, in bytes."""
+    """Returns net.core.rmem_max in bytes; `None` if it cannot be read."""
     try:
         return int(RMEM_MAX.read_text(encoding="ascii"))
     except (OSError, ValueError):
@@ -122,7 +130,10 @@ def rmem_max() -> int | None:
 
 
 def tell(seen: Seen, allowed: int | None) -> list[str]:
-    """Describes findings and recommendations in lines; `allowed` is `net.core.rmem_max`."""
+    """Returns lines with the measurements and recommendations.
+
+    `allowed` is net.core.rmem_max in bytes; `None` if unknown.
+    """
     found = seen.advice()
     lines = []
     for one in found[:SHOWN]:
@@ -145,7 +156,7 @@ def tell(seen: Seen, allowed: int | None) -> list[str]:
     if found and last is not None and last["late"] * 20 > last["looks"]:
         lines.append(
             f"{last['late']} of {last['looks']} samples were late: this machine is busy, so the "
-            "needs of short bursts are uncertain"
+            "sizes for short bursts are uncertain"
         )
     return lines
 
@@ -168,20 +179,20 @@ def _tell(one: Advice) -> list[str]:
                 f"buffer {size}"
             )
         case "too_slow":
-            lines.append(f"{who}: {lost} packets met a full buffer {size}")
+            lines.append(f"{who}: {lost} packets lost to a full buffer {size}")
             lines.append(
-                f"  it had not caught up after {one.seconds:.1f} s: it stopped, or is too slow "
-                "for its traffic. A larger buffer would only delay packets: make it faster, or "
-                "add workers"
+                f"  the server had not caught up after {one.seconds:.1f} s: it was stopped, or is "
+                "too slow for its traffic. A larger buffer would only delay packets: make the "
+                "server faster, or add workers"
             )
         case "unknown":
-            lines.append(f"{who}: {lost} packets lost {bursts}; its size is unknown")
+            lines.append(f"{who}: {lost} packets lost {bursts}; the buffer's size is unknown")
         case "larger":
-            lines.append(f"{who}: {lost} packets met a full buffer {size}, {bursts}")
+            lines.append(f"{who}: {lost} packets lost to a full buffer {size}, {bursts}")
             assert one.so_rcvbuf is not None
             takes = least if least == most else f"{least} to {most}"
             lines.append(
-                f"  that burst needs {takes}: set SO_RCVBUF to {one.so_rcvbuf} "
+                f"  the worst burst needs {takes}: set SO_RCVBUF to {one.so_rcvbuf} "
                 f"({_short(one.so_rcvbuf)})"
             )
     if one.drops["memory"]:
@@ -196,5 +207,5 @@ def _tell(one: Advice) -> list[str]:
 
 
 def _short(size: int) -> str:
-    """Formats a size as most servers write it: `1536k`, `4m`."""
+    """Returns a size in bytes as most servers' settings have it, such as `1536k` or `4m`."""
     return f"{size >> 20}m" if size % (1 << 20) == 0 else f"{size >> 10}k"

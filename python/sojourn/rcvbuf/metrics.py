@@ -1,4 +1,4 @@
-"""Exports a tuner's measurements to Prometheus, on a local page, while the tuner runs."""
+"""Export of a tuner's measurements to Prometheus by a small HTTP server."""
 
 from __future__ import annotations
 
@@ -15,27 +15,29 @@ if TYPE_CHECKING:
     from prometheus_client.core import Metric
 
 PREFIX = "sojourn_rcvbuf_"
+"""Beginning of the names of all metrics."""
 CONNECTIONS = 4
-"""Simultaneous scrapes; further connections are refused."""
+"""Maximum number of simultaneous connections; further connections are closed."""
 PATIENCE = 5.0
 """Time limit for a client's request, in seconds."""
 LABELS = ("local", "process", "pid", "unit", "container", "socket")
+"""Labels of the metrics of a socket."""
 
 
 class NoMetrics(RuntimeError):
-    """The package that serves metrics is not installed."""
+    """The package prometheus-client is not installed."""
 
 
 def families(snapshot: dict[str, Any]) -> Iterator[Metric]:
-    """Yields the metrics of one snapshot."""
+    """Yields the metrics of a tuner's snapshot."""
     from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 
     sockets = snapshot["sockets"]
     for name, text, value in (
-        ("occupied_bytes", "Memory of the packets that a socket holds.", "occupied"),
-        ("occupied_peak_bytes", "Largest memory of packets since first seen.", "peak_occupied"),
-        ("size_bytes", "Size of its receive buffer, as returned by getsockopt.", "size"),
-        ("size_peak_bytes", "Largest size of its buffer.", "peak_size"),
+        ("occupied_bytes", "Memory of the packets in a receive buffer, in bytes.", "occupied"),
+        ("occupied_peak_bytes", "Largest memory of packets so far, in bytes.", "peak_occupied"),
+        ("size_bytes", "Size of a receive buffer in bytes, as in getsockopt.", "size"),
+        ("size_peak_bytes", "Largest size of a receive buffer so far, in bytes.", "peak_size"),
     ):
         gauge = GaugeMetricFamily(PREFIX + name, text, labels=LABELS)
         for one in sockets:
@@ -43,16 +45,18 @@ def families(snapshot: dict[str, Any]) -> Iterator[Metric]:
                 gauge.add_metric(_labels(one), one[value])
         yield gauge
     tunable = GaugeMetricFamily(
-        PREFIX + "tunable", "1 if a socket may be changed, 0 if it is only watched.", labels=LABELS
+        PREFIX + "tunable", "1 if a socket can be changed, 0 if only monitored.", labels=LABELS
     )
     drops = CounterMetricFamily(
-        PREFIX + "drops", "Packets dropped at a socket since it was first seen.",
+        PREFIX + "drops", "Packets dropped at a socket since the start of the tuner.",
         labels=(*LABELS, "reason"),
     )  # fmt: skip
-    changes = CounterMetricFamily(PREFIX + "changes", "Changes of its size.", labels=LABELS)
+    changes = CounterMetricFamily(
+        PREFIX + "changes", "Changes of the size of a receive buffer.", labels=LABELS
+    )
     needed = GaugeMetricFamily(
-        PREFIX + "needed_bytes", "Size that its worst burst needed; lost packets count as the "
-            "smallest (least) and as full frames (most).", labels=(*LABELS, "bound"),
+        PREFIX + "needed_bytes", "Size in bytes that the worst burst needed; lost packets count "
+            "as the smallest packets (least) or as full frames (most).", labels=(*LABELS, "bound"),
     )  # fmt: skip
     for one in sockets:
         labels = _labels(one)
@@ -64,8 +68,8 @@ def families(snapshot: dict[str, Any]) -> Iterator[Metric]:
             drops.add_metric([*labels, reason], count)
     yield from (tunable, drops, changes, needed)
     for name, text, number in (
-        ("sockets", "Followed sockets.", len(sockets)),
-        ("left_out", "Sockets beyond the limit, which are not followed.", snapshot["left_out"]),
+        ("sockets", "Sockets that the tuner monitors.", len(sockets)),
+        ("left_out", "Sockets beyond the limit, not monitored.", snapshot["left_out"]),
         ("budget_bytes", "Limit on the sum of all receive buffers, in bytes.", snapshot["budget"]),
         ("memory_short", "1 while memory is short and sizes are reduced.", snapshot["short"]),
     ):
@@ -73,14 +77,14 @@ def families(snapshot: dict[str, Any]) -> Iterator[Metric]:
     if snapshot["pressure"] is not None:
         yield GaugeMetricFamily(
             PREFIX + "memory_pressure_ratio",
-            "Share of time waited for memory (PSI, 10 s).",
+            "Share of time in which tasks waited for memory (PSI, 10 s).",
             value=snapshot["pressure"],
         )
     for name, text in (
-        ("softnet_drops", "Packets dropped by CPUs' backlogs, before any socket."),
-        ("device_drops", "Packets dropped by devices, before any socket."),
-        ("looks", "Samples of the sockets."),
-        ("late", "Samples that were late by more than the interval."),
+        ("softnet_drops", "Packets dropped by full backlogs of CPUs, before any socket."),
+        ("device_drops", "Packets dropped by network devices, before any socket."),
+        ("looks", "Samples of all sockets."),
+        ("late", "Samples that were later than due by more than the interval."),
     ):
         yield CounterMetricFamily(PREFIX + name, text, value=snapshot[name])
     yield CounterMetricFamily(
@@ -95,7 +99,7 @@ def _labels(one: dict[str, Any]) -> list[str]:
 
 
 def page(snapshot: dict[str, Any]) -> bytes:
-    """Returns the response to a scrape."""
+    """Returns the metrics of a snapshot in the text format of Prometheus."""
     from prometheus_client import CollectorRegistry, generate_latest
     from prometheus_client.registry import Collector
 
@@ -109,9 +113,9 @@ def page(snapshot: dict[str, Any]) -> bytes:
 
 
 def address(text: str) -> tuple[str, int]:
-    """Parses `9441`, `127.0.0.1:9441` or `[::1]:9441`; the default address is this machine.
+    """Returns address and port from `9441`, `127.0.0.1:9441` or `[::1]:9441`.
 
-    Raises `ValueError` with the text and the allowed forms.
+    The default address is 127.0.0.1. Raises `ValueError` for other texts.
     """
     host, colon, port = text.rpartition(":")
     host = host.strip("[]") if colon else "127.0.0.1"
@@ -121,19 +125,19 @@ def address(text: str) -> tuple[str, int]:
     except ValueError:
         number = -1
     if not 0 <= number <= 65_535 or not port.isdecimal():
-        raise ValueError(f"{text!r} is not a PORT or ADDRESS:PORT, such as 127.0.0.1:9441")
+        raise ValueError(f"must be a PORT or ADDRESS:PORT, such as 127.0.0.1:9441; found {text!r}")
     return host, number
 
 
 class Server:
-    """Answers `GET /metrics` while the context lasts."""
+    """An HTTP server that answers `GET /metrics` during the context."""
 
     def __init__(self, where: tuple[str, int], snapshot: Callable[[], dict[str, Any]]) -> None:
         try:
             import prometheus_client  # noqa: F401
         except ImportError:
             raise NoMetrics(
-                "--metrics needs prometheus-client: pip install 'sojourn[metrics]'"
+                "--metrics requires prometheus-client: pip install 'sojourn[metrics]'"
             ) from None
         room = threading.BoundedSemaphore(CONNECTIONS)
 
@@ -176,7 +180,7 @@ class Server:
                     room.release()
 
             def handle_error(self, *_: Any) -> None:
-                """Ignores clients that disconnect early."""
+                """Ignores errors of connections, such as a client that disconnects early."""
 
         self._listener = Listener(where, Handler)
         self._thread = threading.Thread(

@@ -1,4 +1,4 @@
-"""A live view of followed sockets in the terminal: occupancy, size, drops, and reasons."""
+"""A live view of a tuner's sockets in the terminal: occupancy, size, drops and reasons."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from rich.text import Text
 from sojourn.lab.wire.watch import octets, sparkline
 
 FRAME = 7
-"""Lines of the screen in addition to the rows."""
+"""Number of lines of the screen in addition to the rows and notes."""
 NARROW = 90
-"""Width of a terminal in columns below which the view shows numbers only."""
+"""Width of a terminal in columns below which the view has only the columns with numbers."""
 QUARTERS = 4
-"""Columns of the sparkline per second."""
+"""Number of values of the sparkline per second."""
 
 
 class View:
-    """The view of a tuner, updated with each snapshot."""
+    """The view of a tuner's last snapshot."""
 
     def __init__(self, title: str, *, dry_run: bool = False) -> None:
         self.title = title
@@ -28,11 +28,11 @@ class View:
         self.snapshot: dict[str, Any] = {"sockets": []}
 
     def update(self, snapshot: dict[str, Any]) -> None:
-        """Takes over a tuner's snapshot."""
+        """Replaces the snapshot."""
         self.snapshot = snapshot
 
     def render(self, width: int, height: int) -> Group:
-        """Returns the view for a terminal of this size."""
+        """Returns the view for a terminal of this size, in columns and lines."""
         now = self.snapshot
         wide = width >= NARROW
         space = (0, 1) if wide else (0, 1, 0, 0)
@@ -64,7 +64,7 @@ class View:
         sizes = sum(socket["size"] or 0 for socket in now["sockets"])
         parts = [
             self.title,
-            "watching only" if self.dry_run else "",
+            "no changes" if self.dry_run else "",
             f"{octets(sizes)} of {octets(now['budget'])} ({now['budget_bound']})",
             "MEMORY IS SHORT" if now["short"] else "",
             f"CPU {100 * share:.1f} %",
@@ -91,7 +91,7 @@ class View:
 
     def _why(self, socket: dict[str, Any]) -> str:
         if socket["refusal"] is not None:
-            return f"watched only: {socket['refusal']['text']}"
+            return f"not changed: {socket['refusal']['text']}"
         others = {
             reason: count
             for reason, count in socket["drops"].items()
@@ -100,12 +100,12 @@ class View:
         parts = [] if socket["reason"] == "hold" else [str(socket["reason"])]
         parts += [f"{count} drops by {reason}" for reason, count in others.items()]
         if self.dry_run and socket["wanted"] != socket["size"]:
-            parts.append(f"would be {octets(socket['wanted'])}")
+            parts.append(f"would be set to {octets(socket['wanted'])}")
         return ", ".join(parts)
 
 
 def _chosen(sockets: list[dict[str, Any]], most: int) -> list[dict[str, Any]]:
-    """Returns the `most` sockets with the most drops and the highest peaks, in their order."""
+    """Returns the `most` sockets with the most drops and the highest occupancy, in order."""
     if len(sockets) <= most:
         return sockets
     ranked = sorted(
@@ -116,16 +116,16 @@ def _chosen(sockets: list[dict[str, Any]], most: int) -> list[dict[str, Any]]:
 
 
 def lines(snapshot: dict[str, Any]) -> list[str]:
-    """Returns notes that concern all sockets."""
+    """Returns the notes of a snapshot that concern all sockets."""
     said = [note["text"] for note in snapshot.get("notes", [])]
     if snapshot.get("left_out"):
         said.append(
-            f"{snapshot['left_out']} sockets are not followed: raise the limit with --sockets"
+            f"{snapshot['left_out']} sockets are not monitored: raise the limit by --sockets"
         )
     for name, what in (("softnet_drops", "a CPU's backlog"), ("device_drops", "a device")):
         if snapshot.get(name):
             said.append(
-                f"{snapshot[name]} packets dropped by {what}, before any socket: a receive "
-                "buffer does not prevent this"
+                f"{snapshot[name]} packets dropped by {what}, before any socket: no receive "
+                "buffer prevents this"
             )
     return said

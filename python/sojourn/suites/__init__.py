@@ -1,4 +1,4 @@
-"""Published sets of scenarios, each run with every queue discipline by one command."""
+"""Suites: published sets of scenarios, which one command runs with all queue disciplines."""
 
 from sojourn.suites.suite import NAMES, Outcome, Suite, SuiteError, load
 

@@ -1,8 +1,8 @@
 """The coexistence matrix: each congestion control with CUBIC, at eight queues.
 
-Two long flows share 40 Mbit/s: an *incumbent*, which is CUBIC, and a *rival*. A run without a rival
-measures what the incumbent reaches alone, the reference for harm (Ware, Mukerjee, Seshan and
-Sherry, HotNets 2019).
+Two long flows share a bottleneck of 40 Mbit/s: an *incumbent*, which is CUBIC, and a *rival*. A run
+without a rival measures the goodput of the incumbent alone. It is the reference for harm (Ware,
+Mukerjee, Seshan and Sherry, HotNets 2019).
 """
 
 from __future__ import annotations
@@ -24,10 +24,13 @@ if TYPE_CHECKING:
 RATE = 40_000_000
 """Rate of the bottleneck in bit/s."""
 BUFFER = 330
-"""Packets of the queues whose usual limit is a device's: 100 ms at this rate."""
+"""Limit in packets of queues whose default limit depends on the device: 100 ms at `RATE`."""
 WARMUP, MEASURED = 30, 60
-"""Durations in seconds. CUBIC's window needs several periods before rates are steady at 80 ms."""
+"""Warm-up and measured time in seconds. At an RTT of 80 ms, rates are steady only after several
+cycles of CUBIC's window.
+"""
 NAME = "coexistence"
+"""Name of the study."""
 
 CONTROLS = {
     "cubic": "cubic",
@@ -37,9 +40,9 @@ CONTROLS = {
     "dctcp": "dctcp",
     "prague": "prague ecn accecn",
 }
-"""Controls with the usual settings of hosts: CUBIC, Reno and BBR do not request ECN; the others
-depend on marks. BBR version 3 responds to marks at any round-trip time, as L4S requires; by default
-it ignores them above 5 ms.
+"""Congestion controls with the usual settings of hosts. CUBIC, Reno and BBR do not request ECN; the
+other controls depend on marks. BBR version 3 responds to marks at any round-trip time here, as L4S
+requires. By default it ignores marks if the round-trip time is above 5 ms.
 """
 QUEUES = {
     "pfifo": f"pfifo limit {BUFFER}p",
@@ -51,8 +54,8 @@ QUEUES = {
     "fq_codel L4S": "fq_codel ce_threshold 1ms ce_threshold_selector 0x01/0x01",
     "dualpi2": "dualpi2",
 }
-"""A plain queue; three queues without flow separation, with marks after RFC 3168; two with a queue
-for each flow; and two ways to support L4S: marks for L4S packets only, or a coupled second queue.
+"""Queues by name: a FIFO; three AQMs with marks as in RFC 3168; two disciplines with a queue for
+each flow; and two disciplines for L4S, by marks for L4S packets only or by a coupled second queue.
 """
 ROUND_TRIPS = {
     "10 ms": (10, 10),
@@ -61,7 +64,7 @@ ROUND_TRIPS = {
     "80 ms": (80, 80),
     "20/80 ms": (20, 80),
 }
-"""Base RTTs of the rival and of the incumbent, in milliseconds."""
+"""Base RTTs of the rival and of the incumbent in milliseconds, by name."""
 
 _BASE = {
     "name": "coexistence",
@@ -81,7 +84,10 @@ _BASE = {
 def scenario(
     queue: str, incumbent: str, rival: str | None, round_trips: tuple[float, float]
 ) -> Scenario:
-    """Returns a scenario of two flows, or of one without a rival; controls are words of `tcp`."""
+    """Returns the scenario with two flows, or with the incumbent only if `rival` is `None`.
+
+    `incumbent` and `rival` are texts as for `tcp`.
+    """
     links: dict[str, Any] = {"bottleneck": {**_BASE["links"]["bottleneck"], "queue": queue}}  # type: ignore[index]
     flows = []
     for name, tcp, rtt in (
@@ -104,7 +110,10 @@ def scenario(
 
 
 def pairs(full: bool = False, rivals: Sequence[str] = ()) -> list[tuple[str, str]]:
-    """Returns incumbents and rivals: every control with CUBIC, or all pairs if `full`."""
+    """Returns pairs of incumbent and rival: CUBIC with all controls, or with `full` all pairs.
+
+    `rivals` limits the pairs to CUBIC and these controls. Raises `StudyError` for an unknown name.
+    """
     for name in rivals:
         if name not in CONTROLS:
             near = _core.nearest(name, list(CONTROLS))
@@ -118,9 +127,10 @@ def pairs(full: bool = False, rivals: Sequence[str] = ()) -> list[tuple[str, str
 def cells(
     met: Sequence[tuple[str, str]], queues: Sequence[str] | None = None
 ) -> Iterator[tuple[dict[str, str], Scenario]]:
-    """Yields every pair at every queue and round-trip time, and incumbents alone and doubled.
+    """Yields the factors and scenario of each pair at each queue and round-trip time.
 
-    The reference for harm, the incumbent with itself, is always run.
+    Each incumbent is also run alone and with itself, as references. `queues` are names of `QUEUES`
+    or texts; the default is all queues.
     """
     incumbents = dict.fromkeys(a for a, _ in met)
     wanted = dict.fromkeys([*((a, x) for a in incumbents for x in (ALONE, a)), *met])
@@ -144,7 +154,7 @@ def run(
     progress: Report | None = None,
     on: Place | None = None,
 ) -> Coexistence:
-    """Makes the runs that `out` does not contain yet, and returns the matrix."""
+    """Makes the runs that the folder `out` does not have yet, and returns the matrix."""
     met = pairs(full, rivals)
     made = study.Study.of_cells(NAME, cells(met, queues), kind=KIND).keep(METRICS, ())
     table = made.seeds(seeds).run(out=out, workers=workers, progress=progress, on=on)

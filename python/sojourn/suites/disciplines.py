@@ -1,4 +1,4 @@
-"""Every queue discipline with suitable settings for a link, all with the same buffer."""
+"""All queue disciplines with suitable settings for a link, and with buffers of equal size."""
 
 from __future__ import annotations
 
@@ -11,15 +11,16 @@ from sojourn.own.sources import is_own
 from sojourn.own.text import own
 
 FULL_FRAME = 1514
+"""Length of a full Ethernet frame in bytes."""
 SIZES = ("limit", "memlimit", "memory_limit")
-"""Words that limit the content of a queue."""
+"""Parameters that limit a queue."""
 
 
 def adaptive_red(rate: int, limit: int) -> str:
     """Returns Adaptive RED for a link of `rate` bit/s and a buffer of `limit` bytes.
 
-    After Floyd, Gummadi and Shenker (2001): min is the data of half of 5 ms, at least five packets;
-    max is three times min.
+    The thresholds are those of Floyd, Gummadi and Shenker (2001). `min` is the data of half of 5
+    ms, but at least five packets. `max` is three times `min`.
     """
     least = max(5 * FULL_FRAME, rate // 8 // 400)
     return (
@@ -29,9 +30,10 @@ def adaptive_red(rate: int, limit: int) -> str:
 
 
 def every(rate: int, packets: int) -> Mapping[str, str]:
-    """Returns all disciplines by their name in tables, for a link of `rate` bit/s.
+    """Returns all disciplines by name, with settings for a link of `rate` bit/s.
 
-    A discipline that counts memory or bytes receives those of `packets` full frames.
+    The limit of each is `packets` packets. If a discipline counts bytes or memory, the limit is the
+    bytes or the memory of so many full frames.
     """
     size = packets * FULL_FRAME
     memory = packets * 2304
@@ -53,18 +55,18 @@ def every(rate: int, packets: int) -> Mapping[str, str]:
         "cake": f"cake unlimited memlimit {memory}",
         "pi2": f"pi2 limit {packets}p",
         "dualpi2": f"dualpi2 limit {packets}p",
-        # A shaper just below the link's rate, so that the queue forms in it.
+        # The shaper's rate is below the link's, so that the queue forms in the shaper.
         "tbf": f"tbf rate {shaped}bit burst {burst} limit {size}",
-        # Bands by code points, as in Linux's defaults.
+        # The bands are selected by the DSCP, as by default in Linux.
         "prio": f"prio txqueuelen {packets}p",
         "ets": f"ets bands 3 strict 1 priomap 1 2 2 2 1 2 0 0 txqueuelen {packets}p",
-        # Four transmit queues, as a small network card has.
+        # Small network cards have four transmit queues.
         "mq": f"mq default_qdisc pfifo txqueuelen {packets // 4 + 1}p",
-        # Flows spread over eight classes.
+        # Flows are distributed over eight classes by a hash.
         "drr": f"drr txqueuelen {packets // 8 + 1}p"
         + "".join(f"; class 1:{n}" for n in range(1, 9))
         + "; filter flow divisor 8 to 1:1",
-        # Voice and other traffic, just below the link's rate.
+        # Two classes, for voice and for other traffic; the rate is below the link's.
         "htb": f"htb default 20 txqueuelen {packets}p"
         f"; class 1:1 rate {shaped}bit burst {burst} cburst {burst}"
         f"; class 1:10 parent 1:1 rate {shaped // 4}bit ceil {shaped}bit burst {burst} "
@@ -80,7 +82,7 @@ def every(rate: int, packets: int) -> Mapping[str, str]:
         "daqm_c2": f"daqm preset c2 limit {packets}p",
         "daqm_c3": f"daqm preset c3 limit {packets}p",
     }
-    # A discipline without chosen settings has its defaults and this buffer.
+    # All other disciplines have their default settings and the limit.
     chosen = {"bfifo", *(text.split()[0] for text in known.values())}
     for name in _countable():
         if name not in chosen:
@@ -89,7 +91,10 @@ def every(rate: int, packets: int) -> Mapping[str, str]:
 
 
 def buffered(text: str, rate: int, packets: int) -> str:
-    """Returns a queue in tc's words with the buffer of `every`, unless it sets its own limit."""
+    """Returns a queue in words of `tc` with the limit that it has in `every`.
+
+    A queue with a limit is unchanged. `rate` is in bit/s. Raises `WordError` if it is invalid.
+    """
     if is_own(text):
         found = own("queue", text)
         counts = any(w.name == "limit" and w.kind == "packets" for w in found.declaration.words)
@@ -108,7 +113,7 @@ def buffered(text: str, rate: int, packets: int) -> str:
 
 
 def _countable() -> list[str]:
-    """Returns disciplines with a limit in packets that need no other parameter."""
+    """Returns the names of disciplines that accept a limit in packets as their only parameter."""
     found = []
     for table in json.loads(_core.describe())["queue"]:
         try:

@@ -1,4 +1,4 @@
-"""A suite: scenario files with their variants, run with all queues into one table."""
+"""A suite: scenarios and their variants, which are run with all queues for one table."""
 
 from __future__ import annotations
 
@@ -27,12 +27,13 @@ if TYPE_CHECKING:
 NAMES = ("rfc7928", "tcp-evaluation")
 """Names of the suites."""
 MANIFEST = "suite.toml"
+"""Name of the file that describes a suite."""
 REVERSE = "topology.reverse.queue"
-"""Key of the queue at the other end of a dumbbell's bottleneck."""
+"""Key of the queue in the reverse direction of a dumbbell's bottleneck."""
 
 
 class SuiteError(ValueError):
-    """An unknown suite, scenario or queue."""
+    """The name of a suite or of a scenario is unknown."""
 
 
 @dataclass(frozen=True)
@@ -40,17 +41,18 @@ class Entry:
     """One scenario of a suite."""
 
     file: str
+    """Name of the scenario's file."""
     short: str
-    """Name in tables."""
+    """Name of the scenario in tables."""
     title: str
     section: str
-    """Section of the source that describes it."""
+    """Section of the source that describes the scenario."""
     weight: str
-    """Requirement level in the source: `must`, `recommended`, `may`."""
+    """Requirement level in the source: `must`, `recommended` or `may`."""
     limit: int
-    """Buffer of every queue in packets."""
+    """Limit of every queue in packets."""
     variants: Mapping[str, Mapping[str, Any]]
-    """Changes of the scenario's keys, by name; one unnamed entry without variants."""
+    """Changed keys by the name of the variant. A scenario without variants has one empty name."""
     both_ways: bool
     """Whether the queue under test is at both ends of the bottleneck."""
 
@@ -62,15 +64,17 @@ class Suite:
     name: str
     title: str
     source: str
+    """Publication of the scenarios."""
     entries: tuple[Entry, ...]
     folder: Traversable
+    """Folder with the files of the scenarios."""
 
     def text(self, entry: Entry) -> str:
-        """Returns a scenario's file."""
+        """Returns the text of a scenario's file."""
         return (self.folder / entry.file).read_text(encoding="utf-8")
 
     def scenarios(self, entry: Entry) -> dict[str, Scenario]:
-        """Returns a scenario's variants by name."""
+        """Returns the variants of a scenario by name."""
         base = Scenario.from_toml(self.text(entry), file=entry.file)
         return {
             name: base.replace(dict(changes)) if changes else base
@@ -78,12 +82,12 @@ class Suite:
         }
 
     def queues(self, scenario: Scenario, entry: Entry) -> Mapping[str, str]:
-        """Returns every discipline with settings for this scenario's initial bottleneck."""
+        """Returns all disciplines by name, with settings for the scenario's bottleneck."""
         rate = scenario.bottleneck_rate
         return disciplines.every(rate, entry.limit)
 
     def only(self, shorts: Iterable[str]) -> Suite:
-        """Returns the suite with some of its scenarios."""
+        """Returns the suite with only these scenarios; raises `SuiteError` for an unknown name."""
         known = {entry.short: entry for entry in self.entries}
         chosen = []
         for short in shorts:
@@ -103,10 +107,10 @@ class Suite:
         progress: Report | None = None,
         on: Place | None = None,
     ) -> Outcome:
-        """Runs every scenario and variant with the queues, with common seeds.
+        """Runs all scenarios and variants with all queues and the same seeds.
 
-        `queues` are names of disciplines, or queues in tc's words; by default all disciplines. `on`
-        is a Dask cluster for the runs.
+        `queues` are names of disciplines or texts in words of `tc`; the default is all disciplines.
+        `on` is a Dask cluster for the runs; `None`: this machine.
         """
         cells: list[tuple[Mapping[str, str | int | float], Scenario]] = []
         for entry in self.entries:
@@ -142,16 +146,17 @@ class Suite:
 
 @dataclass(frozen=True)
 class Outcome:
-    """Results of a suite's runs."""
+    """The results of a suite."""
 
     suite: Suite
     table: study.Table
 
     @cached_property
     def frame(self) -> pd.DataFrame:
-        """Means over variants and seeds by scenario and queue, as in the displayed table.
+        """Means over variants and seeds for each scenario and queue.
 
-        Columns: `scenario`, `queue`, `sojourn_p95` (s), `utilisation`, `loss`, `goodput` (bit/s).
+        The columns are `scenario`, `queue`, `sojourn_p95` (s), `utilisation`, `loss` and `goodput`
+        (bit/s).
         """
         metrics = list(view("suite"))
         grouped = self.table.frame.groupby(["scenario", "queue"], sort=False)[metrics]
@@ -159,11 +164,11 @@ class Outcome:
 
     @property
     def queues(self) -> list[str]:
-        """Queues in the order of their runs."""
+        """Names of the queues in the order of the runs."""
         return list(dict.fromkeys(self.table.frame["queue"]))
 
     def as_dict(self) -> dict[str, Any]:
-        """Returns the comparison as data for JSON."""
+        """Returns the results as data for JSON."""
         return {
             "suite": self.suite.name,
             "title": self.suite.title,
@@ -190,7 +195,7 @@ def _entry(data: Mapping[str, Any]) -> Entry:
 
 
 def load(name: str) -> Suite:
-    """Returns a suite by name; raises `SuiteError`."""
+    """Returns the suite with this name; raises `SuiteError` for an unknown name."""
     if name not in NAMES:
         near = _core.nearest(name, list(NAMES))
         hint = f": did you mean `{near}`?" if near else f"; there are {', '.join(NAMES)}"

@@ -1,7 +1,7 @@
-"""Ready-made scenarios to start from: `sojourn new --template NAME`.
+"""Templates: ready-made scenarios for `sojourn new --template NAME`.
 
-Each is a commented, complete TOML file next to this module. The comment at its top has the first
-commands.
+Each template is a complete TOML file with comments in this folder. The comment at the top of the
+file has the first commands for the user.
 """
 
 from __future__ import annotations
@@ -22,26 +22,28 @@ class Template:
 
     name: str
     what: str
+    """Description for lists of templates."""
     options: Mapping[Option, tuple[str, ...]] = field(default_factory=dict)
-    """Options of its link, each with the dotted keys that it sets."""
+    """Options of `sojourn new` that the template has, with the dotted keys that each option sets.
+    """
     follow: Proportion | None = None
-    """Values of its queues that follow the rate of `--rate` or `--up`."""
+    """Values of queues that are scaled with the rate of `--rate` or `--up`."""
     beside: tuple[str, ...] = ()
-    """Further files that it needs."""
+    """Names of further files that the scenario needs."""
 
     @property
     def file(self) -> str:
-        """Returns the name of its file."""
+        """Returns the name of the template's file."""
         return f"{self.name}.toml"
 
     def read(self, name: str) -> bytes:
-        """Returns the content of one of its files."""
+        """Returns the content of one of the template's files."""
         return (resources.files(__package__) / name).read_bytes()
 
     def text(self, values: Mapping[Option, str] | None = None) -> str:
-        """Returns its text, with these values in place of its own.
+        """Returns the text of the template with the values of options.
 
-        `values` are checked quantities, such as `20mbit`.
+        `values` are valid quantities by option, such as `20mbit`.
         """
         text = self.read(self.file).decode("utf-8")
         for option, value in (values or {}).items():
@@ -52,11 +54,11 @@ class Template:
 
     @property
     def commands(self) -> list[str]:
-        """Returns the first commands, from the comment at its top."""
+        """Returns the commands in the comment at the top of the file."""
         return commands(self.text())
 
     def scenario(self) -> Scenario:
-        """Returns the scenario."""
+        """Returns the scenario of the template."""
         with resources.as_file(resources.files(__package__) / self.file) as path:
             return Scenario.load(path)
 
@@ -64,7 +66,10 @@ class Template:
 def _link(
     table: str, up: str, down: str, netem: tuple[str, ...] = ("netem",)
 ) -> dict[Option, tuple[str, ...]]:
-    """Returns the options of a link described in `table`."""
+    """Returns the options of a template with one link, which the TOML table `table` describes.
+
+    `up`, `down` and `netem` are the keys in the table.
+    """
     return {
         "rate": tuple(dict.fromkeys((f"{table}.{up}", f"{table}.{down}", f"{table}.rate"))),
         "up": (f"{table}.{up}",),
@@ -116,7 +121,7 @@ TEMPLATES = {
             "openwrt-sqm",
             "a home router with OpenWrt's SQM: a video call and uploads",
             _link("links.line", "rate", "reverse.rate"),
-            # The rate of the class with priority is a constant of simple.qos.
+            # The script simple.qos sets a constant rate for the class with priority.
             Proportion("links.line.rate", ("queues.*",), ("queues.*.1:11.rate",)),
         ),
         Template(
@@ -129,7 +134,7 @@ TEMPLATES = {
             "libreqos-circuit",
             "an ISP's shaper as configured by LibreQoS: plans that exceed their site",
             {"rate": ("links.sector.rate",), "rtt": ("links.uplink.netem",)},
-            # The shaper's own interface stays: the root, and the class of other packets.
+            # The root and the class of other packets have the rate of the shaper's interface.
             Proportion(
                 "links.sector.rate",
                 ("queues.*",),
@@ -140,7 +145,7 @@ TEMPLATES = {
             "pod",
             "a Kubernetes pod with a bandwidth limit: answers and a backup",
             {"rate": (), "rtt": ("links.network.netem",)},
-            # The burst is a choice of its own.
+            # The bursts of the bandwidth plugin do not depend on the rate.
             Proportion("queues.cni", ("queues.*",), ("queues.*.burst", "queues.*.cburst")),
         ),
         Template(
@@ -156,8 +161,9 @@ TEMPLATES = {
         Template("syslog", "bursts of syslog at one receive buffer"),
     )
 }
+"""All templates by name."""
 
 
 def template(name: str) -> Template:
-    """Returns the template of this name; raises `KeyError`."""
+    """Returns the template with this name; raises `KeyError` for an unknown name."""
     return TEMPLATES[name]

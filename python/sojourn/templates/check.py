@@ -1,4 +1,4 @@
-"""Check that a text is a valid scenario before any file is written."""
+"""Test whether a text is a valid scenario, before any file is written."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from sojourn.scenario import Scenario
 
 
 def check(text: str, others: Mapping[str, bytes]) -> Scenario:
-    """Returns the scenario of a text; raises `ScenarioError` with every mistake.
+    """Returns the scenario of a text; raises `ScenarioError` with all errors.
 
-    `others` are the files that it names, which are not in their place yet.
+    `others` has the contents of files that the scenario names and that do not exist yet.
     """
     if not others:
         return Scenario.from_toml(text)

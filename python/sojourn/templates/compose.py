@@ -1,4 +1,4 @@
-"""A scenario from a few answers: a link, the users' activities, and the problem."""
+"""Composition of a scenario from a few answers on a link, the users' activities and the problem."""
 
 from __future__ import annotations
 
@@ -17,8 +17,11 @@ class Flows:
 
     name: str
     app: str
+    """Application as in a scenario."""
     comment: str
+    """Comment in the scenario."""
     up: bool = False
+    """Whether the flows use the direction up."""
     count: int = 1
     start: str = "uniform 0s 1s"
     tcp: str = ""
@@ -31,9 +34,10 @@ class Activity:
     what: str
     flows: tuple[Flows, ...]
     felt: str = ""
-    """The metric of its flows that users notice; empty for background activities."""
+    """Metric of the first flows that users notice; empty for background activities."""
     smallest: str = ""
-    """The smallest noticeable difference of it, with a comment; empty for the metric's own."""
+    """Line of the scenario with the smallest difference of interest; empty: the metric's default.
+    """
 
 
 ACTIVITIES = {
@@ -91,18 +95,18 @@ ACTIVITIES = {
         (Flows("uploads", "bulk", "two uploads", up=True, count=2, tcp="cubic"),),
     ),
 }  # fmt: skip
-"""Activities of users by word; the most sensitive comes first."""
+"""Activities by the word of the user, in order of decreasing sensitivity."""
 
 
 @dataclass(frozen=True)
 class Complaint:
-    """A problem: the queue that it concerns, and the deciding metric."""
+    """A problem of users, which determines the queue and the metric of the question."""
 
     what: str
     up: bool
-    """Whether it concerns the queue of the uplink."""
+    """Whether the queue of the direction up causes the problem."""
     needs: str = ""
-    """The activity that it concerns."""
+    """Activity that has the problem, a word of `ACTIVITIES`; empty: any activity."""
 
 
 COMPLAINTS = {
@@ -115,19 +119,22 @@ COMPLAINTS = {
     "films": Complaint("films pause to load", False, "films"),
     "nothing": Complaint("nothing yet; which queue would be good?", True),
 }
-"""Problems by word."""
+"""Problems by the word of the user."""
 
 
 @dataclass(frozen=True)
 class Line:
-    """Overhead of a kind of line on each packet, as in `tc-cake(8)`.
+    """A kind of access line with its overhead, as in `tc-cake(8)`.
 
-    A scenario's lengths include the Ethernet header of 14 bytes, but CAKE's overheads do not.
+    The lengths of packets in a scenario include the Ethernet header of 14 bytes. CAKE's overheads
+    are relative to the IP packet, so 14 is subtracted.
     """
 
     what: str
     overhead: int = 0
+    """Bytes that the line adds to the length of a packet in the scenario."""
     cells: str = ""
+    """Cells into which the line divides packets: `atm`, `ptm`, or empty for none."""
 
 
 LINES = {
@@ -137,22 +144,25 @@ LINES = {
     "cable": Line("cable (DOCSIS)", 18 - 14),
     "fibre": Line("fibre or Ethernet", 38 - 14),
 }
-"""Kinds of lines, by their words."""
+"""Kinds of lines by the word of the user."""
 
 
 @dataclass(frozen=True)
 class Answers:
-    """A user's answers about a link."""
+    """The answers of a user."""
 
     down: str
+    """Rate of the direction down, such as `50mbit`."""
     up: str
+    """Rate of the direction up."""
     rtt: str
+    """Base RTT, such as `30ms`."""
     does: Sequence[str]
-    """Words of `ACTIVITIES`."""
+    """Activities, as words of `ACTIVITIES`."""
     hurts: str
-    """A word of `COMPLAINTS`."""
+    """Problem, a word of `COMPLAINTS`."""
     line: str = "other"
-    """A word of `LINES`."""
+    """Kind of line, a word of `LINES`."""
 
 
 DEPLOY = """\
@@ -160,16 +170,16 @@ DEPLOY = """\
 machine = "here"                     # your machine, which shapes outgoing or incoming traffic
 # interface = "eth0"                 # its interface to the line; `ip link` lists them
 # format = "sqm"                     # settings of OpenWrt; also tc, networkd"""
-"""The machine that commands configure."""
+"""Table of the scenario with the machine that `sojourn deploy` configures."""
 
 
 def about(does: Sequence[str]) -> list[str]:
-    """Returns the problems that users with these activities may have."""
+    """Returns the words of the problems that users with these activities can have."""
     return [word for word, it in COMPLAINTS.items() if not it.needs or it.needs in does]
 
 
 def compose(answers: Answers, file: str) -> str:
-    """Returns the text of a scenario; `file` is its name in commands."""
+    """Returns the text of a scenario; `file` is the name of its file for the commands."""
     hurts = COMPLAINTS[answers.hurts]
     file = shlex.quote(file)
     by = decides(answers)
@@ -197,7 +207,10 @@ def compose(answers: Answers, file: str) -> str:
 
 
 def decides(answers: Answers) -> str:
-    """Returns the deciding metric: of the affected activity, or of the most sensitive one."""
+    """Returns the metric of the question.
+
+    It is the metric of the activity with the problem, otherwise of the most sensitive activity.
+    """
     hurts = COMPLAINTS[answers.hurts]
     for word in (hurts.needs, *(word for word in ACTIVITIES if word in answers.does)):
         activity = ACTIVITIES.get(word)
@@ -230,12 +243,12 @@ def _network(answers: Answers, subject: str) -> str:
 
 
 def _is_of(by: str, activity: Activity) -> bool:
-    """Returns whether a metric belongs to an activity's flows."""
+    """Returns whether a metric is a metric of an activity's flows."""
     return by.rpartition(".")[0] in [flows.name for flows in activity.flows]
 
 
 def _framing(line: Line) -> list[tuple[str, str]]:
-    """Returns the keys for the line's overhead, with their comments."""
+    """Returns lines of a scenario for the overhead of a kind of line, with their comments."""
     lines = []
     if line.overhead:
         lines.append((f"overhead = {line.overhead}", "bytes that the line adds to a frame"))

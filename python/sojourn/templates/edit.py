@@ -1,4 +1,4 @@
-"""Changes to texts of scenarios in place, which keep comments."""
+"""Changes of values in the text of a scenario, without changes of comments and layout."""
 
 from __future__ import annotations
 
@@ -19,24 +19,24 @@ _QUOTED = re.compile(r'"([^"\\\n]*)"')
 _NUMBER = re.compile(r"\s*=\s*(\d+)")
 _RATE = re.compile(r"(?<![\w.])\d+(?:\.\d+)?[kmg]?bit\b")
 _SIZES = ("burst", "cburst", "quantum")
-"""Keys with bytes that follow a rate."""
+"""Keys with sizes in bytes that are scaled with a rate."""
 _FRAME = 1514
-"""The least of these bytes: a full frame."""
+"""Smallest scaled size in bytes: a full Ethernet frame."""
 
 
 @dataclass(frozen=True)
 class Proportion:
-    """Values of queues that keep their proportion to a rate: rates, bursts and quanta."""
+    """Values of queues that are scaled with a rate: rates, bursts and quanta."""
 
     of: str
-    """The dotted key of that rate, or of a text that has it first."""
+    """Dotted key of the rate, or of a text in which the rate is the first rate."""
     keys: tuple[str, ...]
-    """Patterns of the dotted keys that change."""
+    """Patterns of the dotted keys whose values are scaled."""
     kept: tuple[str, ...] = ()
-    """Patterns of those among them that stay."""
+    """Patterns of dotted keys that are excepted from `keys`."""
 
     def covers(self, path: Path) -> bool:
-        """Return whether the value at a path changes."""
+        """Returns whether the value at a path is scaled."""
         key = ".".join(map(str, path))
         return any(fnmatchcase(key, pattern) for pattern in self.keys) and not any(
             fnmatchcase(key, pattern) for pattern in self.kept
@@ -44,10 +44,10 @@ class Proportion:
 
 
 def apply(text: str, keys: tuple[str, ...], option: Option, value: str) -> str:
-    """Returns `text` with an option's value at its keys.
+    """Returns `text` with the value of an option at its keys.
 
-    A rate replaces the existing one; a rate for one direction without its own key is added below
-    the link's. In `netem` only the delay changes, to half the round trip.
+    A rate replaces the existing rate. If the rate of a direction has no key, a line is added below
+    the link's rate. For `rtt`, the delay in `netem` becomes half of the value.
     """
     if option == "rtt":
         half = _core.format_quantity("time", _core.parse_quantity("time", value) // 2)
@@ -65,7 +65,7 @@ def apply(text: str, keys: tuple[str, ...], option: Option, value: str) -> str:
 
 
 def scaled(text: str, proportion: Proportion, rate: str) -> str:
-    """Return `text` with its values in the same proportion to `rate` as to the rate that it has."""
+    """Returns `text` with values that are scaled as the rate changes to `rate`."""
     before = _RATE.search(_value(text, _path(proportion.of)))
     assert before is not None
     ratio = Fraction(_rate(rate), _rate(before[0]))
@@ -75,7 +75,7 @@ def scaled(text: str, proportion: Proportion, rate: str) -> str:
         if place.text_line is not None:
             text = _replaced(text, path, _scaled_words(_value(text, path), str(path[-1]), ratio))
         elif path[-1] in _SIZES:
-            # An earlier value may have moved it.
+            # The position is determined again, because earlier changes may have moved the value.
             text = _scaled_number(text, locate(text)[path], ratio)
     return text
 
@@ -85,7 +85,7 @@ def _rate(text: str) -> int:
 
 
 def _scaled_words(words: str, key: str, ratio: Fraction) -> str:
-    """Return the words of a value with its rates scaled; of a size, the size."""
+    """Returns the text of a value with scaled rates; for a key in `_SIZES`, the scaled size."""
     if key in _SIZES:
         return _core.format_quantity("size", _bytes(_core.parse_quantity("size", words), ratio))
     return _RATE.sub(
@@ -94,7 +94,7 @@ def _scaled_words(words: str, key: str, ratio: Fraction) -> str:
 
 
 def _scaled_number(text: str, place: Place, ratio: Fraction) -> str:
-    """Returns `text` with the number on a key's line scaled."""
+    """Returns `text` with the number of a key scaled."""
     lines = text.split("\n")
     line = lines[place.line - 1]
     found = _NUMBER.match(line, place.end_column - 1)
@@ -109,7 +109,7 @@ def _bytes(size: int, ratio: Fraction) -> int:
 
 
 def commands(text: str) -> list[str]:
-    """Returns the `sojourn` commands in the comment at a text's top, one a line."""
+    """Returns the `sojourn` commands in the comment at the top of a text."""
     found: list[str] = []
     open_ = False
     for line in text.splitlines():
@@ -126,7 +126,7 @@ def commands(text: str) -> list[str]:
 
 
 def renamed(text: str, before: str, after: str) -> str:
-    """Returns `text` with another file name in the comment at the top."""
+    """Returns `text` with another file name in the commands in the comment at the top."""
     quoted = shlex.quote(after)
     lines = text.split("\n")
     for number, line in enumerate(lines):
@@ -142,7 +142,7 @@ def _path(key: str) -> Path:
 
 
 def _span(text: str, path: Path) -> tuple[int, int]:
-    """Returns the range of the value at `path`."""
+    """Returns the indices of the first character of a text value and after the last."""
     place = locate(text)[path]
     assert place.text_line is not None
     assert place.text_column is not None
@@ -161,7 +161,7 @@ def _value(text: str, path: Path) -> str:
 def _replaced(text: str, path: Path, value: str) -> str:
     start, end = _span(text, path)
     rest = text[end:]
-    # The rest of the line keeps its position if possible.
+    # A comment after the value stays in its column if possible.
     gap = re.match(r'"( +)#', rest)
     if gap:
         width = max(1, len(gap[1]) - (len(value) - (end - start)))
@@ -170,7 +170,7 @@ def _replaced(text: str, path: Path, value: str) -> str:
 
 
 def _inserted(text: str, path: Path, value: str) -> str:
-    """Returns the text with a line for `path`, such as `links.l.reverse.rate`, below `rate`."""
+    """Returns the text with a line for `path` below the line with the link's rate."""
     link = (*path[:-2], "rate")
     line = locate(text)[link].line
     lines = text.split("\n")

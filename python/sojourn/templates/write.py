@@ -1,4 +1,4 @@
-"""New files, written atomically and without overwriting others."""
+"""Creation of new files, atomically and without overwriting."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from pathlib import Path
 
 
 def write_new(files: Mapping[Path, bytes]) -> None:
-    """Writes all files or none of them.
+    """Creates all files, or none after an error.
 
-    Raises `FileExistsError` with its name if a file or a link of that name exists, or is created
-    concurrently.
+    Raises `FileExistsError` with the path if a file or link exists already, or if another process
+    creates it meanwhile.
     """
     for path in files:
         if os.path.lexists(path):
@@ -29,7 +29,10 @@ def write_new(files: Mapping[Path, bytes]) -> None:
 
 
 def _write(path: Path, data: bytes) -> None:
-    """Writes a file that gets its name when it is complete, unless the name is taken by then."""
+    """Writes a temporary file and gives it its name when it is complete.
+
+    Raises `FileExistsError` if a file with the name exists by then.
+    """
     temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex}.tmp")
     try:
         with temporary.open("xb") as file:

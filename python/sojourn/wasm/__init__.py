@@ -1,6 +1,6 @@
 """The engine for browsers: a WebAssembly module, and the script that calls it.
 
-`make wasm` puts both next to this file, and wheels contain them.
+`make wasm` creates both files in this folder. Wheels contain them.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ _FOLDER = files(__package__)
 _MODULE, _SCRIPT = _FOLDER / "sojourn.wasm", _FOLDER / "sojourn.js"
 
 REMEDY = "in a checkout: make wasm"
+"""Advice if the engine for browsers is missing."""
 
 
 class ModuleMissing(RuntimeError):
@@ -22,12 +23,12 @@ class ModuleMissing(RuntimeError):
 
 
 def module() -> bytes:
-    """Returns the module; raises `ModuleMissing`."""
+    """Returns the WebAssembly module; raises `ModuleMissing`."""
     return _read(_MODULE)
 
 
 def script() -> bytes:
-    """Returns the script, a classic one; raises `ModuleMissing`."""
+    """Returns the script, which is not an ES module; raises `ModuleMissing`."""
     return _read(_SCRIPT)
 
 
