@@ -14,6 +14,7 @@ from docutils.parsers.rst import directives
 from sphinx.application import Sphinx
 from words import Described, code, component, inline, table, word_tables
 
+SHARED = "All [words of every TCP](../tcp.md#words-of-every-tcp) apply."
 UNDRAWN = {"command"}
 """Components that a simulation cannot draw."""
 
@@ -35,6 +36,8 @@ class Component(Described):
         for name in names.split():
             if name not in UNDRAWN:
                 built += drawn.figure(self, f"{section}-{name}")
+            if section == "tcp":
+                built += self.parse_text_to_nodes(SHARED)
             built += self.words(engine, section, name)
             presets = [p for p in engine["presets"] if p["app"] == name and section == "app"]
             if presets:
