@@ -21,7 +21,6 @@ extensions = [
     "sphinx.ext.napoleon",
     "api",
     "component",
-    "drawn",
     "live",
     "marks",
     "mathml",

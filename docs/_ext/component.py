@@ -15,12 +15,13 @@ from sphinx.application import Sphinx
 from words import Described, code, component, inline, table, word_tables
 
 SHARED = "All [words of every TCP](../tcp.md#words-of-every-tcp) apply."
+"""Text in Markdown above the words of each TCP."""
 UNDRAWN = {"command"}
-"""Components that a simulation cannot draw."""
+"""Components without a drawn figure, because the simulator does not run them."""
 
 
 class Component(Described):
-    """Figure, table of words and table of presets of each component named."""
+    """Shows figures, words and presets of the named components of a section."""
 
     required_arguments = 2
     final_argument_whitespace = True
@@ -56,6 +57,7 @@ class Component(Described):
 
     @staticmethod
     def words(engine: dict[str, Any], section: str, name: str) -> list[nodes.Node]:
+        """Returns the tables of a component's words, or a sentence if it has none."""
         words = component(engine, section, name)["words"]
         if section == "tcp":
             shared = {word["name"] for word in component(engine, "tcp", "reno")["words"]}

@@ -1,10 +1,9 @@
-"""`{drawn} SECTION NAME`: a component's figure and caption, as `make figures` wrote them."""
+"""A component's figure and caption, as `make figures` wrote them."""
 
 import json
 from pathlib import Path
 
 from docutils import nodes
-from sphinx.application import Sphinx
 from sphinx.util import logging
 from sphinx.util.docutils import SphinxDirective
 from words import inline
@@ -24,17 +23,3 @@ def figure(directive: SphinxDirective, key: str) -> list[nodes.Node]:
         return []
     image = nodes.image(uri=f"/{FOLDER}/{key}.png", alt=caption.replace("`", ""), classes=["drawn"])
     return [nodes.figure("", image, nodes.caption("", "", *inline(caption)))]
-
-
-class Drawn(SphinxDirective):
-    """A figure and its caption."""
-
-    required_arguments = 2
-
-    def run(self) -> list[nodes.Node]:
-        return figure(self, "-".join(self.arguments))
-
-
-def setup(app: Sphinx) -> dict[str, bool]:
-    app.add_directive("drawn", Drawn)
-    return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -1,15 +1,13 @@
 """Tables made from the engine's own description of itself, `sojourn._core.describe()`.
 
 `{words} SECTION NAME`   the words that a component understands, with its summary and source
-                         (`:beyond: OTHER`: only those that OTHER does not have;
-                         `:summary:`: summary and source only; `:bare:`: words only)
-                         (section `class`: those of a class of a queue discipline)
+                         (`:bare:`: words only; section `class`: those of a class of a queue
+                         discipline)
 `{tables} SECTION`       the components of a section, a line each (`:to: FOLDER`: linked to their
                          pages)
 `{profiles}`             what each TCP profile sets, side by side
 `{metrics}`              metrics of a link, a flow, ..., with unit, direction and definition
 `{differences}`          the smallest differences of interest, with their sources
-`{records} PATH`         any other part of the description: a table of the records found there
 `{commands}`             each command's usage, purpose, arguments and options
 `{sizes}`                lengths and repetitions of the tail-drop study
 `{keys} MODEL`           the keys of a table of the scenario, from `sojourn.scenario.models`;
@@ -177,29 +175,23 @@ def component(engine: dict[str, Any], section: str, name: str) -> dict[str, Any]
 
 
 class Words(Described):
+    """The words of one component; with `:bare:` without its summary and source."""
+
     required_arguments = 2
-    option_spec: ClassVar = {
-        "beyond": directives.unchanged,
-        "summary": directives.flag,
-        "bare": directives.flag,
-    }
+    option_spec: ClassVar = {"bare": directives.flag}
 
     def build(self, engine: dict[str, Any]) -> list[nodes.Node]:
         section, name = self.arguments
         found = component(engine, section, name)
         self.env.note_dependency(__file__)
+        tables = word_tables(found["words"])
+        if "bare" in self.options:
+            return tables
         summary = nodes.paragraph()
         summary += nodes.literal(name, name)
         source = f" Source: {found['source'].rstrip('.')}." if found["source"] else ""
         summary += inline(f": {found['summary']}.{source}")
-        if "beyond" in self.options:
-            other = component(engine, section, self.options["beyond"])
-            known = {word["name"] for word in other["words"]}
-            found["words"] = [word for word in found["words"] if word["name"] not in known]
-        if not found["words"] or "summary" in self.options:
-            return [summary]
-        built = word_tables(found["words"])
-        return built if "bare" in self.options else [summary, *built]
+        return [summary, *tables]
 
 
 def word_tables(words: Sequence[dict[str, Any]]) -> list[nodes.Node]:
@@ -248,7 +240,7 @@ class Tables(Described):
 
 
 def _components(page: Path, section: str) -> list[str]:
-    """Returns the components of a section that a page describes."""
+    """Returns the names of a section's components that a page shows by `{component}`."""
     found = re.findall(rf"{{component}} {section} (.+)\n", page.read_text("utf-8"))
     return [name for names in found for name in names.split()]
 
@@ -326,44 +318,6 @@ class Metrics(Described):
             built.append(section(self, title, text))
             built[-1] += metrics
         return built
-
-
-class Describe(Described):
-    """Records found under a path of keys, such as `profiles`; columns by option, else all keys."""
-
-    required_arguments = 1
-    final_argument_whitespace = True
-    option_spec: ClassVar = {
-        "columns": directives.unchanged,
-        "code": directives.unchanged,
-        "widths": directives.positive_int_list,
-        "where": directives.unchanged,
-    }
-
-    def build(self, engine: dict[str, Any]) -> list[nodes.Node]:
-        found: Any = engine
-        for key in self.arguments[0].split():
-            found = found[key]
-        records = (
-            [{"name": k, **(v if isinstance(v, dict) else {"value": v})} for k, v in found.items()]
-            if isinstance(found, dict)
-            else found
-        )
-        if "where" in self.options:
-            key, _, value = self.options["where"].partition("=")
-            records = [record for record in records if record[key] == value]
-        columns = self.options.get("columns", " ".join(records[0])).split()
-        literal = self.options.get("code", "name").split()
-
-        def text(record: dict[str, Any], column: str) -> str:
-            value = record[column]
-            return (
-                code(value) if column in literal else ("–" if value in ("", None) else str(value))
-            )
-
-        rows = [[text(record, column) for column in columns] for record in records]
-        widths = self.options.get("widths", [100 // len(columns)] * len(columns))
-        return [table(columns, rows, widths)]
 
 
 def example(schema: dict[str, Any]) -> str:
@@ -542,7 +496,6 @@ def setup(app: Sphinx) -> dict[str, bool]:
     app.add_directive("profiles", Profiles)
     app.add_directive("metrics", Metrics)
     app.add_directive("differences", Sources)
-    app.add_directive("records", Describe)
     app.add_directive("sizes", Sizes)
     app.add_directive("real-sizes", RealSizes)
     app.add_directive("commands", Commands)
