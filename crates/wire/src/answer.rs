@@ -1,4 +1,4 @@
-//! A wire's answers while it runs: counters, and changes of its links.
+//! A running wire's answers to requests: its counters, and changes of its links.
 
 use crate::control::Change;
 use crate::record::{LinkCounters, Snapshot};
@@ -13,7 +13,7 @@ fn pair(count: Count) -> [u64; 2] {
 }
 
 impl Wire {
-    /// Returns all counters now.
+    /// Returns all counters at the current time.
     pub(crate) fn snapshot(&self) -> Snapshot {
         let late = |q| self.health.lateness.quantile(q) / SECOND as f64;
         Snapshot {
@@ -48,13 +48,14 @@ impl Wire {
         }
     }
 
-    /// Changes a link at once, or says why not.
+    /// Changes a link with immediate effect. An error is a text that says why the change is not
+    /// possible.
     pub(crate) fn set(&mut self, change: &Change) -> Result<(), String> {
         let id = self.plan.links.iter().position(|link| link.name == change.link);
         let id = id.ok_or_else(|| self.unknown(&change.link))?;
         let mut params = self.plan.links[id].params.clone();
         if let Some(rate) = change.rate {
-            params.rate = Some(Rate::new(rate).ok_or("a rate is above zero")?);
+            params.rate = Some(Rate::new(rate).ok_or("the rate must be above 0")?);
         }
         if let Some(text) = &change.netem {
             let netem = Netem::parse(text).map_err(|e| format!("netem: {e}"))?;

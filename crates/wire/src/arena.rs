@@ -1,6 +1,6 @@
-//! The bytes of the packets in the network: a place for each slot of the slab.
+//! Storage of the bytes of all packets in the network. Each slot of the slab has one buffer.
 
-/// Fixed places of one size, in blocks that are made when they are first needed.
+/// Buffers of one size for packets. They are allocated in blocks of [`BLOCK`] when first used.
 #[derive(Debug)]
 pub struct Arena {
     blocks: Vec<Box<[u8]>>,
@@ -8,16 +8,18 @@ pub struct Arena {
     most: usize,
 }
 
-/// Places in a block.
+/// Number of packet buffers in a block.
 const BLOCK: usize = 1 << 10;
 
 impl Arena {
-    /// At most `most` places of `stride` bytes.
+    /// Returns an empty arena for at most `most` buffers (rounded up to whole blocks) of `stride`
+    /// bytes.
     pub fn new(stride: usize, most: usize) -> Self {
         Self { blocks: Vec::new(), stride, most: most.next_multiple_of(BLOCK) }
     }
 
-    /// The place of a slot, made if need be; `None` beyond the last that may be.
+    /// Returns the buffer of a slot, and allocates its block if necessary; `None` if the slot
+    /// exceeds the arena's limit.
     #[inline]
     pub fn make(&mut self, slot: u32) -> Option<&mut [u8]> {
         let (block, at) = (slot as usize / BLOCK, slot as usize % BLOCK * self.stride);
@@ -38,14 +40,14 @@ impl Arena {
         Some(())
     }
 
-    /// The place of a slot in use.
+    /// Returns the buffer of a slot in use.
     #[inline]
     pub fn get(&self, slot: u32) -> &[u8] {
         let (block, at) = (slot as usize / BLOCK, slot as usize % BLOCK * self.stride);
         &self.blocks[block][at..at + self.stride]
     }
 
-    /// The place of a slot in use, to be written.
+    /// Returns the buffer of a slot in use, for writing.
     #[inline]
     pub fn get_mut(&mut self, slot: u32) -> &mut [u8] {
         let (block, at) = (slot as usize / BLOCK, slot as usize % BLOCK * self.stride);

@@ -1,13 +1,14 @@
-//! Captures of real packets at both sides of a link's queue: a pcapng file a link.
+//! Captures of real packets at both sides of a link's queue: one pcapng file for each link.
 //!
 //! Format: draft-ietf-opsawg-pcapng. A file has three interfaces: `LINK before queue`, `LINK after
-//! queue`, and `LINK dropped` with the reason as each packet's comment; losses on the line are among
-//! those. Times are the theoretical ones, in nanoseconds of the machine's calendar clock as it was at
-//! the run's start. Packets are as they would be on a wire: marked where they were marked, checksums
-//! complete.
+//! queue`, and `LINK dropped`. Packets of the third one were dropped by the queue or lost on the
+//! line; each has the reason as a comment. Timestamps are the theoretical times of the link's
+//! events, in nanoseconds of the calendar clock, which is read once at the run's start. Packets
+//! have the bytes that a wire would carry: with the queue's ECN marks and complete checksums.
 //!
-//! A thread writes the files. The loop that carries packets hands it whole blocks through a ring of
-//! fixed size; a packet that finds no room there is left out, and counted.
+//! A separate thread writes the files. The loop that carries packets passes whole blocks to this
+//! thread through a ring buffer of fixed size. A packet that does not fit into the ring buffer is
+//! not captured, but counted as missed.
 
 use crate::clock::monotonic;
 use crate::headers::{Framing, Headers};
@@ -24,14 +25,15 @@ use std::io::{self, Write};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-/// A capture that is asked for.
+/// A request for a capture of one link.
 #[derive(Debug)]
 pub struct Order {
-    /// Index of the link.
+    /// Index of the link in the plan.
     pub link: usize,
-    /// Where it is written.
+    /// File that the capture is written to.
     pub file: File,
-    /// Bytes of the file beyond which packets are left out.
+    /// Maximum size of the packets' blocks in the file, in bytes. Packets beyond it are not
+    /// captured.
     pub largest: u64,
 }
 
@@ -40,29 +42,29 @@ pub struct Order {
 pub struct Captured {
     /// The link's name.
     pub link: String,
-    /// Packets written: before the queue, after it, and dropped or lost.
+    /// Packets written, for each [`Side`]: before the queue, after the queue, and dropped or lost.
     pub packets: [u64; 3],
-    /// Packets left out, for lack of room.
+    /// Packets not captured, for each [`Side`], because the ring buffer or the file was full.
     pub missed: [u64; 3],
-    /// Why the file is not whole, if it is not.
+    /// Why the file is incomplete; `None` if it was written without an error.
     pub error: Option<String>,
 }
 
 impl Captured {
-    /// Returns whether it has all packets.
+    /// Returns whether the file contains all packets of the link.
     pub fn is_whole(&self) -> bool {
         self.error.is_none() && self.missed == [0; 3]
     }
 }
 
-/// Where a packet is seen: the numbers of a file's interfaces.
+/// Point at which a packet is captured. The value is the number of the interface in the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Side {
-    /// It comes to the queue.
+    /// The packet arrives at the queue.
     Before = 0,
-    /// Its transmission begins.
+    /// The packet's transmission begins.
     After = 1,
-    /// It goes no further.
+    /// The packet was dropped by the queue or lost on the line.
     Dropped = 2,
 }
 
@@ -79,23 +81,23 @@ const NAME: u16 = 2;
 const RESOLUTION: u16 = 9;
 const RECEIVED: u16 = 4;
 const LEFT_OUT: u16 = 5;
-/// Link types of tcpdump.org: Ethernet, and IP without anything before it.
+/// Link types of the tcpdump.org registry: Ethernet, and raw IP without a link-layer header.
 const ETHERNET: u16 = 1;
 const RAW: u16 = 101;
 
-/// Bytes that may wait for the writing thread.
+/// Size of the ring buffer between the loop and the writing thread, in bytes.
 const RING: usize = 16 << 20;
-/// Bytes written at once, so that room is made soon.
+/// Maximum number of bytes in one write, so that space in the ring buffer is freed soon.
 const PORTION: usize = 1 << 20;
-/// How long the writing thread sleeps when there is nothing to write.
+/// How long the writing thread sleeps if all ring buffers are empty.
 const NAP: Duration = Duration::from_millis(20);
 
-/// A block being put together.
+/// A pcapng block under construction.
 #[derive(Debug, Default)]
 struct Block(Vec<u8>);
 
 impl Block {
-    /// Begins a block of a kind, in place of the one before.
+    /// Begins a block of the type `kind`, and discards the previous block.
     fn begin(&mut self, kind: u32) {
         self.0.clear();
         self.u32(kind);
@@ -130,19 +132,19 @@ impl Block {
         self.u32(0);
     }
 
-    /// Begins a section.
+    /// Writes the content of a section header block.
     fn section(&mut self) {
         self.begin(SECTION);
         self.u32(BYTE_ORDER);
         self.u16(1);
         self.u16(0);
-        // A section of unknown length.
+        // The value -1: the section's length is not given.
         self.0.extend([0xff; 8]);
         self.option(APPLICATION, concat!("sojourn ", env!("CARGO_PKG_VERSION")).as_bytes());
         self.end_of_options();
     }
 
-    /// Describes an interface: a side of a link's queue.
+    /// Writes an interface description block for one side of a link's queue.
     fn interface(&mut self, link: &str, side: &str, framing: Framing, snaplen: usize) {
         self.begin(INTERFACE);
         self.u16(if framing == Framing::Ethernet { ETHERNET } else { RAW });
@@ -153,7 +155,7 @@ impl Block {
         self.end_of_options();
     }
 
-    /// Counts the packets that an interface has, and lacks.
+    /// Writes an interface statistics block: packets received and packets not captured.
     fn statistics(&mut self, side: usize, at: u64, packets: u64, missed: u64) {
         self.begin(STATISTICS);
         self.u32(side as u32);
@@ -163,7 +165,7 @@ impl Block {
         self.end_of_options();
     }
 
-    /// Ends the block, and gives its bytes.
+    /// Completes the block and returns its bytes.
     fn end(&mut self) -> &[u8] {
         let length = self.0.len() as u32 + 4;
         self.0[4..8].copy_from_slice(&length.to_le_bytes());
@@ -172,13 +174,13 @@ impl Block {
     }
 }
 
-/// One link's capture.
+/// The capture of one link.
 #[derive(Debug)]
 struct Capture {
     name: String,
     framing: Framing,
     ring: Producer<u8>,
-    /// Bytes that the file may still grow.
+    /// Bytes of packet blocks that may still be written to the file.
     room: u64,
     packets: [u64; 3],
     missed: [u64; 3],
@@ -187,27 +189,28 @@ struct Capture {
 /// All captures of a wire.
 #[derive(Debug)]
 pub struct Captures {
-    /// By link.
+    /// The capture of each link by its index; `None` for links without a capture.
     links: Vec<Option<Box<Capture>>>,
     snaplen: usize,
-    /// The calendar's time at [`EPOCH`].
+    /// Calendar time, in nanoseconds since 1970, that corresponds to [`EPOCH`].
     epoch: Nanos,
     block: Block,
-    /// A packet as it is on the wire.
+    /// Buffer for the bytes of one packet as a wire would carry them.
     frame: Vec<u8>,
     outlets: Vec<Outlet>,
     writer: Option<JoinHandle<Vec<Written>>>,
 }
 
-/// The far end of a link's ring, with its file.
+/// Index of a link, the reading end of its ring buffer, and its file.
 type Outlet = (usize, Consumer<u8>, File);
 
-/// Whether a link's file was written.
+/// Index of a link, and the result of writing its file.
 type Written = (usize, io::Result<()>);
 
 impl Captures {
-    /// Captures of links with these names, whose frames begin as `framing` says; `snaplen` bytes of each
-    /// are kept. Nothing is written before [`Captures::start`].
+    /// Returns captures of the links with these names. The first header of every frame is given by
+    /// `framing`; at most `snaplen` bytes of each packet are captured. Nothing is written before
+    /// [`Captures::start`].
     pub fn new(names: &[&str], framing: Framing, snaplen: u32, orders: Vec<Order>) -> Self {
         let mut links: Vec<_> = names.iter().map(|_| None).collect();
         let mut outlets = Vec::new();
@@ -234,10 +237,10 @@ impl Captures {
         Self { links, snaplen, epoch: 0, block, frame, outlets, writer: None }
     }
 
-    /// Returns the captures that are asked for of a plan's links; frames are all framed alike.
+    /// Returns the requested captures of a plan's links. All frames must have the same `framing`.
     ///
     /// # Errors
-    /// If there is no such link, or one is captured twice.
+    /// If the plan has no link with a requested index, or if a link is requested twice.
     pub fn of_plan(plan: &Plan, framing: Framing, orders: Vec<Order>) -> Result<Self, PlanError> {
         let fail = |message| PlanError::new(at!["captures"], message);
         let mut links: Vec<_> = orders.iter().map(|order| order.link).collect();
@@ -246,7 +249,7 @@ impl Captures {
             return Err(fail(format!("there is no link {link}")));
         }
         if links.windows(2).any(|pair| pair[0] == pair[1]) {
-            return Err(fail("a link is captured twice".to_owned()));
+            return Err(fail("a link may be captured only once".to_owned()));
         }
         let names: Vec<_> = plan.links.iter().map(|link| link.name.as_str()).collect();
         Ok(Self::new(&names, framing, plan.observe.snaplen, orders))
@@ -257,10 +260,11 @@ impl Captures {
         self.outlets.iter().map(|&(link, ..)| link).collect()
     }
 
-    /// Returns the run begins when the machine's monotonic clock shows `start`.
+    /// Writes the files' headers and starts the writing thread. The run begins when the machine's
+    /// monotonic clock shows `start`, in nanoseconds.
     ///
     /// # Errors
-    /// A thread cannot be started.
+    /// If the thread cannot be started.
     pub fn start(&mut self, start: Nanos) -> io::Result<()> {
         if self.outlets.is_empty() {
             return Ok(());
@@ -277,7 +281,8 @@ impl Captures {
         Ok(())
     }
 
-    /// A packet of `bytes` is seen at a side of a link's queue; if it is dropped, `reason` says why.
+    /// Captures a packet, whose frame is `bytes`, at one side of a link's queue. `reason` is the
+    /// comment of a dropped packet.
     #[inline]
     pub fn see(
         &mut self,
@@ -302,7 +307,7 @@ impl Captures {
         }
     }
 
-    /// Ends all captures, waits until they are written, and says what came of them.
+    /// Ends all captures, waits until the files are written, and returns the results by link.
     pub fn finish(&mut self) -> Vec<Captured> {
         let mut done = Vec::new();
         for (link, capture) in self.links.iter_mut().enumerate() {
@@ -316,7 +321,7 @@ impl Captures {
         let written = self.writer.take().map(JoinHandle::join);
         for (link, captured) in &mut done {
             captured.error = match &written {
-                None => Some("the run never began".to_owned()),
+                None => Some("the run did not begin".to_owned()),
                 Some(Err(_)) => Some("the writing thread panicked".to_owned()),
                 Some(Ok(results)) => results
                     .iter()
@@ -329,7 +334,7 @@ impl Captures {
 }
 
 impl Capture {
-    /// Section and interfaces.
+    /// Passes the section header and the interface descriptions to the writing thread.
     fn head(&mut self, block: &mut Block, snaplen: usize) {
         block.section();
         let _ = self.ring.push_entire_slice(block.end());
@@ -339,7 +344,8 @@ impl Capture {
         }
     }
 
-    /// Hands a packet's block to the writing thread, if there is room.
+    /// Passes a packet's block to the writing thread, or counts the packet as missed if the ring
+    /// buffer or the file is full.
     #[inline]
     fn put(&mut self, block: &mut Block, side: Side) {
         let bytes = block.end();
@@ -352,7 +358,8 @@ impl Capture {
         }
     }
 
-    /// How many packets each interface has, and lacks. Waits for room.
+    /// Passes the statistics of each interface to the writing thread. Waits while the ring buffer
+    /// is full.
     fn tail(&mut self, block: &mut Block, epoch: Nanos) {
         for side in 0..SIDES.len() {
             block.statistics(side, epoch, self.packets[side], self.missed[side]);
@@ -364,9 +371,9 @@ impl Capture {
     }
 }
 
-/// A capture of a queue of another program, whose packets are seen before it and after it: Ethernet
-/// frames, at times that count from the run's start. Nothing here shows which packets the queue
-/// drops.
+/// A capture of another program's queue, whose packets are observed before and after it. The
+/// packets are Ethernet frames; timestamps count from the run's start. Drops are not observed, so
+/// the file has no `dropped` interface.
 #[derive(Debug)]
 pub struct Outside<W> {
     to: W,
@@ -377,8 +384,8 @@ pub struct Outside<W> {
 }
 
 impl<W: Write> Outside<W> {
-    /// Begins the file of a link; `snaplen` bytes of each packet are kept, and packets beyond `largest`
-    /// bytes of the file are left out.
+    /// Begins the file of a link. At most `snaplen` bytes of each packet are captured. Packets are
+    /// not captured once their blocks would exceed `largest` bytes.
     ///
     /// # Errors
     /// If the file cannot be written.
@@ -396,7 +403,8 @@ impl<W: Write> Outside<W> {
         Ok(Self { to, snaplen, room: largest, block, captured })
     }
 
-    /// Writes a packet of `length` bytes that begins with `frame`.
+    /// Writes a packet of `length` bytes whose first bytes are `frame`, at `at` nanoseconds since
+    /// the run's start.
     ///
     /// # Errors
     /// If the file cannot be written.
@@ -413,7 +421,7 @@ impl<W: Write> Outside<W> {
         self.to.write_all(bytes)
     }
 
-    /// Ends the file, and says what came of it.
+    /// Completes the file and returns the result of the capture.
     ///
     /// # Errors
     /// If the file cannot be written.
@@ -428,7 +436,8 @@ impl<W: Write> Outside<W> {
     }
 }
 
-/// Returns a packet's bytes on the wire: with the marks of the queues, and its checksum complete.
+/// Writes a packet's bytes as a wire would carry them into `frame`: with ECN marks of the queues
+/// and a complete checksum.
 fn as_on_wire(frame: &mut Vec<u8>, packet: &Packet, load: &PacketMeta, bytes: &[u8]) {
     frame.clear();
     frame.extend_from_slice(bytes);
@@ -463,24 +472,27 @@ fn packet_block(
     }
 }
 
-/// Why a packet goes no further, in two parts: its comment in the file.
+/// Reason why a packet was dropped or lost, in two parts that form the packet's comment in the
+/// file.
 pub type Reason = (&'static str, &'static str);
 
-/// Of a packet that the queue drops.
+/// Returns the reason of a drop. `queued` is false for a packet that the queue refused on arrival.
 pub fn dropped(reason: DropReason, queued: bool) -> Reason {
     (if queued { "dropped from the queue: " } else { "refused by the queue: " }, reason.name())
 }
 
-/// Of a packet that the line loses.
+/// Reason of a packet that was lost on the line.
 pub const LOST: Reason = ("lost on the line", "");
 
-/// Returns the thread: writes packets until no more can come.
+/// Writes the blocks of all links to their files until all ring buffers are abandoned and empty.
+/// This is the writing thread.
 fn write_all(mut outlets: Vec<Outlet>) -> Vec<Written> {
     let mut results: Vec<_> = outlets.iter().map(|&(link, ..)| (link, Ok(()))).collect();
     loop {
         let (mut idle, mut over) = (true, true);
         for ((_, outlet, file), (_, result)) in outlets.iter_mut().zip(&mut results) {
-            // Read before the ring's level: if the writer has gone, an empty ring stays empty.
+            // Checked before the fill level: after the sender has gone, an empty ring buffer stays
+            // empty.
             let abandoned = outlet.is_abandoned();
             let waiting = outlet.slots().min(PORTION);
             over &= abandoned && waiting == 0;
@@ -510,7 +522,7 @@ mod tests {
     use sojourn_network::{Class, Copies, node};
     use std::io::{Read, Seek, SeekFrom};
 
-    /// Returns an IPv4 UDP packet with a partial checksum.
+    /// Returns an IPv4 UDP packet with a partial checksum and `payload` bytes of payload.
     fn datagram(payload: usize) -> Vec<u8> {
         let mut bytes = vec![0x45, 0, 0, 0, 0, 1, 0x40, 0, 64, 17, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2];
         let length = 28 + payload as u16;
@@ -551,7 +563,7 @@ mod tests {
         Packet::new(Class::Udp, (node(0), node(1)), 0, 7, bytes.len() as u32 + 14, tos)
     }
 
-    /// Returns a capture of a link `up`, with a file that can be read again.
+    /// Returns a capture of the link `up`, and a handle with which its file can be read.
     fn capture(snaplen: u32, largest: u64) -> (Captures, File) {
         let path = std::env::temp_dir().join(format!("sojourn-{:p}", &raw const largest));
         let file = File::options().create_new(true).read(true).write(true).open(&path).unwrap();
@@ -567,7 +579,7 @@ mod tests {
         bytes
     }
 
-    /// Returns the blocks of a file: kind and content.
+    /// Returns the blocks of a file, each with its type and content.
     fn blocks(bytes: &[u8]) -> Vec<(u32, &[u8])> {
         let word = |at: usize| u32::from_le_bytes(bytes[at..at + 4].try_into().unwrap());
         let (mut at, mut found) = (0, Vec::new());
@@ -628,7 +640,7 @@ mod tests {
             captures.see(EPOCH, 1, Side::Before, (&packet, &body, &bytes[..]), None);
         }
         let done = captures.finish();
-        // 32 bytes around 40 of each packet: three fit.
+        // A block has 32 bytes around 40 bytes of the packet: three blocks fit into 250 bytes.
         assert_eq!((done[0].packets, done[0].missed), ([3, 0, 0], [7, 0, 0]));
         let content = content(file);
         let blocks = blocks(&content);
@@ -645,7 +657,7 @@ mod tests {
             capture.see(at, side, &[1; 100], 1514).unwrap();
         }
         let captured = capture.finish().unwrap();
-        // 32 bytes around 40 of each packet: two fit.
+        // A block has 32 bytes around 40 bytes of the packet: two blocks fit into 150 bytes.
         assert_eq!((captured.packets, captured.missed), ([1, 1, 0], [1, 0, 0]));
         let blocks = blocks(&bytes);
         let kinds: Vec<_> = blocks.iter().map(|&(kind, _)| kind).collect();

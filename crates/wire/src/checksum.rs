@@ -1,9 +1,10 @@
 //! The Internet checksum (RFC 1071) and its incremental update (RFC 1624).
 
-/// Sum of `bytes` as big-endian words, an odd last byte padded with zero; not folded.
+/// Returns the sum of `bytes` as big-endian 16-bit words, not folded. An odd last byte is padded
+/// with zero.
 pub fn sum(bytes: &[u8]) -> u64 {
-    // Wide words keep the parity of bytes, and a ones' complement sum does not mind where carries go:
-    // four words at once are added as two halves.
+    // The ones' complement sum does not depend on the word size, as long as each byte keeps its
+    // place in a 16-bit word. Therefore 64 bits are added at a time, as two halves.
     let mut total = 0u64;
     let mut chunks = bytes.chunks_exact(8);
     for chunk in &mut chunks {
@@ -17,7 +18,7 @@ pub fn sum(bytes: &[u8]) -> u64 {
     total + (word >> 32) + (word & 0xffff_ffff)
 }
 
-/// Folds a sum to sixteen bits; the checksum is its complement.
+/// Folds a sum to 16 bits. The Internet checksum is its complement.
 pub fn fold(mut sum: u64) -> u16 {
     while sum > 0xffff {
         sum = (sum >> 16) + (sum & 0xffff);
@@ -25,7 +26,8 @@ pub fn fold(mut sum: u64) -> u16 {
     sum as u16
 }
 
-/// The checksum after a word that it covers has changed from `old` to `new`: RFC 1624, equation 3.
+/// Returns the checksum after one of the 16-bit words that it covers has changed from `old` to
+/// `new` (RFC 1624, equation 3).
 pub fn update(checksum: u16, old: u16, new: u16) -> u16 {
     !fold(u64::from(!checksum) + u64::from(!old) + u64::from(new))
 }
@@ -35,7 +37,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// As RFC 1071 writes it: word by word.
+    /// Returns the folded sum by RFC 1071's definition, word by word.
     fn plain(bytes: &[u8]) -> u16 {
         let mut total = 0u32;
         for pair in bytes.chunks(2) {
@@ -65,7 +67,7 @@ mod tests {
 
         #[test]
         fn an_update_equals_a_new_sum(mut bytes in prop::collection::vec(any::<u8>(), 20), new: u16) {
-            // Not all zero, as no IP header is.
+            // RFC 1624's equation needs at least one word that is not zero. An IP header has one.
             bytes[0] = 0x45;
             let before = !fold(sum(&bytes));
             let old = u16::from_be_bytes([bytes[8], bytes[9]]);

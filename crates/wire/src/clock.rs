@@ -1,9 +1,9 @@
-//! The clock of a wire: the machine's monotonic one, counted from the run's start.
+//! The clock of a run on a wire: the machine's monotonic clock, counted from the run's start.
 
 use rustix::time::{ClockId, clock_gettime};
 use sojourn_units::{EPOCH, Nanos, SECOND};
 
-/// Returns the machine's monotonic clock, in nanoseconds.
+/// Returns the time of the machine's monotonic clock, in nanoseconds.
 pub fn monotonic() -> Nanos {
     let now = clock_gettime(ClockId::Monotonic);
     now.tv_sec as Nanos * SECOND + now.tv_nsec as Nanos
@@ -13,23 +13,24 @@ pub fn monotonic() -> Nanos {
 #[derive(Clone, Copy, Debug)]
 pub struct Clock {
     start: Nanos,
-    /// The machine's time at the last reading, if the clock stops in between.
+    /// For virtual time, the monotonic clock's value at the last reading; otherwise `None`.
     shown: Option<Nanos>,
 }
 
 impl Clock {
-    /// Returns a clock whose zero is when the machine's monotonic clock shows `start`.
+    /// Returns a clock that shows [`EPOCH`] when the machine's monotonic clock shows `start`.
     pub fn new(start: Nanos) -> Self {
         Self { start, shown: None }
     }
 
-    /// Returns the same clock for virtual time, which stops while anything works: it is read on
-    /// request only.
+    /// Returns such a clock for virtual time, which stops while any program works. It reads the
+    /// machine's clock only in [`Clock::look`].
     pub fn standing(start: Nanos) -> Self {
         Self { start, shown: Some(monotonic()) }
     }
 
-    /// Time may have passed: the wire has slept.
+    /// Reads the machine's clock in virtual time. Called after the wire has slept, since only then
+    /// time may have passed.
     #[inline]
     pub fn look(&mut self) {
         if let Some(shown) = &mut self.shown {
@@ -42,13 +43,13 @@ impl Clock {
         self.shown.unwrap_or_else(monotonic)
     }
 
-    /// Returns the time, where [`EPOCH`] is the run's start; it does not pass before.
+    /// Returns the time since the run's start, plus [`EPOCH`]. Before the start it is [`EPOCH`].
     #[inline]
     pub fn now(self) -> Nanos {
         EPOCH + self.machine().saturating_sub(self.start)
     }
 
-    /// Returns how long it is until `at`.
+    /// Returns the time until `at`, in nanoseconds; 0 if `at` has passed.
     #[inline]
     pub fn until(self, at: Nanos) -> Nanos {
         (at - EPOCH + self.start).saturating_sub(self.machine())

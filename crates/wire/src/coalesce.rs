@@ -1,17 +1,19 @@
-//! Puts consecutive packets of a flow together again before they are written.
+//! Merges consecutive packets of a flow into super-packets before they are written.
 //!
-//! Merges packets as Linux does with received ones (`tcp_gro_receive`, `udp_gro_receive`,
-//! `inet_gro_receive`, `ipv6_gro_receive`), and under no weaker conditions: the same addresses,
-//! ports, time to live, traffic class, flow label, "don't fragment" and, of TCP, the same flags,
-//! acknowledgement number, window and options, byte for byte; each packet begins where the previous
-//! one ends; all have one size, only the last may be shorter. Packets that carry anything other
-//! than data in order stay alone: SYN, FIN, RST, URG, Congestion Window Reduced, pure
-//! acknowledgements, fragments, IP options, VLAN tags. So do packets whose checksum is complete: it
-//! has not been verified, and a merged packet would hide an error.
+//! Merges packets as Linux does with received packets (`tcp_gro_receive`, `udp_gro_receive`,
+//! `inet_gro_receive`, `ipv6_gro_receive`), under conditions that are at least as strict. Merged
+//! packets have equal addresses, ports, time to live, traffic class, flow label and "don't
+//! fragment" bit; in TCP also equal flags, acknowledgement number, window and options. Each packet
+//! begins where the previous one ends. All have one size, and only the last one may be shorter.
+//! Packets that carry anything other than data in order are not merged: SYN, FIN, RST, URG,
+//! Congestion Window Reduced, pure acknowledgements, fragments, IP options, VLAN tags. Nor are
+//! packets with a complete checksum, since it has not been verified and a merged packet would hide
+//! an error.
 //!
-//! A batch is what is written to one device at one moment. Several flows are open at once, as packets of
-//! a fair queue alternate; a flow's packets keep their order, and only flows may overtake each other
-//! within the batch, as behind any network card. Nothing is held back for a later batch.
+//! A batch holds the packets that are written to one device at one moment. Packets of several flows
+//! may be merged at the same time, since a fair queue sends flows in turns. Packets of one flow
+//! stay in order; packets of different flows may be reordered within a batch, as by a network card.
+//! No packet waits for a later batch.
 
 use sojourn_queue::TcpView;
 
@@ -19,52 +21,56 @@ use crate::checksum;
 use crate::headers::{ETHERNET, Fragment, Headers, Transport, UDP, pseudo_header};
 use crate::vnet::{self, Gso, Partial, VnetHeader};
 
-/// Most packets of one super-packet.
+/// Maximum number of packets in a super-packet.
 pub const MAX_PACKETS: usize = 64;
 
-/// Flows that are open at once in a batch.
+/// Maximum number of groups in a batch that can still accept packets.
 const OPEN: usize = 8;
 
-/// The longest datagram: its length has sixteen bits.
+/// Maximum length of an IP datagram in bytes, since its length field has 16 bits.
 const MAX_DATAGRAM: u32 = 65535;
 
-/// Linux splits no TCP super-packet with smaller segments (`TCP_MIN_GSO_SIZE`).
+/// Minimum segment size in bytes of a TCP super-packet that Linux splits (`TCP_MIN_GSO_SIZE`).
 const MIN_SEGMENT: u32 = 8;
 
-/// Headers of a packet that can be merged: Ethernet, IPv6, TCP with all options.
+/// Maximum length in bytes of the headers of a packet that can be merged: Ethernet, IPv6, and TCP
+/// with all options.
 const MAX_HEADERS: usize = ETHERNET + 40 + 60;
 
 const NONE: u16 = u16::MAX;
 
-/// The bytes in front of a group's payloads.
+/// The bytes of a group that precede its packets' payloads.
 #[derive(Clone, Copy, Debug)]
 pub struct Front {
     bytes: [u8; vnet::LENGTH + MAX_HEADERS],
     length: usize,
-    /// Where in each of the group's frames the part begins that is written as it is: behind the headers
-    /// in a super-packet, at 0 in a packet that stays alone.
+    /// Offset in each of the group's frames at which the part to be written begins: the length of
+    /// the headers in a super-packet, 0 in a single packet.
     pub from: usize,
 }
 
 impl Front {
-    /// Returns the device's header and, of a super-packet, the headers of the whole.
+    /// Returns the device's header, followed by the headers of the super-packet if the group is
+    /// one.
     pub fn as_slice(&self) -> &[u8] {
         &self.bytes[..self.length]
     }
 }
 
-/// Packets that are written as one.
+/// Packets that are written as one super-packet, or a single packet.
 #[derive(Clone, Debug)]
 pub struct Group {
     first: u16,
     last: u16,
     count: u16,
-    /// Payload of all, and of every packet but the last, in bytes.
+    /// Bytes of payload: `payload` is the sum of all packets, `segment` that of every packet but
+    /// the last.
     payload: u32,
     segment: u32,
-    /// Where the payload begins; 0 if the packet stays alone.
+    /// Offset of the payload in each frame; 0 if the packet cannot be merged.
     payload_at: u16,
-    /// By how much IPv4's identification grows, once two packets have shown it.
+    /// Difference between IPv4 identifications of consecutive packets; `None` while the group has
+    /// one packet, and for IPv6.
     step: Option<u16>,
     headers: Headers,
     partial: Option<Partial>,
@@ -72,21 +78,22 @@ pub struct Group {
     bytes: [u8; MAX_HEADERS],
 }
 
-/// Groups the packets of a batch.
+/// Divides the packets of a batch into groups.
 #[derive(Clone, Debug)]
 pub struct Coalescer {
     groups: Vec<Group>,
-    /// For each packet of the batch the next one in its group.
+    /// For each packet of the batch, the next packet in its group; `NONE` after the last one.
     next: Vec<u16>,
-    /// Groups that may still grow, and whose turn it is to be closed.
+    /// Groups that can still accept packets. If all are in use, the one at `turn` is replaced next.
     open: [u16; OPEN],
     turn: usize,
     udp: bool,
 }
 
 impl Coalescer {
-    /// Room for batches of `capacity` packets, at most 65 534. With `udp`, datagrams of one flow and one
-    /// size are merged too, which needs a device that takes them (`Device::takes_udp`).
+    /// Returns an empty batch for up to `capacity` packets, but at most 65 535. With `udp`,
+    /// datagrams of one flow and one size are merged too. This requires a device that accepts UDP
+    /// super-packets (`Device::takes_udp`).
     pub fn new(capacity: usize, udp: bool) -> Self {
         let capacity = capacity.min(usize::from(NONE));
         Self {
@@ -108,7 +115,8 @@ impl Coalescer {
         self.next.is_empty()
     }
 
-    /// Returns whether the batch is full: it must be written before more is added.
+    /// Returns whether the batch is full. A full batch must be written before another packet is
+    /// added.
     pub fn is_full(&self) -> bool {
         self.next.len() == self.next.capacity().min(usize::from(NONE))
     }
@@ -120,8 +128,8 @@ impl Coalescer {
         self.open = [NONE; OPEN];
     }
 
-    /// Adds the next packet: its frame, the frame's headers, and where its checksum is partial. Packets
-    /// are numbered from 0 in the order of the calls.
+    /// Adds the next packet: its frame, its headers, and the position of its checksum if the
+    /// checksum is partial. Packets are numbered from 0 in the order of the calls.
     ///
     /// # Panics
     /// If the batch is full.
@@ -143,10 +151,10 @@ impl Coalescer {
                 }
                 return;
             }
-            // Later packets must not be written earlier.
+            // A later packet of the flow must not join the group before this packet.
             self.open[place] = NONE;
         } else if headers.ports().is_none() {
-            // It may belong to any of the flows: a fragment, say.
+            // A packet without ports, such as a fragment, may belong to any of the flows.
             self.open = [NONE; OPEN];
         }
         if let Some(candidate) = &candidate
@@ -161,12 +169,12 @@ impl Coalescer {
         self.groups.push(Group::new(index, headers, partial, candidate.as_ref()));
     }
 
-    /// Returns the batch's groups, in the order in which they are to be written.
+    /// Returns the batch's groups in the order in which they must be written.
     pub fn groups(&self) -> impl Iterator<Item = &Group> {
         self.groups.iter()
     }
 
-    /// Returns the numbers of a group's packets, in order.
+    /// Returns the numbers of a group's packets, in the order of the calls of [`Coalescer::add`].
     pub fn members(&self, group: &Group) -> impl Iterator<Item = usize> {
         let mut next = group.first;
         std::iter::from_fn(move || {
@@ -267,7 +275,7 @@ impl Group {
         group
     }
 
-    /// Returns the number of its packets.
+    /// Returns the number of packets in the group.
     pub fn packets(&self) -> usize {
         usize::from(self.count)
     }
@@ -290,8 +298,9 @@ impl Group {
             && if packet.tcp { self.continues_segment(packet) } else { self.is_datagram(packet) }
     }
 
-    /// Compares everything up to the transport but lengths and IPv4's checksum. The identification must
-    /// stand still or count on, as in Linux, so that splitting again restores it.
+    /// Returns whether all bytes before the transport header agree, except lengths and IPv4's
+    /// header checksum. The IPv4 identification must be constant or increase by one, as in Linux,
+    /// so that splitting the super-packet restores it.
     fn has_same_network(&self, packet: &Candidate<'_>) -> bool {
         let (ours, theirs) = (&self.bytes, packet.frame);
         let ip = packet.ip_at;
@@ -334,7 +343,7 @@ impl Group {
         self.bytes[at..at + 4] == packet.frame[at..at + 4]
     }
 
-    /// Takes the packet in; true if it must be the last.
+    /// Adds the packet to the group. Returns true if the group accepts no further packet.
     fn join(&mut self, index: u16, packet: &Candidate<'_>) -> bool {
         if self.count == 1 && packet.is_ipv4 {
             self.step = Some(self.distance(packet));
@@ -348,7 +357,7 @@ impl Group {
         packet.is_pushed || packet.payload < self.segment
     }
 
-    /// Returns the bytes in front of the payloads of the group's packets.
+    /// Returns the bytes that precede the payloads of the group's packets.
     pub fn front(&self) -> Front {
         let mut front =
             Front { bytes: [0; vnet::LENGTH + MAX_HEADERS], length: vnet::LENGTH, from: 0 };

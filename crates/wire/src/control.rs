@@ -1,7 +1,8 @@
 //! Requests to a running wire.
 //!
-//! Requests come over a channel, and are answered between two turns of the loop; an event
-//! descriptor wakes it. Listeners to the outside (a socket's thread) hold a [`Handle`].
+//! Requests are sent over a channel and answered between two turns of the loop. An event descriptor
+//! wakes the loop. A program that sends requests, such as the thread of a control socket, has a
+//! [`Handle`].
 
 use crate::record::Snapshot;
 use rustix::event::{EventfdFlags, eventfd};
@@ -12,66 +13,66 @@ use std::io;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
 
-/// A change of a link; values that are not named stay.
+/// A change of a link. Values that are `None` stay unchanged.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Change {
-    /// Name of the link, one direction.
+    /// Name of the link, which is one direction of a connection.
     pub link: String,
-    /// Its rate in bit/s.
+    /// New rate in bit/s.
     #[serde(default)]
     pub rate: Option<u64>,
-    /// Impairments and delay in netem's words; they replace all there were.
+    /// New impairments and delay in netem's syntax; they replace all previous ones.
     #[serde(default)]
     pub netem: Option<String>,
-    /// The queue in tc's words: other parameters of the same discipline.
+    /// New parameters of the queue in `tc`'s syntax. The queue discipline must be the same.
     #[serde(default)]
     pub queue: Option<String>,
-    /// The queue's parameters as a plan has them, where words do not name it.
+    /// New parameters of the queue in a plan's form, for queues that have no `tc` syntax.
     #[serde(default)]
     pub params: Option<Params>,
 }
 
-/// A request, with where its answer goes.
+/// A request to a running wire, with the channel for its answer.
 #[derive(Debug)]
 pub enum Request {
-    /// End the run and keep what is measured.
+    /// Ends the run and keeps its measurements.
     Stop,
-    /// All counters now.
+    /// Asks for all counters at the current time.
     Counters(Reply<Snapshot>),
-    /// Change a link.
+    /// Changes a link.
     Set(Box<Change>, Reply<Result<(), String>>),
 }
 
-/// Takes one answer, with or without a waiting caller.
+/// Sender of one answer. The answer is discarded if the caller no longer waits.
 #[derive(Debug)]
 pub struct Reply<T>(SyncSender<T>);
 
 impl<T> Reply<T> {
-    /// Answers.
+    /// Sends the answer.
     pub fn send(self, answer: T) {
         drop(self.0.try_send(answer));
     }
 }
 
-/// The loop's side.
+/// The end of the channel that belongs to the wire's loop.
 #[derive(Debug)]
 pub struct Inbox {
     requests: Receiver<Request>,
     bell: Arc<OwnedFd>,
 }
 
-/// The others' side.
+/// The end of the channel that belongs to programs that send requests.
 #[derive(Clone, Debug)]
 pub struct Handle {
     requests: Sender<Request>,
     bell: Arc<OwnedFd>,
 }
 
-/// Both sides of a channel to a wire.
+/// Returns both ends of a new channel to a wire.
 ///
 /// # Errors
-/// An event descriptor is not available.
+/// If the system provides no event descriptor.
 pub fn connect() -> io::Result<(Handle, Inbox)> {
     let bell = Arc::new(eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?);
     let (sender, receiver) = channel();
@@ -80,16 +81,17 @@ pub fn connect() -> io::Result<(Handle, Inbox)> {
 }
 
 impl Inbox {
-    /// Readable when something was asked.
+    /// Returns the event descriptor, which is readable if a request may wait.
     pub fn fd(&self) -> BorrowedFd<'_> {
         self.bell.as_fd()
     }
 
-    /// Returns the next request, if there is one.
+    /// Returns the next request; `None` if no request waits.
     pub fn take(&mut self) -> Option<Request> {
         let request = self.requests.try_recv().ok();
         if request.is_none() {
-            // Reset first, then look again: a request may have come in between.
+            // Reset the event descriptor first, then check again: a request may have arrived in
+            // between.
             let _ = rustix::io::read(&*self.bell, &mut [0; 8]);
             return self.requests.try_recv().ok();
         }
@@ -100,12 +102,12 @@ impl Inbox {
 impl Handle {
     fn ask(&self, request: Request) -> bool {
         let sent = self.requests.send(request).is_ok();
-        // The counter is full only if the loop is asked already.
+        // The write fails only if the counter is full, and then the loop is already being woken.
         let _ = rustix::io::write(&*self.bell, &1_u64.to_ne_bytes());
         sent
     }
 
-    /// Ends the run. False if it has ended.
+    /// Ends the run. Returns false if the run has already ended.
     pub fn stop(&self) -> bool {
         self.ask(Request::Stop)
     }
@@ -120,8 +122,8 @@ impl Handle {
     /// Changes a link.
     ///
     /// # Errors
-    /// The link is unknown, its words cannot be read, the change is not possible, or the run has
-    /// ended; nothing is changed then.
+    /// If the wire has no such link, the netem or queue text is invalid, the change is not
+    /// possible, or the run has ended. Nothing is changed in these cases.
     pub fn set(&self, change: Change) -> Result<(), String> {
         let (sender, receiver) = sync_channel(1);
         self.ask(Request::Set(Box::new(change), Reply(sender)));

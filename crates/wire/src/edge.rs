@@ -1,4 +1,4 @@
-//! The edge of the network: all devices, and which way a packet takes from one of them.
+//! The edge of the network: all devices, and the path of a packet that arrives at a device.
 
 use crate::arena::Arena;
 use crate::clock::Clock;
@@ -22,25 +22,25 @@ pub struct Edge {
     steering: Steering,
 }
 
-/// A packet that has reached a device.
+/// A packet that has crossed the network and leaves it through a device.
 pub struct Arrival<'a> {
-    /// Its place in the arena.
+    /// Slot of its bytes in the arena.
     pub slot: u32,
-    /// When it arrived.
+    /// Theoretical time of its arrival.
     pub at: Nanos,
-    /// Its bytes.
+    /// The frame.
     pub bytes: &'a [u8],
-    /// Its headers.
+    /// The frame's headers.
     pub headers: &'a Headers,
-    /// Where its checksum is still partial.
+    /// Position of the transport checksum if it is partial.
     pub partial: Option<Partial>,
 }
 
 impl Edge {
-    /// The devices of `attachments`, with paths between them.
+    /// Returns the edge with the devices of `attachments`, and the paths between them.
     ///
     /// # Errors
-    /// As [`Steering::new`].
+    /// As for [`Steering::new`].
     pub fn new(routes: &mut Routes, attachments: Vec<Attachment>) -> Result<Self, PlanError> {
         let steering = Steering::new(routes, &attachments)?;
         let endpoints = attachments.into_iter().map(Endpoint::new).collect();
@@ -57,21 +57,22 @@ impl Edge {
         self.endpoints.iter().map(|endpoint| &endpoint.attachment)
     }
 
-    /// Returns what the frames of a device begin with.
+    /// Returns the first header of a device's frames.
     pub fn framing(&self, number: u32) -> Framing {
         self.attachment(number).device.framing()
     }
 
-    /// Returns the way of a packet that comes from a device, if it has one.
+    /// Returns the path of a packet that comes from a device and goes to the address `to`; `None`
+    /// if no path leads there.
     #[inline]
     pub fn way(&self, from: u32, to: Option<IpAddr>) -> Option<Way> {
         self.steering.way(from, to)
     }
 
-    /// Lets `poll` report each device that can be read, by its number.
+    /// Registers all devices with `poll`, which then reports the numbers of readable devices.
     ///
     /// # Errors
-    /// If the system refuses.
+    /// If `epoll_ctl` fails.
     pub fn register(&self, poll: impl AsFd) -> io::Result<()> {
         for (number, endpoint) in (0..).zip(&self.endpoints) {
             let data = epoll::EventData::new_u64(number);
@@ -80,7 +81,8 @@ impl Edge {
         Ok(())
     }
 
-    /// Adds a packet to those that wait for a device. Says whether the device must be written now.
+    /// Adds a packet to the batch of a device. Returns whether the batch is full, so that it must
+    /// be written now.
     pub fn add(&mut self, number: u32, arrival: &Arrival<'_>) -> bool {
         let endpoint = &mut self.endpoints[number as usize];
         let Arrival { slot, at, bytes, headers, partial } = *arrival;
@@ -88,7 +90,7 @@ impl Edge {
         endpoint.is_full()
     }
 
-    /// Writes the packets that wait for a device, and releases them.
+    /// Writes the packets that wait for a device, and releases their slots.
     pub fn write<T: Copy>(
         &mut self,
         number: u32,

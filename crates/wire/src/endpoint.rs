@@ -13,55 +13,57 @@ use std::io::IoSlice;
 use std::net::IpAddr;
 use std::sync::Arc;
 
-/// A device, and whose it is.
+/// A device, and the host that it belongs to.
 #[derive(Clone, Debug)]
 pub struct Attachment {
-    /// The device, which another wire may have had before, or have afterwards.
+    /// The device. It may be shared with wires that run before or after this one.
     pub device: Arc<Device>,
-    /// Index of its host among the plan's nodes.
+    /// Index of the device's host among the plan's nodes.
     pub node: usize,
-    /// Addresses by which other hosts reach it; empty if it has one way only, to the device at the
-    /// other end of its path.
+    /// Addresses by which other hosts reach this device; empty if all its packets go to one other
+    /// device.
     pub addresses: Vec<IpAddr>,
-    /// Index of the device at the other end of its cable, where there are more than two devices
-    /// without addresses.
+    /// Index of the device at the other end of the cable. Needed if more than two devices have no
+    /// addresses.
     pub peer: Option<usize>,
-    /// Whether it belongs to a switch: what arrives there is on its way, and comes again by another
-    /// of its devices.
+    /// Whether the device belongs to a switch. A packet that arrives there enters the network again
+    /// through another device of the switch.
     pub passing: bool,
 }
 
 /// A device in use.
 #[derive(Debug)]
 pub struct Endpoint {
-    /// Its kind.
+    /// The device and its host.
     pub attachment: Attachment,
     batch: Coalescer,
-    /// The packets of the batch: their slots, their bytes, and when they arrived.
+    /// For each packet of the batch: its slot, its length in bytes, and its theoretical time of
+    /// arrival.
     packets: Vec<(u32, u32, Nanos)>,
 }
 
-/// Packets that wait for one device before they are written, regardless of other work.
+/// Maximum number of packets that wait for one device. A full batch is written at once.
 const BATCH: usize = 1024;
 
 impl Endpoint {
-    /// Returns a device in use, with nothing to be written.
+    /// Returns a device in use with an empty batch.
     pub fn new(attachment: Attachment) -> Self {
         let batch = Coalescer::new(BATCH, attachment.device.takes_udp());
         Self { attachment, batch, packets: Vec::with_capacity(BATCH) }
     }
 
-    /// Returns whether nothing waits.
+    /// Returns whether no packet waits for the device.
     pub fn is_empty(&self) -> bool {
         self.packets.is_empty()
     }
 
-    /// Returns whether it must be written before more is added.
+    /// Returns whether the batch is full. A full batch must be written before another packet is
+    /// added.
     pub fn is_full(&self) -> bool {
         self.batch.is_full()
     }
 
-    /// A packet that arrived at `at`, and stays at its place in the arena until it is written.
+    /// Adds a packet that arrived at `at`. Its bytes must stay in the arena until it is written.
     pub fn add(
         &mut self,
         slot: u32,
@@ -74,8 +76,8 @@ impl Endpoint {
         self.packets.push((slot, bytes.len() as u32, at));
     }
 
-    /// Writes waiting packets. Packets that the host does not take are counted, as a network card's
-    /// losses are.
+    /// Writes the waiting packets. Packets that the host does not accept are counted in
+    /// [`Health::refused`], like the losses of a network card.
     pub fn write(&mut self, arena: &Arena, clock: Clock, health: &mut Health) {
         let now = clock.now();
         for &(_, _, at) in &self.packets {
@@ -98,7 +100,7 @@ impl Endpoint {
         }
     }
 
-    /// Forgets what was written, and says of each packet where it was.
+    /// Empties the batch, and calls `free` with the slot of each packet.
     pub fn clear(&mut self, mut free: impl FnMut(u32)) {
         self.batch.clear();
         self.packets.drain(..).for_each(|(slot, _, _)| free(slot));

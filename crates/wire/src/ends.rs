@@ -1,7 +1,8 @@
-//! Flows measured at their hosts, over links that are not ours: by the packets that hosts sent and took.
+//! Measurement of flows over real links: from the packets that hosts sent and received.
 //!
-//! The metrics are those of [`crate::Wire`]. A packet that was sent and never taken is lost if one that
-//! its host sent later to the same flow was taken; otherwise it may be on its way.
+//! The metrics are those of [`crate::Wire`]. A packet that was sent but not received counts as lost
+//! if the same flow's receiver received a packet that was sent later. Otherwise it may still be in
+//! flight.
 
 use crate::flows::{Facts, Flows};
 use crate::measured::series_columns;
@@ -11,16 +12,16 @@ use sojourn_plan::Plan;
 use sojourn_units::{EPOCH, Nanos};
 use std::collections::{BTreeMap, VecDeque};
 
-/// A packet that a host sent or took.
+/// Observation of one packet at one host.
 #[derive(Clone, Copy, Debug)]
 pub struct Seen {
-    /// Nanoseconds since the run's start.
+    /// Time of the observation in nanoseconds since the run's start.
     pub at: Nanos,
-    /// By which the same packet is recognised at its other end.
+    /// Identifier of the packet, equal at its sender and its receiver.
     pub key: u64,
-    /// Whether its sender has sent it; otherwise its receiver has taken it.
+    /// True if the sender's host observed the packet, false if the receiver's host did.
     pub sent: bool,
-    /// Nodes of its sender and its receiver.
+    /// Indices of the sender's and the receiver's node in the plan.
     pub nodes: (u32, u32),
     /// Frame length in bytes.
     pub length: u32,
@@ -28,7 +29,7 @@ pub struct Seen {
     pub facts: Facts,
 }
 
-/// A packet on its way.
+/// A packet in flight.
 #[derive(Debug)]
 struct Sent {
     at: Nanos,
@@ -36,27 +37,28 @@ struct Sent {
     length: u32,
 }
 
-/// The hosts' counts of a plan's flows, for the tables of a record.
+/// The tables of a record that are measured at the hosts.
 #[derive(Debug, Default)]
 pub struct Ends {
-    /// A row a flow, in the plan's order. A flow between hosts whose packets were not seen has no more
-    /// than zeros.
+    /// One row for each flow, in the plan's order. If the packets of a flow's hosts were not
+    /// observed, its counts are 0.
     pub flows: Table,
-    /// A row a group.
+    /// One row for each group.
     pub groups: Table,
-    /// One row of all flows together.
+    /// One row for all flows together.
     pub total: Table,
-    /// Delays and round-trip times of the groups.
+    /// Distributions of delays and round-trip times for each group.
     pub distributions: Table,
-    /// Rates and numbers of flows of the groups, at each interval of the plan's series.
+    /// Delivered rate and number of active flows of each group, at each interval of the plan's
+    /// series.
     pub series: Table,
 }
 
-/// The time series of groups.
+/// The time series of all groups.
 struct Series {
     interval: Nanos,
     next: Nanos,
-    /// Payload that had been delivered at the last sample, by group.
+    /// Payload bytes delivered until the last sample, for each group.
     delivered: Vec<u64>,
     columns: Vec<(String, &'static str, Vec<f64>)>,
 }
@@ -70,7 +72,7 @@ impl Series {
         Self { interval, next: interval, delivered, columns }
     }
 
-    /// Takes the samples that are due until `now`.
+    /// Takes all samples that are due until `now`.
     fn sample(&mut self, now: Nanos, flows: &Flows) {
         while self.interval > 0 && self.next <= now {
             self.next += self.interval;
@@ -90,13 +92,13 @@ impl Series {
     }
 }
 
-/// Measures the flows of a plan by what hosts saw until `end`.
+/// Returns the measurements of a plan's flows from the hosts' observations before `end`.
 pub fn flows_seen(plan: &Plan, mut seen: Vec<Seen>, end: Nanos) -> Ends {
     seen.sort_by_key(|one| (one.at, !one.sent));
     let mut flows = Flows::new(plan);
     let mut accounts = vec![FlowAccount::default(); 2 * (flows.count() + 1)];
     let mut series = Series::new(plan);
-    // When the latest packet that was taken had been sent.
+    // For each account, the sending time of the received packet that was sent last.
     let mut latest: Vec<Nanos> = vec![0; accounts.len()];
     let mut waiting: BTreeMap<(u64, u32), VecDeque<Sent>> = BTreeMap::new();
     let since = EPOCH + plan.warmup;
@@ -151,7 +153,7 @@ pub fn flows_seen(plan: &Plan, mut seen: Vec<Seen>, end: Nanos) -> Ends {
         probe.append_distributions(&group.name, &mut ends.distributions);
     }
     ends.groups = table(groups);
-    // Only the simulator has events.
+    // The number of events is 0: a real link has no simulated events.
     let total = flow_report::total_row(&flows.groups, &counted, 0, packets, now, span);
     append(&mut ends.total, None, total);
     ends.series = series.into_table();
@@ -219,7 +221,8 @@ mod tests {
         }
     }
 
-    /// Returns a packet sent at `at` milliseconds and taken 5 ms later, or lost.
+    /// Returns the observations of a packet sent at `at` milliseconds. It is received 5 ms later,
+    /// unless it is `lost`.
     fn packet(
         at: u64,
         back: bool,
@@ -247,10 +250,10 @@ mod tests {
             (30, true, (80, 40_000), 1, 1000, false),
             (40, true, (80, 40_000), 1001, 1000, true),
             (50, true, (80, 40_000), 2001, 1000, false),
-            // Of the other flow, by its port.
+            // A packet of the flow `bulk`, identified by its port.
             (60, false, (40_001, 20_000), 0, 0, false),
             (70, false, (40_001, 20_000), 1, 500, false),
-            // On its way at the end.
+            // A packet in flight at the end of the run.
             (999, true, (80, 40_000), 3001, 1000, false),
         ] {
             seen.extend(packet(at, back, ports, seq, payload, lost));
@@ -261,11 +264,12 @@ mod tests {
         assert_eq!(values(&flows, "received"), [2.0, 5.0]);
         let loss = values(&flows, "packet_loss")[1];
         let group = ["delay_mean", "goodput"].map(|name| values(&groups, name)[1]);
-        for (found, told) in [(loss, 1.0 / 7.0), (group[0], 0.005), (group[1], 8800.0)] {
-            assert!((found - told).abs() < 1e-9, "{found} is not {told}");
+        for (found, expected) in [(loss, 1.0 / 7.0), (group[0], 0.005), (group[1], 8800.0)] {
+            assert!((found - expected).abs() < 1e-9, "{found} is not {expected}");
         }
         assert_eq!(values(&total, "packets"), [9.0]);
-        // A sample has what came before it; the last packets of the programs came at 55 ms.
+        // A sample covers the interval before it. The last packets of the programs were received at
+        // 55 ms.
         assert_eq!(values(&series, "get.goodput")[..2], [1100.0 * 8.0 / 0.1, 0.0]);
         assert_eq!(values(&series, "bulk.active").len(), 10);
     }

@@ -1,12 +1,14 @@
-//! The plan's flows, recognised in real packets and measured from outside, as the simulator measures
-//! its own: on what hosts send and receive, not on what they say of themselves.
+//! Identification of the plan's flows in real packets, and their measurement. As in the simulator,
+//! the measurements are taken from the packets that hosts send and receive, not from reports of
+//! applications.
 //!
-//! A flow has a port of its own at its server's side, by which its packets are known: [`FIRST_PORT`] plus
-//! the flow's number, counted over all groups in the plan's order. The data's receiver listens there; of
-//! Web traffic the server. Programs of the user's own (`command`) may use other ports: what no flow has
-//! by its port, between the two hosts of such a flow, is that flow's, and its data go both ways. TCP
-//! connections are followed in both directions: what is sent again, what arrives once and in order,
-//! round-trip times from a segment to its acknowledgement at the sender (Karn's rule).
+//! Each flow has its own port at its server, which identifies its packets: [`FIRST_PORT`] plus the
+//! flow's number, counted over all groups in the plan's order. The server is the receiver of the
+//! data, or the Web server of Web traffic. A user's own programs (`command`) may use other ports.
+//! Packets between the hosts of such a flow that no port identifies belong to this flow, and its
+//! data go in both directions. TCP connections are followed in both directions: retransmissions,
+//! bytes that arrive in order for the first time, and round-trip times from a segment to its
+//! acknowledgement at the sender (Karn's rule).
 
 use crate::headers::{Headers, Transport as Carried};
 use sojourn_measure::{FlowAccount, Moments};
@@ -18,34 +20,35 @@ use sojourn_traffic::App;
 use sojourn_units::{Nanos, SECOND};
 use std::collections::{BTreeMap, VecDeque};
 
-/// The first flow's port.
+/// Port of the first flow at its server.
 pub const FIRST_PORT: u16 = 20_000;
 
-/// Segments whose round-trip time is being taken, of each connection.
+/// Maximum number of segments of a connection whose round-trip time is measured at the same time.
 const TIMED: usize = 1 << 12;
 
-/// Connections that are followed at once; what more there are is counted in bytes sent only.
+/// Maximum number of connections that are followed. For packets of further connections only the
+/// account of sent and received packets is kept.
 const CONNECTIONS: usize = 1 << 16;
 
-/// The fields of a packet that identify its flow.
+/// Header fields of a packet that identify its flow and are measured.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Facts {
-    /// Whether it is TCP.
+    /// Whether the packet is a TCP segment.
     pub tcp: bool,
-    /// Source and destination port; 0 without ports.
+    /// Source and destination port; 0 for packets without ports.
     pub ports: (u16, u16),
-    /// First sequence number.
+    /// Sequence number of the segment's first byte; 0 unless TCP.
     pub seq: u32,
-    /// Acknowledgement number.
+    /// Acknowledgement number; 0 unless TCP.
     pub ack: u32,
-    /// Flags, as in [`TcpView`].
+    /// TCP flags, as in [`TcpView`]; 0 unless TCP.
     pub flags: u8,
     /// Bytes of payload.
     pub payload: u32,
 }
 
 impl Facts {
-    /// Reads them from a packet's headers.
+    /// Returns these fields of a packet's headers.
     pub fn of(headers: &Headers) -> Self {
         match &headers.transport {
             Carried::Tcp(tcp) => Self {
@@ -62,16 +65,17 @@ impl Facts {
     }
 }
 
-/// The flow of a packet.
+/// The flow, direction and connection that a packet belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Belonging {
-    /// Index in the books: two for each flow, data first, then two for what belongs to no flow.
+    /// Index of the account. Each flow has two accounts, first that of its data's direction; two
+    /// more follow for packets that belong to no flow.
     pub account: u32,
     /// Index of its connection, or [`NO_CONNECTION`].
     pub connection: u32,
 }
 
-/// Of a packet that belongs to no connection that is followed.
+/// Connection index of packets that belong to no followed connection.
 pub const NO_CONNECTION: u32 = u32::MAX;
 
 /// One flow.
@@ -80,14 +84,15 @@ struct Flow {
     group: u32,
     number: u32,
     nodes: (u32, u32),
-    /// Whether it is Web traffic, whose data come from the server.
+    /// Whether the flow is Web traffic, whose data come from the server.
     pages: bool,
-    /// Whether its data go both ways, over any transport: the user's own programs.
+    /// Whether the flow belongs to a user's own programs, whose data go in both directions over any
+    /// transport.
     both: bool,
-    /// When its first packet was sent, and its last connection ended.
+    /// Time of the flow's first packet ([`Nanos::MAX`] before it), and end of its last transfer.
     start: Nanos,
     end: Option<Nanos>,
-    /// Its counts, and those at the end of the warm-up.
+    /// The flow's counts since the start of the run, and the same counts at the end of the warm-up.
     tally: Tally,
     before: Tally,
     books: [FlowAccount; 2],
@@ -95,36 +100,39 @@ struct Flow {
     delays: Moments,
     last_delay: Option<Nanos>,
     jitter: f64,
-    /// The connection of its latest packet, by the ports of its two nodes.
+    /// Ports of the flow's latest packet at both nodes, and the connection of this packet.
     latest: (Ports, u32),
 }
 
-/// Ports of one connection. Of a flow whose data go one way the client's is enough.
+/// Ports of a connection at both nodes. For flows with data in one direction: the client's port and
+/// 0.
 type Ports = (u16, u16);
 
 impl Flow {
-    /// Returns the node that opens its connections, or sends its datagrams.
+    /// Returns the node that opens the flow's connections or sends its datagrams.
     fn client(&self) -> u32 {
         if self.pages { self.nodes.1 } else { self.nodes.0 }
     }
 }
 
-/// One direction of a TCP connection, mostly that of the data.
+/// One direction of a TCP connection: the direction of the data, or for a user's programs either
+/// one.
 #[derive(Clone, Debug)]
 struct Connection {
-    /// The first sequence number, of the SYN.
+    /// Sequence number of the SYN, from which all other numbers count; `None` before the first
+    /// packet.
     origin: Option<u32>,
-    /// Counted from `origin`: the end of all that was sent, and of all that arrived in order.
+    /// End of all bytes sent so far; `arrived` is the end of all bytes received in order.
     sent: u64,
     arrived: u64,
-    /// Packets that arrived out of order.
+    /// Ranges of sequence numbers that were received out of order.
     ahead: Ranges,
-    /// Segments on their way for the first time: their ends, and when they were sent.
+    /// For each segment in flight that was sent once: its end, and its sending time.
     timed: VecDeque<(u64, Nanos)>,
     began: Nanos,
     fin: Option<u64>,
     closed: bool,
-    /// The other direction, where that is followed too.
+    /// Index of the opposite direction if it is followed too; otherwise [`NO_CONNECTION`].
     mirror: u32,
 }
 
@@ -143,14 +151,14 @@ impl Connection {
         }
     }
 
-    /// Returns a sequence number counted from the origin, nearest to `near`.
+    /// Returns `number` relative to `origin`, extended to the 64-bit value nearest to `near`.
     fn unwrap(origin: u32, number: u32, near: u64) -> u64 {
         let low = number.wrapping_sub(origin);
         let distance = low.wrapping_sub(near as u32) as i32;
         near.saturating_add_signed(i64::from(distance))
     }
 
-    /// Returns the range of sequence numbers that a segment takes, SYN and FIN included.
+    /// Returns the range of sequence numbers that a segment occupies, including SYN and FIN.
     fn range(&mut self, facts: &Facts, near: u64) -> (u64, u64) {
         let syn = facts.flags & TcpView::SYN != 0;
         let fin = facts.flags & TcpView::FIN != 0;
@@ -164,7 +172,7 @@ impl Connection {
     }
 }
 
-/// Returns the books of both directions as one.
+/// Returns the sum of the accounts of both directions.
 fn together(one: FlowAccount, other: FlowAccount) -> FlowAccount {
     FlowAccount {
         sent: one.sent + other.sent,
@@ -175,8 +183,9 @@ fn together(one: FlowAccount, other: FlowAccount) -> FlowAccount {
     }
 }
 
-/// Flows without a known port, by their two nodes, the lower one first. Of several between the same
-/// two it is the first whose programs do not get a port; if all do, none.
+/// Returns, for each pair of nodes, the flow that owns packets without a known port. The lower node
+/// is first. Among several flows it is the first one whose programs are not given a port; if all
+/// are given a port, the pair has no entry.
 fn rest(plan: &Plan) -> BTreeMap<(u32, u32), u32> {
     let mut all: BTreeMap<(u32, u32), Vec<(bool, u32)>> = BTreeMap::new();
     let mut id = 0;
@@ -204,16 +213,17 @@ pub struct Flows {
     /// Measurements of each group.
     pub groups: Vec<GroupProbe>,
     tcp: Vec<bool>,
-    /// Groups each of whose connections is a transfer: of a file, a Web object.
+    /// For each group, whether each of its connections is one transfer: of a file or of Web
+    /// objects.
     transfers: Vec<bool>,
     connections: Vec<Connection>,
     by_port: BTreeMap<(u32, Ports), u32>,
-    /// The flow that has what is known by no port, by its two nodes, the lower one first.
+    /// For each pair of nodes, lower node first: the flow that owns packets without a known port.
     rest: BTreeMap<(u32, u32), u32>,
 }
 
 impl Flows {
-    /// Returns the plan's flows, before the first packet.
+    /// Returns the plan's flows before the first packet.
     pub fn new(plan: &Plan) -> Self {
         let mut flows = Vec::new();
         for (g, group) in plan.groups.iter().enumerate() {
@@ -253,13 +263,14 @@ impl Flows {
         }
     }
 
-    /// Returns their number.
+    /// Returns the number of flows.
     pub fn count(&self) -> usize {
         self.all.len()
     }
 
-    /// Returns the flow of a packet that node `from` sends to node `to`. If `passing`, one of them
-    /// is a switch: then only the other one is an end of the flow, and the switch chose its server.
+    /// Returns the flow of a packet that node `from` sends to node `to`. `passing` states for each
+    /// of the two whether it is a switch. A switch is not an end of the flow, so only the other
+    /// node is compared with the flow's nodes.
     pub fn belonging(
         &mut self,
         now: Nanos,
@@ -280,7 +291,8 @@ impl Flows {
                         let back = nodes == (flow.nodes.1, flow.nodes.0) && nodes != flow.nodes;
                         (back, back || nodes == flow.nodes)
                     }
-                    // The client is known; data go from it to the switch, but come back with pages.
+                    // The other node is the client: its data go to the switch, or come from it in
+                    // Web traffic.
                     (false, true) => ((nodes.0 == flow.client()) == flow.pages, true),
                     (true, _) => ((nodes.1 == flow.client()) != flow.pages, true),
                 };
@@ -309,7 +321,7 @@ impl Flows {
         Belonging { account, connection }
     }
 
-    /// Returns the books of what belongs to no flow.
+    /// Returns the index of the account for packets that belong to no flow.
     pub fn strangers(&self) -> u32 {
         2 * self.all.len() as u32
     }
@@ -346,14 +358,14 @@ impl Flows {
         let flow = &mut self.all[id as usize];
         if flow.start == Nanos::MAX {
             flow.start = now;
-            // Of transfers each is a flow: they begin with their connections.
+            // Each transfer counts as a flow, and begins with its connection.
             if !self.transfers[flow.group as usize] {
                 self.groups[flow.group as usize].begin(now);
             }
         }
     }
 
-    /// A host hands a packet to the network at `now`.
+    /// Counts a packet that a host sends at `now`.
     pub fn sent(&mut self, now: Nanos, whose: Belonging, facts: &Facts) {
         let id = whose.account / 2;
         let Some(flow) = self.all.get(id as usize) else { return };
@@ -370,7 +382,7 @@ impl Flows {
         if begin < connection.sent {
             let flow = &mut self.all[id as usize];
             flow.tally.retransmissions += u64::from(facts.payload > 0);
-            // Karn's rule: what was sent again is not timed any more.
+            // Karn's rule: a segment that was sent again is no longer timed.
             connection.timed.retain(|&(until, _)| until <= begin);
         } else if connection.timed.len() < TIMED {
             connection.timed.push_back((end, now));
@@ -381,7 +393,8 @@ impl Flows {
         connection.sent = connection.sent.max(end);
     }
 
-    /// A host takes a packet at `now` which another had sent at `sent_at`; `first` if it is no copy.
+    /// Counts a packet that a host receives at `now` and another host sent at `sent_at`. `first` is
+    /// false for a duplicate made by the network.
     pub fn received(
         &mut self,
         now: Nanos,
@@ -458,7 +471,7 @@ impl Flows {
         }
     }
 
-    /// The sender takes an acknowledgement.
+    /// Processes the acknowledgement number of a packet that the sender of the data receives.
     fn acknowledged(&mut self, now: Nanos, id: u32, connection: u32, facts: &Facts) {
         let Some(connection) = self.connections.get_mut(connection as usize) else { return };
         let (Some(origin), true) = (connection.origin, facts.flags & TcpView::ACK != 0) else {
@@ -479,7 +492,8 @@ impl Flows {
         }
     }
 
-    /// The warm-up is over; `accounts` are the books.
+    /// Ends the warm-up: the following measurements count from `now`. `accounts` are the network's
+    /// accounts.
     pub fn restart(&mut self, now: Nanos, accounts: &[FlowAccount]) {
         self.groups.iter_mut().for_each(|group| group.restart(now));
         for (flow, books) in self.all.iter_mut().zip(accounts.chunks_exact(2)) {
@@ -490,9 +504,9 @@ impl Flows {
         }
     }
 
-    /// Returns the values of a time series' sample, for each group: the rate at which payload was
-    /// delivered since the sample an `interval` ago, and the flows that are active. `delivered` is
-    /// kept between samples.
+    /// Returns two values of a time series' sample for each group: the rate in bit/s at which
+    /// payload was delivered in the last `interval`, and the number of active flows. `delivered`
+    /// holds the payload bytes of each group at the previous sample, and is updated.
     pub fn sample(&self, delivered: &mut [u64], interval: Nanos) -> Vec<f64> {
         let span = interval as f64 / SECOND as f64;
         let groups = self.groups.iter().zip(delivered);
@@ -503,7 +517,7 @@ impl Flows {
         values.collect()
     }
 
-    /// Counts up all flows since the end of the warm-up.
+    /// Returns the counts of all flows since the end of the warm-up.
     pub fn count_up(&self, accounts: &[FlowAccount]) -> Vec<Counted> {
         let counted = |(flow, books): (&Flow, &[FlowAccount])| {
             let tcp = self.tcp[flow.group as usize];
@@ -526,7 +540,7 @@ impl Flows {
         self.all.iter().zip(accounts.chunks_exact(2)).map(counted).collect()
     }
 
-    /// Returns the flows, for their rows.
+    /// Returns the data of each flow for its row in the table of flows.
     pub fn lines<'a>(&'a self, counted: &'a [Counted]) -> impl Iterator<Item = FlowLine<'a>> {
         self.all.iter().zip(counted).map(|(flow, counted)| FlowLine {
             group: flow.group as usize,

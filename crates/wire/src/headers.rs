@@ -1,9 +1,9 @@
-//! The readable fields of a frame, in one pass and without copies.
+//! Parsing of a frame's headers, in one pass and without copies.
 //!
 //! Sources: RFC 791 (IPv4), RFC 8200 (IPv6), RFC 9293 (TCP), RFC 768 (UDP), RFC 792 and 4443
 //! (ICMP), RFC 7323 and 2018 (TCP options), IEEE 802.1Q (VLAN tags). Every field is checked against
-//! the frame's end before it is read. Headers that are cut short, or contradict themselves, are
-//! *opaque* from there on: the frame is forwarded, with fewer known fields.
+//! the frame's end before it is read. A header that is cut short or contradicts itself is *opaque*,
+//! and so are the headers after it: the frame is forwarded, but fewer of its fields are known.
 
 use std::net::IpAddr;
 
@@ -12,7 +12,8 @@ use sojourn_queue::{Ecn, SackBlocks, TcpView};
 use crate::checksum;
 use crate::vnet::Partial;
 
-/// Bytes of an Ethernet header, which queues count on every device.
+/// Length of an Ethernet header in bytes. Queues count it in the length of a packet on every
+/// device.
 pub const ETHERNET: usize = 14;
 
 /// Protocol number of ICMP.
@@ -24,15 +25,16 @@ pub const UDP: u8 = 17;
 /// Protocol number of `ICMPv6`.
 pub const ICMP_V6: u8 = 58;
 
-/// How far into a frame extension headers are followed: what is behind is opaque.
+/// Offset in a frame, in bytes, up to which IPv6 extension headers are parsed. Later headers are
+/// opaque.
 const FURTHEST: usize = 1024;
 
 const ETHERTYPE_IPV4: u16 = 0x0800;
 const ETHERTYPE_IPV6: u16 = 0x86dd;
-/// Tags allowed before the ethertype: 802.1Q and 802.1ad.
+/// Ethertypes of VLAN tags: 802.1Q and 802.1ad.
 const TAGS: [u16; 2] = [0x8100, 0x88a8];
 
-/// The header of a device's frames.
+/// The first header of a device's frames.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Framing {
     /// The IP header (TUN).
@@ -41,46 +43,46 @@ pub enum Framing {
     Ethernet,
 }
 
-/// A fragment's place in its datagram.
+/// Position of a fragment in its datagram.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fragment {
     /// Not a fragment.
     Whole,
-    /// The first one.
+    /// The first fragment.
     First,
-    /// A later one, which holds no transport header.
+    /// A later fragment, which has no transport header.
     Later,
 }
 
 /// An IP header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ip {
-    /// Where it begins in the frame.
+    /// Offset of the header in the frame, in bytes.
     pub at: u16,
-    /// Its bytes, with options or extension headers.
+    /// Length of the header in bytes, with options or parsed extension headers.
     pub header: u16,
-    /// Bytes of the datagram: header and payload.
+    /// Length of the datagram in bytes: header and payload.
     pub total: u32,
-    /// The sender.
+    /// Source address.
     pub source: IpAddr,
-    /// Whom it is for.
+    /// Destination address.
     pub destination: IpAddr,
-    /// Type of service or traffic class: code point and ECN field.
+    /// Type of service or traffic class: DSCP and ECN field.
     pub tos: u8,
     /// Time to live or hop limit.
     pub ttl: u8,
-    /// The payload's protocol.
+    /// Protocol number of the payload.
     pub protocol: u8,
-    /// Whether it is a fragment.
+    /// Whether the packet is a fragment, and which.
     pub fragment: Fragment,
 }
 
 /// A TCP header, without its options.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Tcp {
-    /// Where it begins in the frame.
+    /// Offset of the header in the frame, in bytes.
     pub at: u16,
-    /// Its bytes, with options.
+    /// Length of the header in bytes, with options.
     pub header: u16,
     /// Source and destination port.
     pub ports: (u16, u16),
@@ -90,7 +92,7 @@ pub struct Tcp {
     pub acknowledgement: u32,
     /// Flags, as in [`TcpView`].
     pub flags: u8,
-    /// The window as written: not scaled.
+    /// Value of the window field, without window scaling.
     pub window: u16,
     /// Bytes of payload.
     pub payload: u32,
@@ -99,7 +101,7 @@ pub struct Tcp {
 /// A UDP header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Udp {
-    /// Where it begins in the frame.
+    /// Offset of the header in the frame, in bytes.
     pub at: u16,
     /// Source and destination port.
     pub ports: (u16, u16),
@@ -110,20 +112,20 @@ pub struct Udp {
 /// An ICMP header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Icmp {
-    /// Where it begins in the frame.
+    /// Offset of the header in the frame, in bytes.
     pub at: u16,
-    /// Type.
+    /// ICMP type.
     pub kind: u8,
-    /// Code.
+    /// ICMP code.
     pub code: u8,
-    /// Identifier and sequence number, of an echo request or reply.
+    /// Identifier and sequence number of an echo request or reply; `None` for other types.
     pub echo: Option<(u16, u16)>,
 }
 
 /// A transport header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Transport {
-    /// None that we know, or none in this fragment.
+    /// Unknown or malformed transport, or a fragment without a transport header.
     Opaque,
     /// TCP.
     Tcp(Tcp),
@@ -133,27 +135,29 @@ pub enum Transport {
     Icmp(Icmp),
 }
 
-/// TCP options that matter to queues and to the accounting of flows.
+/// TCP options that queues and the accounting of flows use.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TcpOptions {
-    /// Time stamps: value and echo.
+    /// Timestamps option: value and echo reply.
     pub timestamps: Option<(u32, u32)>,
     /// SACK blocks.
     pub sack: SackBlocks,
-    /// Whether there are others than these and MD5, or the list is malformed.
+    /// Whether the list is malformed or contains an option other than timestamps, SACK, MD5 and
+    /// padding.
     pub other: bool,
 }
 
 /// The headers of a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Headers {
-    /// Length as queues count it: the Ethernet frame without FCS, on every device.
+    /// Length as queues count it, in bytes: that of the Ethernet frame without FCS, on every
+    /// device.
     pub length: u32,
-    /// The ethertype behind any VLAN tags; 0 if it is cut off.
+    /// Ethertype after any VLAN tags; 0 if the frame ends before it.
     pub ethertype: u16,
-    /// The IP header.
+    /// The IP header; `None` if it is opaque or the frame is not IP.
     pub ip: Option<Ip>,
-    /// The transport header; opaque without an IP header.
+    /// The transport header; opaque if there is no IP header.
     pub transport: Transport,
 }
 
@@ -170,7 +174,8 @@ fn long(frame: &[u8], at: usize) -> Option<u32> {
 }
 
 impl Headers {
-    /// Reads the headers of `frame`. Of a super-packet this gives the headers of the whole.
+    /// Parses the headers of `frame`. The headers of a super-packet describe the whole
+    /// super-packet.
     pub fn parse(framing: Framing, frame: &[u8]) -> Self {
         let (at, ethertype, length) = match framing {
             Framing::Ip => {
@@ -200,12 +205,12 @@ impl Headers {
         Self { length: length as u32, ethertype, ip, transport }
     }
 
-    /// Returns the TCP header.
+    /// Returns the TCP header; `None` if the transport is not TCP.
     pub fn tcp(&self) -> Option<&Tcp> {
         if let Transport::Tcp(tcp) = &self.transport { Some(tcp) } else { None }
     }
 
-    /// Source and destination port of TCP and UDP.
+    /// Returns source and destination port of TCP or UDP; `None` for other transports.
     pub fn ports(&self) -> Option<(u16, u16)> {
         match &self.transport {
             Transport::Tcp(tcp) => Some(tcp.ports),
@@ -214,7 +219,8 @@ impl Headers {
         }
     }
 
-    /// Returns where the transport's payload begins, if the transport is TCP or UDP.
+    /// Returns the offset of the transport's payload in the frame; `None` unless the transport is
+    /// TCP or UDP.
     pub fn payload_at(&self) -> Option<usize> {
         match &self.transport {
             Transport::Tcp(tcp) => Some(usize::from(tcp.at) + usize::from(tcp.header)),
@@ -223,12 +229,12 @@ impl Headers {
         }
     }
 
-    /// Returns the six bits of the code point; 0 without an IP header.
+    /// Returns the six bits of the DSCP; 0 without an IP header.
     pub fn dscp(&self) -> u8 {
         self.ip.map_or(0, |ip| ip.tos >> 2)
     }
 
-    /// Returns the ECN field.
+    /// Returns the ECN field; [`Ecn::NotEct`] without an IP header.
     pub fn ecn(&self) -> Ecn {
         match self.ip.map_or(0, |ip| ip.tos & 3) {
             0 => Ecn::NotEct,
@@ -238,8 +244,9 @@ impl Headers {
         }
     }
 
-    /// Writes code point and ECN field into `frame`, whose headers these are, and repairs IPv4's header
-    /// checksum. Nothing else covers them. Does nothing without an IP header.
+    /// Writes DSCP and ECN field into `frame`, which must be the frame with these headers, and
+    /// updates IPv4's header checksum. No other checksum covers these fields. Does nothing without
+    /// an IP header.
     pub fn set_tos(&mut self, frame: &mut [u8], tos: u8) {
         let Some(ip) = &mut self.ip else { return };
         let at = usize::from(ip.at);
@@ -258,10 +265,10 @@ impl Headers {
         }
     }
 
-    /// Returns a hash of addresses, protocol and ports, keyed by `seed`: both directions of a
-    /// connection differ. Fragments are hashed without ports, so that those of a datagram stay
-    /// together, as Linux does; echo requests and replies by their identifier; frames without IP by
-    /// their ethertype.
+    /// Returns a hash of addresses, protocol and ports, keyed by `seed`. The two directions of a
+    /// connection have different hashes. Fragments are hashed without ports, so that all fragments
+    /// of a datagram have the same hash, as in Linux. Echo requests and replies are hashed with
+    /// their identifier, frames without an IP header by their ethertype.
     pub fn flow_hash(&self, seed: u64) -> u32 {
         let (protocol, ports) = match (&self.ip, &self.transport) {
             (Some(ip), _) if ip.fragment != Fragment::Whole => (ip.protocol, (0, 0)),
@@ -280,7 +287,8 @@ impl Headers {
         (hash ^ hash >> 32) as u32
     }
 
-    /// Source and destination host as numbers: the address of IPv4, a hash of IPv6's; 0 without IP.
+    /// Returns source and destination host as numbers: an IPv4 address itself, a hash of an IPv6
+    /// address, 0 without an IP header.
     pub fn hosts(&self) -> (u32, u32) {
         let host = |host: IpAddr| match host {
             IpAddr::V4(host) => host.to_bits(),
@@ -289,7 +297,8 @@ impl Headers {
         self.ip.map_or((0, 0), |ip| (host(ip.source), host(ip.destination)))
     }
 
-    /// Returns the options of the TCP header in `frame`, whose headers these are.
+    /// Returns the TCP options in `frame`, which must be the frame with these headers; none if the
+    /// transport is not TCP.
     pub fn tcp_options(&self, frame: &[u8]) -> TcpOptions {
         self.tcp().map_or_else(TcpOptions::default, |tcp| {
             let at = usize::from(tcp.at);
@@ -298,8 +307,9 @@ impl Headers {
         })
     }
 
-    /// Returns the TCP segment in `frame`, whose headers these are, as disciplines that look into
-    /// packets see it. `hosts` are the two ends as the network numbers them.
+    /// Returns the TCP segment for disciplines that use its fields; `None` if the transport is not
+    /// TCP. `frame` must be the frame with these headers. `hosts` are the numbers of source and
+    /// destination host in the network.
     pub fn tcp_view(&self, frame: &[u8], hosts: (u32, u32)) -> Option<TcpView> {
         let tcp = self.tcp()?;
         let TcpOptions { timestamps, sack, other } = self.tcp_options(frame);
@@ -315,7 +325,8 @@ impl Headers {
         })
     }
 
-    /// Returns the place of the transport's checksum, as for a partial one.
+    /// Returns the position of the transport's checksum in the form of a partial one; `None` unless
+    /// the transport is TCP or UDP.
     pub(crate) fn checksum_place(&self) -> Option<Partial> {
         match &self.transport {
             Transport::Tcp(tcp) => Some(Partial { start: tcp.at, offset: 16 }),
@@ -324,9 +335,10 @@ impl Headers {
         }
     }
 
-    /// Returns whether the checksums of `frame`, whose headers these are, hold: IPv4's header and,
-    /// of a whole datagram, TCP or UDP (for which 0 over IPv4 means none). True of what has none
-    /// that we know.
+    /// Returns whether the checksums of `frame` are correct: that of IPv4's header, and in an
+    /// unfragmented datagram that of TCP or UDP. `frame` must be the frame with these headers.
+    /// Returns true if there is no known checksum, and for UDP over IPv4 with checksum 0, which
+    /// means that the sender computed none.
     pub fn verify(&self, frame: &[u8]) -> bool {
         let Some(ip) = &self.ip else { return true };
         let at = usize::from(ip.at);
@@ -349,7 +361,7 @@ impl Headers {
     }
 }
 
-/// Returns the sum of the pseudo-header but for the length.
+/// Returns the sum of the pseudo-header without its length field, not folded.
 pub(crate) fn pseudo_header(frame: &[u8], ip: &Ip) -> u64 {
     let at = usize::from(ip.at);
     let addresses =
@@ -406,7 +418,8 @@ fn ipv6(frame: &[u8], at: usize) -> Option<Ip> {
     Some(ip)
 }
 
-/// Steps over extension headers, as far as they are whole: RFC 8200, section 4.
+/// Parses IPv6 extension headers until the transport header, a header that is cut short, or
+/// [`FURTHEST`] (RFC 8200, section 4).
 fn extensions(frame: &[u8], ip: &mut Ip) {
     const HOP_BY_HOP: u8 = 0;
     const ROUTING: u8 = 43;
@@ -467,7 +480,8 @@ fn transport(frame: &[u8], ip: &Ip) -> Option<Transport> {
         }
         UDP => {
             frame.get(at..at + 8)?;
-            // Not the header's own length: a super-packet's need not be that of the whole.
+            // The UDP length field is not used: in a super-packet it may be the length of one
+            // segment.
             let payload = (frame.len() - at - 8) as u32;
             Transport::Udp(Udp { at: at as u16, ports: ports()?, payload })
         }
@@ -522,10 +536,11 @@ fn options(mut list: &[u8]) -> TcpOptions {
     read
 }
 
-/// The first three constants of wyhash: odd, with as many ones as zeros.
+/// The first three constants of wyhash. They are odd and have as many one bits as zero bits.
 const KEYS: [u64; 3] = [0xa076_1d64_78bd_642f, 0xe703_7ed1_a0b4_28db, 0x8ebc_6af0_9c88_c6e3];
 
-/// Multiplies to 128 bits and folds: every bit of either reaches all of the result.
+/// Multiplies to 128 bits and combines both halves, so that every input bit affects all bits of the
+/// result.
 fn mix(a: u64, b: u64) -> u64 {
     let product = u128::from(a) * u128::from(b);
     product as u64 ^ (product >> 64) as u64

@@ -1,22 +1,23 @@
-//! Links on real packets.
+//! Emulation of a plan's links on real packets.
 //!
 //! # Devices
-//! [`Device`] is a TUN or TAP device created in any network namespace, or a packet socket on an interface
-//! that exists. All of them hand out and take frames with a [`vnet::VnetHeader`] in front, so the kernel
-//! may pass *super-packets*, up to 64 KiB of one flow at once.
+//! [`Device`] is a TUN or TAP device created in any network namespace, or a packet socket on an
+//! existing interface. Frames are read and written with a [`vnet::VnetHeader`] in front, so that
+//! the kernel may pass *super-packets*: up to 64 KiB of one flow in one frame.
 //!
-//! # The way of a frame
-//! 1. [`Device::read`] fills a buffer: header and frame.
-//! 2. [`segment::Segments`] splits the frame into packets of wire size, each into a slot of the
-//!    caller's; a frame that is a single packet comes out as it is. With each come its
-//!    [`headers::Headers`] and where its checksum is still partial ([`vnet::Partial`]).
-//! 3. Queues see [`headers::Headers`]: length, hosts, flow hash, ECN field;
-//!    [`headers::Headers::set_tos`] marks a packet in its slot, and [`vnet::Partial::finish`] completes
-//!    it before its bits are corrupted or captured.
-//! 4. [`coalesce::Coalescer`] puts what is written to a device at one moment together again, and
-//!    [`Device::write_vectored`] writes each super-packet from header and slots without a copy.
+//! # The path of a frame
+//! 1. [`Device::read`] fills a buffer with the device's header and the frame.
+//! 2. [`segment::Segments`] splits the frame into packets of wire size and writes each into a slot
+//!    of the caller's. A single packet comes out unchanged. Each packet has its
+//!    [`headers::Headers`] and the position of its checksum if it is partial ([`vnet::Partial`]).
+//! 3. Queues use [`headers::Headers`]: length, hosts, flow hash, ECN field.
+//!    [`headers::Headers::set_tos`] writes an ECN mark into the packet's slot.
+//!    [`vnet::Partial::finish`] completes the checksum before the packet is corrupted or captured.
+//! 4. [`coalesce::Coalescer`] merges the packets that are written to a device at one moment.
+//!    [`Device::write_vectored`] writes each super-packet from the headers and the slots without a
+//!    copy.
 //!
-//! Splitting, coalescing and reading headers are pure and allocate nothing.
+//! Splitting, merging and parsing have no side effects and do not allocate memory.
 
 mod answer;
 mod arena;

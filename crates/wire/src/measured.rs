@@ -1,4 +1,4 @@
-//! A wire's measurements: flows, time series, and the record at the end.
+//! A wire's measurements: flows, time series, and the record of the run.
 
 use crate::flows::Flows;
 use crate::packet_meta::PacketMeta;
@@ -12,16 +12,16 @@ use sojourn_units::{EPOCH, Nanos};
 /// The measurements of a run.
 #[derive(Debug)]
 pub struct Measured {
-    /// The plan's flows.
+    /// Measurements of the plan's flows.
     pub flows: Flows,
     series: Option<LinkSeries>,
-    /// Payload that had been delivered at the last sample, by group.
+    /// Payload bytes delivered until the last sample, for each group.
     delivered: Vec<u64>,
     since: Nanos,
     media_before: Vec<Medium>,
 }
 
-/// Columns of the series for groups.
+/// Returns names and units of the groups' columns in the time series.
 pub fn series_columns(plan: &Plan) -> Vec<(String, &'static str)> {
     let mut columns = Vec::new();
     for group in &plan.groups {
@@ -34,7 +34,8 @@ pub fn series_columns(plan: &Plan) -> Vec<(String, &'static str)> {
 }
 
 impl Measured {
-    /// Returns empty measurements; opens the flows' accounts in the network.
+    /// Returns empty measurements, and opens two accounts in the network for each flow and for all
+    /// other packets.
     pub fn new(plan: &Plan, net: &mut Network<PacketMeta, Watch>) -> Self {
         let flows = Flows::new(plan);
         for _ in 0..=flows.count() {
@@ -51,7 +52,7 @@ impl Measured {
         }
     }
 
-    /// The warm-up is over.
+    /// Ends the warm-up: the following measurements count from `now`.
     pub fn restart(&mut self, now: Nanos, net: &mut Network<PacketMeta, Watch>) {
         self.since = now;
         net.restart(now);
@@ -59,20 +60,21 @@ impl Measured {
         self.flows.restart(now, &net.accounts);
     }
 
-    /// Takes a sample of the time series.
+    /// Takes a sample of the time series, if the plan has one.
     pub fn sample(&mut self, now: Nanos, plan: &Plan, net: &Network<PacketMeta, Watch>) {
         let Some(series) = &mut self.series else { return };
         let others = self.flows.sample(&mut self.delivered, plan.observe.series_interval);
         series.sample(net, plan, now, others);
     }
 
-    /// Marks a run that stopped in the warm-up: nothing was measured, and the record shows this by
-    /// its span.
+    /// Sets the start of the measurement to `now`, for a run that stopped in the warm-up. The
+    /// record then covers a span of length 0.
     pub fn stopped_early(&mut self, now: Nanos) {
         self.since = now;
     }
 
-    /// Makes the record of what was measured until `now`, after so many events on links.
+    /// Returns the record of the measurements until `now`. `events` is the number of events on
+    /// links.
     pub fn record(
         &mut self,
         now: Nanos,

@@ -1,22 +1,22 @@
-//! The wire's data of a packet in addition to its bytes.
+//! Data that the wire keeps for a packet in addition to its bytes.
 
 use crate::flows::Facts;
 use crate::headers::Framing;
 use crate::vnet::Partial;
 
-/// The wire's data of a packet in addition to its bytes.
+/// Data that the wire keeps for a packet in addition to its bytes.
 #[derive(Clone, Copy, Debug)]
 pub struct PacketMeta {
-    /// Bytes at its place in the arena.
+    /// Length of the frame in the arena, in bytes.
     pub bytes: u32,
-    /// Data for its flow's account.
+    /// Header fields that identify the packet's flow and are measured.
     pub facts: Facts,
-    /// Where its checksum is still partial.
+    /// Position of the transport checksum if it is partial.
     pub partial: Option<Partial>,
-    /// The header of its bytes.
+    /// The first header of the frame.
     pub framing: Framing,
-    /// Its code point and ECN field in its bytes.
+    /// DSCP and ECN field in the frame's bytes. A queue's mark changes only the packet's own `tos`.
     pub tos: u8,
-    /// As in [`crate::flows::Belonging`], for the account that counts it.
+    /// Index of the packet's account, as in [`crate::flows::Belonging`].
     pub whose: u32,
 }

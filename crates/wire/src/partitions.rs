@@ -1,5 +1,5 @@
-//! Partitions of a store's hosts: what reaches a host from the other side is thrown away there, as in
-//! simulation, so that the links carry it all the same.
+//! Partitions of a store's network. Packets from hosts beyond the partition are discarded at the
+//! receiving host, as in the simulation, so that the links still carry them.
 
 use sojourn_network::Packet;
 use sojourn_plan::Plan;
@@ -11,14 +11,14 @@ use sojourn_units::{EPOCH, Nanos};
 #[derive(Debug)]
 pub struct Partitions {
     list: Vec<Fault>,
-    /// Nodes of the store; its clients are counted on behind them.
+    /// Number of store nodes. The numbers of the store's clients follow theirs.
     nodes: u32,
-    /// The number in the store of each of the plan's nodes.
+    /// For each node of the plan, its number in the store; `None` if it is not a host of the store.
     hosts: Vec<Option<u32>>,
 }
 
 impl Partitions {
-    /// Those of a plan, none if it has no store.
+    /// Returns the partitions of a plan; no partition if the plan has no store.
     pub fn new(plan: &Plan) -> Self {
         let mut made = Self { list: Vec::new(), nodes: 0, hosts: Vec::new() };
         let Some(store) = plan.stores().next() else { return made };
@@ -32,7 +32,7 @@ impl Partitions {
         made
     }
 
-    /// Whether a packet of the store's own that arrives at `now` comes from the other side.
+    /// Returns whether a partition separates the packet's hosts at `now`.
     #[inline]
     pub fn cut(&self, now: Nanos, packet: &Packet) -> bool {
         !self.list.is_empty() && self.parts(now - EPOCH, packet.hosts())
@@ -53,7 +53,8 @@ mod tests {
     fn those_on_one_side_hear_each_other_and_so_does_everybody_else() {
         let what = What::Partition { nodes: vec![2], clients: vec![1] };
         let list = vec![Fault { at: 10, until: Some(20), what }];
-        // Three nodes and two clients on the plan's nodes 1 to 5; its node 0 is a switch.
+        // Three nodes and two clients of the store are the plan's nodes 1 to 5; the plan's node 0
+        // is a switch.
         let hosts = [None, Some(0), Some(1), Some(2), Some(3), Some(4)].to_vec();
         let partitions = Partitions { list, nodes: 3, hosts };
         for (from, to, apart) in [

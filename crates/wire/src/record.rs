@@ -1,4 +1,4 @@
-//! The results of a wire, and its reports while it runs.
+//! The results of a wire, and its counters while it runs.
 
 use crate::capture::Captured;
 use rustix::time::{ClockId, clock_gettime};
@@ -7,32 +7,32 @@ use sojourn_measure::Histogram;
 use sojourn_network::Record;
 use sojourn_units::{Nanos, SECOND};
 
-/// The evidence of a run's validity.
+/// Measurements that show whether a run is valid.
 #[derive(Clone, Debug, Default)]
 pub struct Health {
-    /// From the theoretical time of a packet's arrival to its write.
+    /// Times from a packet's theoretical arrival to its write to the device.
     pub lateness: Histogram,
-    /// Events on links.
+    /// Number of events on links.
     pub events: u64,
-    /// Reads of devices, and writes to them: super-packets count once.
+    /// Number of reads of devices. A super-packet counts once.
     pub reads: u64,
-    /// Writes.
+    /// Number of writes to devices. A super-packet counts once.
     pub writes: u64,
-    /// Packets that a device would not take: its host's queue was full.
+    /// Packets that a device did not accept, because its host's queue was full.
     pub refused: u64,
-    /// Packets lost because too many were in the network at once.
+    /// Packets lost because the network already held the maximum number of packets.
     pub overflowed: u64,
-    /// Packets to addresses of no node: multicast mostly.
+    /// Packets to addresses of no host in the plan, mostly multicast.
     pub unroutable: u64,
-    /// Super-packets that could not be split.
+    /// Frames that could not be read, or whose packets are longer than the wire's MTU.
     pub malformed: u64,
-    /// Packets thrown away at hosts that a partition keeps apart.
+    /// Packets discarded at hosts because of a partition.
     pub cut: u64,
     cpu: Nanos,
     wall: Nanos,
 }
 
-/// Returns the calling thread's time on the processor.
+/// Returns the calling thread's CPU time, in nanoseconds.
 fn cpu() -> Nanos {
     span(ClockId::ThreadCPUTime)
 }
@@ -43,25 +43,25 @@ fn span(clock: ClockId) -> Nanos {
 }
 
 impl Health {
-    /// The clocks start.
+    /// Starts the measurement of CPU time.
     pub fn begin(&mut self) {
         self.cpu = cpu();
         self.wall = span(ClockId::Monotonic);
     }
 
-    /// The warm-up is over.
+    /// Resets all measurements except `events` at the end of the warm-up.
     pub fn restart(&mut self) {
         *self = Self { events: self.events, ..Self::default() };
         self.begin();
     }
 
-    /// The run is over.
+    /// Ends the measurement of CPU time.
     pub fn end(&mut self) {
         self.cpu = cpu().saturating_sub(self.cpu);
         self.wall = span(ClockId::Monotonic).saturating_sub(self.wall);
     }
 
-    /// In plain numbers, after the end.
+    /// Returns the measurements in a form for JSON. Call [`Health::end`] first.
     pub fn report(&self) -> HealthReport {
         let late = |q| self.lateness.quantile(q) / SECOND as f64;
         HealthReport {
@@ -81,103 +81,104 @@ impl Health {
     }
 }
 
-/// [`Health`] in plain numbers; times in seconds.
+/// [`Health`] in a form for JSON, with times in seconds.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct HealthReport {
-    /// Median of the time by which writes are late.
+    /// Median of the lateness of writes, in seconds.
     pub lateness_p50: f64,
-    /// Its 99th percentile.
+    /// 99th percentile of the lateness of writes, in seconds.
     pub lateness_p99: f64,
-    /// Its 99.9th percentile.
+    /// 99.9th percentile of the lateness of writes, in seconds.
     pub lateness_p999: f64,
-    /// Its greatest.
+    /// Maximum lateness of writes, in seconds.
     pub lateness_max: f64,
-    /// Reads of devices.
+    /// Number of reads of devices.
     pub reads: u64,
-    /// Writes to devices.
+    /// Number of writes to devices.
     pub writes: u64,
-    /// Packets that a device would not take.
+    /// Packets that a device did not accept, because its host's queue was full.
     pub refused: u64,
-    /// Packets lost for lack of room in the wire.
+    /// Packets lost because the network already held the maximum number of packets.
     pub overflowed: u64,
-    /// Packets to addresses of no node.
+    /// Packets to addresses of no host in the plan.
     pub unroutable: u64,
-    /// Super-packets that could not be split.
+    /// Frames that could not be read, or whose packets are longer than the wire's MTU.
     pub malformed: u64,
-    /// Packets thrown away at hosts that a partition keeps apart.
+    /// Packets discarded at hosts because of a partition.
     pub cut: u64,
-    /// Share of the time that the loop was on a processor.
+    /// CPU time of the wire's thread, as a share of the real time.
     pub cpu_share: f64,
 }
 
 /// The results of a run.
 #[derive(Clone, Debug)]
 pub struct Outcome {
-    /// The tables, as a simulated run's.
+    /// The tables of results, in the form of a simulated run's record.
     pub record: Record,
-    /// The evidence of their validity.
+    /// Measurements that show whether the run is valid.
     pub health: Health,
-    /// The links' journals, replayed.
+    /// Result of the replay of each link's journal.
     pub agreements: Vec<Agreement>,
-    /// The results of captures.
+    /// Result of each capture.
     pub captures: Vec<Captured>,
 }
 
-/// The results of replaying a link's journal through a fresh link.
+/// The result of replaying a link's journal with a new, simulated link.
 #[derive(Clone, Debug, Serialize)]
 pub struct Agreement {
-    /// The link's name.
+    /// Name of the link.
     pub link: String,
-    /// Whether it decided the same.
+    /// Whether the replay made the same decisions as the run.
     pub agrees: bool,
     /// Whether the journal was full before the end.
     pub cut: bool,
-    /// Arrivals, drops, marks, and all that happened, if it agrees.
+    /// If the replay agrees: numbers of arrivals, drops, marks, and all entries of the journal.
     pub counts: Option<[usize; 4]>,
-    /// The first difference, if it does not.
+    /// If the replay does not agree: the first difference.
     pub difference: Option<String>,
 }
 
-/// All counters at one moment, since the start of the run.
+/// All counters at one moment. They count from the run's start or, for lateness, from the end of
+/// the warm-up.
 #[derive(Clone, Debug, Serialize)]
 pub struct Snapshot {
     /// Seconds since the run's start.
     pub time: f64,
     /// Nanoseconds of the machine's monotonic clock.
     pub monotonic: Nanos,
-    /// Every link.
+    /// Counters of every link.
     pub links: Vec<LinkCounters>,
-    /// Median and 99th percentile of the time by which writes are late, seconds.
+    /// Median and 99th percentile of the lateness of writes, in seconds.
     pub lateness: [f64; 2],
 }
 
-/// One link's counters.
+/// Counters of one link.
 #[derive(Clone, Debug, Serialize)]
 pub struct LinkCounters {
-    /// Its name.
+    /// Name of the link.
     pub link: String,
-    /// Its rate in bit/s, if it has one.
+    /// Rate in bit/s; `None` if the link has no rate limit.
     pub rate: Option<u64>,
-    /// Name of its queue discipline.
+    /// Name of the queue discipline.
     pub queue: String,
-    /// Packets queued now.
+    /// Packets in the queue.
     pub backlog_packets: u32,
-    /// Bytes queued now.
+    /// Bytes in the queue.
     pub backlog_bytes: u64,
-    /// Sojourn time of the packet that left last, seconds.
+    /// Sojourn time of the packet that left the queue last, in seconds.
     pub sojourn: f64,
-    /// Packets and bytes that came to the queue.
+    /// Packets and bytes that arrived at the queue.
     pub offered: [u64; 2],
     /// Packets whose transmission began, and bytes transmitted.
     pub sent: [u64; 2],
-    /// Packets and bytes that arrived at the far end.
+    /// Packets and bytes that arrived at the far end of the link.
     pub delivered: [u64; 2],
     /// Packets that the queue marked.
     pub marked: u64,
-    /// Packets that the queue dropped, by reason.
+    /// Number of dropped packets for each drop reason.
     pub dropped: Vec<(&'static str, u64)>,
     /// Packets lost on the line.
     pub lost: u64,
-    /// Nanoseconds of transmission.
+    /// Time that the link has spent transmitting, in nanoseconds.
     pub busy: Nanos,
 }

@@ -1,12 +1,14 @@
-//! Splits a super-packet into the packets that a wire would carry.
+//! Splits a super-packet into packets of wire size.
 //!
-//! Splits packets as a network card does with TCP segmentation offload, Linux in `tcp_gso_segment`
-//! and `__udp_gso_segment`: every piece gets the headers of the whole, with its own length,
-//! sequence number and IPv4 identification; Finish and Push stay with the last piece, Congestion
-//! Window Reduced with the first. Checksums of the transport stay partial, so no payload is summed:
-//! the sum of the pseudo-header is set, and the kernel or [`Partial::finish`] completes it.
+//! Splits super-packets as a network card with TCP segmentation offload does, or Linux in
+//! `tcp_gso_segment` and `__udp_gso_segment`. Every packet gets a copy of the super-packet's
+//! headers with its own length, sequence number and IPv4 identification. FIN and PSH stay only in
+//! the last packet, Congestion Window Reduced only in the first. Transport checksums stay partial,
+//! so that no payload is summed: the checksum field holds the sum of the pseudo-header, and the
+//! kernel or [`Partial::finish`] completes it.
 //!
-//! Frames that are single packets come out as one piece, so callers need not know the difference.
+//! A frame that is a single packet comes out as one packet, so callers need not distinguish the
+//! two.
 
 use sojourn_queue::TcpView;
 
@@ -14,48 +16,48 @@ use crate::checksum;
 use crate::headers::{Framing, Headers, Transport, pseudo_header};
 use crate::vnet::{Gso, Partial, VnetHeader};
 
-/// A packet that has been written into a slot.
+/// A packet that has been written to a slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Piece {
-    /// Its headers; the slot's first bytes are the frame.
+    /// The packet's headers. The frame begins at the slot's first byte.
     pub headers: Headers,
-    /// Bytes of the frame in the slot.
+    /// Length of the frame in bytes.
     pub length: usize,
-    /// Its checksum, if that is still partial.
+    /// Position of the transport checksum if it is partial.
     pub partial: Option<Partial>,
 }
 
-/// Splits a super-packet (GSO) into its packets, in order; any other frame is one packet.
+/// Splits a super-packet (GSO) into its packets, in order. Any other frame is one packet.
 #[derive(Clone, Debug)]
 pub struct Segments<'a> {
     frame: &'a [u8],
     headers: Headers,
     partial: Option<Partial>,
     split: Option<Split>,
-    /// Payload bytes, or whole bytes of a single packet, that are handed out already.
+    /// Bytes of payload that have been written so far.
     done: usize,
     pieces: u16,
 }
 
-/// The common part of all pieces of a super-packet.
+/// Values that all packets of a super-packet share.
 #[derive(Clone, Copy, Debug)]
 struct Split {
     ip_at: usize,
     transport_at: usize,
     payload_at: usize,
-    /// Where the payload ends: behind it there may be padding.
+    /// Offset of the payload's end; padding may follow.
     end: usize,
     segment: usize,
-    /// Sum of IPv4's header but for length, identification and checksum.
+    /// Sum of IPv4's header without length, identification and checksum; `None` for IPv6.
     ipv4: Option<u64>,
     identification: u16,
-    /// Sum of the pseudo-header but for the length.
+    /// Sum of the pseudo-header without its length field.
     pseudo: u64,
 }
 
 impl<'a> Segments<'a> {
-    /// Takes a frame as it was read, with its header. A super-packet whose headers contradict its kind
-    /// stays in one piece: the kernel makes none.
+    /// Returns the packets of a frame that was read with the header `vnet`. A super-packet whose
+    /// headers contradict `vnet` is not split; the kernel makes none.
     pub fn new(framing: Framing, vnet: &VnetHeader, frame: &'a [u8]) -> Self {
         let headers = Headers::parse(framing, frame);
         let split = Split::new(vnet, &headers, frame);
@@ -69,12 +71,12 @@ impl<'a> Segments<'a> {
         }
     }
 
-    /// Returns the headers of the whole.
+    /// Returns the headers of the super-packet.
     pub fn headers(&self) -> &Headers {
         &self.headers
     }
 
-    /// Returns how long the next packet's frame is, in bytes; `None` when all are handed out.
+    /// Returns the length of the next packet's frame in bytes; `None` after the last packet.
     pub fn next_length(&self) -> Option<usize> {
         let length = match &self.split {
             Some(split) => {
@@ -92,8 +94,9 @@ impl<'a> Segments<'a> {
         }
     }
 
-    /// Writes the next packet into the beginning of `slot`. `None` when all are handed out, and if the
-    /// slot is shorter than [`Segments::next_length`]: that packet is then left out.
+    /// Writes the next packet to the beginning of `slot`. Returns `None` after the last packet.
+    /// Also returns `None` if the slot is shorter than [`Segments::next_length`]; this packet is
+    /// then skipped.
     pub fn write_next(&mut self, slot: &mut [u8]) -> Option<Piece> {
         let length = self.next_length()?;
         let number = self.pieces;
@@ -146,7 +149,8 @@ impl Split {
         })
     }
 
-    /// Makes the copied headers of the whole those of the piece whose payload begins at `from`.
+    /// Changes `header`, a copy of the super-packet's headers, to those of the packet whose payload
+    /// begins at `from`.
     fn write(
         &self,
         whole: &Headers,

@@ -1,4 +1,4 @@
-//! Which way a packet takes: from the device it comes from, and the address it goes to.
+//! Selection of a packet's path: by the device that it comes from and its destination address.
 
 use crate::endpoint::Attachment;
 use sojourn_network::{Place, Routes};
@@ -6,23 +6,24 @@ use sojourn_plan::{PlanError, at};
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 
-/// A way through the network to another device.
+/// A path through the network to another device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Way {
-    /// First place of its path.
+    /// First place of the path.
     pub place: Place,
-    /// Index of the device at its end.
+    /// Index of the device at the path's end.
     pub to: u32,
 }
 
-/// Where the packets of all devices go.
+/// Rule that selects the path of each packet.
 #[derive(Clone, Debug)]
 pub enum Steering {
-    /// Everything that comes from a device has one way: two ends of a cable, or of several.
+    /// All packets of a device have one path, to the other end of a cable. The vector has the path
+    /// of each device.
     Cable(Vec<Option<Way>>),
-    /// To the device of the host with the packet's destination address.
+    /// The destination address selects the device.
     Hosts {
-        /// Addresses of devices.
+        /// Index of the device with each address.
         addresses: BTreeMap<IpAddr, u32>,
         /// Matrix of ways in row-major order: row for the sending device, column for the receiving
         /// device.
@@ -33,7 +34,8 @@ pub enum Steering {
 }
 
 impl Steering {
-    /// Returns the way of a packet that comes from a device, if it has one.
+    /// Returns the path of a packet that comes from a device and goes to the address `to`; `None`
+    /// if no path leads there.
     #[inline]
     pub fn way(&self, from: u32, to: Option<IpAddr>) -> Option<Way> {
         match self {
@@ -45,11 +47,13 @@ impl Steering {
         }
     }
 
-    /// Steers between `attachments`: by address if any of them has one, else from each to its peer, who
-    /// is the other one if there are two.
+    /// Returns the rule for `attachments`. If any device has a peer, each is connected to its peer.
+    /// If no device has an address, there must be two, connected to each other. Otherwise the
+    /// destination address decides.
     ///
     /// # Errors
-    /// A device's peer is unknown, two devices have one address, or a host cannot be reached.
+    /// If the two ends of a cable do not name each other, if more or fewer than two devices have
+    /// neither address nor peer, or if two devices have the same address.
     pub fn new(routes: &mut Routes, attachments: &[Attachment]) -> Result<Self, PlanError> {
         let fail = |message: String| PlanError::new(at!["devices"], message);
         let mut way = |from: &Attachment, to: usize| {
@@ -65,7 +69,7 @@ impl Steering {
                     from.addresses.is_empty() && peer != number && back == Some(number)
                 });
                 let Some(peer) = peer else {
-                    return Err(fail("a cable has two ends, which name each other".to_owned()));
+                    return Err(fail("the two ends of a cable must name each other".to_owned()));
                 };
                 cables.push(way(from, peer));
             }
@@ -73,7 +77,8 @@ impl Steering {
         }
         if attachments.iter().all(|a| a.addresses.is_empty()) {
             let [one, other] = attachments else {
-                return Err(fail(format!("{} have no addresses: two may", attachments.len())));
+                let count = attachments.len();
+                return Err(fail(format!("{count} devices have no addresses; only 2 may")));
             };
             return Ok(Self::Cable(vec![way(one, 1), way(other, 0)]));
         }
@@ -81,7 +86,7 @@ impl Steering {
         for (number, attachment) in attachments.iter().enumerate() {
             for &address in &attachment.addresses {
                 if addresses.insert(address, number as u32).is_some() {
-                    return Err(fail(format!("two have the address {address}")));
+                    return Err(fail(format!("two devices have the address {address}")));
                 }
             }
         }

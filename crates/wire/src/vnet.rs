@@ -1,20 +1,20 @@
 //! The header in front of every frame of a device with `IFF_VNET_HDR` or `PACKET_VNET_HDR`.
 //!
 //! Source: `struct virtio_net_hdr`, `include/uapi/linux/virtio_net.h`; Virtual I/O Device (VIRTIO)
-//! 1.3, 5.1.6. With it the kernel passes *super-packets*, many segments of one flow under one
-//! header, and frames whose transport checksum is *partial*: the field holds the sum of the
-//! pseudo-header, and the program that puts the frame on a wire completes it. This is the legacy
-//! form: ten bytes, native byte order.
+//! 1.3, 5.1.6. With this header the kernel passes *super-packets*, which are many segments of one
+//! flow under one header, and frames with a *partial* transport checksum. The field of a partial
+//! checksum holds the sum of the pseudo-header; the program that sends the frame must complete it.
+//! This is the legacy form of the header: ten bytes, native byte order.
 
 use crate::checksum;
 
-/// Bytes of the header.
+/// Length of the header in bytes.
 pub const LENGTH: usize = 10;
 
 const NEEDS_CHECKSUM: u8 = 1;
 const ECN: u8 = 0x80;
 
-/// The kind of the frame's segments.
+/// Type of a super-packet.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Gso {
     /// The frame is a single packet.
@@ -24,9 +24,9 @@ pub enum Gso {
     TcpV4,
     /// TCP over IPv6.
     TcpV6,
-    /// UDP datagrams of one size, over either.
+    /// UDP datagrams of one size, over IPv4 or IPv6.
     UdpL4,
-    /// Another kind, which we do not ask for.
+    /// Another type, which the wire does not request.
     Other(u8),
 }
 
@@ -52,22 +52,23 @@ impl Gso {
     }
 }
 
-/// Where a partial checksum is to be completed.
+/// Position of a partial checksum.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Partial {
-    /// The first byte that it covers, from the start of the frame.
+    /// Offset in the frame of the first byte that the checksum covers.
     pub start: u16,
-    /// Where its field is, from `start`.
+    /// Offset of the checksum field from `start`.
     pub offset: u16,
 }
 
 impl Partial {
-    /// Completes the checksum of `frame`, in which the field holds the sum of the pseudo-header. Does
-    /// nothing if the frame is too short for it.
+    /// Completes the checksum of `frame`, whose checksum field must hold the sum of the
+    /// pseudo-header. Does nothing if the field lies beyond the frame's end.
     pub fn finish(self, frame: &mut [u8]) {
         let (start, field) = (usize::from(self.start), self.field());
         if field + 2 <= frame.len() {
-            // Zero means "no checksum" in UDP; its other form means the same in other protocols.
+            // In UDP, 0 means "no checksum". 0xffff is the same number in ones' complement, in TCP
+            // too.
             let sum = match !checksum::fold(checksum::sum(&frame[start..])) {
                 0 => 0xffff,
                 sum => sum,
@@ -81,18 +82,18 @@ impl Partial {
     }
 }
 
-/// The header in front of a frame.
+/// The header before a frame.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct VnetHeader {
-    /// Where to complete the frame's checksum, if it is partial.
+    /// Position of the frame's checksum if it is partial.
     pub partial: Option<Partial>,
-    /// Whether the frame is a super-packet.
+    /// Type of the super-packet, or [`Gso::None`] for a single packet.
     pub gso: Gso,
-    /// Whether its first segment alone carries Congestion Window Reduced.
+    /// Whether Congestion Window Reduced applies to the first segment only.
     pub ecn: bool,
-    /// Bytes of all headers: a hint, 0 if unknown.
+    /// Length of all headers in bytes; 0 if unknown. This is only a hint.
     pub header_length: u16,
-    /// Payload bytes of every segment but the last.
+    /// Payload bytes of every segment except the last.
     pub segment_size: u16,
 }
 
@@ -129,7 +130,8 @@ impl VnetHeader {
         bytes
     }
 
-    /// Returns the partial checksum of a frame of `length` bytes; none if it would lie outside.
+    /// Returns the position of the partial checksum of a frame of `length` bytes; `None` if the
+    /// field would lie outside the frame.
     pub fn partial_within(&self, length: usize) -> Option<Partial> {
         self.partial.filter(|partial| partial.field() + 2 <= length)
     }

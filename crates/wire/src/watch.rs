@@ -1,4 +1,4 @@
-//! Observers of a wire's packets: the arena of their bytes, journals and captures of links.
+//! The observer of a wire's packets: stores their bytes, and keeps journals and captures of links.
 
 use crate::arena::Arena;
 use crate::capture::{self, Captures, Side};
@@ -16,23 +16,24 @@ use std::collections::BTreeMap;
 /// The observer of a wire's network.
 #[derive(Debug)]
 pub struct Watch {
-    /// The packets' bytes.
+    /// Bytes of the packets in the network.
     pub arena: Arena,
-    /// The captures.
+    /// Captures of links.
     pub captures: Captures,
     journals: BTreeMap<u32, Journal>,
-    /// Ports and marks of the flows' packets, for filters.
+    /// Ports and marks that the plan gives to the packets of its flows, for filters.
     labels: Labels,
 }
 
 impl Watch {
-    /// Sees to the bytes of packets, keeps journals of these links of a plan, and makes captures.
+    /// Returns an observer that stores packets in `arena`, keeps journals of the links with the
+    /// indices `journals`, and makes captures.
     pub fn new(arena: Arena, plan: &Plan, journals: &[usize], captures: Captures) -> Self {
         let journals = journals.iter().map(|&link| (link as u32, Journal::default())).collect();
         Self { arena, captures, journals, labels: Labels::new(&plan.groups) }
     }
 
-    /// Ends the journals, and replays each.
+    /// Ends all journals, and returns the result of each one's replay.
     pub fn replay_journals(&mut self, plan: &Plan, seed: u64) -> Vec<Agreement> {
         let replay = |(link, journal): (u32, Journal)| {
             let found = journal::replay(plan, seed, link as usize, &journal);
@@ -77,20 +78,21 @@ impl Observer<Seen<'_, PacketMeta>> for Watch {
         headers(&self.labels, &self.arena, seen)
     }
 
-    /// Real hosts have queues of their own.
+    /// The sender's state is unknown: real hosts have their own queues.
     fn sender(&self, _seen: &Seen<'_, PacketMeta>) -> Sender {
         Sender::default()
     }
 }
 
-/// Returns the headers of a packet, and its bytes.
+/// Returns the headers and the bytes of a packet.
 fn parsed<'a>(arena: &'a Arena, seen: &Seen<'_, PacketMeta>) -> (Parsed, &'a [u8]) {
     let load = &seen.body.load;
     let bytes = &arena.get(seen.packet.slot)[..load.bytes as usize];
     (Parsed::parse(load.framing, bytes), bytes)
 }
 
-/// Protocol, ports and mark of a packet, for filters: those that the plan gives its flow, or otherwise the packet's own.
+/// Returns protocol, ports and mark of a packet for filters: those that the plan gives to its flow,
+/// or otherwise those in the packet.
 fn headers(labels: &Labels, arena: &Arena, seen: &Seen<'_, PacketMeta>) -> Headers {
     let found = parsed(arena, seen).0;
     let own = Headers {
@@ -116,7 +118,8 @@ mod tests {
     use sojourn_traffic::App;
     use sojourn_units::EPOCH;
 
-    /// Two flows: a download from a server of pages, and a program's own.
+    /// Returns the labels of two flows: a call with a given source port and mark, and a user's
+    /// program.
     fn labels() -> Labels {
         let group = |app: &str, source_port, mark| Group {
             name: app.into(),
@@ -137,7 +140,7 @@ mod tests {
         Labels::new(&[group("voip", Some(443), 7), group("command", None, 0)])
     }
 
-    /// The headers that filters read for a packet with this protocol and these ports.
+    /// Returns the headers that filters use for a packet with this protocol and these ports.
     fn found(whose: u32, protocol: u8, ports: [u16; 2]) -> Headers {
         let mut bytes =
             vec![0x45, 0, 0, 32, 0, 1, 0, 0, 64, protocol, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2];
@@ -171,7 +174,7 @@ mod tests {
         let udp = |ports, mark| Headers { protocol: 17, ports, mark };
         assert_eq!(found(0, 17, [40_000, 20_000]), udp((443, 20_000), 7));
         assert_eq!(found(2, 17, [40_000, 53]), udp((40_000, 53), 0));
-        // Of no flow, and without ports.
+        // Packets that belong to no flow: with ports, and without.
         assert_eq!(found(4, 17, [5, 6]), udp((5, 6), 0));
         assert_eq!(found(4, 1, [5, 6]), Headers { protocol: 1, ports: (0, 0), mark: 0 });
     }

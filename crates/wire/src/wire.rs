@@ -1,15 +1,16 @@
-//! The wire: real packets on a plan's links, by the machine's clock.
+//! The wire: carries real packets over a plan's links, by the machine's clock.
 //!
 //! # One turn
-//! What is due on the links happens first, each event at its theoretical time; packets that have
-//! arrived are written to their hosts' devices. Then the devices are read: a packet is stamped with the
-//! time at which it is read, after all that was due by then has happened. Then the wire sleeps until the
-//! next event, or until a device has something.
+//! First, all due events on links are processed, each at its theoretical time, and the packets that
+//! have arrived are written to their hosts' devices. Then the devices are read. A packet's arrival
+//! time is the time at which it is read; events that are due by this time are processed first. Then
+//! the wire sleeps until the next event, or until a device is readable.
 //!
-//! So lateness does not add up: a packet that crosses three links carries the theoretical time at which
-//! it leaves each, and only the last write waits for the machine. How late the writes are is measured.
+//! Therefore lateness does not accumulate. A packet that crosses three links leaves each at its
+//! theoretical time, and only its last write can be late. The lateness of writes is measured.
 //!
-//! The links, their order and their randomness are [`sojourn_network`]'s, as in simulation.
+//! [`sojourn_network`] provides the links, the order of events and the random draws, as in a
+//! simulation.
 
 use crate::arena::Arena;
 use crate::capture::{Captures, Order};
@@ -37,18 +38,18 @@ use std::fmt;
 use std::io;
 use std::num::NonZeroU64;
 
-/// How a wire is run.
+/// Settings of a wire.
 #[derive(Clone, Copy, Debug)]
 pub struct Settings {
-    /// The largest packet, without the Ethernet header.
+    /// Maximum length of an IP packet in bytes.
     pub mtu: usize,
-    /// The most packets that may be in the network at once; what comes beyond is lost and counted.
+    /// Maximum number of packets in the network. Packets beyond it are lost and counted.
     pub packets: usize,
-    /// How often a device is read before the others get their turn.
+    /// Maximum number of frames read from a device before another device is read.
     pub reads: usize,
-    /// Whether the machine's time stands still while anything works, as in a kernel in virtual time.
-    /// Then turns begin to the nanosecond, and the clock, which costs a system call there, is looked at
-    /// once in each.
+    /// Whether the run uses virtual time, which stands still while any program works. Then there is
+    /// no minimum interval between turns, and the clock, which costs a system call in virtual time,
+    /// is read once in each turn.
     pub standing: bool,
 }
 
@@ -58,14 +59,14 @@ impl Default for Settings {
     }
 }
 
-/// Why a wire ended.
+/// Reason why a wire ended with an error.
 #[derive(Debug)]
 pub enum WireError {
-    /// The plan cannot be run on it.
+    /// The plan cannot be run on a wire.
     Plan(PlanErrors),
-    /// A device or the clock failed.
+    /// A device or a system call failed: the step and the system's error.
     Io(&'static str, io::Error),
-    /// The books did not balance: a bug.
+    /// The counts of packets do not balance, which is a bug.
     Conservation(Imbalance),
 }
 
@@ -109,14 +110,15 @@ pub struct Wire {
     clock: Clock,
     settings: Settings,
     seed: u64,
-    /// The time to which everything has happened.
+    /// Time until which all events have been processed.
     pub(crate) now: Nanos,
     ticks: Ticks,
     pub(crate) health: Health,
     buffer: Vec<u8>,
 }
 
-/// When the clock itself acts.
+/// Times of the next actions that belong to no link: end of the warm-up, next sample, end of the
+/// run.
 #[derive(Clone, Copy, Debug)]
 struct Ticks {
     warmup: Nanos,
@@ -124,11 +126,11 @@ struct Ticks {
     end: Nanos,
 }
 
-/// Turns begin no sooner after each other, unless a device has something: on a fast link several packets
-/// are then due together, and are written as one.
+/// Minimum interval between turns, in nanoseconds, unless a device is readable. On a fast link
+/// several packets are then due together, and can be written as one super-packet.
 const GRAIN: Nanos = 50 * MICROSECOND;
 
-/// Bytes of VLAN tags that a frame may have.
+/// Maximum length of VLAN tags in a frame, in bytes.
 const TAGS: usize = 8;
 
 impl Ticks {
@@ -138,10 +140,12 @@ impl Ticks {
 }
 
 impl Wire {
-    /// The links of a plan between `attachments`, with journals and captures of some links.
+    /// Returns a wire with a plan's links between `attachments`. `journals` are the indices of the
+    /// links with a journal.
     ///
     /// # Errors
-    /// If the plan cannot be run on a wire, or no path leads from a host to another.
+    /// If the plan cannot be run on a wire, or as for [`Captures::of_plan`] and the paths between
+    /// devices.
     pub fn new(
         plan: Plan,
         seed: u64,
@@ -164,7 +168,7 @@ impl Wire {
         }
         let interval = plan.observe.series_interval;
         let ticks = Ticks {
-            // Also without a warm-up: what links could have carried counts from there.
+            // Also needed without a warm-up: the capacity of links counts from this time.
             warmup: EPOCH + plan.warmup,
             sample: if interval == 0 { NEVER } else { EPOCH + interval },
             end: EPOCH + plan.duration,
@@ -185,17 +189,18 @@ impl Wire {
         })
     }
 
-    /// Returns its attachments, for a wire that is to run before or after this one.
+    /// Returns the wire's attachments, for another wire that runs before or after this one.
     pub fn attachments(&self) -> Vec<Attachment> {
         self.edge.attachments().cloned().collect()
     }
 
-    /// Runs from `start`, on the machine's monotonic clock, until the plan's end, or until stopped.
-    /// For `linger` after the end, or until stopped, packets are carried on, so that programs can
-    /// close their connections; none of this is measured.
+    /// Runs from `start`, in nanoseconds of the machine's monotonic clock, until the plan's end or
+    /// until stopped. For `linger` nanoseconds after the end, or until stopped, packets are still
+    /// carried, so that programs can close their connections; the packets of this time are not
+    /// measured.
     ///
     /// # Errors
-    /// If a device fails, or the books do not balance.
+    /// If a device fails, or the counts of packets do not balance.
     pub fn run(
         mut self,
         start: Nanos,
@@ -210,8 +215,8 @@ impl Wire {
         self.edge.register(&poll).map_err(|e| WireError::Io("epoll", e))?;
         epoll::add(&poll, inbox.fd(), epoll::EventData::new_u64(u64::MAX), epoll::EventFlags::IN)
             .map_err(|e| WireError::Io("epoll", e.into()))?;
-        // The kernel may wake a thread late to save power, but not this one. If that is refused,
-        // lateness shows it.
+        // Prevents the kernel from delaying the thread's wake-ups to save power. If the call fails,
+        // the measured lateness shows the effect.
         let _ = rustix::thread::set_current_timer_slack(NonZeroU64::new(1));
         self.net.observer.captures.start(start).map_err(|e| WireError::Io("capture", e))?;
         self.health.begin();
@@ -250,13 +255,13 @@ impl Wire {
         outcome.map_or_else(|| self.outcome(false), Ok)
     }
 
-    /// When something is due next.
+    /// Returns the time of the next event or action.
     fn next(&self) -> Nanos {
         let change = self.net.next_change().unwrap_or(NEVER);
         self.net.due.first().map_or(NEVER, |(at, _)| at).min(self.ticks.next()).min(change)
     }
 
-    /// Lets everything happen that is due until `now`, in order. Says whether the run is over.
+    /// Processes all events that are due until `now`, in order. Returns whether the run has ended.
     fn run_until(&mut self, now: Nanos) -> bool {
         loop {
             let link = self.net.due.first();
@@ -289,7 +294,8 @@ impl Wire {
         false
     }
 
-    /// The clock acts. Says whether the run is over.
+    /// Performs the action that is due: end of the warm-up or sample. Returns whether the run has
+    /// ended.
     #[cold]
     fn tick(&mut self) -> bool {
         let now = self.now;
@@ -305,7 +311,7 @@ impl Wire {
         now == self.ticks.end
     }
 
-    /// Reads a device until it has no more, or others should have their turn.
+    /// Reads a device until no frame waits, or until the limit [`Settings::reads`].
     fn read(&mut self, number: u32) -> Result<(), WireError> {
         let mut buffer = std::mem::take(&mut self.buffer);
         for _ in 0..self.settings.reads {
@@ -327,13 +333,13 @@ impl Wire {
         Ok(())
     }
 
-    /// Lets everything happen that is due by now, short of the run's end.
+    /// Processes all events that are due by the current time, but not the end of the run.
     fn catch_up(&mut self) {
         let now = self.clock.now().min(self.ticks.end - 1).max(self.now);
         self.run_until(now);
     }
 
-    /// A packet, or a super-packet of several, comes from a device.
+    /// Splits a frame from a device into packets and sends each one on its path.
     fn enter(&mut self, from: u32, vnet: &VnetHeader, frame: &[u8]) {
         let framing = self.edge.framing(from);
         let mut segments = Segments::new(framing, vnet, frame);
@@ -358,7 +364,7 @@ impl Wire {
         }
     }
 
-    /// One packet of wire size, which is at the arena's next place, goes on its way.
+    /// Sends one packet, whose bytes are in the arena's next slot, on its path.
     fn offer(&mut self, from: u32, way: Way, framing: Framing, piece: &Piece) {
         let headers = &piece.headers;
         let (source, target) = (self.edge.attachment(from), self.edge.attachment(way.to));
@@ -369,7 +375,8 @@ impl Wire {
         if !passing.0 {
             self.measured.flows.sent(self.now, whose, &facts);
         }
-        // A packet that passes a switch is booked once, on its way from or to the data's receiver.
+        // A packet that passes a switch is counted once: between the switch and the data's
+        // receiver.
         let elsewhere = if whose.account.is_multiple_of(2) { passing.1 } else { passing.0 };
         let account = if elsewhere { self.measured.flows.strangers() } else { whose.account };
         let tos = headers.ip.map_or(0, |ip| ip.tos);
@@ -397,13 +404,13 @@ impl Wire {
         self.take_arrivals();
     }
 
-    /// Hands packets that have arrived to their hosts' devices.
+    /// Adds the packets that have arrived to the batches of their hosts' devices.
     pub(crate) fn take_arrivals(&mut self) {
         let mut taken = 0;
         while let Some(packet) = self.net.next_arrival(&mut taken) {
             let slot = packet.slot;
             let first = !self.net.slab.get(slot).copies.taken();
-            // Its bytes stay where they are until they are written.
+            // Keeps the packet's bytes in the arena until they are written.
             self.net.slab.copy(slot);
             let body = self.net.receive(self.now, &packet);
             if body.load.whose == self.measured.flows.strangers()
@@ -436,20 +443,20 @@ impl Wire {
         }
     }
 
-    /// Writes the packets that wait for the devices.
+    /// Writes the packets that wait for all devices.
     fn flush(&mut self) {
         while let Some(number) = self.edge.first_waiting() {
             self.write(number);
         }
     }
 
-    /// Writes the packets that wait for one device.
+    /// Writes the packets that wait for a device.
     fn write(&mut self, number: u32) {
         let Network { observer, slab, .. } = &mut self.net;
         self.edge.write(number, &observer.arena, slab, self.clock, &mut self.health);
     }
 
-    /// Answers requests. Says whether one of them was to stop.
+    /// Answers all waiting requests. Returns whether one of them stops the run.
     fn answer(&mut self, inbox: &mut Inbox) -> bool {
         self.catch_up();
         let mut stop = false;
@@ -464,7 +471,7 @@ impl Wire {
         stop
     }
 
-    /// Returns the measurements until now.
+    /// Returns the measurements until the current time.
     fn outcome(&mut self, complete: bool) -> Result<Outcome, WireError> {
         self.flush();
         self.health.end();
@@ -485,7 +492,8 @@ impl Wire {
     }
 }
 
-/// Flips a bit behind the IP header, which the host's checksum of the transport detects.
+/// Flips one bit after the IP header, so that the receiving host detects an error in the transport
+/// checksum.
 fn flip_bit(bytes: &mut [u8], headers: &Headers, entropy: u64) {
     let from = headers.ip.map_or(0, |ip| usize::from(ip.at + ip.header)).min(bytes.len() - 1);
     let bits = 8 * (bytes.len() - from) as u64;

@@ -1,16 +1,16 @@
-//! Why a device cannot be opened.
+//! The error of opening a device.
 
 use std::{error, fmt, io};
 
-/// The step in which a TUN or TAP device is created.
-pub(super) const OPENING: &str = "creating it";
+/// Name of the step that creates a TUN or TAP device.
+pub(super) const OPENING: &str = "creating the device";
 
-/// An error that prevents a device from being opened.
+/// The error of opening a device.
 #[derive(Debug)]
 pub struct Error {
-    /// The device's or interface's name.
+    /// Name of the device or interface.
     pub device: String,
-    /// The failed operation.
+    /// Name of the failed step.
     pub step: &'static str,
     /// The system's error.
     pub source: io::Error,
@@ -31,7 +31,7 @@ impl fmt::Display for Error {
                 f.write_str(" (needs root, or CAP_NET_ADMIN and CAP_NET_RAW in the namespace)")
             }
             io::ErrorKind::NotFound if self.step == OPENING => {
-                f.write_str(" (is there /dev/net/tun? modprobe tun)")
+                f.write_str(" (does /dev/net/tun exist? If not, load the module: modprobe tun)")
             }
             _ => Ok(()),
         }
@@ -44,14 +44,14 @@ impl error::Error for Error {
     }
 }
 
-/// Refuses what is not the name of an interface: Linux takes 1 to 15 bytes without `/`, `:` and white
-/// space, and would replace a `%d`.
+/// Returns an error unless `name` is a valid interface name: 1 to 15 bytes without `/`, `:` and
+/// white space. `%` is not allowed either, since Linux would replace a `%d`.
 pub(super) fn check_name(name: &str) -> Result<(), Error> {
     let is_allowed = |byte: u8| byte.is_ascii_graphic() && !matches!(byte, b'/' | b':' | b'%');
     if (1..=15).contains(&name.len()) && name.bytes().all(is_allowed) && name != "." && name != ".."
     {
         return Ok(());
     }
-    let what = "a name has 1 to 15 ASCII characters, none of them a space, '/', ':' or '%'";
-    Err(Error::at(name, "checking its name")(io::Error::new(io::ErrorKind::InvalidInput, what)))
+    let what = "a name must have 1 to 15 ASCII characters and no space, '/', ':' or '%'";
+    Err(Error::at(name, "checking the name")(io::Error::new(io::ErrorKind::InvalidInput, what)))
 }

@@ -1,9 +1,10 @@
-//! Devices that real packets come from and go to.
+//! Devices from which real packets are read and to which they are written.
 //!
-//! A TUN or TAP device is created by us inside a network namespace and vanishes with us; a packet socket
-//! listens and sends on an interface that exists. Both are opened by a short-lived thread that enters the
-//! namespace, so the caller's own namespace never changes; a device works from any thread afterwards.
-//! Every frame has a [`VnetHeader`] in front. Nothing blocks: wait for readiness by the descriptor.
+//! The wire creates a TUN or TAP device inside a network namespace; unless persistent, the device
+//! vanishes when it is closed. A packet socket receives and sends on an existing interface. Both
+//! are opened by a short-lived thread that enters the namespace, so the caller's own namespace does
+//! not change. Afterwards any thread may use the device. Every frame has a [`VnetHeader`] in front.
+//! No call blocks: wait for readiness by the descriptor.
 
 mod error;
 mod namespace;
@@ -23,18 +24,18 @@ pub use namespace::within;
 pub use packet::Statistics;
 pub use tun::{Options, Presence};
 
-/// Bytes that a buffer for [`Device::read`] must have: header, spare room for a VLAN tag, Ethernet
-/// header with tags, and the longest datagram.
+/// Size of the buffer for [`Device::read`], in bytes: device header, spare room for a VLAN tag,
+/// Ethernet header with tags, and the longest datagram.
 pub const BUFFER: usize = vnet::LENGTH + 4 + 22 + 65535 + 40;
 
 /// A frame that was read.
 #[derive(Debug)]
 pub struct Frame<'a> {
-    /// Its header.
+    /// The device's header of the frame.
     pub vnet: VnetHeader,
-    /// Where in the buffer the frame itself begins, behind the header.
+    /// Offset of the frame in the buffer, after the device's header.
     pub start: usize,
-    /// The frame.
+    /// Bytes of the frame.
     pub bytes: &'a mut [u8],
 }
 
@@ -54,19 +55,21 @@ enum Kind {
 }
 
 impl Device {
-    /// Creates, or attaches to, a TUN device (frames begin with the IP header) in the namespace, or in
-    /// that of the caller.
+    /// Creates a TUN device, or attaches to one, in `namespace` or in the caller's own. Frames of a
+    /// TUN device begin with the IP header.
     ///
     /// # Errors
-    /// A bad name; without the rights; if the name is in use, or not there to attach to.
+    /// If the name is invalid, the rights are missing, a new device's name is in use, or a
+    /// persistent device does not exist.
     pub fn tun(options: &Options<'_>, namespace: Option<BorrowedFd<'_>>) -> Result<Self, Error> {
         Self::with(options, Framing::Ip, namespace)
     }
 
-    /// Creates, or attaches to, a TAP device (frames begin with the Ethernet header).
+    /// Creates a TAP device, or attaches to one. Frames of a TAP device begin with the Ethernet
+    /// header.
     ///
     /// # Errors
-    /// As [`Device::tun`].
+    /// As for [`Device::tun`].
     pub fn tap(options: &Options<'_>, namespace: Option<BorrowedFd<'_>>) -> Result<Self, Error> {
         Self::with(options, Framing::Ethernet, namespace)
     }
@@ -87,17 +90,17 @@ impl Device {
         })
     }
 
-    /// Opens a packet socket on the interface `name`, which must exist, and sets it promiscuous for as
-    /// long as the socket is open. The host's own stack sees received packets too, unless the interface
-    /// has no addresses.
+    /// Opens a packet socket on the existing interface `name`, and sets the interface promiscuous
+    /// as long as the socket is open. The host's own network stack receives the packets too, unless
+    /// the interface has no addresses.
     ///
     /// # Errors
-    /// A bad name; without the rights; if there is no such interface.
+    /// If the name is invalid, the rights are missing, or no interface has this name.
     pub fn packet(name: &str, namespace: Option<BorrowedFd<'_>>) -> Result<Self, Error> {
         check_name(name)?;
         let socket = within(namespace, || packet::Socket::open(name))
             .map_err(Error::at(name, namespace::ENTERING))??;
-        // Sending UDP super-packets would rely on what the interface's driver makes of them.
+        // The interface's driver might not handle UDP super-packets correctly.
         let kind = Kind::Packet(socket);
         Ok(Self { name: name.to_owned(), framing: Framing::Ethernet, takes_udp: false, kind })
     }
@@ -107,12 +110,12 @@ impl Device {
         &self.name
     }
 
-    /// Returns the header of its frames.
+    /// Returns the first header of the device's frames.
     pub fn framing(&self) -> Framing {
         self.framing
     }
 
-    /// Returns whether it takes super-packets of UDP datagrams (Linux 6.2 and later).
+    /// Returns whether the device accepts super-packets of UDP datagrams (Linux 6.2 and later).
     pub fn takes_udp(&self) -> bool {
         self.takes_udp
     }
@@ -120,8 +123,8 @@ impl Device {
     /// Reads the next frame into `buffer` of [`BUFFER`] bytes; returns `None` if no frame waits.
     ///
     /// # Errors
-    /// What the system says; `InvalidData` for a frame that did not fit or came without its header,
-    /// which is thrown away: the next call reads the one after it.
+    /// The system's error; `InvalidData` for a frame that did not fit into the buffer or had no
+    /// device header. This frame is discarded, and the next call reads the following one.
     pub fn read<'b>(&self, buffer: &'b mut [u8]) -> io::Result<Option<Frame<'b>>> {
         let read = match &self.kind {
             Kind::Tun(tun) => tun.read(buffer),
@@ -136,11 +139,12 @@ impl Device {
                 else {
                     return Err(io::Error::new(
                         io::ErrorKind::InvalidData,
-                        "a frame without header",
+                        "the frame has no device header",
                     ));
                 };
                 let mut vnet = VnetHeader::parse(*header);
-                // The kernel's place is that in the frame without the tag that was put back.
+                // The kernel's position of the checksum does not include the VLAN tag that was put
+                // back.
                 if let (Kind::Packet(_), true, Some(partial)) =
                     (&self.kind, tagged, &mut vnet.partial)
                 {
@@ -153,28 +157,28 @@ impl Device {
         }
     }
 
-    /// Writes a frame with its header.
+    /// Writes a frame with its device header.
     ///
     /// # Errors
-    /// `WouldBlock` or `ENOBUFS` if the interface's queue is full, `EIO` if it is down, `EINVAL` for what
-    /// is no packet at all.
+    /// `WouldBlock` or `ENOBUFS` if the interface's queue is full, `EIO` if the interface is down,
+    /// `EINVAL` if the bytes are not a packet.
     pub fn write(&self, vnet: &VnetHeader, frame: &[u8]) -> io::Result<()> {
         self.write_vectored(&[IoSlice::new(&vnet.to_bytes()), IoSlice::new(frame)])
     }
 
-    /// Writes a frame that lies in parts, the first of which begins with its header.
+    /// Writes a frame in several parts. The first part begins with the device's header.
     ///
     /// # Errors
-    /// As [`Device::write`].
+    /// As for [`Device::write`].
     pub fn write_vectored(&self, parts: &[IoSlice<'_>]) -> io::Result<()> {
         rustix::io::writev(self, parts)?;
         Ok(())
     }
 
-    /// Returns the kernel's counters of a packet socket; `None` for other devices.
+    /// Returns the kernel's counters of a packet socket; `None` for TUN and TAP devices.
     ///
     /// # Errors
-    /// What the system says.
+    /// The system's error.
     pub fn statistics(&mut self) -> io::Result<Option<Statistics>> {
         match &mut self.kind {
             Kind::Packet(socket) => socket.statistics().map(Some),

@@ -1,4 +1,4 @@
-//! Work inside another network namespace.
+//! Execution of code inside another network namespace.
 
 use std::io;
 use std::os::fd::BorrowedFd;
@@ -8,12 +8,13 @@ use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 
 pub(super) const ENTERING: &str = "entering its network namespace";
 
-/// Runs `work` in the network namespace, by a thread of its own that ends with it: the caller's does not
-/// change. Without a namespace the work is done here. `namespace` is an open `/proc/PID/ns/net` or a
-/// mount of one.
+/// Runs `work` in the network namespace `namespace`, on a new thread that ends with it, so that the
+/// caller's namespace does not change. Without a namespace, `work` runs on the calling thread.
+/// `namespace` is a descriptor of `/proc/PID/ns/net` or of a bind mount of such a file.
 ///
 /// # Errors
-/// If the namespace cannot be entered: `EINVAL` if it is none, `EPERM` without `CAP_SYS_ADMIN` in it.
+/// If the namespace cannot be entered: `EINVAL` if the descriptor is not a network namespace,
+/// `EPERM` without `CAP_SYS_ADMIN` in it.
 pub fn within<R: Send>(
     namespace: Option<BorrowedFd<'_>>,
     work: impl FnOnce() -> R + Send,

@@ -1,4 +1,4 @@
-//! Packet sockets on interfaces that exist: `packet(7)`, Linux `net/packet/af_packet.c`.
+//! Packet sockets on existing interfaces: `packet(7)`, Linux `net/packet/af_packet.c`.
 
 use std::io;
 use std::ops::Range;
@@ -12,23 +12,23 @@ use super::error::Error;
 use super::system;
 use crate::vnet;
 
-/// Bytes that the kernel may hold for us in either direction. The default of 208 KiB holds three
+/// Size of the socket's send and receive buffers, in bytes. The default of 208 KiB holds only three
 /// super-packets.
 const SOCKET_BUFFER: usize = 16 << 20;
 
-/// Room in front of what is received, into which a VLAN tag is put back.
+/// Bytes reserved before a received frame, into which a VLAN tag is put back.
 pub(super) const TAG: usize = 4;
 
 /// The kernel's counters since the socket was opened.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Statistics {
-    /// Frames that arrived, those that were dropped among them.
+    /// Frames that arrived, including dropped ones.
     pub received: u64,
-    /// Frames dropped because we did not read in time.
+    /// Frames dropped because the socket's receive buffer was full.
     pub dropped: u64,
 }
 
-/// An open socket.
+/// An open packet socket.
 #[derive(Debug)]
 pub(super) struct Socket {
     socket: OwnedFd,
@@ -36,11 +36,11 @@ pub(super) struct Socket {
 }
 
 impl Socket {
-    /// Opens it in the namespace of the calling thread.
+    /// Opens a socket on the interface `name` in the namespace of the calling thread.
     pub(super) fn open(name: &str) -> Result<Self, Error> {
         let open = || -> io::Result<OwnedFd> {
             let flags = SockFlag::SOCK_NONBLOCK | SockFlag::SOCK_CLOEXEC;
-            // Without a protocol nothing is received until it is bound to the interface.
+            // Without a protocol the socket receives nothing until it is bound to the interface.
             Ok(socket(AddressFamily::Packet, SockType::Raw, flags, None)?)
         };
         let socket = open().map_err(Error::at(name, "opening a packet socket"))?;
@@ -57,7 +57,7 @@ impl Socket {
         if received.is_cut {
             return Err(io::Error::new(
                 io::ErrorKind::InvalidData,
-                "a frame longer than the buffer",
+                "the frame is longer than the buffer",
             ));
         }
         let end = TAG + received.length;
@@ -72,7 +72,8 @@ impl Socket {
         }
     }
 
-    /// Reading the kernel's counters clears them, so ours go on.
+    /// Returns the counters since the socket was opened. Reading the kernel's counters clears them,
+    /// so they are added up here.
     pub(super) fn statistics(&mut self) -> io::Result<Statistics> {
         let now = getsockopt(&self.socket, system::PacketStatistics)?;
         self.statistics.received += u64::from(now.tp_packets);
@@ -91,7 +92,7 @@ fn set_up(socket: &OwnedFd, interface: u32) -> io::Result<()> {
     setsockopt(socket, system::PacketVnetHdr, &1)?;
     setsockopt(socket, system::PacketAuxdata, &1)?;
     setsockopt(socket, system::PacketIgnoreOutgoing, &1)?;
-    // Beyond the system's limit only with CAP_NET_ADMIN in the first user namespace.
+    // Exceeding the system's limit needs CAP_NET_ADMIN in the initial user namespace.
     if setsockopt(socket, RcvBufForce, &SOCKET_BUFFER).is_err() {
         setsockopt(socket, RcvBuf, &SOCKET_BUFFER)?;
     }

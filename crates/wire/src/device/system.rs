@@ -1,4 +1,5 @@
-//! System calls of devices that no library offers safely. Everything unsafe of this crate is here.
+//! System calls of devices for which no library has a safe interface. All unsafe code of this crate
+//! is in this file.
 #![expect(unsafe_code, reason = "ioctl and recvmsg with control data have no safe form")]
 
 use std::io;
@@ -10,27 +11,27 @@ use nix::sys::socket::{LinkAddr, SockaddrLike};
 use nix::{getsockopt_impl, setsockopt_impl, sockopt_impl};
 
 sockopt_impl!(
-    /// A header in front of every frame.
+    /// Whether every frame has a device header (`vnet`).
     PacketVnetHdr, SetOnly, libc::SOL_PACKET, libc::PACKET_VNET_HDR, libc::c_int
 );
 sockopt_impl!(
-    /// VLAN tags as control data.
+    /// Whether VLAN tags are delivered as control data.
     PacketAuxdata, SetOnly, libc::SOL_PACKET, libc::PACKET_AUXDATA, libc::c_int
 );
 sockopt_impl!(
-    /// Not what this host sends (Linux 4.20).
+    /// Whether frames that this host sends are not received (Linux 4.20 and later).
     PacketIgnoreOutgoing, SetOnly, libc::SOL_PACKET, libc::PACKET_IGNORE_OUTGOING, libc::c_int
 );
 sockopt_impl!(
-    /// Membership, here in all that passes the interface.
+    /// Membership of the socket, here: all frames that pass the interface.
     PacketMembership, SetOnly, libc::SOL_PACKET, libc::PACKET_ADD_MEMBERSHIP, libc::packet_mreq
 );
 sockopt_impl!(
-    /// Packets received and dropped since the last reading.
+    /// Frames received and dropped since the last reading.
     PacketStatistics, GetOnly, libc::SOL_PACKET, libc::PACKET_STATISTICS, libc::tpacket_stats
 );
 
-/// Membership in all that passes an interface.
+/// Returns the membership that receives all frames that pass an interface.
 pub(super) fn promiscuous(interface: u32) -> libc::packet_mreq {
     libc::packet_mreq {
         mr_ifindex: interface as libc::c_int,
@@ -40,7 +41,7 @@ pub(super) fn promiscuous(interface: u32) -> libc::packet_mreq {
     }
 }
 
-/// Address of all packets of an interface.
+/// Returns the socket address for frames of all protocols on an interface.
 pub(super) fn every_packet(interface: u32) -> io::Result<LinkAddr> {
     let address = libc::sockaddr_ll {
         sll_family: libc::AF_PACKET as libc::c_ushort,
@@ -57,7 +58,7 @@ pub(super) fn every_packet(interface: u32) -> io::Result<LinkAddr> {
         .ok_or_else(|| io::Error::from(io::ErrorKind::InvalidInput))
 }
 
-/// `TUNSETOFFLOAD`.
+/// Sets the super-packets and partial checksums that the device may pass (`TUNSETOFFLOAD`).
 pub(super) fn set_offloads(device: BorrowedFd<'_>, offloads: libc::c_uint) -> io::Result<()> {
     // SAFETY: the request takes its argument by value and accesses no memory of this process.
     let result = unsafe {
@@ -66,7 +67,7 @@ pub(super) fn set_offloads(device: BorrowedFd<'_>, offloads: libc::c_uint) -> io
     if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
-/// `TUNSETVNETHDRSZ`.
+/// Sets the length in bytes of the device header (`TUNSETVNETHDRSZ`).
 pub(super) fn set_header_length(device: BorrowedFd<'_>, length: usize) -> io::Result<()> {
     let length = length as libc::c_int;
     // SAFETY: the request reads one `int`, to which the pointer is valid for the call.
@@ -75,19 +76,19 @@ pub(super) fn set_header_length(device: BorrowedFd<'_>, length: usize) -> io::Re
     if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
-/// Packets received by a packet socket.
+/// A frame received by a packet socket.
 pub(super) struct Received {
-    /// Bytes in the buffer.
+    /// Number of bytes written to the buffer.
     pub length: usize,
     /// Whether the frame was longer than the buffer.
     pub is_cut: bool,
-    /// Ethertype and value of the VLAN tag that the kernel took out.
+    /// Ethertype and value of the VLAN tag that the kernel removed; `None` for an untagged frame.
     pub vlan: Option<[u16; 2]>,
 }
 
-/// Receives a frame with its VLAN tag.
+/// Receives a frame and its VLAN tag.
 pub(super) fn receive(socket: BorrowedFd<'_>, buffer: &mut [u8]) -> io::Result<Received> {
-    /// Room for one message of auxiliary data, aligned as a header of control data must be.
+    /// Buffer for one message of auxiliary data, with the alignment that its header needs.
     #[repr(align(8))]
     struct Control([MaybeUninit<u8>; 64]);
     let mut control = Control([MaybeUninit::uninit(); 64]);

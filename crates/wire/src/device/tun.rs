@@ -1,7 +1,8 @@
 //! TUN and TAP devices: Linux `drivers/net/tun.c`.
 //!
-//! `tun-rs` creates them. Its own handling of offloads copies every packet and coalesces for VPNs, so
-//! frames are read and written by the descriptor, and offloads that it does not ask for are added.
+//! `tun-rs` creates the devices. Its own handling of offloads copies every packet and merges
+//! packets for VPNs. Therefore frames are read and written through the descriptor, and further
+//! offloads are enabled.
 
 use std::io;
 use std::ops::Range;
@@ -16,39 +17,41 @@ use super::system;
 use crate::headers::Framing;
 use crate::vnet;
 
-/// Requirements for a device before it is opened.
+/// Whether a device must exist before it is opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Presence {
-    /// Nothing of that name: it is created, and vanishes when it is closed.
+    /// No interface has this name. The device is created, and vanishes when it is closed.
     New,
-    /// A persistent device of that name and kind: we attach to it, and it stays.
+    /// A persistent device of this name and kind exists. The wire attaches to it, and it remains
+    /// after it is closed.
     Persistent,
 }
 
-/// How to open a device.
+/// Options for opening a device.
 #[derive(Clone, Copy, Debug)]
 pub struct Options<'a> {
     /// The interface's name.
     pub name: &'a str,
-    /// Whether it is created.
+    /// Whether the device is created or must exist.
     pub presence: Presence,
-    /// The interface's MTU in bytes, of the IP packet; `None` leaves it as it is (1500 if new).
+    /// MTU of the interface in bytes (length of the IP packet). `None` leaves it unchanged (1500 if
+    /// new).
     pub mtu: Option<u16>,
-    /// How many frames the kernel holds until they are read; beyond that it drops. `None` leaves it as
-    /// it is (500 if new).
+    /// Number of frames that the kernel queues until they are read; it drops further frames. `None`
+    /// leaves it unchanged (500 if new).
     pub queue: Option<u32>,
-    /// Whether to bring it up.
+    /// Whether to set the interface up. False leaves its state unchanged.
     pub up: bool,
 }
 
 impl<'a> Options<'a> {
-    /// Returns a new device, left down.
+    /// Returns options for a new device that is not set up.
     pub fn new(name: &'a str) -> Self {
         Self { name, presence: Presence::New, mtu: None, queue: None, up: false }
     }
 }
 
-/// An open device.
+/// An open TUN or TAP device.
 pub(super) struct Tun {
     device: SyncDevice,
     takes_udp: bool,
@@ -61,7 +64,7 @@ impl std::fmt::Debug for Tun {
 }
 
 impl Tun {
-    /// Opens it in the namespace of the calling thread.
+    /// Opens the device in the namespace of the calling thread.
     pub(super) fn open(options: &Options<'_>, framing: Framing) -> Result<Self, Error> {
         let name = options.name;
         check_presence(options).map_err(Error::at(name, OPENING))?;
@@ -83,12 +86,12 @@ impl Tun {
             builder = builder.enable(true);
         }
         let device = builder.build_sync().map_err(Error::at(name, OPENING))?;
-        device.set_nonblocking(true).map_err(Error::at(name, "making it non-blocking"))?;
-        // A persistent device may have been used with another length.
+        device.set_nonblocking(true).map_err(Error::at(name, "setting the device non-blocking"))?;
+        // A persistent device may have been used with another header length.
         system::set_header_length(device.as_fd(), vnet::LENGTH)
-            .map_err(Error::at(name, "setting the length of its headers"))?;
-        let takes_udp =
-            set_offloads(device.as_fd()).map_err(Error::at(name, "setting its offloads"))?;
+            .map_err(Error::at(name, "setting the length of the device's headers"))?;
+        let takes_udp = set_offloads(device.as_fd())
+            .map_err(Error::at(name, "setting the device's offloads"))?;
         Ok(Self { device, takes_udp })
     }
 
@@ -107,7 +110,8 @@ impl AsFd for Tun {
     }
 }
 
-/// `TUNSETIFF` would silently attach to a persistent device or create a missing one.
+/// Returns an error if the device does not have the required presence. `TUNSETIFF` would silently
+/// attach to a persistent device or create a missing one.
 fn check_presence(options: &Options<'_>) -> io::Result<()> {
     let any = socket_with(AddressFamily::INET, SocketType::DGRAM, SocketFlags::CLOEXEC, None)?;
     let found = netdevice::name_to_index(&any, options.name).is_ok();
@@ -122,7 +126,8 @@ fn check_presence(options: &Options<'_>) -> io::Result<()> {
     }
 }
 
-/// Asks for all super-packets that we can split; true if UDP's are among them.
+/// Enables all super-packets that [`crate::segment`] can split. Returns whether UDP super-packets
+/// are among them.
 fn set_offloads(device: BorrowedFd<'_>) -> io::Result<bool> {
     let tcp = libc::TUN_F_CSUM | libc::TUN_F_TSO4 | libc::TUN_F_TSO6 | libc::TUN_F_TSO_ECN;
     let udp = libc::TUN_F_USO4 | libc::TUN_F_USO6;
