@@ -122,11 +122,11 @@ def test_a_class_of_another_family_is_refused(write: Write) -> None:
     ("text", "message"),
     [
         (control("1 // (self.n < 50)"), r"in on_ack of ACK 49: mine.py, line 11 .*ZeroDivision"),
-        (control("window.cwnd = 0"), r"line 11 .*cwnd was set to 0: it is a number from 1448"),
-        (control("window.cwnd = float('nan')"), r"cwnd was set to nan"),
-        (control("window.cwnd = None"), r"cwnd was set to None"),
-        (control("window.ssthresh = 1"), r"ssthresh was set to 1: it is a number from 2896"),
-        (control("window.pacing_rate = 0"), r"pacing_rate was set to 0"),
+        (control("window.cwnd = 0"), r"line 11 .*cwnd must be a number from 1448 to \d+, found 0"),
+        (control("window.cwnd = float('nan')"), r"cwnd must be .* found nan"),
+        (control("window.cwnd = None"), r"cwnd must be .* found None"),
+        (control("window.ssthresh = 1"), r"ssthresh must be a number from 2896 to \d+, found 1"),
+        (control("window.pacing_rate = 0"), r"pacing_rate must be .* found 0"),
         (control("window.mss = 1"), r"line 11 .*mss"),
         (control(GROW, "return None"), r"reduce after ACK \d+: the new ssthresh .* None"),
         (

@@ -37,7 +37,7 @@ def test_the_ends() -> None:
 
 
 def test_what_is_not_a_probability_or_a_number_of_degrees_is_refused() -> None:
-    with pytest.raises(ValueError, match=r"a probability is from 0 to 1, not 1\.5"):
+    with pytest.raises(ValueError, match=r"the probability must be 0 to 1, found 1\.5"):
         _core.t_isf(1.5, 3)
-    with pytest.raises(ValueError, match="degrees of freedom are above 0, not 0"):
+    with pytest.raises(ValueError, match="the degrees of freedom must be above 0, found 0"):
         _core.t_sf(1.0, 0)

@@ -195,7 +195,7 @@ def test_mistakes_are_told(calls: Calls) -> None:
     assert "did you mean `fq_codel`?" in text["error"]
     assert "there is no link 9" in number["error"]
     assert invalid["problems"]
-    assert closed["error"] == "no run is open"
+    assert closed["error"] == "no run is open; call `open` first"
     assert "error" not in opened
     assert beyond["error"] == "the plan has no link 17"
     assert kept["value"]["complete"], "a mistake leaves the module whole"

@@ -188,5 +188,5 @@ fn tc_knows_no_versions() {
         assert_eq!(newer.to_tc(), older.to_tc());
     }
     let error = Params::parse("codel linux 6.2", &device).unwrap_err().to_string();
-    assert_eq!(error, "`linux` is one of 6.1, 6.12, 7.3; found `6.2`: did you mean `6.1`?");
+    assert_eq!(error, "`linux` must be one of 6.1, 6.12, 7.3; found `6.2`: did you mean `6.1`?");
 }

@@ -249,11 +249,11 @@ fn errors_help() {
     assert!(error("fq_pie memory_limit 0").contains("above 0"));
     assert!(error("fq_pie ecn_prob 100").contains("99"));
     assert!(error("blue freeze 0ms").contains("above 0"));
-    assert_eq!(error("daqm preset c4"), "`preset` knows no `c4`: did you mean `c1`?");
+    assert_eq!(error("daqm preset c4"), "`preset` has no value `c4`: did you mean `c1`?");
     assert!(error("daqm interval 0ms").contains("or `measured`; found `0ms`"));
     assert!(error("daqm interval mesured").contains("or `measured`; found `mesured`"));
     assert!(error("daqm sampling 0").contains("above 0"));
-    assert_eq!(error("daqm features s+q4"), "`features` knows no `q4`: did you mean `q`?");
+    assert_eq!(error("daqm features s+q4"), "`features` has no value `q4`: did you mean `q`?");
     assert_eq!(
         error("daqm s4-threshold 3"),
         "unknown word `s4-threshold` for `daqm`: did you mean `s-threshold`?"

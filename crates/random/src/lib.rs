@@ -1,8 +1,9 @@
 //! Counter-based random streams keyed by seed, component and purpose, and samplers of
 //! distributions.
 //!
-//! All results are fixed permanently: the generator by its published known answers, the samplers by
-//! golden values, the mathematics by a pinned `libm`. A result can be reproduced on any platform.
+//! Results never change: the generator is checked against published known answers, the samplers
+//! against golden values, and mathematical functions come from a pinned `libm`. Therefore a result
+//! is the same on every platform.
 
 pub mod distribution;
 pub mod normal;

@@ -1,9 +1,10 @@
 //! The standard normal distribution.
 
-/// Returns the quantile of the standard normal distribution for probability `p`, 0 < p < 1.
+/// Returns the quantile of the standard normal distribution for the probability `p`, 0 < p < 1.
 ///
-/// Wichura, "Algorithm AS 241: The percentage points of the normal distribution", Applied Statistics
-/// 37 (1988), routine PPND16: three rational approximations, relative error about 1e-16.
+/// Source: Wichura, "Algorithm AS 241: The percentage points of the normal distribution", Applied
+/// Statistics 37 (1988), routine PPND16: three rational approximations with a relative error of
+/// about 1e-16.
 pub fn quantile(p: f64) -> f64 {
     let q = p - 0.5;
     if q.abs() <= 0.425 {
@@ -29,7 +30,7 @@ fn rational([numerator, denominator]: &[[f64; 8]; 2], x: f64) -> f64 {
     polynomial(numerator, x) / polynomial(denominator, x)
 }
 
-// The coefficients are as published, with more digits than a double holds.
+// The coefficients are those of the publication, which have more digits than a double holds.
 #[allow(clippy::excessive_precision)]
 const CENTRE: [[f64; 8]; 2] = [
     [
@@ -108,7 +109,7 @@ mod tests {
 
     #[test]
     fn quantile_inverts_the_cdf() {
-        // Both tails and the seams between the three approximations.
+        // Test both tails and the boundaries between the three approximations.
         let mut worst: f64 = 0.0;
         for i in 1..20_000 {
             let p = f64::from(i) / 20_000.0;

@@ -1,31 +1,32 @@
-//! Pauses: times at which a worker does nothing, for example because of garbage collection, a disk
-//! write, or the end of a CPU quota.
+//! Pauses: intervals in which a worker does nothing, for example because of garbage collection, a
+//! disk write, or an exhausted CPU quota.
 
 use crate::stream::Stream;
 use serde::{Deserialize, Serialize};
 use sojourn_units::Nanos;
 
-/// Pauses of one kind.
+/// Parameters of pauses of one kind.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Pause {
-    /// Time from the start of one pause to the start of the next, in nanoseconds.
+    /// Mean time from the start of one pause to the start of the next, in nanoseconds.
     pub every: Nanos,
-    /// Length of a pause, in nanoseconds.
+    /// Mean length of a pause, in nanoseconds.
     pub length: Nanos,
-    /// Relative range of the uniform distribution of both, 0 to 1.
+    /// Relative deviation of both times, 0 to 1: each is drawn uniformly from its mean times (1 -
+    /// jitter) to (1 + jitter).
     #[serde(default)]
     pub jitter: f64,
 }
 
 impl Pause {
-    /// Checks the values.
+    /// Checks the parameters.
     ///
     /// # Errors
-    /// A value that is not allowed.
+    /// If a parameter is not allowed.
     pub fn check(&self) -> Result<(), &'static str> {
         if self.length >= self.every {
-            return Err("a pause must be shorter than the time from one to the next");
+            return Err("a pause must be shorter than the time between the starts of two pauses");
         }
         if !(0.0..=1.0).contains(&self.jitter) {
             return Err("the jitter of a pause must be between 0 and 1");
@@ -56,8 +57,8 @@ impl Pause {
 }
 
 impl Rhythm for Pause {
-    /// With jitter, the first pause begins anywhere in the first interval, so that several workers
-    /// do not pause in step.
+    /// With jitter, the first pause begins at a random time in the first interval, so that the
+    /// pauses of several workers are not synchronised.
     fn first(&self, draws: &mut Stream) -> Nanos {
         if self.jitter > 0.0 { draws.below(self.every) } else { self.every }
     }
@@ -71,26 +72,26 @@ impl Rhythm for Pause {
     }
 }
 
-/// Sequence of the pauses of one kind: the current pause or the next one.
+/// The sequence of pauses of one kind. It holds the current pause, or the next one.
 #[derive(Clone, Debug)]
 pub struct Pauses<R = Pause> {
     rhythm: R,
     draws: Stream,
-    /// Start of the pause.
+    /// Start of the current or next pause, in nanoseconds.
     pub start: Nanos,
-    /// End of the pause.
+    /// End of the current or next pause, in nanoseconds.
     pub end: Nanos,
 }
 
 impl<R: Rhythm> Pauses<R> {
-    /// Returns the sequence at its first pause.
+    /// Returns a sequence that holds its first pause.
     pub fn new(rhythm: R, mut draws: Stream) -> Self {
         let start = rhythm.first(&mut draws);
         let end = start + rhythm.length(&mut draws);
         Self { rhythm, draws, start, end }
     }
 
-    /// Advances to the first pause that has not ended at `now`.
+    /// Advances to the first pause that ends after `now`.
     pub fn advance(&mut self, now: Nanos) {
         while self.end <= now {
             let next = self.start + self.rhythm.every(&mut self.draws);
@@ -99,7 +100,7 @@ impl<R: Rhythm> Pauses<R> {
         }
     }
 
-    /// Returns the end of the pause in progress at `now`; `None` outside a pause.
+    /// Returns the end of the current pause at `now`; `None` if `now` is not in a pause.
     pub fn ends(&mut self, now: Nanos) -> Option<Nanos> {
         self.advance(now);
         (self.start <= now).then_some(self.end)

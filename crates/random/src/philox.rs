@@ -1,16 +1,17 @@
-//! Philox4x32-10: Salmon, Moraes, Dror and Shaw, "Parallel random numbers: as easy as 1, 2, 3",
-//! SC 2011.
+//! The generator Philox4x32-10. Source: Salmon, Moraes, Dror and Shaw, "Parallel random numbers: as
+//! easy as 1, 2, 3", SC 2011.
 //!
-//! A bijection of 128-bit counters, selected by a 64-bit key: ten rounds of two 32 x 32 -> 64 bit
-//! multiplications. The counter is the only state, so any draw of any stream is directly
-//! accessible.
+//! A bijection of 128-bit counters, selected by a 64-bit key: ten rounds, each with two
+//! multiplications of 32-bit numbers to 64 bits. The counter is the only state, so each draw of a
+//! stream can be computed directly.
 
 const MULTIPLIER: [u32; 2] = [0xD251_1F53, 0xCD9E_8D57];
-/// The golden ratio and the square root of 3, both minus 1, as 32-bit fractions.
+/// Increments of the key after each round: the golden ratio and the square root of 3, both minus 1,
+/// as 32-bit fractions.
 const WEYL: [u32; 2] = [0x9E37_79B9, 0xBB67_AE85];
 const ROUNDS: u32 = 10;
 
-/// Returns the block of four words to which `counter` maps under `key`.
+/// Returns the block of four words to which the bijection with the key `key` maps `counter`.
 #[inline]
 pub fn block(counter: [u32; 4], key: [u32; 2]) -> [u32; 4] {
     let mut c = counter;
@@ -33,7 +34,7 @@ pub fn block(counter: [u32; 4], key: [u32; 2]) -> [u32; 4] {
 mod tests {
     use super::*;
 
-    /// Random123's published known answers (`kat_vectors`, philox4x32 10).
+    /// Known answers that Random123 publishes (`kat_vectors`, philox4x32 10).
     #[test]
     fn known_answers() {
         assert_eq!(block([0; 4], [0; 2]), [0x6627_e8d5, 0xe169_c58d, 0xbc57_ac4c, 0x9b00_dbd8]);

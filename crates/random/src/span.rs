@@ -1,4 +1,4 @@
-//! Durations: drawn from a distribution, or from measured values.
+//! Random durations, from a distribution or from measured values.
 
 use crate::distribution::{Distribution, Unit};
 use crate::stream::Stream;
@@ -7,11 +7,12 @@ use sojourn_units::words::WordError;
 use sojourn_units::{Nanos, SECOND};
 use std::sync::Arc;
 
-/// Measured durations: each is drawn in proportion to its frequency.
+/// A distribution of measured durations. Each duration is drawn in proportion to its frequency.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "Vec<(Nanos, u64)>", into = "Vec<(Nanos, u64)>")]
 pub struct Measured {
-    /// Durations in ascending order, each with the cumulative count up to it.
+    /// Durations in ascending order, in nanoseconds. Each has the number of measurements up to and
+    /// including it.
     steps: Arc<[(Nanos, u64)]>,
 }
 
@@ -35,38 +36,40 @@ impl From<Measured> for Vec<(Nanos, u64)> {
 }
 
 impl Measured {
-    /// Largest number of different durations.
+    /// Maximum number of different durations.
     pub const MOST: usize = 100_000;
-    /// Longest duration, in nanoseconds.
+    /// Maximum duration, in nanoseconds.
     pub const LONGEST: Nanos = 60 * SECOND;
 
-    /// Returns the distribution of these durations in nanoseconds, each with its count.
+    /// Returns the distribution of these durations, each given in nanoseconds with its number of
+    /// measurements.
     ///
     /// # Errors
-    /// No durations, too many, wrong order, a count of 0, or a duration that is too long.
+    /// If the list is empty, too long or not in ascending order, a number is 0, or a duration is
+    /// too long.
     pub fn new(counts: &[(Nanos, u64)]) -> Result<Self, String> {
         if counts.is_empty() || counts.len() > Self::MOST {
             let found = counts.len();
-            return Err(format!("needs 1 to {} different spans; found {found}", Self::MOST));
+            return Err(format!("needs 1 to {} different durations; found {found}", Self::MOST));
         }
         let mut steps: Vec<(Nanos, u64)> = Vec::with_capacity(counts.len());
         for &(span, count) in counts {
             let (last, upto) = steps.last().map_or((None, 0), |&(span, upto)| (Some(span), upto));
             if last.is_some_and(|last| last >= span) {
-                return Err("different spans stand in their order".to_owned());
+                return Err("the durations must be different and in ascending order".to_owned());
             }
             if span > Self::LONGEST {
-                return Err("a span is at most 60s".to_owned());
+                return Err("a duration must be at most 60s".to_owned());
             }
             let Some(upto) = upto.checked_add(count).filter(|_| count > 0) else {
-                return Err("counts are above 0, and their sum is below 2^64".to_owned());
+                return Err("counts must be above 0, and their sum below 2^64".to_owned());
             };
             steps.push((span, upto));
         }
         Ok(Self { steps: steps.into() })
     }
 
-    /// Returns the number of measurements.
+    /// Returns the total number of measurements.
     fn total(&self) -> u64 {
         self.steps[self.steps.len() - 1].1
     }
@@ -88,18 +91,18 @@ impl Measured {
     }
 }
 
-/// A rule for drawing durations.
+/// A source of random durations.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum Span {
-    /// Draws from a distribution.
+    /// Durations from a distribution.
     Law(Distribution),
-    /// Draws from measured durations.
+    /// Measured durations.
     Measured {
-        /// Measured durations.
+        /// The measured durations.
         measured: Measured,
     },
-    /// Draws from a file that has not been read yet.
+    /// Measured durations of a file that has not been read yet.
     File {
         /// Name of the file.
         file: String,
@@ -107,13 +110,13 @@ pub enum Span {
 }
 
 impl Span {
-    /// Zero duration.
+    /// A duration of always zero.
     pub const ZERO: Self = Self::Law(Distribution::Const { value: 0.0 });
 
     /// Parses a time, a distribution such as `exp(200us)`, or `measured(FILE)`.
     ///
     /// # Errors
-    /// Errors of [`Distribution::parse`]; an empty file name, or one with parentheses.
+    /// If [`Distribution::parse`] fails, or the file name is empty or contains parentheses.
     pub fn parse(text: &str) -> Result<Self, WordError> {
         match text.strip_prefix("measured(").and_then(|rest| rest.strip_suffix(')')) {
             Some(file) if file.is_empty() || file.contains(['(', ')']) => Err(WordError {
@@ -130,7 +133,7 @@ impl Span {
         }
     }
 
-    /// Returns the text that [`Span::parse`] parses to this value; `None` for measured durations.
+    /// Returns a text that [`Span::parse`] parses to this value; `None` for measured durations.
     pub fn format(&self) -> Option<String> {
         match self {
             Self::Law(law) => Some(law.format(Unit::Time)),
@@ -139,12 +142,12 @@ impl Span {
         }
     }
 
-    /// Returns whether all durations are 0; then no number is drawn.
+    /// Returns whether all durations are 0. In this case no random number is drawn.
     pub fn is_zero(&self) -> bool {
         *self == Self::ZERO
     }
 
-    /// Returns the mean in nanoseconds; 0 for a file.
+    /// Returns the mean in nanoseconds; 0 for a file that has not been read.
     pub fn mean(&self) -> f64 {
         match self {
             Self::Law(law) => law.mean(),
@@ -153,16 +156,17 @@ impl Span {
         }
     }
 
-    /// Checks values that were not parsed from a text.
+    /// Checks a value that did not come from a text.
     ///
     /// # Errors
-    /// Errors of [`Distribution::check`]; a mean outside 0 to 60 s; a file that has not been read.
+    /// If [`Distribution::check`] fails, the mean is not between 0 and 60 s, or a file has not been
+    /// read.
     pub fn check(&self) -> Result<(), String> {
         match self {
             Self::Law(law) => {
                 law.check()?;
                 if !(0.0..=Measured::LONGEST as f64).contains(&law.mean()) {
-                    return Err("its mean must be between 0 and 60s".to_owned());
+                    return Err("the distribution's mean must be between 0 and 60s".to_owned());
                 }
                 Ok(())
             }
@@ -171,7 +175,7 @@ impl Span {
         }
     }
 
-    /// Draws a duration in nanoseconds, at most 60 s.
+    /// Draws a duration in nanoseconds, at most 60 s; 0 for a file that has not been read.
     #[inline]
     pub fn sample(&self, draws: &mut Stream) -> Nanos {
         match self {

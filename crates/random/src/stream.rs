@@ -2,10 +2,10 @@
 
 use crate::philox;
 
-/// Key of a component's streams: the run's seed and the component's path.
+/// Key of a component's streams: a run's seed and a hash of the component's path.
 ///
-/// Streams of one seed with different paths or purposes are disjoint parts of one Philox sequence.
-/// Therefore adding, removing or changing a component does not change the draws of other
+/// Streams with the same seed but different paths or purposes are disjoint parts of one Philox
+/// sequence. Therefore adding, removing or changing a component does not change the draws of other
 /// components.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Key {
@@ -14,21 +14,22 @@ pub struct Key {
 }
 
 impl Key {
-    /// Returns the key of the component `name` in the run with this `seed`.
+    /// Returns the key of the component `name` in a run with this `seed`.
     pub fn new(seed: u64, name: &str) -> Self {
         Self { seed, path: fnv1a(FNV_BASIS, name.as_bytes()) }
     }
 
-    /// Returns the key of the `index`-th part of this component, such as one flow of a group.
+    /// Returns the key of this component's part with the number `index`, such as one flow of a
+    /// group.
     #[must_use]
     pub fn child(self, index: u64) -> Self {
-        // 0xFE and 0xFF do not occur in UTF-8: a path with an index never equals another
-        // component's name.
+        // The bytes 0xFE and 0xFF do not occur in UTF-8. Therefore a path with an index never
+        // equals the name of another component.
         let path = fnv1a(fnv1a(self.path, &[0xFE]), &index.to_le_bytes());
         Self { path, ..self }
     }
 
-    /// Returns the component's stream for `purpose`.
+    /// Returns the component's stream for `purpose`, such as "loss".
     pub fn stream(self, purpose: &str) -> Stream {
         let path = fnv1a(fnv1a(self.path, &[0xFF]), purpose.as_bytes());
         Stream::at(self.seed, mix(path))
@@ -42,17 +43,18 @@ fn fnv1a(hash: u64, bytes: &[u8]) -> u64 {
     bytes.iter().fold(hash, |h, &b| (h ^ u64::from(b)).wrapping_mul(FNV_PRIME))
 }
 
-/// Spreads a path's hash over all bits (the finaliser of `SplitMix64`; a bijection).
+/// Distributes a path's hash over all bits with the finaliser of `SplitMix64`, which is a
+/// bijection.
 fn mix(mut x: u64) -> u64 {
     x = (x ^ (x >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
     x = (x ^ (x >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
     x ^ (x >> 31)
 }
 
-/// A stream of random draws: Philox4x32-10 with the seed as key, the stream's number as the upper
-/// half of the counter, and the block's number as the lower half.
+/// A stream of random draws. It is the output of Philox4x32-10 with the seed as key. The upper half
+/// of the counter is the stream's number, and the lower half the block's number.
 ///
-/// A 16- or 32-bit draw takes one word, a 64-bit or real draw takes two.
+/// A 16-bit or 32-bit draw uses one word of the output; a 64-bit or real draw uses two.
 #[derive(Clone, Debug)]
 pub struct Stream {
     words: [u32; 4],
@@ -63,7 +65,7 @@ pub struct Stream {
 }
 
 impl Stream {
-    /// Returns the stream for `purpose` of the component `component`.
+    /// Returns the stream for `purpose` of the component with the name `component`.
     pub fn new(seed: u64, component: &str, purpose: &str) -> Self {
         Key::new(seed, component).stream(purpose)
     }
@@ -88,7 +90,7 @@ impl Stream {
         self.used = 0;
     }
 
-    /// Returns 32 uniform bits.
+    /// Returns 32 uniformly distributed bits.
     #[inline]
     pub fn next_u32(&mut self) -> u32 {
         if self.used == 4 {
@@ -99,13 +101,13 @@ impl Stream {
         word
     }
 
-    /// Returns 16 uniform bits.
+    /// Returns 16 uniformly distributed bits.
     #[inline]
     pub fn next_u16(&mut self) -> u16 {
         self.next_u32() as u16
     }
 
-    /// Returns 64 uniform bits, the low word first.
+    /// Returns 64 uniformly distributed bits. The first word is the low half.
     #[inline]
     pub fn next_u64(&mut self) -> u64 {
         let low = self.next_u32();
@@ -115,10 +117,10 @@ impl Stream {
     /// Returns a uniformly distributed integer below `n`, without bias (Lemire's method).
     ///
     /// # Panics
-    /// Panics if `n` is 0.
+    /// If `n` is 0.
     #[inline]
     pub fn below(&mut self, n: u64) -> u64 {
-        assert!(n > 0, "no whole number is below 0");
+        assert!(n > 0, "the limit `n` must be above 0");
         let mut product = u128::from(n) * u128::from(self.next_u64());
         if (product as u64) < n {
             let threshold = n.wrapping_neg() % n;
@@ -129,10 +131,11 @@ impl Stream {
         (product >> 64) as u64
     }
 
-    /// Returns a uniformly distributed real number in the open interval (0, 1), one of 2^52 values.
+    /// Returns a uniformly distributed real number between 0 and 1, one of 2^52 values. Never
+    /// returns 0 or 1.
     #[inline]
     pub fn uniform(&mut self) -> f64 {
-        // 52 bits and a half are exact in 53 bits, so rounding cannot reach either end.
+        // The sum of 52 bits and 0.5 is exact in 53 bits, so rounding never gives 0 or 1.
         ((self.next_u64() >> 12) as f64 + 0.5) * (1.0 / (1u64 << 52) as f64)
     }
 }
@@ -145,7 +148,7 @@ mod tests {
     fn golden_draws() {
         let mut s = Stream::new(1, "uplink", "loss");
         let first: Vec<u32> = (0..6).map(|_| s.next_u32()).collect();
-        // Computed by an independent program from the definition.
+        // An independent program computed these values from the definition.
         assert_eq!(
             first,
             [
@@ -184,7 +187,7 @@ mod tests {
         for _ in 0..60_000 {
             counts[s.below(6) as usize] += 1;
         }
-        // Chi-square with 5 degrees of freedom: 99.9 % lie under 20.5.
+        // Chi-square with 5 degrees of freedom is below 20.5 with a probability of 99.9 %.
         let chi: f64 =
             counts.iter().map(|&c| (f64::from(c) - 1e4) * (f64::from(c) - 1e4) / 1e4).sum();
         assert!(chi < 20.5, "{counts:?}");

@@ -43,7 +43,7 @@ impl Level {
         ("all", Self::All),
     ];
 
-    /// Returns the answers that a request needs if its coordinator is in data centre `local`.
+    /// Returns the answers that a request needs if its coordinator is in the data centre `local`.
     pub fn need(self, placement: &Placement, local: u32) -> Need {
         let all = placement.factor();
         let here = placement.factor_in(local).unwrap_or(all);
@@ -65,12 +65,12 @@ impl Level {
     }
 }
 
-/// Returns the smallest majority of `replicas`.
+/// Returns the smallest number of replicas that is more than half of `replicas`.
 pub fn quorum(replicas: u32) -> u32 {
     replicas / 2 + 1
 }
 
-/// Answers that a request needs.
+/// The answers that a request needs before it succeeds.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Need {
     /// Answers of any replicas.
@@ -87,14 +87,15 @@ pub enum Need {
     },
     /// Answers of replicas in each data centre.
     Each {
-        /// Numbers of answers, by the data centre's number.
+        /// Number of answers for each data centre, in the order of their numbers.
         counts: Vec<u32>,
     },
 }
 
 impl Need {
-    /// Returns the probability that the needed number of replicas, drawn at random, all lack a
-    /// write. Each replica is given by its data centre and whether it has the write.
+    /// Returns the probability that the needed number of replicas, drawn at random without
+    /// replacement, all lack a write. `replicas` states each replica's data centre and whether it
+    /// has the write.
     pub fn misses(&self, replicas: &[(u32, bool)]) -> f64 {
         let of = |data_centre: Option<u32>, count: u32| {
             let here = || replicas.iter().filter(|r| data_centre.is_none_or(|dc| r.0 == dc));
@@ -117,7 +118,8 @@ impl Need {
         }
     }
 
-    /// Returns whether replicas in these data centres can satisfy the need.
+    /// Returns whether one answer from each of these data centres, which may repeat, satisfies the
+    /// need.
     pub fn met_by(&self, data_centres: impl Iterator<Item = u32> + Clone) -> bool {
         let here = |dc: u32| data_centres.clone().filter(|&d| d == dc).count();
         match self {
@@ -130,8 +132,8 @@ impl Need {
     }
 }
 
-/// Returns the probability that `count` draws without replacement from `all` replicas are all among
-/// the `lacking` ones.
+/// Returns the probability that `count` replicas, drawn at random without replacement from `all`,
+/// all belong to the `lacking` ones.
 fn drawn_without(lacking: usize, all: usize, count: u32) -> f64 {
     (0..count as usize)
         .map(|i| lacking.saturating_sub(i) as f64 / all.saturating_sub(i).max(1) as f64)
@@ -166,7 +168,7 @@ mod tests {
 
     #[test]
     fn a_draw_misses_as_often_as_counting_says() {
-        // Two of five lack it: of the ten pairs one is both of them.
+        // Two of five replicas lack the write. One of the ten possible pairs consists of these two.
         let close = |found: f64, expected: f64| assert!((found - expected).abs() < 1e-12);
         let five = [(0, true), (0, false), (0, true), (0, false), (0, true)];
         close(Need::Any { count: 1 }.misses(&five), 0.4);

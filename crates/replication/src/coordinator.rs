@@ -1,9 +1,9 @@
 //! Selection of the coordinator: the node to which a client sends a request.
 //!
 //! Source: the load-balancing policies of the `DataStax` driver for Python, `RoundRobinPolicy`,
-//! `DCAwareRoundRobinPolicy`, `TokenAwarePolicy`. `round-robin` uses all nodes that are up in turn.
-//! `dc-aware` uses those of the client's data centre, and the others only if all of these are down.
-//! `token-aware` prefers the key's replicas.
+//! `DCAwareRoundRobinPolicy` and `TokenAwarePolicy`. `round-robin` selects all nodes that are up in
+//! turn. `dc-aware` selects the nodes of the client's data centre in turn, and other nodes only if
+//! all of these are down. `token-aware` prefers the key's replicas.
 
 use super::NodeId;
 use serde::{Deserialize, Serialize};
@@ -18,7 +18,7 @@ pub enum Policy {
     DcAware,
     /// Replicas of the key in turn; any node if none is up.
     TokenAware,
-    /// Replicas of the key in the client's data centre in turn; `dc-aware` if none is up.
+    /// Replicas of the key in the client's data centre in turn; as `DcAware` if none is up.
     TokenDcAware,
 }
 
@@ -32,7 +32,7 @@ impl Policy {
     ];
 }
 
-/// Selection for one client.
+/// Selection of coordinators for one client.
 #[derive(Clone, Copy, Debug)]
 pub struct Chooser {
     policy: Policy,
@@ -40,14 +40,14 @@ pub struct Chooser {
 }
 
 impl Chooser {
-    /// Returns a selection whose first turn is that of node `turn`.
+    /// Returns a selection that begins with node `turn`.
     pub fn new(policy: Policy, turn: u32) -> Self {
         Self { policy, turn }
     }
 
     /// Returns the coordinator of the next request for a key with these `replicas`; `None` if all
-    /// nodes are down. `places` has the data centre and rack of each node; `local` is the client's
-    /// data centre.
+    /// nodes are down. `places` has data centre and rack of each node. `local` is the client's data
+    /// centre.
     pub fn choose(
         &mut self,
         places: &[(u32, u32)],
@@ -74,7 +74,7 @@ impl Chooser {
     }
 }
 
-/// Returns the candidate whose turn it is.
+/// Returns the candidate at position `turn`, counted modulo the number of candidates.
 fn pick(turn: u32, candidates: impl Iterator<Item = NodeId> + Clone) -> Option<NodeId> {
     let count = candidates.clone().count();
     if count == 0 {

@@ -1,15 +1,15 @@
 //! Hints: writes that a coordinator keeps for a replica that was down, and delivers after its
 //! return.
 //!
-//! Source: Cassandra's `HintsService`, as far as it affects latency. The coordinator keeps a hint
-//! for each replica that it knows to be down, and for each that has not answered in time. Hints are
-//! delivered one after the other, in order, so that the replica is not overloaded. Above a limit,
-//! further hints are discarded; Cassandra discards them after a time window instead.
+//! Source: Cassandra's `HintsService`, limited to its effects on latency. The coordinator keeps a
+//! hint for each replica that it knows to be down, and for each replica that has not answered in
+//! time. Hints are delivered in order, one after another, so that the replica is not overloaded.
+//! Hints above a limit are discarded; Cassandra discards hints after a time window instead.
 
 use super::NodeId;
 use std::collections::{BTreeMap, VecDeque};
 
-/// Hints of one coordinator.
+/// The hints of one coordinator.
 #[derive(Clone, Debug)]
 pub struct Hints<T> {
     of: BTreeMap<NodeId, VecDeque<T>>,
@@ -19,12 +19,12 @@ pub struct Hints<T> {
 }
 
 impl<T> Hints<T> {
-    /// Returns an empty store of hints with space for `limit`.
+    /// Returns an empty store for at most `limit` hints.
     pub fn new(limit: usize) -> Self {
         Self { of: BTreeMap::new(), held: 0, limit, refused: 0 }
     }
 
-    /// Stores a hint; returns whether there was space.
+    /// Stores a hint. Returns false and discards the hint if the store is full.
     pub fn keep(&mut self, replica: NodeId, hint: T) -> bool {
         if self.held >= self.limit {
             self.refused += 1;
@@ -35,7 +35,7 @@ impl<T> Hints<T> {
         true
     }
 
-    /// Takes the next hint for a replica that is up again.
+    /// Removes and returns the next hint for a replica; `None` if there is no hint for it.
     pub fn take(&mut self, replica: NodeId) -> Option<T> {
         let queue = self.of.get_mut(&replica)?;
         let hint = queue.pop_front();
@@ -51,7 +51,7 @@ impl<T> Hints<T> {
         self.held
     }
 
-    /// Returns the number of hints discarded for lack of space.
+    /// Returns the number of hints that were discarded because the store was full.
     pub fn refused(&self) -> u64 {
         self.refused
     }

@@ -1,15 +1,15 @@
 //! Policies of a replicated database: placement of data, choice of coordinators, and success of
 //! requests.
 //!
-//! The database is of Cassandra's kind: keys are hashed to [`Token`]s on a [`Ring`], a
-//! [`Placement`] determines the replicas of a token, any node may coordinate a request
+//! The database is similar to Cassandra. Keys are hashed to [`Token`]s on a [`Ring`], and a
+//! [`Placement`] determines the replicas of a token. Any node may coordinate a request
 //! ([`Chooser`]), and a consistency [`Level`] determines how many replicas must answer ([`Tally`]).
-//! Tokens and placements equal Cassandra's own on recorded cases (`tests/cassandra`). [`repair`]
-//! updates replicas that a read finds outdated; [`Hints`] keep the writes that a replica misses
+//! Tokens and placements equal those of Cassandra in recorded cases (`tests/cassandra`). [`repair`]
+//! updates replicas that a read finds outdated; [`Hints`] store the writes that a replica misses
 //! while it is down.
 //!
-//! A request is in exactly one of these states: acknowledged, failed, timed out (its effect is then
-//! unknown) or pending. [`Ledger`] counts them.
+//! Each request is in exactly one state: acknowledged, failed, timed out (its effect is unknown) or
+//! pending. [`Ledger`] counts requests by state.
 
 pub mod consistency;
 pub mod coordinator;
@@ -28,12 +28,12 @@ pub use placement::Placement;
 pub use request::{Ledger, Outcome, Tally};
 pub use ring::{Member, Ring};
 
-/// Number of a node in its store.
+/// Number of a node in its store, from 0.
 pub type NodeId = u32;
 
-/// Largest number of nodes of a store.
+/// Maximum number of nodes of a store.
 pub const MOST_NODES: usize = 10_000;
-/// Largest number of tokens of all nodes together.
+/// Maximum number of tokens of all nodes of a store.
 pub const MOST_TOKENS: usize = 1 << 20;
-/// Largest number of replicas of a key.
+/// Maximum number of replicas of a key.
 pub const MOST_REPLICAS: usize = 255;

@@ -1,15 +1,15 @@
 //! Cassandra's hash of partition keys: `Murmur3Partitioner`.
 //!
 //! Source: `org.apache.cassandra.utils.MurmurHash.hash3_x64_128` and `dht.Murmur3Partitioner` of
-//! Cassandra 5.0. The hash is `MurmurHash3_x64_128` with seed 0; its first half is the token. It
-//! differs from the original in one point: the bytes after the last block of 16 are sign-extended
-//! before they are mixed in, since Java's bytes are signed. Tokens must equal Cassandra's, so the
-//! deviation is kept.
+//! Cassandra 5.0. The hash is `MurmurHash3_x64_128` with seed 0; its first half is the token.
+//! Cassandra's version differs from the original algorithm: the bytes after the last block of 16
+//! are sign-extended before they are mixed in, since Java's bytes are signed. This difference is
+//! reproduced, since tokens must equal Cassandra's.
 
-/// A position on the ring.
+/// A position on the ring, from -2^63 to 2^63 - 1.
 pub type Token = i64;
 
-/// Token of the empty key; no other key has it.
+/// Token of the empty key. No other key has this token.
 pub const MINIMUM: Token = Token::MIN;
 
 const C1: u64 = 0x87C3_7B91_1142_53D5;
@@ -21,13 +21,13 @@ pub fn token(key: &[u8]) -> Token {
         return MINIMUM;
     }
     match hash(key) as i64 {
-        // Reserved for the ring's least token.
+        // This token is reserved for the empty key.
         Token::MIN => Token::MAX,
         token => token,
     }
 }
 
-/// Returns the first half of the hash.
+/// Returns the first 64 bits of the hash.
 fn hash(key: &[u8]) -> u64 {
     let (mut h1, mut h2) = (0u64, 0u64);
     let (blocks, tail) = key.as_chunks::<16>();
@@ -42,7 +42,7 @@ fn hash(key: &[u8]) -> u64 {
     }
     let gather = |bytes: &[u8]| {
         bytes.iter().enumerate().fold(0u64, |k, (i, &byte)| {
-            // Sign-extended, as in Java.
+            // Bytes are sign-extended, as in Java.
             k ^ (i64::from(byte as i8) << (8 * i)) as u64
         })
     };
@@ -77,8 +77,8 @@ mod tests {
 
     #[test]
     fn the_last_bytes_are_signed() {
-        // Where the tail has no byte above 127 the hash is plain MurmurHash3; smhasher's reference
-        // value of "hello" begins with these eight bytes.
+        // If no byte of the tail is above 127, the hash equals the original MurmurHash3. The
+        // reference value of smhasher for "hello" begins with these eight bytes.
         assert_eq!(hash(b"hello"), 0xCBD8_A7B3_41BD_9B02);
         assert_ne!(token(&[0x80]), token(&[0x80, 0]));
         assert_eq!(token(b""), MINIMUM);

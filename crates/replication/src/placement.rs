@@ -1,9 +1,9 @@
 //! Placement of replicas: the nodes that store a key.
 //!
 //! Source: Cassandra 5.0's `SimpleStrategy` and `NetworkTopologyStrategy`,
-//! `calculateNaturalReplicas`. `simple` takes the next distinct nodes on the ring.
-//! `network-topology` does this in each data centre separately, and prefers racks without a
-//! replica: it takes nodes of racks that already have a replica only as often as the number of
+//! `calculateNaturalReplicas`. `simple` selects the next distinct nodes on the ring.
+//! `network-topology` does this separately in each data centre, and prefers racks without a
+//! replica. It selects a node of a rack that already has a replica only as often as the number of
 //! replicas exceeds the number of racks.
 
 use super::{MOST_REPLICAS, NodeId, Ring, Token};
@@ -20,13 +20,13 @@ pub enum Placement {
     },
     /// A number of replicas in each data centre, distributed over as many racks as possible.
     NetworkTopology {
-        /// Replication factors of the data centres, by their numbers.
+        /// Replication factor of each data centre, in the order of their numbers.
         factors: Vec<u32>,
     },
 }
 
 impl Placement {
-    /// Returns the total replication factor.
+    /// Returns the total number of replicas of a key.
     pub fn factor(&self) -> u32 {
         match self {
             Self::Simple { factor } => *factor,
@@ -45,14 +45,17 @@ impl Placement {
         }
     }
 
-    /// Checks the placement for a ring: at least one replica, and enough nodes for all.
+    /// Checks that a key has at least one replica, and that the ring has enough nodes for all
+    /// replicas.
     ///
     /// # Errors
-    /// A replication factor that does not fit the ring.
+    /// If a replication factor does not fit the ring.
     pub fn check(&self, ring: &Ring) -> Result<(), String> {
         let total = self.factor() as usize;
         if total == 0 || total > MOST_REPLICAS {
-            return Err(format!("{total} replicas: there are 1 to {MOST_REPLICAS}"));
+            return Err(format!(
+                "a key must have 1 to {MOST_REPLICAS} replicas, found {total} replicas"
+            ));
         }
         let fits = |wanted: u32, nodes: usize, whose: &str| {
             if wanted as usize <= nodes {
@@ -72,7 +75,7 @@ impl Placement {
         }
     }
 
-    /// Stores the replicas of a token in `found`, in ring order.
+    /// Stores the nodes with replicas of a token in `found`, in the order of the ring.
     pub fn replicas(&self, ring: &Ring, token: Token, found: &mut Vec<NodeId>) {
         found.clear();
         match self {
@@ -91,10 +94,10 @@ impl Placement {
     }
 }
 
-/// Replicas still to be placed in one data centre.
+/// Replicas that are still to be placed in one data centre.
 struct Wanted {
     left: usize,
-    /// Number of further replicas that may be placed in racks that already have one.
+    /// Number of further replicas that may be placed in racks that already have a replica.
     repeats: i64,
     racks: Vec<u32>,
 }
@@ -177,11 +180,12 @@ mod tests {
 
     #[test]
     fn racks_come_before_nodes() {
-        // Two racks in a row on the ring: the second replica skips the first's rack.
+        // Nodes of the same rack are neighbours on the ring: the second replica skips the rack of
+        // the first.
         let ring = ring(&[(0, 0), (0, 0), (0, 1), (0, 1)]);
         let two = Placement::NetworkTopology { factors: vec![2] };
         assert_eq!(replicas(&two, &ring, Token::MIN), [0, 2]);
-        // Three of two racks: one rack is taken twice.
+        // Three replicas in two racks: one rack has two replicas.
         let three = Placement::NetworkTopology { factors: vec![3] };
         assert_eq!(replicas(&three, &ring, Token::MIN), [0, 1, 2]);
     }
@@ -213,7 +217,7 @@ mod tests {
                 let nodes = here.count();
                 let mine: Vec<_> =
                     found.iter().filter(|&&n| ring.data_centre(n) as usize == dc).collect();
-                // Cassandra leaves a data centre short where racks repeat too seldom.
+                // Cassandra places fewer replicas in a data centre if its racks have too few nodes.
                 let wanted = nodes.min(factor as usize);
                 prop_assert!(mine.len() <= wanted);
                 if factor as usize <= racks.len() || nodes <= factor as usize {

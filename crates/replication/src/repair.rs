@@ -1,21 +1,22 @@
-//! Read repair: the reaction of a read to differing answers of replicas.
+//! Read repair: the reaction to a read whose replicas answer with different versions.
 //!
 //! Source: Cassandra's blocking read repair. A read requests the data from one replica and a digest
-//! from the others. If the digests differ, it requests the data from all of them, takes the newest
-//! version, and writes it to the replicas that lack it before it answers the client. This costs a
-//! round of reads and a round of writes.
+//! from each of the others. If the digests differ, the coordinator requests the data from all of
+//! these replicas, selects the newest version, and writes it to the replicas that lack it. Only
+//! then it answers the client. This costs one additional round of reads and one of writes.
 
 use super::NodeId;
 
-/// Number of a write to a key; 0 means never written.
+/// Number of a write to a key; 0 if the key was never written.
 pub type Version = u64;
 
-/// Returns whether the versions in these answers differ, which digests would show.
+/// Returns whether the versions in these answers differ. A coordinator finds this by comparing
+/// digests.
 pub fn differ(answers: &[(NodeId, Version)]) -> bool {
     answers.windows(2).any(|pair| pair[0].1 != pair[1].1)
 }
 
-/// Returns the newest version among these answers, and stores the nodes that lack it in `stale`.
+/// Returns the newest version in these answers, and stores the nodes that lack it in `stale`.
 pub fn newest(answers: &[(NodeId, Version)], stale: &mut Vec<NodeId>) -> Version {
     let newest = answers.iter().map(|&(_, version)| version).max().unwrap_or(0);
     stale.clear();

@@ -1,9 +1,10 @@
 //! The state of a request: acknowledged, failed, timed out or pending.
 //!
-//! Source: Cassandra's `AbstractWriteResponseHandler` and `ReadCallback`. A request that the
-//! replicas known to be up cannot satisfy is refused at once (*unavailable*) and changes nothing.
-//! If so many replicas fail that the others cannot satisfy the request, it ends with an *error*. A
-//! request without enough answers in time has *timed out*: whether it took effect is unknown.
+//! Source: Cassandra's `AbstractWriteResponseHandler` and `ReadCallback`. If the replicas known to
+//! be up cannot satisfy a request, it is refused immediately (*unavailable*) and changes nothing.
+//! If so many replicas fail that the remaining ones cannot satisfy the request, it ends with an
+//! *error*. If too few replicas answer in time, the request has *timed out*, and its effect is
+//! unknown.
 
 use super::{Need, NodeId};
 
@@ -12,30 +13,31 @@ use super::{Need, NodeId};
 pub enum Outcome {
     /// Enough replicas for the consistency level have answered.
     Acknowledged,
-    /// Too few replicas are known to be up: the request was not sent.
+    /// Too few replicas were known to be up, so the request was not sent.
     Unavailable,
-    /// Too many replicas failed, or no node could be asked.
+    /// Too many replicas failed, or no node could coordinate the request.
     Error,
-    /// Too few answers in time: the effect is unknown.
+    /// Too few replicas answered in time; the effect is unknown.
     TimedOut,
 }
 
-/// The coordinator's record of a request.
+/// A coordinator's record of the answers to a request.
 #[derive(Clone, Debug)]
 pub struct Tally {
     need: Need,
-    /// Replicas that were asked and have not answered, with their data centres.
+    /// Replicas that have been asked and have not answered, with their data centres.
     waiting: Vec<(NodeId, u32)>,
-    /// Counted answers: by data centre for `Each`, otherwise the total at index 0.
+    /// Number of answers: for [`Need::Each`] by data centre, otherwise the total at index 0.
     counted: Vec<u32>,
     over: bool,
 }
 
 impl Tally {
-    /// Returns the record of a request to these replicas, which are up, with their data centres.
+    /// Returns the record of a request to the replicas `asked`, which are given with their data
+    /// centres.
     ///
     /// # Errors
-    /// [`Outcome::Unavailable`] if they cannot satisfy the need.
+    /// [`Outcome::Unavailable`] if these replicas cannot satisfy the need.
     pub fn new(need: Need, asked: &[(NodeId, u32)]) -> Result<Self, Outcome> {
         if !need.met_by(asked.iter().map(|&(_, dc)| dc)) {
             return Err(Outcome::Unavailable);
@@ -47,13 +49,13 @@ impl Tally {
         Ok(Self { need, waiting: asked.to_vec(), counted: vec![0; slots], over: false })
     }
 
-    /// Adds a replica that is asked later, as speculative retries do.
+    /// Adds a replica that is asked later, for example by a speculative retry.
     pub fn ask(&mut self, node: NodeId, data_centre: u32) {
         self.waiting.push((node, data_centre));
     }
 
-    /// Records a replica's answer; returns the outcome if this answer decides it. Answers of
-    /// replicas that are not waited for are ignored.
+    /// Records a replica's answer. Returns the outcome if this answer decides it. An answer of a
+    /// replica that was not asked or has already answered is ignored.
     pub fn answer(&mut self, node: NodeId) -> Option<Outcome> {
         let data_centre = self.take(node)?;
         match &self.need {
@@ -76,7 +78,8 @@ impl Tally {
         self.end(met, Outcome::Acknowledged)
     }
 
-    /// Records a replica's failure; returns the outcome if the others cannot satisfy the need.
+    /// Records a replica's failure. Returns the outcome if the remaining replicas cannot satisfy
+    /// the need.
     pub fn fail(&mut self, node: NodeId) -> Option<Outcome> {
         self.take(node)?;
         let hopeless = match &self.need {
@@ -93,17 +96,17 @@ impl Tally {
         self.end(hopeless, Outcome::Error)
     }
 
-    /// Ends the request at its timeout; returns the outcome unless it was decided earlier.
+    /// Ends the request at its timeout. Returns the outcome unless it was decided earlier.
     pub fn expire(&mut self) -> Option<Outcome> {
         self.end(true, Outcome::TimedOut)
     }
 
-    /// Returns whether the outcome is decided.
+    /// Returns whether the request has an outcome.
     pub fn is_over(&self) -> bool {
         self.over
     }
 
-    /// Returns the replicas that have not answered.
+    /// Returns the replicas that have been asked and have not answered.
     pub fn waiting(&self) -> impl Iterator<Item = NodeId> + '_ {
         self.waiting.iter().map(|&(node, _)| node)
     }
@@ -122,23 +125,23 @@ impl Tally {
     }
 }
 
-/// Counts of requests by outcome. Offered requests without an outcome are pending.
+/// Number of requests by outcome. A request without an outcome is pending.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Ledger {
     /// Number of all requests.
     pub offered: u64,
-    /// Acknowledged requests.
+    /// Number of acknowledged requests.
     pub acknowledged: u64,
-    /// Requests refused because too few replicas were up.
+    /// Number of requests refused because too few replicas were up.
     pub unavailable: u64,
-    /// Requests that failed for other reasons.
+    /// Number of requests that ended with an error.
     pub errors: u64,
-    /// Requests that timed out.
+    /// Number of requests that timed out.
     pub timed_out: u64,
 }
 
 impl Ledger {
-    /// Counts an outcome.
+    /// Counts one outcome.
     pub fn book(&mut self, outcome: Outcome) {
         match outcome {
             Outcome::Acknowledged => self.acknowledged += 1,
@@ -148,12 +151,13 @@ impl Ledger {
         }
     }
 
-    /// Returns the number of requests with an outcome.
+    /// Returns the number of requests that have an outcome.
     pub fn ended(&self) -> u64 {
         self.acknowledged + self.unavailable + self.errors + self.timed_out
     }
 
-    /// Returns the number of pending requests; `None` if there are more outcomes than requests.
+    /// Returns the number of pending requests; `None` if there are more outcomes than requests,
+    /// which is a bug.
     pub fn pending(&self) -> Option<u64> {
         self.offered.checked_sub(self.ended())
     }
@@ -185,7 +189,7 @@ mod tests {
     fn the_second_of_three_decides() {
         let mut tally = quorum_of_three();
         assert_eq!(tally.answer(2), None);
-        assert_eq!(tally.answer(2), None, "nobody answers twice");
+        assert_eq!(tally.answer(2), None, "a second answer of a replica is ignored");
         assert_eq!(tally.answer(0), Some(Outcome::Acknowledged));
         assert_eq!((tally.answer(1), tally.expire()), (None, None));
     }

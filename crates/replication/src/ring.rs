@@ -1,19 +1,19 @@
-//! The token ring: the owners of tokens and their order.
+//! The token ring, which assigns tokens to nodes.
 //!
 //! Source: Cassandra's `TokenMetadata.firstToken` and `ringIterator`. A token belongs to the node
-//! with the first token at or after it, with wrap-around at the end. A node may have several tokens
-//! (virtual nodes).
+//! that owns the next token at or after it; after the last token follows the first. A node may own
+//! several tokens (virtual nodes).
 
 use super::{MOST_NODES, MOST_TOKENS, NodeId, Token};
 
 /// A node and its location.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Member {
-    /// Tokens of the node.
+    /// Tokens that the node owns.
     pub tokens: Vec<Token>,
-    /// Number of its data centre.
+    /// Number of the node's data centre.
     pub data_centre: u32,
-    /// Number of its rack within the data centre.
+    /// Number of the node's rack within the data centre.
     pub rack: u32,
 }
 
@@ -25,17 +25,21 @@ pub struct Ring {
 }
 
 impl Ring {
-    /// Returns the ring of these nodes, which are numbered in this order.
+    /// Returns the ring of these nodes. Their numbers are their positions in `members`.
     ///
     /// # Errors
-    /// A node without tokens, two equal tokens, or too many nodes or tokens.
+    /// If a node has no token, two tokens are equal, or the number of nodes or tokens is out of
+    /// range.
     pub fn new(members: &[Member]) -> Result<Self, String> {
         if members.is_empty() || members.len() > MOST_NODES {
-            return Err(format!("{} nodes: a store has 1 to {MOST_NODES}", members.len()));
+            return Err(format!(
+                "a store must have 1 to {MOST_NODES} nodes, found {} nodes",
+                members.len()
+            ));
         }
         let count: usize = members.iter().map(|member| member.tokens.len()).sum();
         if count > MOST_TOKENS {
-            return Err(format!("{count} tokens: at most {MOST_TOKENS} are allowed"));
+            return Err(format!("a store may have at most {MOST_TOKENS} tokens, found {count}"));
         }
         let mut tokens = Vec::with_capacity(count);
         for (node, member) in members.iter().enumerate() {
@@ -72,8 +76,8 @@ impl Ring {
         &self.places
     }
 
-    /// Returns the owners of all tokens, from `token` on once around the ring; a node appears as
-    /// often as it has tokens.
+    /// Returns the owners of all tokens in the order of the ring, beginning with the owner of
+    /// `token`. A node appears as often as it owns tokens.
     pub fn walk(&self, token: Token) -> impl Iterator<Item = NodeId> + '_ {
         let first = self.tokens.partition_point(|&(at, _)| at < token);
         let (before, after) = self.tokens.split_at(first);
@@ -81,7 +85,7 @@ impl Ring {
     }
 }
 
-/// Returns the token of node `node` of `nodes` that share the ring evenly, as in `nodetool` and
+/// Returns the token of node `node` if `nodes` nodes share the ring evenly, as in `nodetool` and
 /// Cassandra's documentation: `node * 2^64 / nodes - 2^63`.
 pub fn even(node: u32, nodes: u32) -> Token {
     let step = (1u128 << 64) / u128::from(nodes.max(1));

@@ -237,7 +237,7 @@ mod tests {
         web.size = sojourn_random::Distribution::Lomax { mean: 12.0, shape: 1.0 };
         assert_eq!(
             App::Web(web).check().unwrap_err(),
-            "`web`: pareto2(12,1): its shape must be above 1, or it has no mean"
+            "`web`: pareto2(12,1): the shape must be above 1, since otherwise the mean is infinite"
         );
     }
 

@@ -286,7 +286,7 @@ mod tests {
             ("client lambda 0", "`lambda` needs a number from 0.001 to 1000000000; found `0`"),
             (
                 "client size 1514",
-                "unknown word `size` for `client`; it takes preset, model, rate, payload, lambda",
+                "unknown word `size` for `client`; allowed: preset, model, rate, payload, lambda",
             ),
         ] {
             assert_eq!(App::parse(text).unwrap_err().to_string(), why);

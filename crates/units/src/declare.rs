@@ -1,7 +1,7 @@
-//! Declarations of parameters: [`params!`](crate::params) and its helpers.
+//! Declarations of parameters: the macro [`params!`](crate::params) and its helpers.
 //!
-//! A declaration looks like the structure that it creates. Each field has its documentation, its
-//! type, and after `=` a [`Param`]: its written form and its default.
+//! A declaration has the form of the structure that it creates. Each field has its documentation,
+//! its type, and after `=` a [`Param`], which states the parameter's text form and default.
 //!
 //! ```
 //! use sojourn_units::declare::{Parameters, derived, integer, switch, time};
@@ -33,9 +33,9 @@
 //! assert_eq!(params.write(Text::new("example")).done(), "example target 5ms flows 8 noecn");
 //! ```
 //!
-//! One declaration defines the field with its documentation, the word (of the same name, unless
-//! `as` gives another) with the same documentation, the default (parsed from the text that
-//! documents it), the range, and the text form. The JSON form is serde's: derive it, and write
+//! One declaration defines the field, the word of the text form, and the documentation of both; the
+//! word has the field's name unless `as` gives another. It also defines the default, which is
+//! parsed from its text form, and the allowed range. The JSON form is serde's: derive it, and write
 //! `#[serde(...)]` on a field after its documentation.
 //!
 //! - If a default depends on something, such as a queue's device, write
@@ -57,27 +57,28 @@ use std::fmt::Display;
 
 /// A structure of parameters, declared by [`params!`](crate::params).
 pub trait Parameters: Sized + 'static {
-    /// Type of the object on which defaults depend; `()` in most cases.
+    /// Type of the object on which defaults depend, such as a queue's device; `()` if they are
+    /// constant.
     type On: 'static;
 
-    /// Words of the parameters.
+    /// Words of the text form.
     const WORDS: &'static [Word];
 
-    /// Returns the defaults.
+    /// Returns the parameters with their defaults.
     fn new(on: &Self::On) -> Self;
 
-    /// Adopts the given values.
+    /// Replaces the values of those words that were given.
     ///
     /// # Errors
-    /// A value that is not allowed.
+    /// If a value is not allowed.
     fn set(&mut self, given: &Given) -> Result<(), WordError>;
 
-    /// Adds the words for these values to a description.
+    /// Appends the words for these values to a description.
     #[must_use]
     fn write(&self, text: Text) -> Text;
 }
 
-/// Declaration of one parameter: written form, default and allowed values.
+/// Declaration of one parameter: text form, default and allowed values.
 #[derive(Debug)]
 pub struct Param<T: 'static, On: 'static = ()> {
     name: &'static str,
@@ -102,7 +103,7 @@ struct Single<T: 'static, On: 'static> {
     initially: Option<fn(&On) -> T>,
 }
 
-/// Conversion of a parsed value.
+/// Conversion of a parsed value to the field's type.
 #[derive(Debug)]
 enum From<T> {
     Plain(fn(&Value) -> Result<T, String>),
@@ -124,15 +125,17 @@ impl<T, On> Param<T, On> {
         Self { name: "", doc: "", how }
     }
 
-    /// Returns the parameter with its word and documentation, which the declaration states last.
+    /// Returns the declaration with its word and its documentation. [`params!`](crate::params)
+    /// calls this.
     #[must_use]
     pub const fn named(self, name: &'static str, doc: &'static str) -> Self {
         Self { name, doc: doc.trim_ascii(), how: self.how }
     }
 
-    /// Returns a parameter of one word. `from` converts its value; an error completes a sentence
-    /// that begins with the word ("must be above 0"). `to` gives the written form: `Bool` for a
-    /// flag or switch, otherwise usually `Text`; `None` if nothing is written.
+    /// Returns a parameter of one word. `from` converts a parsed value; its error is the rest of a
+    /// sentence that begins with the word, such as "must be above 0". `to` returns the value for
+    /// the text form: `Bool` for a flag or switch, otherwise usually `Text`; `None` if the word is
+    /// omitted.
     pub const fn word(
         kind: Kind,
         default: &'static str,
@@ -142,7 +145,8 @@ impl<T, On> Param<T, On> {
         Self::single(kind, default, From::Plain(from), to)
     }
 
-    /// As [`Param::word`], for values with their own syntax: errors keep the list of allowed texts.
+    /// Like [`Param::word`], for values with their own syntax. Errors of `from` keep their list of
+    /// allowed texts.
     pub const fn nested(
         kind: Kind,
         default: &'static str,
@@ -169,8 +173,8 @@ impl<T, On> Param<T, On> {
         }))
     }
 
-    /// Sets the default if the text cannot state it: it depends on an object, or nothing is
-    /// written.
+    /// Sets a function that returns the default. It replaces the text form of the default if this
+    /// depends on an object, or if the default has no text form.
     #[must_use]
     pub const fn initially(self, initially: fn(&On) -> T) -> Self {
         match self.how {
@@ -181,7 +185,7 @@ impl<T, On> Param<T, On> {
         }
     }
 
-    /// Adds a check of the value; an error completes a sentence that begins with the word.
+    /// Adds a check of the value. Its error is the rest of a sentence that begins with the word.
     #[must_use]
     pub const fn check(self, check: fn(&T) -> Result<(), &'static str>) -> Self {
         match self.how {
@@ -190,7 +194,7 @@ impl<T, On> Param<T, On> {
         }
     }
 
-    /// Sets a function that replaces a parsed value, for example by the least reasonable value.
+    /// Sets a function that replaces a parsed value, for example to raise it to a minimum.
     #[must_use]
     pub const fn adjust(self, adjust: fn(T) -> T) -> Self {
         match self.how {
@@ -199,7 +203,7 @@ impl<T, On> Param<T, On> {
         }
     }
 
-    /// Rejects zero.
+    /// Adds a check that rejects zero.
     #[must_use]
     pub const fn above_zero(self) -> Self
     where
@@ -208,7 +212,7 @@ impl<T, On> Param<T, On> {
         self.check(|value| if *value == T::default() { Err("must be above 0") } else { Ok(()) })
     }
 
-    /// Replaces defaults of the words of a [`part`].
+    /// Replaces the defaults of some words of a [`part`].
     #[must_use]
     pub const fn defaults(self, defaults: &'static [(&'static str, &'static str)]) -> Self {
         match self.how {
@@ -217,7 +221,7 @@ impl<T, On> Param<T, On> {
         }
     }
 
-    /// Replaces documentation of the words of a [`part`].
+    /// Replaces the documentation of some words of a [`part`].
     #[must_use]
     pub const fn docs(self, docs: &'static [(&'static str, &'static str)]) -> Self {
         match self.how {
@@ -244,7 +248,7 @@ impl<T, On> Param<T, On> {
         }
     }
 
-    /// Adopts the given value.
+    /// Replaces `field` by the given value, if there is one.
     #[doc(hidden)]
     pub fn set(&self, field: &mut T, given: &Given) -> Result<(), WordError> {
         match &self.how {
@@ -259,7 +263,7 @@ impl<T, On> Param<T, On> {
         }
     }
 
-    /// Adds the words for `value`.
+    /// Appends the words for `value` to a description.
     #[doc(hidden)]
     #[must_use]
     pub fn write(&self, value: &T, text: Text) -> Text {
@@ -276,7 +280,7 @@ impl<T, On> Param<T, On> {
         }
     }
 
-    /// Returns its words in a table.
+    /// Returns the words of this parameter in a table.
     #[doc(hidden)]
     pub const fn slot(&self) -> Slot {
         let (name, doc) = (self.name, self.doc);
@@ -300,7 +304,7 @@ impl<T, On> Single<T, On> {
         Ok((self.adjust)(value))
     }
 
-    /// Returns the value of the documented default.
+    /// Returns the default, parsed from its text form.
     fn by_default(&self, name: &'static str) -> T {
         let word = Word { name, kind: self.kind, default: self.default, doc: "" };
         let value = words::read_value(&word, Token { text: self.default, at: 0 });
@@ -323,22 +327,23 @@ impl<T, On> Part<T, On> {
     }
 }
 
-/// Returns a field without a word.
+/// Returns a field without a word; `value` computes its value.
 pub const fn derived<T, On>(value: fn(&On) -> T) -> Param<T, On> {
     group(&[], value, |_, _| Ok(()), |_, text| text)
 }
 
-/// Returns a field without a word whose default is that of its type.
+/// Returns a field without a word, whose value is the default of its type.
 pub const fn unset<T: Default, On>() -> Param<T, On> {
     derived(|_| T::default())
 }
 
-/// Returns a field that is a structure of parameters: its words become words of the whole.
+/// Returns a field that is itself a structure of parameters, whose words become words of the whole
+/// structure.
 pub const fn part<T: Parameters>() -> Param<T, T::On> {
     group(T::WORDS, T::new, T::set, T::write)
 }
 
-/// Returns a field that is set by several words.
+/// Returns a field that several words set.
 pub const fn group<T, On>(
     words: &'static [Word],
     new: fn(&On) -> T,
@@ -348,18 +353,19 @@ pub const fn group<T, On>(
     Param::unnamed(How::Part(Part { words, defaults: &[], docs: &[], new, set, write }))
 }
 
-/// Returns a value in its written form.
+/// Returns a value in its text form.
 fn text(value: impl Display) -> Value {
     Value::Text(value.to_string())
 }
 
-/// Returns a flag; it is off unless given.
+/// Returns a flag, which is off unless the word is given.
 pub const fn flag<On>() -> Param<bool, On> {
     Param::word(Kind::Flag, "", |value| Ok(value.bool()), |value| Some(Value::Bool(*value)))
         .initially(|_| false)
 }
 
-/// Returns a switch: its own word sets it, the word `off` clears it; `default` is one of the two.
+/// Returns a switch: its own word sets it, and the word `off` clears it. `default` is one of the
+/// two words.
 pub const fn switch<On>(off: &'static str, default: &'static str) -> Param<bool, On> {
     let kind = Kind::Switch { off };
     Param::word(kind, default, |value| Ok(value.bool()), |value| Some(Value::Bool(*value)))
@@ -393,7 +399,7 @@ pub const fn real<On>(min: f64, max: f64, default: &'static str) -> Param<f64, O
     )
 }
 
-/// Returns a probability.
+/// Returns a probability from 0 to 1.
 pub const fn probability<On>(default: &'static str) -> Param<f64, On> {
     Param::word(Kind::Probability, default, |value| Ok(value.real()), |value| Some(text(value)))
 }
@@ -410,20 +416,21 @@ pub const fn size<On>(default: &'static str) -> Param<Bytes, On> {
     Param::word(Kind::Size, default, |value| Ok(value.integer()), to)
 }
 
-/// Returns a rate.
+/// Returns a rate above zero.
 pub const fn rate<On>(default: &'static str) -> Param<Rate, On> {
     let from = |value: &Value| Rate::new(value.integer()).ok_or("must be above 0".to_owned());
     Param::word(Kind::Rate, default, from, |rate| Some(text(quantity::format_rate(*rate))))
 }
 
-/// An enumeration with names, declared by [`choices!`](crate::choices).
+/// An enumeration whose values have names in descriptions, declared by
+/// [`choices!`](crate::choices).
 pub trait Choices: Copy + PartialEq + 'static {
-    /// The names.
+    /// Names of all values.
     const NAMES: &'static [&'static str];
-    /// The values, in the same order.
+    /// All values, in the order of [`Choices::NAMES`].
     const ALL: &'static [Self];
 
-    /// Returns the value with this name.
+    /// Returns the value with this name; `None` for an unknown name.
     fn named(name: &str) -> Option<Self> {
         Self::NAMES.iter().position(|known| *known == name).map(|place| Self::ALL[place])
     }
@@ -439,12 +446,12 @@ fn chosen<T: Choices>(value: &Value) -> Result<T, String> {
     T::named(value.text()).ok_or_else(|| format!("is one of {}", T::NAMES.join(", ")))
 }
 
-/// Returns a choice of one of several names after the word: `ecn classic`.
+/// Returns a choice whose word is followed by one of several names, such as `ecn classic`.
 pub const fn choice<T: Choices, On>(default: &'static str) -> Param<T, On> {
     Param::word(Kind::Choice { of: T::NAMES }, default, chosen, |value| Some(text(value.name())))
 }
 
-/// Returns a choice of one of several words that are written alone: `besteffort`.
+/// Returns a choice that is made by writing one of several words alone, such as `besteffort`.
 pub const fn one_of<T: Choices, On>(default: &'static str) -> Param<T, On> {
     Param::word(Kind::OneOf { of: T::NAMES }, default, chosen, |value| Some(text(value.name())))
 }
@@ -452,13 +459,13 @@ pub const fn one_of<T: Choices, On>(default: &'static str) -> Param<T, On> {
 /// Converts an integer to a `T`.
 ///
 /// # Errors
-/// A value that does not fit.
+/// If the value does not fit into a `T`.
 pub fn narrow<T: TryFrom<u64>>(value: &Value) -> Result<T, String> {
     let bits = 8 * size_of::<T>();
-    T::try_from(value.integer()).map_err(|_| format!("is too large: it has {bits} bits"))
+    T::try_from(value.integer()).map_err(|_| format!("must fit into {bits} bits"))
 }
 
-/// Words of one field.
+/// Words of one field of a declaration.
 #[doc(hidden)]
 #[derive(Clone, Copy, Debug)]
 pub enum Slot {
@@ -470,7 +477,7 @@ pub enum Slot {
     },
 }
 
-/// Returns the number of words in `slots`.
+/// Returns the total number of words in `slots`.
 #[doc(hidden)]
 pub const fn count(slots: &[Slot]) -> usize {
     let (mut n, mut at) = (0, 0);
@@ -484,7 +491,7 @@ pub const fn count(slots: &[Slot]) -> usize {
     n
 }
 
-/// Returns all words of `slots`.
+/// Returns all words in `slots`.
 #[doc(hidden)]
 pub const fn collect<const N: usize>(slots: &[Slot]) -> [Word; N] {
     let mut all = [Word { name: "", kind: Kind::Flag, default: "", doc: "" }; N];
@@ -512,7 +519,7 @@ pub const fn collect<const N: usize>(slots: &[Slot]) -> [Word; N] {
     all
 }
 
-/// Returns the entry of `list` for `name`; `own` without an entry.
+/// Returns the entry of `list` for `name`, or `own` if the list has no such entry.
 const fn instead(
     list: &[(&'static str, &'static str)],
     name: &str,
@@ -537,7 +544,7 @@ const fn is_same(a: &str, b: &str) -> bool {
     at == a.len() && at == b.len()
 }
 
-/// Returns the name of a word: that of the field, unless another is given.
+/// Returns the name of a field's word: the name given with `as`, or otherwise the field's name.
 #[doc(hidden)]
 pub const fn word_name(field: &'static str, given: &[&'static str]) -> &'static str {
     if given.is_empty() { field } else { given[0] }
@@ -547,7 +554,7 @@ pub const fn word_name(field: &'static str, given: &[&'static str]) -> &'static 
 /// [`declare`](crate::declare).
 #[macro_export]
 macro_rules! params {
-    // Without a dependency of the defaults: the structure implements `Default`.
+    // If no default depends on an object, the structure also implements `Default`.
     (
         $(#[$meta:meta])*
         $visibility:vis struct $Name:ident $(after $first:ident)? { $($fields:tt)* } $(also $words:expr)?
@@ -585,7 +592,7 @@ macro_rules! params {
         const _: () = {
             struct Declared;
 
-            #[allow(non_upper_case_globals, reason = "each is called as its field")]
+            #[allow(non_upper_case_globals, reason = "each constant has the name of its field")]
             impl Declared {
                 $(
                     const $field: $crate::declare::Param<$Type, $On> =

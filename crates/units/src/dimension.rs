@@ -1,10 +1,10 @@
-//! Quantities by the name of their dimension, for tables of parameters and for pages.
+//! Quantities whose dimension is given by name, for tables of parameters and Web pages.
 
 use crate::errors::quantity_error;
 use crate::quantity::{parse_packets, parse_probability, parse_rate, parse_size, parse_time};
 use crate::words::WordError;
 
-/// Dimension of a quantity.
+/// Dimension of a quantity, which determines its base unit and its text form.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Dimension {
     /// Duration in nanoseconds.
@@ -15,21 +15,21 @@ pub enum Dimension {
     Size,
     /// Number of packets.
     Packets,
-    /// Probability.
+    /// Probability from 0 to 1.
     Probability,
 }
 
 /// A quantity in its base unit.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Quantity {
-    /// Time, rate, size or number.
+    /// Time in nanoseconds, rate in bits per second, size in bytes, or number of packets.
     Whole(u64),
-    /// Probability.
+    /// Probability from 0 to 1.
     Part(f64),
 }
 
 impl Dimension {
-    /// Returns the dimension with this name, if it exists.
+    /// Returns the dimension with this name; `None` for an unknown name.
     pub fn named(name: &str) -> Option<Self> {
         Some(match name {
             "time" => Self::Time,
@@ -44,7 +44,7 @@ impl Dimension {
     /// Parses a quantity of this dimension.
     ///
     /// # Errors
-    /// A text that is no such quantity; the message has an example.
+    /// If the text is not such a quantity. The message contains an example.
     pub fn read(self, text: &str) -> Result<Quantity, WordError> {
         let (read, what, example) = match self {
             Self::Time => (parse_time(text).map(Quantity::Whole), "a time", "5ms"),

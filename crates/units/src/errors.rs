@@ -1,9 +1,10 @@
-//! Errors of quantities as errors of descriptions.
+//! Conversion of errors of quantities to errors of descriptions.
 
 use crate::quantity::QuantityError;
 use crate::words::WordError;
 
-/// Returns the error for a text that is not a quantity; its range is the whole text.
+/// Returns the error for a text that is not the quantity `what`. The range of the error is the
+/// whole text.
 pub fn quantity_error(text: &str, error: &QuantityError, what: &str, example: &str) -> WordError {
     let message = match error {
         QuantityError::NoUnit => {

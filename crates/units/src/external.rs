@@ -1,15 +1,15 @@
-//! External policies: their names in plans, and the binding to their code.
+//! External policies: their representation in plans, and the binding to their code.
 //!
-//! A plan contains a [`Spec`]: the class, its source, and the values of its parameters. The program
-//! that runs the plan binds each spec to its code: a [`Code`] with the family's factory. An unbound
-//! spec can be read, compared and written, but not run.
+//! A plan contains a [`Spec`]: the policy's name, a digest of its source, and the values of its
+//! parameters. The program that runs the plan binds each spec to a [`Code`] with the family's
+//! factory. An unbound spec can be read, compared and written, but not run.
 
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
-/// Value of one parameter in base units: nanoseconds, bytes, bits per second.
+/// Value of one parameter, in base units: nanoseconds, bytes, bits per second.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum Value {
@@ -19,26 +19,27 @@ pub enum Value {
     Integer(i64),
     /// A real number or a probability.
     Real(f64),
-    /// A word.
+    /// A text.
     Text(String),
 }
 
-/// A policy and the values of its parameters.
+/// An external policy and the values of its parameters.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Spec {
     /// Name of the policy as the user writes it, such as `mine.py:Mine`.
     pub policy: String,
-    /// Digest of its source, the key of the text in the plan; empty for compiled code.
+    /// Digest of the policy's source text, which is also the key of this text in the plan; empty
+    /// for compiled code.
     #[serde(default)]
     pub source: String,
-    /// Parameters by name.
+    /// Values of the parameters, by name.
     #[serde(default)]
     pub params: BTreeMap<String, Value>,
 }
 
 impl Spec {
-    /// Returns the spec of a compiled policy.
+    /// Returns the spec of a compiled policy with default parameters.
     pub fn named(policy: &str) -> Self {
         Self { policy: policy.to_owned(), ..Self::default() }
     }
@@ -56,25 +57,25 @@ impl fmt::Display for Fault {
 
 impl std::error::Error for Fault {}
 
-/// Code to which a spec is bound; `F` is the family's factory. It is not part of a plan's data: it
-/// is neither written nor compared.
+/// The code to which a spec is bound; `F` is the family's factory. The code is not part of a plan's
+/// data, so it is neither written nor compared.
 pub struct Code<F: ?Sized>(Option<Arc<F>>);
 
 impl<F: ?Sized> Code<F> {
-    /// Returns bound code.
+    /// Returns the code of a bound spec.
     pub fn new(factory: Arc<F>) -> Self {
         Self(Some(factory))
     }
 
-    /// Returns the factory, if the spec is bound.
+    /// Returns the factory; `None` if the spec is not bound.
     pub fn get(&self) -> Option<&Arc<F>> {
         self.0.as_ref()
     }
 
-    /// Returns the factory of a policy that is about to run.
+    /// Returns the factory of a policy that is to run.
     ///
     /// # Panics
-    /// Panics if `spec` was not bound to its code.
+    /// If `spec` was not bound to its code.
     pub fn of(&self, spec: &Spec) -> &F {
         self.0.as_deref().unwrap_or_else(|| panic!("`{}` is not bound to its code", spec.policy))
     }

@@ -1,7 +1,7 @@
-//! Families of components: one list of the members, and declarations derived from it.
+//! Families of components: one list of members, from which all declarations are derived.
 //!
-//! A list is a macro that passes on its arguments, followed by its members: the module of each,
-//! which has its `Params`, and its name.
+//! A list is a macro that passes on its arguments, followed by the members. Each member has a
+//! module, which contains its `Params`, and a name.
 //!
 //! ```text
 //! macro_rules! policies {
@@ -19,8 +19,8 @@
 //! policies!(each! (Params, self, params => ...))   // an expression for every member
 //! ```
 //!
-//! An attribute applies to the member's parameters; `in Box<>` names the container of a large
-//! member.
+//! An attribute applies to the member's variant of the parameters. `in Box<>` names the container
+//! of a large member.
 
 /// Declares the modules of a [family](crate::family).
 #[macro_export]
@@ -30,10 +30,10 @@ macro_rules! modules {
     };
 }
 
-/// Matches a value of a [family](crate::family): the expression is compiled for each member.
+/// Matches a value of a [family](crate::family). The expression is compiled once for each member.
 ///
-/// `(Params to Any, self, (params, any) => any(params.build()))` also gives the constructor of the
-/// same member in another type of the family.
+/// `(Params to Any, self, (params, any) => any(params.build()))` also provides the constructor of
+/// the same member in another enumeration of the family.
 #[macro_export]
 macro_rules! each {
     (($Any:ident, $self:expr, $member:ident => $body:expr)
@@ -53,8 +53,8 @@ macro_rules! each {
     };
 }
 
-/// Declares the types of a [family](crate::family): one for the parameters of all members, with
-/// their tables and names, and one for the type that the trait of the parameters associates with
+/// Declares the enumerations of a [family](crate::family): one of all members' parameters, with
+/// their tables and names, and one of the types that the trait of the parameters associates with
 /// them.
 #[macro_export]
 #[allow(clippy::crate_in_macro_def, reason = "members are modules of the crate that lists them")]
@@ -96,7 +96,8 @@ macro_rules! family {
         }
 
         impl $Params {
-            /// Returns the member with this name in descriptions, with its defaults.
+            /// Returns the member with this name in descriptions, with default parameters; `None`
+            /// for an unknown name.
             pub fn named(name: &str) -> Option<Self> {
                 $(
                     let table = <crate::$module::Params as $Trait>::TABLE;
@@ -114,7 +115,7 @@ macro_rules! family {
                 }
             }
 
-            /// Returns the name of the member.
+            /// Returns the name of the member in descriptions.
             pub fn name(&self) -> &'static str {
                 self.table().name
             }

@@ -2,14 +2,15 @@
 
 use crate::{Nanos, SECOND};
 
-/// Returns the length of a tick in nanoseconds, if it is a whole number: then products fit 64 bits.
+/// Returns the length of a tick in nanoseconds; `None` if it is not a whole number. With a whole
+/// number, products fit into 64 bits.
 #[inline]
 fn tick(hz: u32) -> Option<Nanos> {
     const SECOND_32: u32 = SECOND as u32;
     SECOND_32.is_multiple_of(hz).then(|| (SECOND_32 / hz).into())
 }
 
-/// Returns the number of ticks at `now`, in nanoseconds, rounded down.
+/// Returns the number of complete ticks at `now`, which is in nanoseconds.
 #[inline]
 pub fn at(now: Nanos, hz: u32) -> u64 {
     match tick(hz) {
@@ -27,7 +28,7 @@ pub fn start(jiffy: u64, hz: u32) -> Nanos {
     }
 }
 
-/// Returns the least number of ticks that last at least `delay` nanoseconds.
+/// Returns the smallest number of ticks that last at least `delay` nanoseconds.
 #[inline]
 fn ticks(delay: Nanos, hz: u32) -> u64 {
     match tick(hz) {
@@ -36,20 +37,21 @@ fn ticks(delay: Nanos, hz: u32) -> u64 {
     }
 }
 
-/// Returns the time at which a timer expires that is set at `now` for `span` ticks later.
+/// Returns the expiry time of a timer that is set at `now` to expire after `span` ticks.
 #[inline]
 pub fn after(now: Nanos, span: u64, hz: u32) -> Nanos {
     start(fires(at(now, hz) + span, span), hz)
 }
 
-/// Range of a level of the timer wheel in its own steps: 64 slots, one of which is the present.
+/// Number of steps that a level of the timer wheel covers: 64 slots, one of which is the current
+/// one.
 const REACH: u64 = 63;
-/// Binary logarithm of the ratio between the steps of successive levels: 8 times.
+/// Binary logarithm of the ratio between the step lengths of successive levels, which is 8.
 const SHIFT: u32 = 3;
 
 /// Returns the tick at which the timer wheel fires a timer that was set `span` ticks before its
-/// expiry `expires`. It never fires early, so it fires later by one step of its level (Linux,
-/// `calc_index` in `kernel/time/timer.c`).
+/// expiry `expires`. The wheel never fires early, so the timer fires up to one step of its level
+/// late (Linux, `calc_index` in `kernel/time/timer.c`).
 #[inline]
 pub fn fires(expires: u64, span: u64) -> u64 {
     let mut shift = 0;
@@ -59,8 +61,9 @@ pub fn fires(expires: u64, span: u64) -> u64 {
     ((expires >> shift) + 1) << shift
 }
 
-/// Returns the time at which a timer expires that is set at `now` for `delay` nanoseconds later,
-/// with a clock of `hz` ticks per second; 0 means a clock without ticks.
+/// Returns the expiry time of a timer that is set at `now` to expire after `delay` nanoseconds,
+/// with a clock of `hz` ticks per second. If `hz` is 0, the clock has no ticks and the time is
+/// exact.
 #[inline]
 pub fn later(now: Nanos, delay: Nanos, hz: u32) -> Nanos {
     if hz == 0 {
@@ -69,8 +72,8 @@ pub fn later(now: Nanos, delay: Nanos, hz: u32) -> Nanos {
     after(now, ticks(delay, hz), hz)
 }
 
-/// Returns the time from `from` to `to` in nanoseconds, measured by a clock of `hz` ticks per
-/// second; 0 means a clock without ticks.
+/// Returns the time from `from` to `to` in nanoseconds, as measured by a clock of `hz` ticks per
+/// second. If `hz` is 0, the clock has no ticks and the time is exact.
 #[inline]
 pub fn between(from: Nanos, to: Nanos, hz: u32) -> Nanos {
     if hz == 0 {
@@ -95,7 +98,8 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// Clocks whose ticks are whole nanoseconds, and others, by the same definition.
+        /// Clocks with a whole number of nanoseconds per tick and other clocks follow the same
+        /// definition.
         #[test]
         fn ticks_are_exact(now in any::<u64>(), hz in prop_oneof![Just(100u32), Just(250), Just(1000), 1u32..2000]) {
             let (wide, second) = (u128::from(now), u128::from(SECOND));
@@ -128,7 +132,8 @@ mod tests {
     #[test]
     fn timers_fire_as_the_wheel_has_them() {
         assert_eq!([0, 1, 62].map(|span| fires(100 + span, span)), [101, 102, 163]);
-        // From 63 ticks on in steps of 8, from 504 on in steps of 64.
+        // A timer of 63 ticks or more is rounded to steps of 8 ticks, one of 504 or more to steps
+        // of 64.
         assert_eq!([63, 500, 503].map(|span| fires(span, span)), [64, 504, 504]);
         assert_eq!([504, 1000].map(|span| fires(span, span)), [512, 1024]);
     }

@@ -1,41 +1,42 @@
-//! Pasted lines: commands of `tc`, and the output of `tc qdisc show`.
+//! Lines that users paste from `tc`: commands, and the output of `tc qdisc show`.
 //!
-//! Both contain a discipline and its words after a device, a handle and a parent, which are
-//! ignored. [`Line::read`] extracts the description and records the places of its words.
+//! Both contain a discipline and its words, preceded by device, handle and parent, which are
+//! ignored. [`Line::read`] extracts the description and records the positions of its words.
 
 use crate::words::{Token, WordError, tokens};
 use std::ops::Range;
 
-/// Origin of a description.
+/// Form of the text from which a description was extracted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Source {
-    /// Only a description.
+    /// The text is a description.
     Plain,
-    /// A command of `tc`.
+    /// The text is one or more commands of `tc`.
     Command,
-    /// The output of `tc qdisc show`.
+    /// The text is output of `tc qdisc show`.
     Shown,
 }
 
-/// A description extracted from a line.
+/// A description extracted from a text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Line {
-    /// Origin of the description.
+    /// Form of the text.
     pub source: Source,
-    /// Words of the description, with their places in the line.
+    /// Words of the description, each with its byte range in the text.
     pub words: Vec<(String, Range<usize>)>,
     /// Notices about ignored parts that have an effect in Linux.
     pub notices: Vec<String>,
 }
 
-/// Disciplines that hold no packets themselves: they have child disciplines, or no queue.
+/// Disciplines that hold no packets themselves: they have child disciplines or no queue.
 const HOLDERS: &[&str] = &["noqueue", "mq", "ingress", "clsact"];
 
 impl Line {
-    /// Extracts the description from `text`; a text that is not a line of `tc` is used completely.
+    /// Extracts the description from `text`. A text that is neither a command nor output of `tc` is
+    /// taken as a description.
     ///
     /// # Errors
-    /// A command without a discipline, or several disciplines.
+    /// If a command names no discipline, or if several disciplines remain.
     pub fn read(text: &str) -> Result<Self, WordError> {
         let tokens = tokens(text);
         let found = match kind(&tokens) {
@@ -51,12 +52,12 @@ impl Line {
         Self { source, words, notices: Vec::new() }
     }
 
-    /// Returns the description.
+    /// Returns the description as one line.
     pub fn text(&self) -> String {
         self.words.iter().map(|(word, _)| word.as_str()).collect::<Vec<_>>().join(" ")
     }
 
-    /// Converts an error about [`Line::text`] into an error about the original line.
+    /// Converts the byte range of an error in [`Line::text`] to the range in the original text.
     #[must_use]
     pub fn placed(&self, error: WordError) -> WordError {
         let mut begin = 0;
@@ -73,7 +74,7 @@ impl Line {
     }
 }
 
-/// Returns a word with quotation marks if it needs them.
+/// Returns a word, in quotation marks if it is empty or contains white space.
 fn quoted(token: &Token<'_>) -> String {
     if token.text.is_empty() || token.text.contains(char::is_whitespace) {
         return format!("\"{}\"", token.text);
@@ -104,7 +105,8 @@ fn kind(tokens: &[Token<'_>]) -> Source {
     }
 }
 
-/// Returns the words of commands; a semicolon at the end of a word becomes a separate word.
+/// Returns the words of commands. A semicolon at the end of a word is split off as a word of its
+/// own.
 fn separated<'a>(tokens: &[Token<'a>]) -> Vec<Token<'a>> {
     let mut all = Vec::new();
     for token in tokens {
@@ -126,8 +128,8 @@ enum Verb {
     Show,
 }
 
-/// Returns the command of `tc` that `word` abbreviates: the first in this order that begins with it
-/// (`do_qdisc` of `tc_qdisc.c`).
+/// Returns the kind of command that `word` abbreviates: that of the first `tc` command in this
+/// order that begins with `word` (`do_qdisc` of `tc_qdisc.c`).
 fn verb(word: &str) -> Option<Verb> {
     let commands = [
         ("add", Verb::Set),
@@ -143,7 +145,7 @@ fn verb(word: &str) -> Option<Verb> {
     commands.into_iter().find(begins).map(|(_, verb)| verb)
 }
 
-/// Returns whether a word is `qdisc` or an abbreviation of it, as `tc` accepts.
+/// Returns whether a word is `qdisc` or one of its abbreviations, as in `tc`.
 fn is_qdisc(word: &str) -> bool {
     !word.is_empty() && "qdisc".starts_with(word)
 }
@@ -159,15 +161,16 @@ fn error(token: &Token<'_>, message: &str) -> WordError {
     }
 }
 
-/// Returns the disciplines that commands set.
+/// Returns the disciplines that the commands set.
 fn commands(tokens: &[Token<'_>]) -> Result<Vec<Line>, WordError> {
     let begins = |token: &Token<'_>| is_tc(token.text) || matches!(token.text, "sudo" | "&&" | ";");
     let mut found = Vec::new();
     for command in tokens.split(begins) {
-        // In a file for `tc -batch` no separator is between two commands.
+        // In a file for `tc -batch`, commands are not separated by `;` or `&&`.
         for command in batch(command) {
             let options = command.iter().take_while(|token| token.text.starts_with('-')).count();
-            // Classes and filters belong to disciplines that are not modelled.
+            // Commands for classes and filters are ignored, since their disciplines are not
+            // supported in this form.
             let Some((object, rest)) = command[options..].split_first() else { continue };
             if !is_qdisc(object.text) {
                 continue;
@@ -176,7 +179,7 @@ fn commands(tokens: &[Token<'_>]) -> Result<Vec<Line>, WordError> {
                 Some((word, Some(Verb::Set), rest)) => found.push(set(rest, word)?),
                 Some((_, Some(Verb::Delete), _)) => {}
                 Some((word, Some(Verb::Show), _)) => {
-                    let message = "this command prints disciplines: paste what it prints";
+                    let message = "this command prints disciplines: paste its output";
                     return Err(error(word, message));
                 }
                 Some((word, None, _)) => {
@@ -194,7 +197,7 @@ fn commands(tokens: &[Token<'_>]) -> Result<Vec<Line>, WordError> {
     Ok(found)
 }
 
-/// Splits commands without separators; each begins with `qdisc` and a verb.
+/// Splits a sequence of commands without separators. Each command begins with `qdisc` and a verb.
 fn batch<'t, 'a>(tokens: &'t [Token<'a>]) -> impl Iterator<Item = &'t [Token<'a>]> {
     let is_start = |n: usize| {
         n == 0
@@ -209,7 +212,7 @@ fn batch<'t, 'a>(tokens: &'t [Token<'a>]) -> impl Iterator<Item = &'t [Token<'a>
     starts.into_iter().zip(ends).map(|(start, end)| &tokens[start..end])
 }
 
-/// Returns the discipline of a command, without device, handle and parent.
+/// Returns the discipline and words of a command after `verb`, without device, handle and parent.
 fn set(tokens: &[Token<'_>], verb: &Token<'_>) -> Result<Line, WordError> {
     let mut n = 0;
     let mut notices = Vec::new();
@@ -248,7 +251,7 @@ fn shown(tokens: &[Token<'_>]) -> Vec<Line> {
     entries.filter_map(entry).collect()
 }
 
-/// Returns the discipline of one entry of the output: its name and words, without handle, device,
+/// Returns the discipline of one entry of the output: name and words, without handle, device,
 /// parent and counters.
 fn entry(tokens: &[Token<'_>]) -> Option<Line> {
     let (name, rest) = tokens[usize::from(tokens[0].text == "qdisc")..].split_first()?;
@@ -269,7 +272,7 @@ fn entry(tokens: &[Token<'_>]) -> Option<Line> {
     Some(Line::of(Source::Shown, &words))
 }
 
-/// Returns the only discipline among those found that holds packets.
+/// Returns the only discipline in `found` that holds packets, or the first one if none does.
 fn one_of(found: Vec<Line>) -> Result<Line, WordError> {
     let mut different: Vec<Line> = Vec::new();
     for line in &found {
@@ -280,8 +283,11 @@ fn one_of(found: Vec<Line>) -> Result<Line, WordError> {
     }
     if let [_, second, ..] = different.as_slice() {
         let names: Vec<_> = different.iter().map(|line| format!("`{}`", line.words[0].0)).collect();
-        let message =
-            format!("{} disciplines are here, {}: keep one", names.len(), names.join(", "));
+        let message = format!(
+            "the text contains {} disciplines, {}: keep one",
+            names.len(),
+            names.join(", ")
+        );
         let (found, at) = second.words[0].clone();
         return Err(WordError { message, at, found, allowed: Vec::new(), nearest: None });
     }
@@ -349,14 +355,14 @@ mod tests {
         assert_eq!(text("qdisc noqueue 0: dev lo root refcnt 2"), "noqueue");
         let two = "qdisc codel 1: dev a root limit 9p qdisc pie 2: dev b root";
         let error = error(two);
-        assert_eq!(error.message, "2 disciplines are here, `codel`, `pie`: keep one");
+        assert_eq!(error.message, "the text contains 2 disciplines, `codel`, `pie`: keep one");
         assert_eq!(&two[error.at], "pie");
     }
 
     #[test]
     fn commands_that_set_nothing_are_refused() {
         for (line, at, why) in [
-            ("tc qdisc show dev eth0", "show", "paste what it prints"),
+            ("tc qdisc show dev eth0", "show", "paste its output"),
             ("tc qdisc del dev eth0 root", "tc", "sets no discipline"),
             ("tc class add dev eth0 classid 1:1 htb rate 1mbit", "tc", "sets no discipline"),
             ("tc qdisc add dev eth0 root", "add", "names no discipline"),

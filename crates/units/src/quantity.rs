@@ -1,7 +1,7 @@
-//! Rates and sizes, and the text forms of all quantities, in `tc`'s syntax.
+//! Rates and sizes, and the text forms of all quantities in `tc`'s syntax.
 //!
-//! Values are parsed as exact decimal fractions and only then rounded to an integer, so that
-//! `1.1ms` is 1 100 000 ns on every platform.
+//! Values are parsed as exact decimal fractions and rounded to an integer at the end. Therefore
+//! `1.1ms` is exactly 1 100 000 ns on every platform.
 
 use crate::time::{MICROSECOND, MILLISECOND, Nanos, SECOND};
 use serde::{Deserialize, Serialize};
@@ -9,13 +9,13 @@ use serde::{Deserialize, Serialize};
 /// A number of bytes.
 pub type Bytes = u64;
 
-/// A rate in bits per second; never zero.
+/// A rate in bits per second, above zero.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(try_from = "u64", into = "u64")]
 pub struct Rate(u64);
 
 impl Rate {
-    /// Returns a rate of `bits` per second; `None` for zero.
+    /// Returns a rate of `bits` per second; `None` if `bits` is 0.
     pub const fn new(bits: u64) -> Option<Self> {
         if bits > 0 { Some(Self(bits)) } else { None }
     }
@@ -25,7 +25,7 @@ impl Rate {
         self.0
     }
 
-    /// Returns the transmission time of a frame of `bytes`, rounded up to a nanosecond, so that no
+    /// Returns the transmission time of a frame of `bytes` in nanoseconds, rounded up so that no
     /// interval carries more than the rate allows.
     #[inline]
     pub fn transmission_time(self, bytes: u32) -> Nanos {
@@ -51,11 +51,11 @@ impl From<Rate> for u64 {
 pub enum QuantityError {
     /// The text does not start with a decimal number.
     NotANumber,
-    /// The number lacks its unit.
+    /// The unit after the number is missing.
     NoUnit,
-    /// The text after the number is not a unit of this kind.
+    /// The text after the number is not a unit of this dimension.
     UnknownUnit,
-    /// The quantity is outside the representable range.
+    /// The quantity is too large for its type, or a probability is above 1.
     TooLarge,
 }
 
@@ -67,7 +67,7 @@ pub struct Decimal {
 }
 
 impl Decimal {
-    /// Returns `self * factor`, rounded down, if it fits 64 bits.
+    /// Returns `self * factor`, rounded down; `None` if the result does not fit into 64 bits.
     pub fn times(self, factor: u128) -> Option<u64> {
         let product = self.digits.checked_mul(factor)?;
         u64::try_from(product / 10u128.checked_pow(self.scale)?).ok()
@@ -78,7 +78,7 @@ impl Decimal {
         self.digits as f64 / libm::pow(10.0, f64::from(self.scale))
     }
 
-    /// Returns whether it has no fraction.
+    /// Returns whether the number has no fractional part.
     pub fn is_whole(self) -> bool {
         self.digits.is_multiple_of(10u128.pow(self.scale.min(30)))
     }
@@ -87,8 +87,9 @@ impl Decimal {
 /// Splits `text` into its leading number and the rest.
 ///
 /// # Errors
-/// [`QuantityError::NotANumber`] without a digit, [`QuantityError::TooLarge`] with more than 18
-/// digits before or 12 digits after the point.
+/// [`QuantityError::NotANumber`] if the text does not begin with a decimal number,
+/// [`QuantityError::TooLarge`] if the number has more than 18 digits before the point or 12 digits
+/// after it.
 pub fn split_number(text: &str) -> Result<(Decimal, &str), QuantityError> {
     let end = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
     let (number, rest) = text.split_at(end);
@@ -122,7 +123,7 @@ fn scaled(text: &str, units: &[(&str, u128)], divisor: u128) -> Result<u64, Quan
         .map_err(|_| QuantityError::TooLarge)
 }
 
-/// Units of time in `tc`'s spellings, longest first, in nanoseconds.
+/// Units of time in `tc`'s spellings, with their lengths in nanoseconds.
 pub const TIME_UNITS: &[(&str, u128)] = &[
     ("s", SECOND as u128),
     ("sec", SECOND as u128),
@@ -138,8 +139,8 @@ pub const TIME_UNITS: &[(&str, u128)] = &[
     ("nsecs", 1),
 ];
 
-/// Units of rate in bits per second: `bit` counts bits, `bps` counts bytes, `i` means powers of
-/// 1024.
+/// Units of rate in bits per second. `bit` counts bits, `bps` counts bytes; `ki`, `mi`, `gi` and
+/// `ti` are powers of 1024.
 pub const RATE_UNITS: &[(&str, u128)] = &[
     ("bit", 1),
     ("kbit", 1_000),
@@ -161,7 +162,7 @@ pub const RATE_UNITS: &[(&str, u128)] = &[
     ("tibps", 8 << 40),
 ];
 
-/// Units of size in bits (divided by 8 later): `k` and `kb` are 1024 bytes, as in `tc`.
+/// Units of size, with their lengths in bits. `k` and `kb` are 1024 bytes, as in `tc`.
 pub const SIZE_UNITS: &[(&str, u128)] = &[
     ("", 8),
     ("b", 8),
@@ -176,7 +177,8 @@ pub const SIZE_UNITS: &[(&str, u128)] = &[
     ("gbit", 1 << 30),
 ];
 
-/// Parses a duration in nanoseconds. A plain `0` is allowed; any other number needs its unit.
+/// Parses a duration and returns it in nanoseconds. `0` is allowed without a unit; all other
+/// numbers need one.
 ///
 /// # Errors
 /// See [`QuantityError`].
@@ -195,7 +197,7 @@ pub fn parse_rate(text: &str) -> Result<Rate, QuantityError> {
     Rate::new(scaled(text, RATE_UNITS, 1)?).ok_or(QuantityError::NotANumber)
 }
 
-/// Parses a size in bytes; a plain number counts bytes.
+/// Parses a size and returns it in bytes. A number without a unit counts bytes.
 ///
 /// # Errors
 /// See [`QuantityError`].
@@ -217,7 +219,7 @@ pub fn parse_probability(text: &str) -> Result<f64, QuantityError> {
     if value <= 1.0 { Ok(value) } else { Err(QuantityError::TooLarge) }
 }
 
-/// Parses a number of packets: `300p`.
+/// Parses a number of packets, such as `300p`.
 ///
 /// # Errors
 /// See [`QuantityError`].
@@ -235,7 +237,7 @@ fn shortest(value: u64, units: &[(&str, u64)]) -> String {
     if value.is_multiple_of(*factor) {
         return format!("{}{name}", value / factor);
     }
-    // The largest unit that leaves at most three decimals; the smallest unit is always exact.
+    // Choose the largest unit with at most three decimals. The smallest unit is always exact.
     let (name, factor) = units
         .iter()
         .filter(|(_, f)| value >= *f)
@@ -249,12 +251,12 @@ fn shortest(value: u64, units: &[(&str, u64)]) -> String {
     format!("{}{name}", text.trim_end_matches('0').trim_end_matches('.'))
 }
 
-/// Returns the shortest text that [`parse_time`] parses to `span`, in nanoseconds.
+/// Returns a short text that [`parse_time`] parses to `span`, which is in nanoseconds.
 pub fn format_time(span: Nanos) -> String {
     shortest(span, &[("s", SECOND), ("ms", MILLISECOND), ("us", MICROSECOND), ("ns", 1)])
 }
 
-/// Returns the shortest text that [`parse_rate`] parses to `rate`.
+/// Returns a short text that [`parse_rate`] parses to `rate`.
 pub fn format_rate(rate: Rate) -> String {
     shortest(
         rate.bits(),
@@ -262,7 +264,7 @@ pub fn format_rate(rate: Rate) -> String {
     )
 }
 
-/// Returns a text that [`parse_size`] parses to `size`, in bytes.
+/// Returns a short text that [`parse_size`] parses to `size`, which is in bytes.
 pub fn format_size(size: Bytes) -> String {
     match size {
         s if s >= 1 << 20 && s.is_multiple_of(1 << 20) => format!("{}mb", s >> 20),

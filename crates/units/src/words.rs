@@ -1,8 +1,9 @@
-//! One-line descriptions in the style of `tc`: a name, then words, most of them followed by a
+//! One-line descriptions in the style of `tc`: a name, followed by words, most of which have a
 //! value.
 //!
-//! `codel limit 1000p target 5ms ecn` is parsed according to the [`Table`] that the component
-//! declares. An error states the place, the text found, the allowed words, and the nearest of them.
+//! A description such as `codel limit 1000p target 5ms ecn` is parsed according to the [`Table`]
+//! that the component declares. An error states the position, the text found, the allowed words,
+//! and the nearest of them.
 
 use crate::quantity::{self, QuantityError, Rate};
 use crate::time::Nanos;
@@ -11,38 +12,39 @@ use std::cmp::Reverse;
 use std::fmt;
 use std::ops::Range;
 
-/// A name that is a value of a word, and its meaning.
+/// A name that can be the value of a word, and its meaning.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Meaning {
     /// The name.
     pub name: &'static str,
-    /// Meaning in one sentence.
+    /// Meaning of the name, in one sentence.
     pub doc: &'static str,
 }
 
-/// Kind of the value after a word.
+/// Kind of the value that follows a word.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case", tag = "kind")]
 pub enum Kind {
-    /// No value: the word itself sets it.
+    /// The word has no value: it is a flag, which the word sets.
     Flag,
-    /// No value: the word sets it, the second word clears it.
+    /// The word has no value: it sets a switch, which a second word clears.
     Switch {
-        /// Word that clears it.
+        /// Word that clears the switch.
         off: &'static str,
     },
-    /// No value: one of these words is written alone; the name is only a heading.
+    /// One of these words is written alone; the name of the [`Word`] does not occur in
+    /// descriptions.
     OneOf {
-        /// Possible words.
+        /// Words to choose from.
         of: &'static [&'static str],
     },
-    /// A number of packets: `300` or `300p`.
+    /// A number of packets, such as `300` or `300p`.
     Packets,
-    /// A size in bytes: `1500`, `30kb`.
+    /// A size in bytes, such as `1500` or `30kb`.
     Size,
-    /// A duration with its unit: `5ms`.
+    /// A duration with its unit, such as `5ms`.
     Time,
-    /// A rate with its unit: `10mbit`.
+    /// A rate with its unit, such as `10mbit`.
     Rate,
     /// An integer within bounds.
     Integer {
@@ -65,51 +67,51 @@ pub enum Kind {
         /// Greatest value.
         max: f64,
     },
-    /// A probability: a fraction or a percentage.
+    /// A probability as a fraction or percentage, such as `0.02` or `2%`.
     Probability,
-    /// One of several words.
+    /// One of several names.
     Choice {
-        /// Possible words.
+        /// Allowed names.
         of: &'static [&'static str],
     },
-    /// One of several names with explanations.
+    /// One of several names, each with an explanation.
     Named {
-        /// Possible names.
+        /// Allowed names.
         of: &'static [Meaning],
     },
-    /// Any of several names, joined by `+`; `all`; `none`.
+    /// One or more of several names, joined by `+`; or `all`, or `none`.
     List {
-        /// Possible names.
+        /// Allowed names.
         of: &'static [Meaning],
     },
-    /// Integers, one after another: `0 1 2`.
+    /// One or more integers, such as `0 1 2`.
     Numbers {
-        /// Largest number of integers.
+        /// Maximum number of integers.
         most: usize,
-        /// Greatest value.
+        /// Greatest value of each integer.
         max: u64,
     },
-    /// Any single word; the component checks it.
+    /// Any single word, which the component checks.
     Name,
-    /// The rest of the text: the description of another component.
+    /// All remaining words of the text, which describe another component.
     Rest,
 }
 
 /// One word of a table.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct Word {
-    /// The word.
+    /// Name of the word.
     pub name: &'static str,
-    /// Kind of its value.
+    /// Kind of the word's value.
     #[serde(flatten)]
     pub kind: Kind,
-    /// Default as a user would write it; empty without a default.
+    /// Default as a user would write it; empty if there is no default.
     pub default: &'static str,
-    /// Meaning in one sentence.
+    /// Meaning of the word, in one sentence.
     pub doc: &'static str,
 }
 
-/// Declares words: for each its name, the kind of its value, its default, and its meaning.
+/// Declares words. Each has a name, the kind of its value, its default, and its meaning.
 #[macro_export]
 macro_rules! words {
     ($($name:expr, $kind:expr, $default:expr, $doc:expr;)*) => {
@@ -118,7 +120,7 @@ macro_rules! words {
 }
 
 impl Word {
-    /// Returns the spellings of the word: its name, or the words that are written alone.
+    /// Returns all spellings of the word in descriptions.
     pub fn spellings(&self) -> impl Iterator<Item = &'static str> {
         let (name, others): (_, &'static [&'static str]) = match self.kind {
             Kind::OneOf { of } => (None, of),
@@ -137,22 +139,23 @@ impl Word {
     }
 }
 
-/// The words of a component.
+/// The name and words of a component.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct Table {
-    /// Name of the component, the first word of a description.
+    /// Name of the component, which is the first word of a description.
     pub name: &'static str,
-    /// Summary in one line; empty only for an external component ([`Table::external`]).
+    /// Summary of the component in one line; empty only for an external component
+    /// ([`Table::external`]).
     pub summary: &'static str,
-    /// Source: RFC, paper, kernel file.
+    /// Source of the component: RFC, paper or kernel file.
     pub source: &'static str,
     /// Words of the component.
     pub words: &'static [Word],
 }
 
 impl Table {
-    /// Returns the table of an external component. Its words are declared with its code, so
-    /// descriptions of the engine cannot name it.
+    /// Returns the table of an external component. Its words are declared in its own code, so the
+    /// engine's descriptions cannot name it.
     pub const fn external(name: &'static str) -> Self {
         Self { name, summary: "", source: "", words: &[] }
     }
@@ -168,15 +171,15 @@ impl Table {
 pub enum Value {
     /// Value of a flag or switch.
     Bool(bool),
-    /// Number of packets, bytes, nanoseconds, bits per second, or an integer.
+    /// Number of packets, bytes, nanoseconds or bits per second, or an integer.
     Integer(u64),
     /// Signed integer.
     Signed(i64),
     /// Real number or probability.
     Real(f64),
-    /// A word.
+    /// A name or a text.
     Text(String),
-    /// Names, as ascending indices into the word's list.
+    /// Names, given as ascending indices into the word's list.
     List(Vec<usize>),
     /// Integers.
     Numbers(Vec<u64>),
@@ -188,17 +191,18 @@ impl Value {
         matches!(self, Self::Bool(true))
     }
 
-    /// Returns packets, bytes, nanoseconds, bits per second or an integer; 0 for other kinds.
+    /// Returns a number of packets, bytes, nanoseconds or bits per second, or an integer; 0 for
+    /// other kinds of values.
     pub fn integer(&self) -> u64 {
         if let Self::Integer(value) = self { *value } else { 0 }
     }
 
-    /// Returns a real number or a probability; 0 for other kinds.
+    /// Returns a real number or a probability; 0 for other kinds of values.
     pub fn real(&self) -> f64 {
         if let Self::Real(value) = self { *value } else { 0.0 }
     }
 
-    /// Returns a word; empty for other kinds of values.
+    /// Returns a name or a text; empty for other kinds of values.
     pub fn text(&self) -> &str {
         if let Self::Text(value) = self { value } else { "" }
     }
@@ -209,7 +213,7 @@ impl Value {
     }
 }
 
-/// The written form, except for switches and lists, which need their word.
+/// Writes the text form. Exceptions are switches and lists, whose text forms depend on their word.
 impl fmt::Display for Value {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -232,12 +236,12 @@ impl fmt::Display for Value {
 pub struct Text(String);
 
 impl Text {
-    /// Returns a description that begins with a name.
+    /// Returns a description that consists of a name.
     pub fn new(name: &str) -> Self {
         Self(name.to_owned())
     }
 
-    /// Adds a word without a value.
+    /// Appends a word without a value.
     #[must_use]
     pub fn flag(mut self, word: &str) -> Self {
         self.0.push(' ');
@@ -245,13 +249,13 @@ impl Text {
         self
     }
 
-    /// Adds a word with its value.
+    /// Appends a word and its value.
     #[must_use]
     pub fn value(self, word: &str, value: impl fmt::Display) -> Self {
         self.flag(word).flag(&value.to_string())
     }
 
-    /// Adds a word with its value, if given.
+    /// Appends a word and its value, unless the value is `None`.
     #[must_use]
     pub fn optional(self, word: &str, value: Option<impl fmt::Display>) -> Self {
         match value {
@@ -260,7 +264,7 @@ impl Text {
         }
     }
 
-    /// Adds one of two words.
+    /// Appends `on` or `off`, depending on `is_on`.
     #[must_use]
     pub fn switch(self, is_on: bool, on: &str, off: &str) -> Self {
         self.flag(if is_on { on } else { off })
@@ -277,13 +281,13 @@ impl Text {
 pub struct WordError {
     /// Message in one sentence.
     pub message: String,
-    /// Byte range of the error.
+    /// Byte range of the error in the description.
     pub at: Range<usize>,
-    /// Text with the error.
+    /// The wrong text.
     pub found: String,
-    /// Words or values allowed at this place.
+    /// Words or values that are allowed at this position.
     pub allowed: Vec<String>,
-    /// Nearest allowed word, if similar enough.
+    /// The most similar allowed word; `None` if no allowed word is similar.
     pub nearest: Option<String>,
 }
 
@@ -299,29 +303,29 @@ impl fmt::Display for WordError {
 
 impl std::error::Error for WordError {}
 
-/// A word of the text with its place.
+/// A word of a text with its position.
 #[derive(Clone, Copy, Debug)]
 pub struct Token<'a> {
     /// The word.
     pub text: &'a str,
-    /// Byte offset of its start.
+    /// Byte offset of the word in the text.
     pub at: usize,
 }
 
 impl Token<'_> {
-    /// Returns its byte range.
+    /// Returns the byte range of the word in the text.
     pub fn range(&self) -> Range<usize> {
         self.at..self.at + self.text.len()
     }
 
-    /// Returns an error at this word.
+    /// Returns an error about this word. `allowed` are the words allowed at its position.
     pub fn error(&self, message: String, allowed: Vec<String>) -> WordError {
         let nearest = nearest(self.text, allowed.iter().map(String::as_str)).map(str::to_owned);
         WordError { message, at: self.range(), found: self.text.to_owned(), allowed, nearest }
     }
 }
 
-/// Splits a description at white space; a word in double quotes may contain white space.
+/// Splits a description at white space. A word in double quotes may contain white space.
 pub fn tokens(text: &str) -> Vec<Token<'_>> {
     let mut tokens = Vec::new();
     let mut at = 0;
@@ -347,8 +351,9 @@ pub fn tokens(text: &str) -> Vec<Token<'_>> {
     }
 }
 
-/// Returns the candidate nearest to `word`, if the edit distance is at most a third of its length
-/// (at least 1). Among equally near candidates, the one with the longest common prefix wins.
+/// Returns the candidate most similar to `word`; `None` if the edit distance of each exceeds a
+/// third of the word's length (at least 1). Among equally distant candidates, the one with the
+/// longest common prefix is chosen.
 pub fn nearest<'a>(word: &str, candidates: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     let budget = (word.chars().count() / 3).max(1);
     candidates
@@ -358,13 +363,13 @@ pub fn nearest<'a>(word: &str, candidates: impl Iterator<Item = &'a str>) -> Opt
         .map(|(_, c)| c)
 }
 
-/// Returns the length of the common prefix of two words, in characters, without regard to case.
+/// Returns the length of the common prefix of two words in characters, ignoring case.
 fn alike(a: &str, b: &str) -> usize {
     let lower = |word: &str| word.to_lowercase().chars().collect::<Vec<_>>();
     lower(a).iter().zip(&lower(b)).take_while(|(x, y)| x == y).count()
 }
 
-/// The values of one description, by word.
+/// The values that one description gives, by word.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Given {
     values: Vec<(&'static str, Value, Range<usize>)>,
@@ -372,17 +377,17 @@ pub struct Given {
 }
 
 impl Given {
-    /// Returns whether `word` was given.
+    /// Returns whether the description contains `word`.
     pub fn has(&self, word: &str) -> bool {
         self.find(word).is_some()
     }
 
-    /// Returns the value of `word`, if given.
+    /// Returns the value of `word`; `None` if the word was not given.
     pub fn find(&self, word: &str) -> Option<&Value> {
         self.values.iter().find(|(name, ..)| *name == word).map(|(_, value, _)| value)
     }
 
-    /// Returns a flag or switch, if given.
+    /// Returns a flag or switch; `None` if the word was not given.
     pub fn flag(&self, word: &str) -> Option<bool> {
         match self.find(word)? {
             Value::Bool(value) => Some(*value),
@@ -390,7 +395,8 @@ impl Given {
         }
     }
 
-    /// Returns a count, size (bytes), time (ns), rate (bit/s) or integer, if given.
+    /// Returns a number of packets, bytes, nanoseconds or bits per second, or an integer; `None` if
+    /// the word was not given.
     pub fn integer(&self, word: &str) -> Option<u64> {
         match self.find(word)? {
             Value::Integer(value) => Some(*value),
@@ -398,7 +404,7 @@ impl Given {
         }
     }
 
-    /// Returns a signed integer, if given.
+    /// Returns a signed integer; `None` if the word was not given.
     pub fn signed(&self, word: &str) -> Option<i64> {
         match self.find(word)? {
             Value::Signed(value) => Some(*value),
@@ -406,17 +412,17 @@ impl Given {
         }
     }
 
-    /// Returns a duration in nanoseconds, if given.
+    /// Returns a duration in nanoseconds; `None` if the word was not given.
     pub fn time(&self, word: &str) -> Option<Nanos> {
         self.integer(word)
     }
 
-    /// Returns a rate, if given.
+    /// Returns a rate; `None` if the word was not given.
     pub fn rate(&self, word: &str) -> Option<Rate> {
         self.integer(word).and_then(Rate::new)
     }
 
-    /// Returns a real number or probability, if given.
+    /// Returns a real number or probability; `None` if the word was not given.
     pub fn real(&self, word: &str) -> Option<f64> {
         match self.find(word)? {
             Value::Real(value) => Some(*value),
@@ -424,7 +430,7 @@ impl Given {
         }
     }
 
-    /// Returns a word, if given.
+    /// Returns a name or text; `None` if the word was not given.
     pub fn text(&self, word: &str) -> Option<&str> {
         match self.find(word)? {
             Value::Text(value) => Some(value),
@@ -432,7 +438,7 @@ impl Given {
         }
     }
 
-    /// Returns a list of names, if given, as indices into the word's list.
+    /// Returns a list of names as indices into the word's list; `None` if the word was not given.
     pub fn list(&self, word: &str) -> Option<&[usize]> {
         match self.find(word)? {
             Value::List(value) => Some(value),
@@ -440,19 +446,22 @@ impl Given {
         }
     }
 
-    /// Converts an error in the value of `word`, which is the description of another component.
+    /// Converts the position of an error in the value of `word`, which describes another component,
+    /// to the position in this description.
     pub fn within(&self, word: &str, error: WordError) -> WordError {
         let begin = self.error(word, "").at.start;
         WordError { at: begin + error.at.start..begin + error.at.end, ..error }
     }
 
-    /// Converts an error in the value of `word`, which has its own syntax.
+    /// Converts an error in the value of `word`, which has its own syntax, to an error about the
+    /// whole value.
     pub fn nested(&self, word: &str, error: WordError) -> WordError {
         let at = self.error(word, "").at;
         WordError { message: format!("`{word}`: {}", error.message), at, ..error }
     }
 
-    /// Returns an error about the value of `word`, for checks that a table cannot express.
+    /// Returns an error about the value of `word`, for checks that a table cannot express. If the
+    /// word was not given, the position is the end of the text.
     pub fn error(&self, word: &str, message: impl Into<String>) -> WordError {
         let at = self
             .values
@@ -544,7 +553,7 @@ pub(crate) fn read_value(word: &Word, token: Token<'_>) -> Result<Value, WordErr
                 Ok(Value::Text(text.to_owned()))
             } else {
                 Err(token.error(
-                    format!("`{}` is one of {}; found `{text}`", word.name, of.join(", ")),
+                    format!("`{}` must be one of {}; found `{text}`", word.name, of.join(", ")),
                     of.iter().map(|&s| s.to_owned()).collect(),
                 ))
             }
@@ -603,17 +612,18 @@ fn read_list(word: &Word, token: Token<'_>, of: &[Meaning]) -> Result<Vec<usize>
 fn no_such_name(word: &Word, token: Token<'_>, of: &[Meaning]) -> WordError {
     let names: Vec<String> = of.iter().map(|meaning| meaning.name.to_owned()).collect();
     let known = names.join(", ");
-    let mut error = token.error(format!("`{}` knows no `{}`", word.name, token.text), names);
+    let mut error = token.error(format!("`{}` has no value `{}`", word.name, token.text), names);
     if error.nearest.is_none() {
         error.message = format!("{}; known: {known}", error.message);
     }
     error
 }
 
-/// Parses `tokens`, which follow the name, according to `table`. `end` is the length of the text.
+/// Parses `tokens`, the words after the component's name, according to `table`. `end` is the length
+/// of the whole text.
 ///
 /// # Errors
-/// An unknown word, a repeated word, or a value that is missing or of the wrong kind.
+/// If a word is unknown or repeated, or a value is missing or of the wrong kind.
 pub fn read(table: &Table, tokens: &[Token<'_>], end: usize) -> Result<Given, WordError> {
     let mut given = Given { values: Vec::new(), end };
     let mut rest = tokens.iter();
@@ -666,8 +676,8 @@ pub fn read(table: &Table, tokens: &[Token<'_>], end: usize) -> Result<Given, Wo
     Ok(given)
 }
 
-/// Returns the text from `first` to the end of `rest` with the original distances between words,
-/// and its place.
+/// Returns the text from `first` to the end of `rest`, with the original white space between the
+/// words, and its byte range.
 pub fn untouched(first: Token<'_>, rest: &[Token<'_>]) -> (String, Range<usize>) {
     let (mut text, mut end) = (first.text.to_owned(), first.range().end);
     for token in rest {
@@ -691,17 +701,18 @@ fn unknown_word(table: &Table, token: Token<'_>) -> WordError {
     let mut error =
         token.error(format!("unknown word `{}` for `{}`", token.text, table.name), allowed);
     if error.nearest.is_none() {
-        error.message = format!("{}; it takes {list}", error.message);
+        error.message = format!("{}; allowed: {list}", error.message);
     }
     error
 }
 
-/// Finds the table that the first word of `text` names, and parses the rest according to it.
+/// Parses a description: its first word selects one of `tables`, and the rest is parsed according
+/// to this table.
 ///
-/// `what` names the kind of component in messages ("queue").
+/// `what` is the kind of component in error messages, such as "queue".
 ///
 /// # Errors
-/// An empty text, an unknown name, or an error of [`read`].
+/// If the text is empty or the name is unknown, or as for [`read`].
 pub fn describe<'t>(
     what: &str,
     tables: &[&'t Table],
@@ -760,7 +771,7 @@ mod tests {
         assert_eq!(words(" a  bc "), [("a", 1), ("bc", 4)]);
         assert_eq!(words("file \"a b.pcap\" x"), [("file", 0), ("a b.pcap", 6), ("x", 16)]);
         assert_eq!(words("\"\" \"ü\""), [("", 1), ("ü", 4)]);
-        // A quote that does not close, or closes within a word, is a character like any other.
+        // A quotation mark without a counterpart, or within a word, is an ordinary character.
         assert_eq!(words("\"a b"), [("\"a", 0), ("b", 3)]);
         assert_eq!(words("\"a\"b c"), [("\"a\"b", 0), ("c", 5)]);
     }
@@ -815,7 +826,7 @@ mod tests {
         assert_eq!(error("cake besteffort besteffort"), "`besteffort` is given twice");
         assert_eq!(
             error("cake tins"),
-            "unknown word `tins` for `cake`; it takes besteffort, diffserv3, overhead"
+            "unknown word `tins` for `cake`; allowed: besteffort, diffserv3, overhead"
         );
         assert_eq!(
             error("cake diffserv"),
@@ -864,11 +875,11 @@ mod tests {
         assert_eq!(some("none"), Some(vec![]));
         assert_eq!(read("lists").unwrap().list("some"), None);
         let error = read("lists some first+secnd").unwrap_err();
-        assert_eq!(error.to_string(), "`some` knows no `secnd`: did you mean `second`?");
+        assert_eq!(error.to_string(), "`some` has no value `secnd`: did you mean `second`?");
         assert_eq!(error.at, 17..22);
         assert_eq!(error.allowed, ["first", "second", "third"]);
         let error = read("lists one fourth").unwrap_err();
-        assert_eq!(error.to_string(), "`one` knows no `fourth`; known: first, second, third");
+        assert_eq!(error.to_string(), "`one` has no value `fourth`; known: first, second, third");
         let error = read("lists some first+first").unwrap_err();
         assert_eq!((error.to_string().as_str(), error.at), ("`first` is given twice", 17..22));
         assert!(read("lists some first+").is_err());

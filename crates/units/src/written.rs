@@ -1,32 +1,32 @@
-//! Written descriptions: their words, and changes to them.
+//! Descriptions as users wrote them: their words, and changes to them.
 
 use crate::words::{Kind, Table, Word, tokens};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// Written setting of a word.
+/// Setting of a word in a description.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum Setting {
-    /// Setting of a word without a value: whether it is set.
+    /// For a word without a value: whether it is set.
     Switch(bool),
-    /// Value of the word, or the one of several words that was written.
+    /// Value of the word; for a choice of one of several words, the word that was written.
     Value(String),
 }
 
-/// Words of a description in order, each once.
+/// Words of a description in the order of their first occurrence. Each occurs once.
 #[derive(Clone, Debug, Serialize)]
 pub struct Written {
     #[serde(skip)]
     table: &'static [Word],
     /// Name of the component.
     pub name: &'static str,
-    /// Words by name, with their settings.
+    /// Words of the description with their settings.
     pub words: Vec<(&'static str, Setting)>,
 }
 
 impl Written {
-    /// Parses a description that is known to belong to `table`.
+    /// Parses a description that belongs to `table`. Unknown words are ignored.
     pub fn read(table: &'static Table, text: &str) -> Self {
         let mut written = Self { table: table.words, name: table.name, words: Vec::new() };
         let mut tokens = tokens(text).into_iter().skip(1).map(|token| token.text).peekable();
@@ -59,11 +59,11 @@ impl Written {
         }
     }
 
-    /// Sets a word. Without a setting, or with an empty one, removes the word, so that its default
+    /// Sets a word. If the setting is `None` or empty, the word is removed, so that its default
     /// applies. The value is checked only when the resulting text is parsed.
     ///
     /// # Errors
-    /// A word that the component does not have.
+    /// If the component does not have the word.
     pub fn set(&mut self, name: &str, setting: Option<Setting>) -> Result<(), String> {
         let word = self.table.iter().find(|word| word.name == name);
         let word = word.ok_or_else(|| format!("`{}` has no word `{name}`", self.name))?;
@@ -82,7 +82,7 @@ impl fmt::Display for Written {
             let word = self.table.iter().find(|word| word.name == name);
             word.expect("a word of the table").kind
         };
-        // The description of another component goes to the end.
+        // A word whose value is the description of another component must be the last one.
         let (last, first): (Vec<_>, Vec<_>) =
             self.words.iter().partition(|(name, _)| kind(name) == Kind::Rest);
         for (name, setting) in first.into_iter().chain(last) {

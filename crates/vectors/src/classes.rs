@@ -1,5 +1,5 @@
-//! Classful disciplines in a recording: their classes as the commands of `tc` that created them,
-//! and the kernel's numbers.
+//! Recordings of classful disciplines: their classes are given as `tc` commands and as the kernel's
+//! numbers.
 
 use crate::read::{self, Json, Object};
 use crate::report::Outcome;
@@ -11,18 +11,18 @@ use sojourn_queue::{Params, ets, hfsc, htb};
 
 type Result<T> = std::result::Result<T, Outcome>;
 
-/// Disciplines with classes.
+/// Names of the classful disciplines in recordings.
 pub const NAMES: [&str; 5] = ["prio", "drr", "ets", "htb", "hfsc"];
 
-/// Returns the numbers without the limit of leaves, which a change of a discipline with classes
-/// does not state.
+/// Returns the numbers without `leaf_limit`, which a row for a change of a classful discipline does
+/// not state.
 pub fn without_leaves(numbers: &Json) -> Json {
     let mut numbers = numbers.clone();
     _ = numbers.as_object_mut().and_then(|numbers| numbers.remove("leaf_limit"));
     numbers
 }
 
-/// Returns a complete description: the discipline's own words, and the header's classes.
+/// Returns a complete description: the discipline's own words, followed by the header's classes.
 pub fn description(head: &Object, words: &str) -> Result<String> {
     let params = read::map(1, "params", read::field(1, head, "params")?)?;
     let limit = read::number(1, params, "leaf_limit", u32::MAX.into())?;
@@ -36,7 +36,8 @@ pub fn description(head: &Object, words: &str) -> Result<String> {
     Ok(text)
 }
 
-/// Returns the change of a row's command: of a class, or of the discipline itself.
+/// Returns the description of the change by a row's command, which concerns a class or the
+/// discipline itself.
 pub fn change(name: &str, command: &str) -> String {
     match command.split_whitespace().next() {
         Some("class") => format!("{name} ; {command}"),
@@ -68,7 +69,7 @@ fn quanta(params: &ets::Params) -> Vec<u32> {
     (0..params.bands).map(|band| params.quantum(band.into())).collect()
 }
 
-/// Compares the header's classes with the computed ones.
+/// Compares the header's recorded classes with those computed from `params`.
 pub fn compare(head: &Object, params: &Params) -> Result<()> {
     let empty = Json::Object(Object::new());
     let recorded = read::map(1, "classes", head.get("classes").unwrap_or(&empty))?;
@@ -81,12 +82,15 @@ pub fn compare(head: &Object, params: &Params) -> Result<()> {
         }
     }
     if ours != recorded.len() {
-        return Err(Outcome::malformed(1, "`classes` and `tc_classes` differ"));
+        return Err(Outcome::malformed(
+            1,
+            "`classes` and `tc_classes` must state the same classes",
+        ));
     }
     Ok(())
 }
 
-/// Compares the numbers that a change of a class states.
+/// Compares the recorded numbers in a row for the change of a class with the computed ones.
 pub fn compare_class(line: usize, row: &Object, params: &Params) -> Result<()> {
     let id = read::number(line, row, "class", u16::MAX.into())? as u16;
     let recorded = read::field(line, row, "p")?;

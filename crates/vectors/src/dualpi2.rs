@@ -1,11 +1,12 @@
-//! DualPI2 in a recording: options set by hand, with the names of the kernel's attributes, and the
-//! kernel's numbers.
+//! Recordings of DualPI2: options set by hand have the names of the kernel's attributes, and
+//! parameters are the kernel's numbers.
 
 use crate::read::Json;
 use serde_json::json;
 use sojourn_queue::dualpi2::{Params, Step};
 
-/// Translates the kernel's attributes into this project's words. Unknown words stay unchanged.
+/// Translates the kernel's attributes into words of this project. Unknown attributes stay
+/// unchanged.
 pub fn words(attributes: &[&str]) -> Vec<String> {
     let mut words = Vec::new();
     let mut rest = attributes.iter();
@@ -36,7 +37,7 @@ pub fn words(attributes: &[&str]) -> Vec<String> {
     words
 }
 
-/// Returns the parameters as recordings represent them.
+/// Returns the parameters in the form of recordings.
 pub fn numbers(params: &Params) -> Json {
     let constants = params.pi.constants();
     let (step, in_packets) = match params.step {

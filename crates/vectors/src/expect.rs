@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 
 type Result<T> = std::result::Result<T, Outcome>;
 
-/// Counters that `w` omits.
+/// Counters that rows do not list in `w`; only the row `end` states them.
 const PLAIN: &[&str] = &[
     "qlen",
     "backlog",
@@ -29,10 +29,10 @@ const PLAIN: &[&str] = &[
     "overlimits_",
 ];
 
-/// Counters by name.
+/// Values of counters by name.
 pub type Counts = BTreeMap<&'static str, u64>;
 
-/// Returns the present counters.
+/// Returns the queue's counters at this time.
 pub fn counts(queue: &Queue<Frame>) -> Counts {
     let mut counts = Counts::new();
     queue.counters(&mut |name, value| _ = counts.insert(name, value));
@@ -47,7 +47,8 @@ fn flow_state(queue: &Queue<Frame>, flow: usize) -> Fields<'static> {
     known::fields(|visit| queue.flow_state(flow, visit))
 }
 
-/// Returns the names of the scheduling lists in recordings of a discipline.
+/// Returns the names of the scheduling lists that recordings of a discipline contain, in their
+/// order.
 fn lists(discipline: &str, params: &Params) -> Vec<String> {
     match params {
         Params::Drr(_) | Params::Ets(_) => vec!["active".to_owned()],
@@ -63,17 +64,18 @@ fn lists(discipline: &str, params: &Params) -> Vec<String> {
     }
 }
 
-/// Effects of an operation, apart from the state of the queue.
+/// Effects of an operation apart from the queue's state.
 pub struct Done<'a> {
     /// Counters before the operation.
     pub before: &'a Counts,
-    /// Packets that it dropped and marked.
+    /// Packets that the operation dropped and marked.
     pub lost: &'a Lost,
-    /// Requested time of the next call, in nanoseconds.
+    /// Time of the next dequeue that the discipline requested, in nanoseconds; `None` without a
+    /// request.
     pub wake: Option<Nanos>,
 }
 
-/// Recorded state so far.
+/// The recorded state after the last compared row.
 pub struct Expected {
     counters: Vec<String>,
     state: Known,
@@ -82,7 +84,7 @@ pub struct Expected {
 }
 
 impl Expected {
-    /// Reads the header, and compares the state after creation.
+    /// Reads the header and compares the recorded state after creation with the queue's.
     pub fn new(
         head: &Object,
         discipline: &str,
@@ -121,7 +123,7 @@ impl Expected {
             None => Vec::new(),
             Some(_) => read::names(1, head, "flow_state")?,
         };
-        // If `f` is omitted, the first buckets are watched, and all their fields are 0.
+        // Without `f`, the first buckets are watched, and all their fields are 0.
         let zeros = names.iter().map(|name| (name.clone(), Json::from(0))).collect();
         let flows = match init.get("f") {
             None => (0..watched).map(|flow| Ok((flow, &zeros))).collect::<Result<Vec<_>>>()?,
@@ -141,7 +143,12 @@ impl Expected {
         }
         match init.get("L") {
             None if lists.is_empty() => {}
-            None => return Err(Outcome::malformed(1, "`L` is missing in `init`")),
+            None => {
+                return Err(Outcome::malformed(
+                    1,
+                    "`L` is missing in `init`, but the discipline has scheduling lists",
+                ));
+            }
             Some(recorded) => {
                 let recorded = read_lists(1, recorded)?;
                 if recorded.len() != lists.len() {
@@ -154,7 +161,8 @@ impl Expected {
         Ok(())
     }
 
-    /// Stops watching a deleted class, unless the row states its remaining state.
+    /// Stops watching a class that the row deletes, unless the row states the class's remaining
+    /// state.
     pub fn forget(&mut self, row: &Object) {
         let Some(class) = row.get("class").and_then(Json::as_u64) else { return };
         if row.get("f").and_then(|flows| flows.get(class.to_string())).is_none() {
@@ -162,7 +170,7 @@ impl Expected {
         }
     }
 
-    /// Compares the results that every operation can have.
+    /// Compares the results that a row of any operation can state.
     pub fn row(
         &mut self,
         line: usize,
@@ -265,7 +273,7 @@ impl Expected {
         Ok(())
     }
 
-    /// Compares the counters of the row `end`.
+    /// Compares the recorded counters of the row `end` with the queue's.
     pub fn end(&self, line: usize, end: &Json, queue: &Queue<Frame>) -> Result<()> {
         let recorded = read::map(line, "end", end)?;
         let found = counts(queue);
@@ -286,7 +294,7 @@ impl Expected {
     }
 }
 
-/// Compares the packets that an operation dropped and marked.
+/// Compares the packets that an operation dropped and marked with the recorded ones.
 pub fn compare_lost(line: usize, row: &Object, lost: &Lost) -> Result<()> {
     for (key, what, found) in
         [("x", "packets dropped", &lost.dropped), ("m", "packets marked", &lost.marked)]
@@ -300,7 +308,7 @@ pub fn compare_lost(line: usize, row: &Object, lost: &Lost) -> Result<()> {
     Ok(())
 }
 
-/// Compares the backlog after an operation.
+/// Compares the recorded backlog after an operation with the given one.
 pub fn compare_backlog(line: usize, row: &Object, packets: u64, bytes: u64) -> Result<()> {
     let q = read::array(line, "q", read::field(line, row, "q")?)?;
     let [recorded_packets, recorded_bytes] = q else {
@@ -317,10 +325,12 @@ pub fn compare_backlog(line: usize, row: &Object, packets: u64, bytes: u64) -> R
     Ok(())
 }
 
-/// Return code for a packet that was dropped, but is reported to the sender's host as sent.
+/// Recorded return code of a packet that the queue dropped but reported to the sending host as
+/// sent.
 const BYPASS: u64 = 0x2_0000;
 
-/// Compares the return code of an operation.
+/// Compares the recorded return code of an operation with the given one. `queued` states whether
+/// the packet was accepted.
 pub fn compare_return(line: usize, row: &Object, given: Return, queued: bool) -> Result<()> {
     let recorded = match row.get("ret") {
         None => 0,
@@ -347,7 +357,7 @@ fn bucket(line: usize, key: &str) -> Result<usize> {
     key.parse::<usize>()
         .ok()
         .filter(|flow| flow.to_string() == key)
-        .ok_or_else(|| Outcome::malformed(line, format!("`{key}` is no bucket")))
+        .ok_or_else(|| Outcome::malformed(line, format!("`{key}` is not the number of a bucket")))
 }
 
 fn read_lists(line: usize, value: &Json) -> Result<Vec<Vec<u64>>> {

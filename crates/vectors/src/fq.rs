@@ -1,4 +1,4 @@
-//! FQ in a recording: options set by hand, the kernel's numbers, and the sockets of packets.
+//! Recordings of FQ: options set by hand, the kernel's numbers, and the packets' sockets.
 
 use crate::read::Json;
 use crate::report::Outcome;
@@ -6,14 +6,14 @@ use serde_json::json;
 use sojourn_queue::SocketKind;
 use sojourn_queue::fq::{Beyond, Params};
 
-/// Returns the options added by hand after `tc`'s options, in this project's words: `weights (1, 2,
-/// 3)` without its punctuation.
+/// Returns the options that a comment adds after `tc`'s options, in words of this project. The
+/// punctuation of lists such as `weights (1, 2, 3)` is removed.
 pub fn by_hand(text: &str) -> String {
     let (_, added) = text.split_once("# by hand:").unwrap_or_default();
     added.replace(['(', ')', '[', ']', ','], " ")
 }
 
-/// Returns the parameters as recordings represent them.
+/// Returns the parameters in the form of recordings.
 pub fn numbers(params: &Params) -> Json {
     let constants = params.constants();
     let maxrate = if constants.maxrate == u64::MAX { json!(-1) } else { json!(constants.maxrate) };
@@ -28,14 +28,14 @@ pub fn numbers(params: &Params) -> Json {
     })
 }
 
-/// Returns the kind of a socket.
+/// Returns the kind of socket that a recorded number denotes.
 pub fn kind(line: usize, number: u64) -> Result<SocketKind, Outcome> {
     match number {
         0 => Ok(SocketKind::Stream),
         1 => Ok(SocketKind::Unconnected),
         2 => Ok(SocketKind::Passive),
         3 => Ok(SocketKind::Datagram),
-        _ => Err(Outcome::malformed(line, format!("{number} is no kind of socket"))),
+        _ => Err(Outcome::malformed(line, format!("`kind` must be 0 to 3, found {number}"))),
     }
 }
 

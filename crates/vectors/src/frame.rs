@@ -1,4 +1,4 @@
-//! Recorded packets, and a sink that records their numbers.
+//! Recorded packets, and a sink that collects the numbers of dropped and marked packets.
 
 use crate::fq;
 use crate::read::{self, Json, Object};
@@ -15,27 +15,28 @@ type Result<T> = std::result::Result<T, Outcome>;
 /// A recorded packet.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Frame {
-    /// Number in the recording.
+    /// Number of the packet in the recording.
     pub id: u64,
     /// Length in bytes.
     pub len: u32,
-    /// Charged memory in bytes.
+    /// Memory that the kernel charges for the packet, in bytes.
     pub truesize: u32,
     /// Hash of the flow.
     pub hash: u32,
-    /// Source and destination host.
+    /// Numbers of source and destination host.
     pub hosts: (u32, u32),
-    /// Class that the packet names itself.
+    /// Minor number of the class that the packet selects; 0 for the discipline itself, `None` for
+    /// no selection.
     pub class: Option<u16>,
-    /// Priority.
+    /// Priority (`skb->priority`).
     pub priority: u32,
-    /// Socket and departure time.
+    /// Socket, and earliest departure time in nanoseconds.
     pub sender: Sender,
     /// DSCP.
     pub dscp: u8,
     /// ECN field.
     pub ecn: Ecn,
-    /// TCP header.
+    /// TCP header; `None` if the recording states none.
     pub tcp: Option<TcpView>,
 }
 
@@ -85,14 +86,14 @@ impl Packet for Frame {
     }
 }
 
-/// Packets that an operation dropped and marked, and the known rates of sockets.
+/// Packets that an operation dropped and marked, and the pacing rates of sockets.
 #[derive(Debug, Default)]
 pub struct Lost {
-    /// Numbers of dropped packets, in order.
+    /// Numbers of the dropped packets, in the order of the drops.
     pub dropped: Vec<u64>,
-    /// Numbers of marked packets, in order.
+    /// Numbers of the marked packets, in the order of the marks.
     pub marked: Vec<u64>,
-    /// Present rate of each socket: that of its latest packet.
+    /// Pacing rate of each socket, which is that of its latest packet.
     rates: BTreeMap<u32, Option<u64>>,
 }
 
@@ -103,7 +104,7 @@ impl Lost {
         self.marked.clear();
     }
 
-    /// Records the socket of an arriving packet.
+    /// Stores the pacing rate of an arriving packet's socket.
     pub fn arrives(&mut self, frame: &Frame) {
         if let Some(socket) = frame.sender.socket {
             self.rates.insert(socket.number, socket.rate);
@@ -142,7 +143,7 @@ impl Sink<Frame> for Lost {
     }
 }
 
-/// Parses the ECN field.
+/// Parses the recorded ECN field.
 pub fn ecn(line: usize, value: &Json) -> Result<Ecn> {
     Ok(match read::unsigned(line, "ecn", value, 3)? {
         0 => Ecn::NotEct,
@@ -152,20 +153,25 @@ pub fn ecn(line: usize, value: &Json) -> Result<Ecn> {
     })
 }
 
-/// Parses the class that a packet names: its minor number, -1 for the discipline itself, 0 for
-/// none.
+/// Parses the class that a packet selects: its minor number, -1 for the discipline itself, or 0 for
+/// no selection.
 fn class(line: usize, value: &Json) -> Result<Option<u16>> {
     Ok(match read::integer(line, "class", value)? {
         -1 => Some(0),
         0 => None,
         number => match u16::try_from(number) {
             Ok(minor) => Some(minor),
-            Err(_) => return Err(Outcome::malformed(line, format!("{number} is no class"))),
+            Err(_) => {
+                return Err(Outcome::malformed(
+                    line,
+                    format!("`class` must be -1 to 65535, found {number}"),
+                ));
+            }
         },
     })
 }
 
-/// Parses a rate in bytes per second; -1 means no rate.
+/// Parses a rate in bytes per second; -1 is no rate.
 fn rate(line: usize, value: &Json) -> Result<Option<u64>> {
     if read::integer(line, "rate", value)? == -1 {
         return Ok(None);
@@ -185,7 +191,7 @@ fn tcp(line: usize, value: &Json) -> Result<TcpView> {
             let number = |v| read::unsigned(line, what, v, u64::from(u32::MAX)).map(|v| v as u32);
             Ok((number(one)?, number(other)?))
         }
-        _ => Err(Outcome::malformed(line, format!("`{what}` has two numbers"))),
+        _ => Err(Outcome::malformed(line, format!("`{what}` must have two numbers"))),
     };
     let sack = read::array(line, "sack", read::field(line, header, "sack")?)?;
     let sack = sack.iter().map(|block| pair("sack", block)).collect::<Result<SackBlocks>>()?;
@@ -209,16 +215,16 @@ const COLUMNS: &[&str] = &[
     "prio", "sk", "kind", "rate", "skhash", "tstamp",
 ];
 
-/// Columns of an arrival.
+/// The columns of an arrival (`e`).
 pub struct Columns {
     names: Vec<String>,
-    /// Number of buckets, for a discipline with several queues.
+    /// Number of buckets of `fq_codel` and `fq_pie`; `None` for other disciplines.
     buckets: Option<u32>,
     last_id: Option<u64>,
 }
 
 impl Columns {
-    /// Reads the header's `e_cols`.
+    /// Reads and checks the header's `e_cols`.
     pub fn read(head: &Object, params: &Params) -> Result<Self> {
         let names = read::names(1, head, "e_cols")?;
         if let Some(column) = names.iter().find(|c| !COLUMNS.contains(&c.as_str())) {
@@ -244,7 +250,7 @@ impl Columns {
         Ok(Self { names, buckets, last_id: None })
     }
 
-    /// Parses an arrival: its time in nanoseconds, and its packet.
+    /// Parses an arrival. Returns its time in nanoseconds and its packet.
     pub fn frame(&mut self, line: usize, value: &Json) -> Result<(Nanos, Frame)> {
         let cells = read::array(line, "e", value)?;
         if cells.len() != self.names.len() {
@@ -295,17 +301,21 @@ impl Columns {
             tcp.hosts = frame.hosts;
         }
         if self.last_id.is_some_and(|last| frame.id <= last) {
-            return Err(Outcome::malformed(line, format!("id {} does not grow", frame.id)));
+            return Err(Outcome::malformed(
+                line,
+                format!("id {} is not larger than the previous id", frame.id),
+            ));
         }
         self.last_id = Some(frame.id);
         if !charged {
             frame.truesize = frame.len;
         }
         if let Some(buckets) = self.buckets {
-            // `flow` is the bucket itself: choose a hash that falls into it.
+            // `flow` is the number of the bucket: choose a hash that selects this bucket.
             let flows = u64::from(buckets);
             if flow >= flows {
-                let why = format!("flow {flow} of {flows} buckets");
+                let why =
+                    format!("`flow` must be below the number of buckets, {flows}, found {flow}");
                 return Err(Outcome::malformed(line, why));
             }
             frame.hash = (flow << 32).div_ceil(flows) as u32;

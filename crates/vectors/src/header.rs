@@ -1,5 +1,5 @@
-//! The header: a check that `tc`'s text gives the recorded parameters, and the queue with these
-//! parameters.
+//! The header of a recording: checks that `tc`'s text gives the recorded parameters, and builds the
+//! queue.
 
 use crate::frame::Frame;
 use crate::read::{self, Json, Object};
@@ -13,20 +13,20 @@ use sojourn_units::declare::Choices;
 
 type Result<T> = std::result::Result<T, Outcome>;
 
-/// Checks the unit of time, and returns the time of creation in nanoseconds.
+/// Checks the unit of time, and returns the queue's time of creation in nanoseconds.
 pub fn clock(head: &Object) -> Result<Nanos> {
     let unit = read::text(1, head, "time_unit")?;
     if unit != "ns" {
-        return Err(Outcome::malformed(1, format!("`time_unit` is `{unit}`, not ns")));
+        return Err(Outcome::malformed(1, format!("`time_unit` must be `ns`, found `{unit}`")));
     }
     let t0 = read::number(1, head, "t0", i64::MAX as u64)?;
     if t0 == 0 {
-        return Err(Outcome::malformed(1, "`t0` is 0, which stands for `never`"));
+        return Err(Outcome::malformed(1, "`t0` must not be 0, since this value means `never`"));
     }
     Ok(t0)
 }
 
-/// Returns the device of the scenario.
+/// Returns the device that the header describes.
 pub fn device(head: &Object) -> Result<Device> {
     let hz = read::number(1, head, "hz", 1_000_000)? as u32;
     let psched_mtu = read::number(1, head, "psched_mtu", 1 << 24)? as u32;
@@ -36,18 +36,19 @@ pub fn device(head: &Object) -> Result<Device> {
     Ok(Device { psched_mtu, hz, rate: None })
 }
 
-/// Parameters of the discipline, and its queue.
+/// A discipline's parameters, and its new queue.
 pub struct Made {
-    /// Parameters from the text.
+    /// Parameters of the queue.
     pub params: Params,
-    /// The queue.
+    /// The new queue.
     pub queue: Queue<Frame>,
 }
 
-/// Builds the queue. If `tc` states all parameters, its text must give `params`. If the text is
-/// missing, or was followed by changes by hand (`#`), only `params` count, and must be consistent.
-/// Exceptions: for a `dualpi2` by hand the words are the kernel's attributes, which state all
-/// parameters, as do those of an `fq`; a `tbf` by hand lacks the attributes of its depths in bytes.
+/// Builds the queue. If `tc` states all parameters, they must equal the recorded `params`. If the
+/// text is missing or marked as changed by hand (`#`), the queue is built from `params`, which must
+/// be consistent. There are two exceptions. The words of a `dualpi2` or `fq` by hand state all
+/// parameters, since they include the kernel's attributes. A `tbf` by hand states its bucket depths
+/// only as times.
 pub fn make(head: &Object, discipline: &str, device: &Device, t0: Nanos) -> Result<Made> {
     let recorded = read::map(1, "params", read::field(1, head, "params")?)?;
     let tc = match head.get("tc") {
@@ -83,7 +84,7 @@ pub fn make(head: &Object, discipline: &str, device: &Device, t0: Nanos) -> Resu
     by_hand(discipline, recorded, stated.as_ref(), linux, device, t0)
 }
 
-/// Returns the recorded version of Linux; `None` if the header has no release.
+/// Returns the recorded version of Linux; `None` if the header does not name a known release.
 pub fn linux(head: &Object) -> Result<Option<Linux>> {
     match head.get("kernel") {
         None => Ok(None),
@@ -92,7 +93,7 @@ pub fn linux(head: &Object) -> Result<Option<Linux>> {
     }
 }
 
-/// Adds the version of Linux to a description, if the discipline depends on it.
+/// Adds the version of Linux to a description if the discipline depends on the version.
 fn dated(words: String, linux: Option<Linux>) -> String {
     let name = words.split(' ').next().unwrap_or("");
     let has_versions = || {
@@ -105,7 +106,7 @@ fn dated(words: String, linux: Option<Linux>) -> String {
     }
 }
 
-/// Returns whether recordings name the discipline of `params` `discipline`.
+/// Returns whether `discipline` is the name in recordings of the discipline of `params`.
 fn is_called(params: &Params, discipline: &str) -> bool {
     match params {
         Params::Fifo(_) => discipline == "fifo",
@@ -118,14 +119,15 @@ fn is_called(params: &Params, discipline: &str) -> bool {
     }
 }
 
-/// Returns the names in a fixed order.
+/// Returns the texts of an array in alphabetical order, so that two arrays can be compared as sets;
+/// `None` if it is not an array of texts.
 fn set(value: &Json) -> Option<Vec<&str>> {
     let mut names = value.as_array()?.iter().map(Json::as_str).collect::<Option<Vec<_>>>()?;
     names.sort_unstable();
     Some(names)
 }
 
-/// Compares recorded parameters with the computed ones, in both directions.
+/// Compares recorded parameters with computed ones. Each parameter must occur in both.
 pub fn same(line: usize, recorded: &Object, ours: &Json) -> Result<()> {
     let empty = Object::new();
     let ours = ours.as_object().unwrap_or(&empty);
@@ -145,10 +147,10 @@ pub fn same(line: usize, recorded: &Object, ours: &Json) -> Result<()> {
     }
 }
 
-/// Fields that recordings do not have: they state the same elsewhere.
+/// Fields that recordings state outside `params`, or not at all.
 const ELSEWHERE: [&str; 4] = ["name", "unit", "hz", "linux"];
 
-/// Returns the parameters as recordings represent them.
+/// Returns the parameters in the form of recordings.
 pub fn numbers(params: &Params) -> Json {
     if let Some(numbers) = classes::numbers(params) {
         return numbers;
@@ -175,7 +177,7 @@ pub fn numbers(params: &Params) -> Json {
     }
 }
 
-/// Returns the parameters by the names of their fields.
+/// Returns the parameters as a JSON object with the names of the Rust fields.
 fn fields(params: &Params) -> Object {
     match serde_json::to_value(params) {
         Ok(Json::Object(fields)) => fields,
@@ -200,7 +202,7 @@ fn cake_numbers(params: &cake::Params) -> Json {
     })
 }
 
-/// Builds a queue only from the recorded numbers.
+/// Builds a queue from the recorded numbers alone.
 fn by_hand(
     discipline: &str,
     recorded: &Object,
@@ -211,7 +213,10 @@ fn by_hand(
 ) -> Result<Made> {
     let defaults = |name: &str| {
         stated.cloned().or_else(|| Params::parse(name, device).ok()).ok_or_else(|| {
-            Outcome::malformed(1, format!("neither `tc` nor `params` describe a `{discipline}`"))
+            Outcome::malformed(
+                1,
+                format!("`tc` or `params` must describe a `{discipline}`; neither does"),
+            )
         })
     };
     let plain = |params: &Params| -> Result<_> {
@@ -222,7 +227,7 @@ fn by_hand(
     let (params, ours, queue) = match discipline {
         "fifo" => match stated {
             Some(stated) => plain(stated)?,
-            None => return Err(Outcome::malformed(1, "`tc` must say pfifo or bfifo")),
+            None => return Err(Outcome::malformed(1, "`tc` must name pfifo or bfifo")),
         },
         "red" => red::red_by_hand(recorded, &defaults("red limit 60000")?, t0)?,
         "choke" => red::choke_by_hand(recorded, &defaults("choke limit 200")?)?,
@@ -239,10 +244,10 @@ fn by_hand(
         },
     };
     same(1, recorded, &ours)?;
-    // For a `tbf`, `mtu` is the depth of a bucket.
+    // For a `tbf`, `mtu` is the depth of a bucket, not the device's MTU.
     let is_tbf = discipline == "tbf";
     if !is_tbf && device.psched_mtu.min(1 << 20) != recorded_mtu(recorded, device) {
-        return Err(Outcome::malformed(1, "`mtu` is not the device's"));
+        return Err(Outcome::malformed(1, "`mtu` must equal `psched_mtu`"));
     }
     Ok(Made { params, queue })
 }
@@ -254,7 +259,7 @@ fn recorded_mtu(recorded: &Object, device: &Device) -> u32 {
         .map_or(device.psched_mtu.min(1 << 20), |mtu| mtu.min(1 << 20) as u32)
 }
 
-/// Returns the discipline of `params` with the recorded numbers in its fields.
+/// Returns `params` with all fields replaced by the recorded numbers.
 fn from_numbers(params: &Params, recorded: &Object) -> Result<Params> {
     let mut fields = fields(params);
     for (key, value) in &mut fields {

@@ -1,4 +1,5 @@
-//! A recorded state: rows state changes, and the complete state is compared.
+//! A recorded state. Rows state only changed fields, but the complete state is compared after each
+//! row.
 
 use crate::read::{self, Json, Object};
 use crate::report::Outcome;
@@ -7,19 +8,19 @@ use std::fmt::Display;
 
 type Result<T> = std::result::Result<T, Outcome>;
 
-/// Present state, by the kernel's names.
+/// The queue's fields at one moment, by the kernel's names.
 pub type Fields<'a> = BTreeMap<&'a str, i128>;
-/// Recorded state.
+/// The recorded fields at one moment, by the kernel's names.
 pub type Known = BTreeMap<String, i128>;
 
-/// Returns the state that `visit` reports.
+/// Returns the fields that `visit` reports.
 pub fn fields(visit: impl FnOnce(&mut dyn FnMut(&'static str, i128))) -> Fields<'static> {
     let mut fields = Fields::new();
     visit(&mut |name, value| _ = fields.insert(name, value));
     fields
 }
 
-/// Compares the state after creation; `known` is the recorded state from then on.
+/// Compares the recorded state after creation with the queue's, and stores it in `known`.
 pub fn begin(
     line: usize,
     what: impl Display + Copy,
@@ -47,8 +48,8 @@ fn unknown(line: usize, what: impl Display, name: &str) -> Outcome {
     Outcome::malformed(line, format!("unknown field `{name}` of {what}"))
 }
 
-/// Updates `known` with the changed fields, and compares the complete state. A row that states an
-/// unchanged field is an error.
+/// Updates `known` with the changed fields of a row, and compares it with the queue's fields. A row
+/// that states an unchanged field is an error.
 pub fn compare(
     line: usize,
     what: impl Display + Copy,

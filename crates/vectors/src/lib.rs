@@ -1,14 +1,14 @@
 //! Replay of recorded decisions of queue disciplines.
 //!
-//! [`replay`] reads one scenario in the format `aqm-vectors/1` (JSON lines: a header, one row per
-//! operation, an `end` row) and applies the operations to the same [`sojourn_queue::Queue`] that
-//! the simulator uses. It compares everything that a row states: verdicts, drops and marks in
-//! order, draws and their widths, counters, and the backlog. It also compares the complete internal
-//! state, both changed and unchanged fields.
+//! [`replay`] reads one scenario in the format `aqm-vectors/1`: JSON lines with a header, one row
+//! for each operation, and a row `end`. It applies the operations to the [`sojourn_queue::Queue`]
+//! that the simulator uses. It compares everything that a row states: verdicts, drops and marks in
+//! order, random draws and their widths, counters, and the backlog. It also compares the complete
+//! internal state, including fields that a row does not change.
 //!
-//! This crate reads no files; a scenario is a text.
+//! The crate reads no files: a scenario is passed as a text.
 
-#![allow(clippy::doc_markdown, reason = "CoDel and its like are names, not code")]
+#![allow(clippy::doc_markdown, reason = "CoDel and similar names are not code")]
 
 mod classes;
 mod dualpi2;
@@ -32,14 +32,14 @@ pub use report::{Outcome, Report, Timers};
 
 use read::Json;
 
-/// Replays one scenario. `name` is its name in the report if the text has no name.
+/// Replays one scenario. `name` is the scenario's name in the report if the text has none.
 ///
-/// It never panics: an unreadable text gives [`Outcome::Malformed`].
+/// Never panics: an invalid text gives [`Outcome::Malformed`].
 pub fn replay(name: &str, text: &str) -> Report {
     replay_any(name, text, None)
 }
 
-/// Replays one scenario through an external policy.
+/// Replays one scenario with an external policy in place of the project's discipline.
 pub fn replay_own(name: &str, text: &str, own: &mut dyn Own) -> Report {
     replay_any(name, text, Some(own))
 }
@@ -60,7 +60,7 @@ fn replay_any(name: &str, text: &str, own: Option<&mut dyn Own>) -> Report {
 }
 
 fn run(text: &str, own: Option<&mut dyn Own>, report: &mut Report) -> Result<(), Outcome> {
-    // Empty lines at the end are ignored.
+    // Empty lines at the end of the text are ignored.
     let mut lines = text.trim_end().lines().enumerate().map(|(index, line)| (index + 1, line));
     let (_, first) = lines.next().ok_or_else(|| Outcome::malformed(1, "the text is empty"))?;
     let head = read::object(1, first)?;

@@ -1,5 +1,5 @@
-//! Replay of a scenario through an external policy: compares verdicts, drops, marks, draws, the
-//! backlog, and the part of the state that the policy exposes.
+//! Replay of a scenario with an external policy. It compares verdicts, drops, marks, draws, the
+//! backlog, and those state fields that the policy exposes under a recorded name.
 
 use crate::frame::{Columns, Frame, Lost};
 use crate::header;
@@ -16,20 +16,20 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 type Result<T> = std::result::Result<T, Outcome>;
 
-/// An external policy for a replay.
+/// Provider of the external policy for a replay.
 pub trait Own {
-    /// Returns the parameters for `tc`'s words without the discipline's name; further calls are
-    /// changes.
+    /// Returns the policy's parameters for a text of `tc` without the discipline's name. The first
+    /// call creates the policy; further calls are changes. `mtu` is the device's MTU in bytes.
     ///
     /// # Errors
-    /// Words that are not valid.
+    /// If a word of the text is invalid.
     fn params(&mut self, words: &str, mtu: u32) -> std::result::Result<external::Params, String>;
 
-    /// Returns the fault of the policy's code since the last call, if any.
+    /// Returns the error of the policy's code since the last call; `None` without an error.
     fn fault(&mut self) -> Option<String>;
 }
 
-/// Factory of policies that draw from the recording.
+/// A factory of policies whose random draws are the recorded ones.
 struct Recording {
     inner: Arc<dyn external::Factory>,
     draws: Arc<Mutex<Recorded>>,
@@ -60,7 +60,7 @@ struct Player<'a> {
     mtu: u32,
 }
 
-/// Replays the rows.
+/// Replays the rows of a scenario.
 pub(crate) fn play<'a>(
     head: &Object,
     lines: impl Iterator<Item = (usize, &'a str)>,
@@ -81,7 +81,7 @@ pub(crate) fn play<'a>(
     Err(Outcome::malformed(last, "the row `end` is missing"))
 }
 
-/// Returns `tc`'s words without the discipline's name.
+/// Returns the text without the discipline's name.
 fn words(text: &str) -> String {
     text.split_whitespace().skip(1).collect::<Vec<_>>().join(" ")
 }
@@ -162,17 +162,18 @@ impl<'a> Player<'a> {
         self.draws.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Compares the state that the policy exposes with the fields that the recording has.
+    /// Compares the policy's exposed state with the recorded fields of the same names.
     fn compare_state(&mut self, line: usize, row: &Object) -> Result<()> {
         if let Some(changed) = row.get("s") {
             for (name, value) in read::map(line, "s", changed)? {
                 self.state.insert(name.clone(), read::integer(line, name, value)?);
             }
         }
-        let mut told: Vec<(String, i128)> = Vec::new();
-        self.queue.policy_state(&mut |name, value| told.push((name.to_owned(), value)));
-        let told: Fields<'_> = told.iter().map(|(name, value)| (name.as_str(), *value)).collect();
-        for (name, found) in told {
+        let mut exposed: Vec<(String, i128)> = Vec::new();
+        self.queue.policy_state(&mut |name, value| exposed.push((name.to_owned(), value)));
+        let exposed: Fields<'_> =
+            exposed.iter().map(|(name, value)| (name.as_str(), *value)).collect();
+        for (name, found) in exposed {
             match self.state.get(name) {
                 Some(recorded) if *recorded != found => {
                     return Err(Outcome::differs(line, format!("state `{name}`"), recorded, found));

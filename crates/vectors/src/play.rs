@@ -33,14 +33,14 @@ const HEADER: &[&str] = &[
     "classes",
     "tc_classes",
 ];
-/// Operations of a row.
+/// Keys of the operations, of which each row has one: enqueue, dequeue, timer, change.
 pub(crate) const OPERATIONS: &[&str] = &["e", "d", "u", "c"];
 const ROW: &[&str] = &[
     "e", "d", "u", "c", "tc", "params", "p", "v", "ret", "x", "m", "r", "h", "w", "wd", "q", "s",
     "f", "L", "class", "gc",
 ];
 
-/// Members that only a row of `c` may have.
+/// Keys that only a row of the operation `c` may have.
 const CHANGE: &[&str] = &["tc", "params", "p", "class"];
 
 struct Player {
@@ -51,13 +51,14 @@ struct Player {
     columns: Columns,
     expected: Expected,
     now: Nanos,
-    /// Whether each change states the resulting parameters: older recordings have only the command.
+    /// Whether each change states the resulting parameters. Recordings of older versions of Linux
+    /// state only the command.
     states_changes: bool,
-    /// Time at which the periodic task's timer was set.
+    /// Time at which the timer of the periodic task was set, in nanoseconds.
     armed: Nanos,
 }
 
-/// Replays the rows.
+/// Replays the rows of a scenario.
 pub fn play<'a>(
     head: &Object,
     lines: impl Iterator<Item = (usize, &'a str)>,
@@ -72,7 +73,7 @@ pub fn play<'a>(
         last = line;
         let row = read::object(line, text)?;
         if ended {
-            return Err(Outcome::malformed(line, "a row after `end`"));
+            return Err(Outcome::malformed(line, "the row `end` must be the last one"));
         }
         if let Some(end) = row.get("end") {
             read::only(line, "the last row", &row, &["end"])?;
@@ -110,7 +111,7 @@ impl Player {
 
     fn advance(&mut self, line: usize, time: Nanos) -> Result<()> {
         if time < self.now {
-            let why = format!("time goes back from {} to {time}", self.now);
+            let why = format!("the time must not go back; it goes from {} to {time}", self.now);
             return Err(Outcome::malformed(line, why));
         }
         self.now = time;
@@ -128,7 +129,10 @@ impl Player {
         read::only(line, "a row", row, ROW)?;
         let (op, value) = read::operation(line, row, OPERATIONS)?;
         if op != "c" && CHANGE.iter().any(|key| row.contains_key(*key)) {
-            return Err(Outcome::malformed(line, "`tc`, `params`, `p` and `class` belong to `c`"));
+            return Err(Outcome::malformed(
+                line,
+                "`tc`, `params`, `p` and `class` are allowed only in rows of `c`",
+            ));
         }
         draws.read(line, row)?;
         let before = expect::counts(&self.queue);
@@ -169,7 +173,7 @@ impl Player {
         }
         draws.finish(line)?;
         if !matches!(op, "e" | "d") && row.get("v").is_some_and(|v| !v.is_null()) {
-            return Err(Outcome::malformed(line, format!("`v` in a row of `{op}`")));
+            return Err(Outcome::malformed(line, format!("a row of `{op}` must not have `v`")));
         }
         if op != "e" {
             compare_return(line, row, Return::Success, true)?;
@@ -181,14 +185,18 @@ impl Player {
 
     fn timer(&mut self, line: usize, report: &mut Report) -> Result<()> {
         let Some(due) = self.queue.next_timer() else {
-            let why = format!("`u`, but this `{}` has no periodic task", self.discipline);
+            let why = format!(
+                "a row of `u` is not allowed, since this `{}` has no periodic task",
+                self.discipline
+            );
             return Err(Outcome::malformed(line, why));
         };
-        // Recordings fire timers at the requested tick; the kernel's timer wheel fires after it.
+        // The recording tool fires timers at the requested tick. The kernel's timer wheel fires
+        // them later.
         let tick = jiffies::at(self.now, self.device.hz);
         let span = tick.saturating_sub(jiffies::at(self.armed, self.device.hz));
         let fires = jiffies::start(jiffies::fires(tick, span), self.device.hz);
-        let is_exact = self.now == due; // a timer of high resolution
+        let is_exact = self.now == due; // a high-resolution timer fires at its due time
         match if is_exact { std::cmp::Ordering::Equal } else { fires.cmp(&due) } {
             std::cmp::Ordering::Less => report.timers.early += 1,
             std::cmp::Ordering::Equal => report.timers.on_time += 1,

@@ -1,4 +1,4 @@
-//! Readers of rows: every error states its line.
+//! Functions that read values of a row. Each error states the line.
 
 use crate::report::Outcome;
 pub use serde_json::Value as Json;
@@ -9,21 +9,21 @@ use std::fmt::Write;
 pub type Object = serde_json::Map<String, Json>;
 type Result<T> = std::result::Result<T, Outcome>;
 
-/// Parses one line.
+/// Parses one line as a JSON object.
 pub fn object(line: usize, text: &str) -> Result<Object> {
-    // An object with a repeated key would hide one of the values.
+    // If a key occurred twice, one of its values would be lost.
     match serde_json::from_str::<Unique>(text) {
         Ok(Unique(object)) => Ok(object),
-        Err(_) if text.trim().is_empty() => Err(Outcome::malformed(line, "an empty line")),
+        Err(_) if text.trim().is_empty() => Err(Outcome::malformed(line, "the line is empty")),
         Err(error) => {
-            // The parser receives a single line and calls it line 1.
+            // The parser receives one line, so its messages say line 1.
             let why = error.to_string().replace(" at line 1 column ", ", at column ");
             Err(Outcome::malformed(line, why))
         }
     }
 }
 
-/// An object without repeated keys at any depth.
+/// A JSON object without repeated keys at any depth.
 struct Unique(Object);
 
 impl<'de> serde::Deserialize<'de> for Unique {
@@ -32,7 +32,7 @@ impl<'de> serde::Deserialize<'de> for Unique {
     ) -> std::result::Result<Self, D::Error> {
         match UniqueValue::deserialize(deserializer)?.0 {
             Json::Object(object) => Ok(Self(object)),
-            _ => Err(serde::de::Error::custom("a row is an object")),
+            _ => Err(serde::de::Error::custom("a row must be a JSON object")),
         }
     }
 }
@@ -86,7 +86,9 @@ impl<'de> serde::Deserialize<'de> for UniqueValue {
                 while let Some(key) = map.next_key::<String>()? {
                     let UniqueValue(value) = map.next_value()?;
                     if object.contains_key(&key) {
-                        return Err(serde::de::Error::custom(format!("`{key}` is given twice")));
+                        return Err(serde::de::Error::custom(format!(
+                            "the key `{key}` must not occur twice"
+                        )));
                     }
                     object.insert(key, value);
                 }
@@ -97,7 +99,7 @@ impl<'de> serde::Deserialize<'de> for UniqueValue {
     }
 }
 
-/// Returns the value of `key`.
+/// Returns the value of `key`; an error if the key is missing.
 pub fn field<'a>(line: usize, object: &'a Object, key: &str) -> Result<&'a Json> {
     object.get(key).ok_or_else(|| Outcome::malformed(line, format!("`{key}` is missing")))
 }
@@ -108,7 +110,8 @@ fn wrong<T>(line: usize, what: &str, needed: &str, found: &Json) -> Result<T> {
     Err(Outcome::malformed(line, text))
 }
 
-/// Returns `value` as an integer; a decimal string counts as one.
+/// Returns `value` as an integer. A string of decimal digits is allowed, for numbers that JSON
+/// cannot represent.
 pub fn integer(line: usize, what: &str, value: &Json) -> Result<i128> {
     let number = match value {
         Json::Number(n) => n.as_u64().map(i128::from).or_else(|| n.as_i64().map(i128::from)),
@@ -131,7 +134,7 @@ pub fn number(line: usize, object: &Object, key: &str, max: u64) -> Result<u64> 
     unsigned(line, key, field(line, object, key)?, max)
 }
 
-/// Returns the text of `key`.
+/// Returns the text value of `key`.
 pub fn text<'a>(line: usize, object: &'a Object, key: &str) -> Result<&'a str> {
     match field(line, object, key)? {
         Json::String(text) => Ok(text),
@@ -155,22 +158,22 @@ pub fn map<'a>(line: usize, what: &str, value: &'a Json) -> Result<&'a Object> {
     }
 }
 
-/// Returns the array of `key`; empty without the key. An existing array must not be empty, since
-/// recordings omit empty results.
+/// Returns the array of `key`; empty if the key is missing. A present array must not be empty,
+/// since recordings omit empty results.
 pub fn results<'a>(line: usize, row: &'a Object, key: &str) -> Result<&'a [Json]> {
     match row.get(key) {
         None => Ok(&[]),
         Some(value) => {
             let items = array(line, key, value)?;
             if items.is_empty() {
-                return wrong(line, key, "left out when empty", value);
+                return wrong(line, key, "omitted if it is empty", value);
             }
             Ok(items)
         }
     }
 }
 
-/// Returns the array of distinct texts of `key`.
+/// Returns the array of `key`, whose elements must be distinct texts.
 pub fn names(line: usize, object: &Object, key: &str) -> Result<Vec<String>> {
     let items = array(line, key, field(line, object, key)?)?;
     let mut names: Vec<String> = Vec::with_capacity(items.len());
@@ -191,7 +194,8 @@ pub fn only(line: usize, what: &str, object: &Object, known: &[&str]) -> Result<
     }
 }
 
-/// Returns the one operation of `known` that `row` has, with its value.
+/// Returns the operation of a row and its value. The row must have exactly one of the keys in
+/// `known`.
 pub fn operation<'a, 'k>(
     line: usize,
     row: &'a Object,
@@ -200,16 +204,17 @@ pub fn operation<'a, 'k>(
     let mut found = known.iter().filter_map(|&key| row.get(key).map(|value| (key, value)));
     match (found.next(), found.next()) {
         (Some(operation), None) => Ok(operation),
-        (None, _) => {
-            Err(Outcome::malformed(line, format!("none of {} in a row", known.join(", "))))
-        }
+        (None, _) => Err(Outcome::malformed(
+            line,
+            format!("a row must have one of the keys {}", known.join(", ")),
+        )),
         (Some((a, _)), Some((b, _))) => {
-            Err(Outcome::malformed(line, format!("both `{a}` and `{b}` in a row")))
+            Err(Outcome::malformed(line, format!("a row must not have both `{a}` and `{b}`")))
         }
     }
 }
 
-/// The first draw or hash whose request differs from the recording.
+/// The first requested draw or hash that differs from the recorded one.
 #[derive(Debug)]
 struct Fault {
     what: &'static str,
@@ -224,19 +229,19 @@ pub struct Recorded {
     next: usize,
     hashes: Vec<u32>,
     next_hash: usize,
-    /// Numbers of flows to forget.
+    /// Numbers of the flows that the discipline must forget.
     stale: Vec<u64>,
     next_stale: usize,
-    /// Number of keys drawn so far: recordings do not contain keys, so they are numbered.
+    /// Number of keys drawn so far. Recordings do not contain keys, so keys are numbered from 1.
     keys: u64,
-    /// Hash of each flow under each key.
+    /// Recorded hash of each flow with each key.
     hashed: BTreeMap<(u64, u32), u32>,
-    /// First request that differs from the recording.
+    /// First request that differs from the recording; `None` if all agree.
     fault: Option<Fault>,
 }
 
 impl Recorded {
-    /// Reads the members `r`, `h` and `gc` of a row.
+    /// Reads the recorded draws (`r`), hashes (`h`) and forgotten flows (`gc`) of a row.
     pub fn read(&mut self, line: usize, row: &Object) -> Result<()> {
         self.draws.clear();
         self.next = 0;
@@ -284,8 +289,8 @@ impl Recorded {
             other => {
                 let recorded = other.map_or("no draw".to_owned(), |(w, _)| format!("a draw `{w}`"));
                 self.fail("draw", recorded, format!("a draw `{width}`"));
-                // A value of all ones ends the repetition in `draw_below`, so a short recording
-                // cannot hang.
+                // All ones ends the loop in `draw_below`, so that a recording with too few draws
+                // cannot cause an endless loop.
                 u64::MAX
             }
         }
@@ -295,7 +300,7 @@ impl Recorded {
         self.fault.get_or_insert(Fault { what, recorded, asked });
     }
 
-    /// Checks that the requested draws and hashes were exactly the recorded ones.
+    /// Returns an error unless the operation requested exactly the recorded draws and hashes.
     pub fn finish(&self, line: usize) -> Result<()> {
         if let Some(Fault { what, recorded, asked }) = &self.fault {
             return Err(Outcome::differs(line, *what, recorded, asked));
@@ -333,8 +338,8 @@ impl sojourn_queue::Draws for Recorded {
         self.keys
     }
 
-    /// Returns the next recorded hash; a flow that was hashed under this key before must have the
-    /// same hash.
+    /// Returns the next recorded hash. If the flow was hashed with this key before, the hash must
+    /// be the same.
     fn keyed_hash(&mut self, key: u64, flow_hash: u32) -> u32 {
         let Some(&hash) = self.hashes.get(self.next_hash) else {
             self.fail("hash", "none".to_owned(), "one".to_owned());

@@ -1,5 +1,5 @@
-//! RED's family in a header: the numbers that `tc` passes to `red` and `choke`, and queues built
-//! only from these numbers.
+//! Recordings of RED and CHOKe: the numbers that `tc` passes to the kernel, and queues built from
+//! these numbers alone.
 
 use crate::frame::Frame;
 use crate::read::{self, Json, Object};
@@ -12,7 +12,7 @@ use sojourn_units::Nanos;
 
 type Result<T> = std::result::Result<T, Outcome>;
 
-/// Returns the options as recordings represent them.
+/// Returns the options in the form of recordings.
 fn given(options: &Options, flags: &[(&str, bool)]) -> Json {
     let flags: Vec<&str> = flags.iter().filter(|(_, on)| *on).map(|(name, _)| *name).collect();
     json!({
@@ -22,7 +22,8 @@ fn given(options: &Options, flags: &[(&str, bool)]) -> Json {
     })
 }
 
-/// Returns RED's numbers: the options, and the kernel's derived values.
+/// Returns RED's numbers in the form of recordings: the options, and the values that the kernel
+/// derives from them.
 fn of_red(params: &red::Params, options: &Options) -> Json {
     let width = options.max.saturating_sub(options.min).max(1);
     let max_p = options.max_p_in_force();
@@ -59,12 +60,12 @@ fn of_choke(params: &choke::Params, options: &Options) -> Json {
     given(options, &[("ecn", params.ecn), ("harddrop", params.harddrop)])
 }
 
-/// Returns the numbers of a `red`.
+/// Returns the parameters of a `red` in the form of recordings.
 pub fn red_numbers(params: &red::Params) -> Json {
     params.options().map_or(Json::Null, |options| of_red(params, &options))
 }
 
-/// Returns the numbers of a `choke`.
+/// Returns the parameters of a `choke` in the form of recordings.
 pub fn choke_numbers(params: &choke::Params) -> Json {
     params.options().map_or(Json::Null, |options| of_choke(params, &options))
 }
@@ -95,16 +96,18 @@ fn recorded_options(recorded: &Object) -> Result<(Options, Vec<String>)> {
     if options.max < options.min || !fits(options.min) || !fits(options.max) {
         return Err(Outcome::malformed(
             1,
-            "`min`, `max` and `Wlog` are not accepted by the kernel",
+            "`min` must not exceed `max`, and both shifted left by `Wlog` must fit into 31 bits",
         ));
     }
     Ok((options, read::names(1, recorded, "flags")?))
 }
 
-/// A discipline built from recorded numbers: its parameters, its numbers, and its queue.
+/// A discipline built from recorded numbers: parameters, numbers in the form of recordings, and the
+/// queue.
 pub type ByHand = (Params, Json, Queue<Frame>);
 
-/// Builds a `red` from the recorded numbers; `params` state the others.
+/// Builds a `red` from the recorded numbers; `params` gives the parameters that recordings do not
+/// state.
 pub fn red_by_hand(recorded: &Object, params: &Params, t0: Nanos) -> Result<ByHand> {
     let Params::Red(mut params) = *params else {
         return Err(Outcome::malformed(1, "`tc` does not describe a `red`"));
@@ -119,14 +122,15 @@ pub fn red_by_hand(recorded: &Object, params: &Params, t0: Nanos) -> Result<ByHa
     Ok((Params::Red(params), of_red(&params, &options), queue))
 }
 
-/// Builds a `choke` from the recorded numbers; `params` state the others.
+/// Builds a `choke` from the recorded numbers; `params` gives the parameters that recordings do not
+/// state.
 pub fn choke_by_hand(recorded: &Object, params: &Params) -> Result<ByHand> {
     let Params::Choke(mut params) = *params else {
         return Err(Outcome::malformed(1, "`tc` does not describe a `choke`"));
     };
     let (options, flags) = recorded_options(recorded)?;
     if options.limit > choke::MAX_LIMIT {
-        return Err(Outcome::malformed(1, "`limit` is not accepted by the kernel"));
+        return Err(Outcome::malformed(1, "`limit` is above the kernel's maximum"));
     }
     let has = |name: &str| flags.iter().any(|flag| flag == name);
     params.ecn = has("ecn");

@@ -9,25 +9,25 @@ use std::fmt;
 pub enum Outcome {
     /// All results equal the recorded ones.
     Agrees,
-    /// A result differs.
+    /// The first result that differs from the recorded one.
     Differs {
-        /// Line of the text, from 1.
+        /// Line number in the text, from 1.
         line: usize,
-        /// Compared quantity.
+        /// Name of the compared quantity.
         what: String,
         /// Recorded value.
         expected: String,
-        /// Value found.
+        /// Value in the replay.
         found: String,
     },
-    /// The text is not a complete scenario in the format.
+    /// The text is not a complete scenario in the format `aqm-vectors/1`.
     Malformed {
-        /// Line of the text, from 1.
+        /// Line number in the text, from 1.
         line: usize,
         /// Description of the error.
         why: String,
     },
-    /// The discipline of the scenario does not exist here; the scenario was not replayed.
+    /// The project does not implement the scenario's discipline, so the scenario was not replayed.
     UnknownDiscipline,
 }
 
@@ -64,15 +64,15 @@ impl fmt::Display for Outcome {
     }
 }
 
-/// Times of the recorded timers, compared with the times at which Linux's timer wheel would fire
-/// them. Recordings may fire timers at any time, so this is reported but not judged.
+/// Numbers of recorded timers, by comparison with the time at which Linux's timer wheel would fire
+/// each. A recording may fire timers at any time, so a difference is reported but is not an error.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Timers {
-    /// Number of timers at exactly this time.
+    /// Number of timers at the timer wheel's time, or at the due time of a high-resolution timer.
     pub on_time: usize,
-    /// Number of timers after it.
+    /// Number of recorded timers that the timer wheel would fire later.
     pub late: usize,
-    /// Number of timers before it.
+    /// Number of recorded timers that the timer wheel would fire earlier.
     pub early: usize,
 }
 
@@ -83,11 +83,11 @@ pub struct Report {
     pub scenario: String,
     /// Name of the discipline.
     pub discipline: String,
-    /// Number of operations that agreed.
+    /// Number of operations that were replayed without a difference.
     pub operations: usize,
-    /// Punctuality of the periodic task.
+    /// Times of the periodic task's timers.
     pub timers: Timers,
-    /// Outcome.
+    /// Outcome of the replay.
     #[serde(flatten)]
     pub outcome: Outcome,
 }

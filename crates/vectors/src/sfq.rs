@@ -1,10 +1,10 @@
-//! SFQ in a recording: the kernel's numbers.
+//! Recordings of SFQ: the kernel's numbers.
 
 use crate::read::Json;
 use serde_json::json;
 use sojourn_queue::sfq::Params;
 
-/// Returns the parameters as recordings represent them.
+/// Returns the parameters in the form of recordings.
 pub fn numbers(params: &Params) -> Json {
     let flags = [("ecn", params.ecn), ("harddrop", params.harddrop)];
     let flags: Vec<&str> = flags.iter().filter(|(_, on)| *on).map(|(name, _)| *name).collect();

@@ -1,4 +1,4 @@
-//! TBF in a recording: the kernel's numbers, and bucket depths that were given only as times.
+//! Recordings of TBF: the kernel's numbers, and bucket depths that are given only as times.
 
 use crate::frame::{Frame, Lost};
 use crate::read::Json;
@@ -7,7 +7,7 @@ use sojourn_queue::tbf::{Constants, LinkLayer, Params, Speed, Tbf};
 use sojourn_queue::{Params as Any, Queue};
 use sojourn_units::Nanos;
 
-/// Returns a rate as recordings represent it.
+/// Returns a rate in the form of recordings.
 pub fn speed(speed: &Speed) -> Json {
     json!({
         "bps": speed.bytes, "mult": speed.mult, "shift": speed.shift, "overhead": speed.overhead,
@@ -15,7 +15,7 @@ pub fn speed(speed: &Speed) -> Json {
     })
 }
 
-/// Returns the parameters as recordings represent them.
+/// Returns the parameters in the form of recordings.
 pub fn numbers(params: &Params) -> Json {
     of_constants(params, &params.constants())
 }
@@ -27,8 +27,8 @@ fn of_constants(params: &Params, constants: &Constants) -> Json {
     })
 }
 
-/// Returns a `tbf` whose depths were given only as times: its parameters, its numbers, and its
-/// queue.
+/// Returns a `tbf` whose bucket depths are given only as times: parameters, numbers in the form of
+/// recordings, and the queue.
 pub fn by_times(params: &Params, t0: Nanos) -> (Any, Json, Queue<Frame>) {
     let constants = params.constants_by_times();
     let numbers = of_constants(params, &constants);
@@ -36,7 +36,8 @@ pub fn by_times(params: &Params, t0: Nanos) -> (Any, Json, Queue<Frame>) {
     (Any::Tbf(params.clone()), numbers, queue)
 }
 
-/// Changes a `tbf` whose depths were given only as times; returns its numbers.
+/// Changes a `tbf` whose bucket depths are given only as times, and returns its numbers in the form
+/// of recordings.
 pub fn change_by_times(tbf: &mut Tbf<Frame>, params: &Params, now: Nanos, lost: &mut Lost) -> Json {
     let constants = params.constants_by_times();
     tbf.change_constants(params, constants, now, lost);

@@ -1,10 +1,10 @@
-//! Translation of `tc`'s spellings into the words that [`sojourn_queue::Params`] parses.
+//! Translation of `tc`'s syntax into words that [`sojourn_queue::Params`] parses.
 //!
-//! A recording contains the input of iproute2, which accepts more than this project's descriptions:
-//! a plain number for a time is in microseconds, counts may be hexadecimal, the last of repeated
-//! words counts, and 0 leaves most options unchanged. Numbers are parsed as real numbers and
-//! truncated, as in iproute2. Texts that iproute2 does not accept stay unchanged, and
-//! [`sojourn_queue::Params`] rejects them.
+//! A recording contains the command line of iproute2, whose syntax is wider than this project's: a
+//! time without a unit is in microseconds, counts may be hexadecimal, the last of repeated words
+//! counts, and 0 leaves most options unchanged. Numbers are parsed as real numbers and truncated,
+//! as in iproute2. Texts that iproute2 does not accept stay unchanged; [`sojourn_queue::Params`]
+//! reports them as errors.
 
 use crate::{classes, dualpi2, fq};
 use sojourn_units::words::{Kind as Follows, Table, Word};
@@ -21,8 +21,8 @@ enum Kind {
 }
 
 impl Kind {
-    /// Returns the kind of a word's value. `limit` is a size only for disciplines that can count
-    /// bytes, `quantum` only for some disciplines; `max` and `target` are counts for some.
+    /// Returns the kind of value that follows a word of the discipline `name`. `self` is the kind
+    /// in [`VALUES`], from which some disciplines differ.
     fn of(self, name: &str, word: &str) -> Self {
         match (word, name) {
             ("limit", "pfifo" | "bfifo" | "red" | "tbf")
@@ -35,8 +35,8 @@ impl Kind {
     }
 }
 
-/// Words that take a value, its kind, and whether 0 is a value; otherwise 0 leaves the option
-/// unchanged.
+/// Words with a value: the word, the value's kind, and whether 0 is a valid value. If it is not, 0
+/// leaves the option unchanged.
 const VALUES: &[(&str, Kind, bool)] = &[
     ("limit", Kind::Count, false),
     ("target", Kind::Time, false),
@@ -90,7 +90,7 @@ const VALUES: &[(&str, Kind, bool)] = &[
     ("linklayer", Kind::Word, true),
 ];
 
-/// Translates a complete description. Omits a comment (`#`), and the part of a command before the
+/// Translates a complete description. A comment (`#`) is removed, and so are the words before the
 /// discipline if `text` begins with `tc`.
 pub fn description(text: &str) -> String {
     let tokens = tokens(text);
@@ -100,7 +100,7 @@ pub fn description(text: &str) -> String {
     }
 }
 
-/// Translates a change of the discipline `name`; `text` may omit the name.
+/// Translates a change of the discipline `name`. `text` may omit the discipline's name.
 pub fn change(text: &str, name: &str) -> String {
     let tokens = tokens(text);
     match tokens.split_first() {
@@ -109,14 +109,15 @@ pub fn change(text: &str, name: &str) -> String {
     }
 }
 
-/// Translates the options of `text`. iproute2 6.1 does not support `dualpi2`: its options by hand
-/// are attributes.
+/// Translates the options of the discipline `name`. iproute2 6.1 does not support `dualpi2`, so its
+/// options are the kernel's attributes, set by hand.
 fn read(text: &str, name: &str, options: &[&str]) -> String {
     if name == "dualpi2" && text.contains('#') {
         let words = dualpi2::words(options);
         return spell(name, &words.iter().map(String::as_str).collect::<Vec<_>>());
     }
-    // Several numbers may follow a word, and some are hexadecimal.
+    // Options of classful disciplines need no translation. Several numbers, some hexadecimal, may
+    // follow one word.
     if classes::NAMES.contains(&name) {
         return [&[name], options].concat().join(" ");
     }
@@ -167,7 +168,7 @@ fn spell(name: &str, options: &[&str]) -> String {
                 value
             }
         };
-        // The later of two words for the same option counts.
+        // If two words set the same option, the later one counts.
         let option = match word.map_or(token, |word| word.name) {
             "rtt by name" => "rtt",
             "unlimited" => "bandwidth",
@@ -232,7 +233,7 @@ fn value(kind: Kind, text: &str) -> String {
     read.unwrap_or_else(|| text.to_owned())
 }
 
-/// Parses an integer in base 10, in base 16 after `0x`, or in base 8 after `0`.
+/// Parses an integer: hexadecimal after `0x`, octal after `0`, otherwise decimal.
 fn count(text: &str) -> Option<u32> {
     let text = text.strip_prefix('+').unwrap_or(text);
     if let Some(digits) = text.strip_prefix("0x").or_else(|| text.strip_prefix("0X")) {
@@ -244,10 +245,10 @@ fn count(text: &str) -> Option<u32> {
     }
 }
 
-/// Parses a real number with its unit, truncated to a 32-bit integer.
+/// Parses a real number and its unit. Returns the product, truncated to a 32-bit integer.
 fn scaled(text: &str, units: &[(&str, f64)]) -> Option<u32> {
     let lower = text.to_ascii_lowercase();
-    // The longest number at the beginning: an `e` may belong to it.
+    // Takes the longest prefix that is a number, since an `e` may belong to it.
     let (number, unit) =
         (1..=lower.len()).rev().filter(|&end| lower.is_char_boundary(end)).find_map(|end| {
             let (number, unit) = lower.split_at(end);

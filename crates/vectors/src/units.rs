@@ -1,4 +1,4 @@
-//! `cobalt`: calls of COBALT's three functions alone.
+//! Replay of `cobalt`: direct calls of the three functions of COBALT's algorithm.
 
 use crate::frame::{self, Frame};
 use crate::known::{self, Known};
@@ -21,7 +21,7 @@ const HEADER: &[&str] = &[
 ];
 const ROW: &[&str] = &["full", "empty", "deq", "v", "r", "s"];
 
-/// Replays the calls.
+/// Replays the calls of a recording.
 pub fn play<'a>(
     head: &Object,
     lines: impl Iterator<Item = (usize, &'a str)>,
@@ -31,7 +31,7 @@ pub fn play<'a>(
     crate::header::clock(head)?;
     let params = read::map(1, "params", read::field(1, head, "params")?)?;
     read::only(1, "params", params, &["interval", "target", "mtu_time", "p_inc", "p_dec"])?;
-    // Durations above a day affect no decision and would overflow sums.
+    // A duration above one day affects no decision, and could cause an overflow.
     let span = |key| read::number(1, params, key, 86_400_000_000_000);
     let step = |key| read::number(1, params, key, u64::from(u32::MAX)).map(|v| v as u32);
     let constants = Constants {
@@ -66,7 +66,7 @@ pub fn play<'a>(
                 let [now, at, ecn, bulk] = read::array(line, op, value)? else {
                     return Err(Outcome::malformed(
                         line,
-                        "`deq` is [now, enqueue time, ecn, bulk flows]",
+                        "`deq` must be [now, enqueue time, ecn, bulk flows]",
                     ));
                 };
                 let mut frame = Frame { ecn: frame::ecn(line, ecn)?, ..Frame::default() };

@@ -68,7 +68,7 @@ fn empty_lines_at_the_end_say_nothing() {
     assert_eq!(replay("", &text.replace('\n', "\r\n")).outcome, Outcome::Agrees);
     let (head, rows) = text.split_once('\n').expect("lines");
     let outcome = replay("", &format!("{head}\n\n{rows}")).outcome;
-    assert_eq!(outcome.to_string(), "line 2: malformed: an empty line");
+    assert_eq!(outcome.to_string(), "line 2: malformed: the line is empty");
 }
 
 #[test]

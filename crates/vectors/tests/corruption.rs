@@ -1,6 +1,6 @@
 //! A recording that was altered in a single place must be reported.
 //!
-//! Left out is what cannot be told: a draw's value where it decides nothing (its low bits), what a
+//! Changes that no replay can detect are left out: a draw's value where it decides nothing (its low bits), what a
 //! packet carries where nothing looks at it (the ECN field of a packet that is not marked), draws of `choke`
 //! that hit holes, of which there may be one more or less, and the hash of a flow that came once.
 
@@ -319,7 +319,7 @@ fn single_alterations_are_reported() {
                 wanted.push(*kind);
             }
         }
-        let cannot_be_told = |name: &str, row: &Value| match name {
+        let is_undetectable = |name: &str, row: &Value| match name {
             "hash changed" => {
                 let times = |hash: &str| lines.iter().filter(|line| line.contains(hash)).count();
                 row["h"].as_array().into_iter().flatten().any(|hash| times(&hash.to_string()) == 1)
@@ -338,7 +338,7 @@ fn single_alterations_are_reported() {
         for at in rows {
             let row: Value = serde_json::from_str(lines[at]).expect("JSON");
             for (name, altered) in alterations(&row, random()) {
-                if cannot_be_told(&name, &row) {
+                if is_undetectable(&name, &row) {
                     continue;
                 }
                 let count = counts.entry(name.clone()).or_default();

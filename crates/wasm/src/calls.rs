@@ -1,4 +1,4 @@
-//! The calls of the module: JSON input, JSON output, errors as JSON.
+//! Functions of the module. Each takes JSON and returns JSON; errors are JSON too.
 
 use crate::outcome;
 use self_cell::self_cell;
@@ -12,7 +12,7 @@ use sojourn_units::dimension::{Dimension, Quantity};
 use sojourn_units::written::Setting;
 use sojourn_units::{Nanos, Rate};
 
-/// A run; `None` after its record has been taken.
+/// A run; `None` after the call that took its record.
 type Running<'a> = Option<Stepwise<'a>>;
 
 self_cell!(
@@ -23,7 +23,7 @@ self_cell!(
     }
 );
 
-/// A run that the caller advances.
+/// A run that the caller advances step by step.
 pub struct Session(Started);
 
 /// Input that starts a run.
@@ -70,7 +70,9 @@ fn read<T: DeserializeOwned>(text: &[u8]) -> Result<T, Value> {
 fn read_start(text: &[u8]) -> Result<Start, Value> {
     let start: Start = read(text)?;
     if !start.plan.sources.is_empty() {
-        return Err(outcome::error("a policy of your own needs Python, which this module has not"));
+        return Err(outcome::error(
+            "policies written in Python cannot run in this module, since it contains no Python",
+        ));
     }
     Ok(start)
 }
@@ -78,7 +80,7 @@ fn read_start(text: &[u8]) -> Result<Start, Value> {
 /// Runs `{"plan", "seed"}` to the end, and returns the record.
 ///
 /// # Errors
-/// A plan that is not valid.
+/// If the plan is invalid.
 pub fn run(text: &[u8]) -> Result<Value, Value> {
     let Start { plan, seed } = read_start(text)?;
     let record = sojourn_sim::run(&plan, seed, &mut |_| Control::Continue);
@@ -88,18 +90,18 @@ pub fn run(text: &[u8]) -> Result<Value, Value> {
 /// Applies the edits of `{"plan", "edits"}`, and returns the changed plan after validation.
 ///
 /// # Errors
-/// Edits that are not valid, or an invalid resulting plan.
+/// If the edits or the resulting plan are invalid.
 pub fn edit(text: &[u8]) -> Result<Value, Value> {
     let Change { mut plan, edits } = read(text)?;
     plan.edit(&edits).and_then(|()| plan.validate()).map_err(|e| outcome::plan_errors(&e))?;
     Ok(json!(plan))
 }
 
-/// Returns the name and the words of the queue `{"text", "rate"}`, and warnings about its use on a
-/// link of this rate.
+/// Returns name and words of the queue description `text`, and warnings about its use on a link of
+/// the given `rate`. The input is `{"text", "rate"}`.
 ///
 /// # Errors
-/// A text that is not a valid queue.
+/// If the text does not describe a queue.
 pub fn read_queue(text: &[u8]) -> Result<Value, Value> {
     let QueueText { text, rate } = read(text)?;
     let device = Device { rate, ..Device::default() };
@@ -109,11 +111,11 @@ pub fn read_queue(text: &[u8]) -> Result<Value, Value> {
     Ok(json!({ "name": written.name, "words": written.words, "warnings": warnings }))
 }
 
-/// Returns the text of the queue `{"text", "words"}` with changed words. Each element of `words` is
-/// a pair of a word and its new setting; null removes the word.
+/// Returns the queue description `text` with changed words. The input is `{"text", "words"}`; each
+/// element of `words` is a pair of a word and its new setting. The setting null removes the word.
 ///
 /// # Errors
-/// A text that is not a valid queue, or a word that the queue does not have.
+/// If the text does not describe a queue, or the queue does not have one of the words.
 pub fn rewrite_queue(text: &[u8]) -> Result<Value, Value> {
     let Rewriting { text, words } = read(text)?;
     let mut written = Params::written(&text).map_err(|e| outcome::error(&e.to_string()))?;
@@ -123,11 +125,11 @@ pub fn rewrite_queue(text: &[u8]) -> Result<Value, Value> {
     Ok(Value::from(written.to_string()))
 }
 
-/// Returns the quantity `{"dimension", "text"}` as a number in its base unit: ns, bit/s, bytes,
-/// packets.
+/// Returns the quantity `text` as a number in the base unit of its dimension: ns, bit/s, bytes or
+/// packets. The input is `{"dimension", "text"}`.
 ///
 /// # Errors
-/// A text that is no such quantity.
+/// If the dimension is unknown, or the text is not a quantity of this dimension.
 pub fn read_quantity(text: &[u8]) -> Result<Value, Value> {
     let Written { dimension, text } = read(text)?;
     let Some(dimension) = Dimension::named(&dimension) else {
@@ -139,26 +141,27 @@ pub fn read_quantity(text: &[u8]) -> Result<Value, Value> {
     }
 }
 
-/// Returns the disciplines with their words, from the tables of parameters.
+/// Returns all queue disciplines with their words, from the tables of parameters.
 pub fn queues() -> Value {
     json!(sojourn_queue::tables())
 }
 
 impl Session {
-    /// Starts a session for `{"plan", "seed"}`.
+    /// Starts a run of `{"plan", "seed"}` without executing events.
     ///
     /// # Errors
-    /// A plan that is not valid.
+    /// If the plan is invalid.
     pub fn open(text: &[u8]) -> Result<Self, Value> {
         let Start { plan, seed } = read_start(text)?;
         let started = Started::try_new(plan, |plan| Stepwise::new(plan, seed).map(Some));
         started.map(Self).map_err(|e| outcome::run_error(&e))
     }
 
-    /// Logs the packets of only the links with the numbers `[...]` from now on.
+    /// Selects the links whose packets are logged from now on. The input is the array of their
+    /// numbers.
     ///
     /// # Errors
-    /// A link that the plan does not have, or a run that has ended.
+    /// If the plan does not have one of the links, or the run has ended.
     pub fn log(&mut self, text: &[u8]) -> Result<Value, Value> {
         let links: Vec<usize> = read(text)?;
         let known = self.0.borrow_owner().links.len();
@@ -171,10 +174,11 @@ impl Session {
         })
     }
 
-    /// Runs all events before `until`, in nanoseconds, and returns the packets logged in this time.
+    /// Executes all events before `until`, in nanoseconds of simulated time, and returns the packet
+    /// events logged since the last call.
     ///
     /// # Errors
-    /// An inconsistency that the simulator detects.
+    /// If the run has ended, or the simulator detects an inconsistency.
     pub fn advance(&mut self, until: Nanos) -> Result<Value, Value> {
         self.0.with_dependent_mut(|_, run| {
             let run = run.as_mut().ok_or_else(over)?;
@@ -188,10 +192,10 @@ impl Session {
         })
     }
 
-    /// Ends the run, and returns the record of the measurements so far.
+    /// Ends the run and returns the record of its measurements so far.
     ///
     /// # Errors
-    /// A run that has ended.
+    /// If the run has already ended.
     pub fn record(&mut self) -> Result<Value, Value> {
         let run = self.0.with_dependent_mut(|_, run| run.take()).ok_or_else(over)?;
         Ok(outcome::record(&run.into_record()))

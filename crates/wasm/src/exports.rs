@@ -1,9 +1,13 @@
-//! The exported functions of the module, and the memory for passing texts.
+//! The module's exported functions, and the memory through which texts are passed.
 //!
-//! The host requests memory ([`input`]), writes a text there, and calls a function. The function
-//! returns 0, or 1 if its text is an error. The text is at [`output`] until the next call. A module
-//! holds one session. After a panic, which is a trap for the host, the text is the panic's message.
-#![expect(unsafe_code, reason = "exported functions have names that no compiler checks")]
+//! The host allocates memory with [`input`], writes a text to it, and calls a function. The
+//! function returns 0, or 1 if its result is an error. The result is a text at [`output`], which
+//! stays valid until the next call. A module holds one session. A panic is a trap for the host;
+//! then the text at [`output`] is the panic's message.
+#![expect(
+    unsafe_code,
+    reason = "the compiler does not check the names of exported functions for uniqueness"
+)]
 
 use crate::calls::{self, Session};
 use crate::outcome;
@@ -17,33 +21,34 @@ thread_local! {
     static SESSION: Cell<Option<Session>> = const { Cell::new(None) };
 }
 
-/// Sets the text that the host reads.
-fn tell(text: Vec<u8>) {
+/// Sets the result text.
+fn set_output(text: Vec<u8>) {
     OUTPUT.replace(text);
 }
 
 fn call(function: impl FnOnce(&[u8]) -> Result<Value, Value>) -> u32 {
     static HOOK: Once = Once::new();
     HOOK.call_once(|| {
-        std::panic::set_hook(Box::new(|panic| tell(panic.to_string().into_bytes())));
+        std::panic::set_hook(Box::new(|panic| set_output(panic.to_string().into_bytes())));
     });
     let outcome = function(&INPUT.take());
     let (status, value) = outcome.map_or_else(|error| (1, error), |value| (0, value));
-    tell(value.to_string().into_bytes());
+    set_output(value.to_string().into_bytes());
     status
 }
 
-/// Calls a function with the session, which must be open.
+/// Calls a function with the open session. The result is an error if no session is open.
 fn in_session(function: impl FnOnce(&mut Session, &[u8]) -> Result<Value, Value>) -> u32 {
     call(|text| {
-        let mut session = SESSION.take().ok_or_else(|| outcome::error("no run is open"))?;
+        let mut session =
+            SESSION.take().ok_or_else(|| outcome::error("no run is open; call `open` first"))?;
         let outcome = function(&mut session, text);
         SESSION.set(Some(session));
         outcome
     })
 }
 
-/// Returns memory for a text of `length` bytes, which the next call reads.
+/// Returns the address of a new buffer for the input of the next call, `length` bytes long.
 #[unsafe(no_mangle)]
 pub extern "C" fn input(length: usize) -> *mut u8 {
     INPUT.with_borrow_mut(|text| {
@@ -52,13 +57,13 @@ pub extern "C" fn input(length: usize) -> *mut u8 {
     })
 }
 
-/// Returns the address of the text of the last call.
+/// Returns the address of the last call's result.
 #[unsafe(no_mangle)]
 pub extern "C" fn output() -> *const u8 {
     OUTPUT.with_borrow(Vec::as_ptr)
 }
 
-/// Returns the length of that text in bytes.
+/// Returns the length of the last call's result in bytes.
 #[unsafe(no_mangle)]
 pub extern "C" fn output_length() -> usize {
     OUTPUT.with_borrow(Vec::len)

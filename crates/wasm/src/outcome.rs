@@ -1,4 +1,4 @@
-//! Results as JSON.
+//! Conversion of results to JSON.
 
 use serde_json::{Value, json};
 use sojourn_link::Event;
@@ -6,8 +6,7 @@ use sojourn_measure::{Table, Values};
 use sojourn_plan::PlanErrors;
 use sojourn_sim::{PacketEvent, Record, RunError};
 
-/// Returns a table as a list of columns: name, unit, values. A number that was not measured is
-/// null.
+/// Returns a table as a list of columns, each with name, unit and values. NaN becomes null.
 fn columns(table: &Table) -> Value {
     let column = |column: &sojourn_measure::Column| {
         let values = match &column.values {
@@ -21,7 +20,7 @@ fn columns(table: &Table) -> Value {
     table.columns.iter().map(column).collect()
 }
 
-/// Returns the record of a run.
+/// Returns the record of a run as an object.
 pub fn record(record: &Record) -> Value {
     json!({
         "trace_hash": format!("{:032x}", record.trace_hash),
@@ -53,7 +52,7 @@ fn name(event: Event) -> &'static str {
     }
 }
 
-/// Returns packet events as columns.
+/// Returns packet events as an object of columns.
 pub fn packets(events: &[PacketEvent]) -> Value {
     let column = |get: fn(&PacketEvent) -> Value| events.iter().map(get).collect::<Value>();
     json!({
@@ -66,12 +65,13 @@ pub fn packets(events: &[PacketEvent]) -> Value {
     })
 }
 
-/// Returns an error with a message. Errors of a plan also list each problem with its place.
+/// Returns an error with a message and no list of problems.
 pub fn error(message: &str) -> Value {
     json!({ "message": message, "problems": [] })
 }
 
-/// Returns all errors of a plan or of edits.
+/// Returns the error for an invalid plan or invalid edits: the message, and each problem with its
+/// place in the plan.
 pub fn plan_errors(errors: &PlanErrors) -> Value {
     let problem = |e: &sojourn_plan::PlanError| json!([e.at.to_string(), e.message]);
     let problems: Value = errors.0.iter().map(problem).collect();

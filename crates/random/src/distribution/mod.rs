@@ -1,79 +1,80 @@
 //! Probability distributions for users to choose, and their samplers.
 //!
-//! Every sampler inverts the distribution function and uses one uniform draw per sample (none for
-//! `const`). So streams stay aligned for all distributions, and if only the scale changes, a larger
-//! scale never gives a smaller sample.
+//! Every sampler inverts the distribution function and uses one uniform draw per sample; `const`
+//! uses none. Therefore streams of different distributions stay aligned, and increasing only a
+//! distribution's scale never makes a sample smaller.
 
 use crate::{Stream, normal};
 use serde::{Deserialize, Serialize};
 use sojourn_units::words::{WordError, nearest};
 use sojourn_units::{Nanos, quantity};
 
-/// Unit of a distribution's values, which decides how its arguments are written.
+/// Unit of a distribution's values, which determines the text form of its arguments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Unit {
-    /// Plain number.
+    /// Number without a unit.
     Number,
-    /// Time in nanoseconds, written with a unit of time.
+    /// Time in nanoseconds, written with its unit.
     Time,
-    /// Size in bytes, written as a size.
+    /// Size in bytes, written with or without a unit.
     Size,
 }
 
-/// A distribution of real numbers; times are in nanoseconds, sizes in bytes.
+/// A distribution of real numbers. Times are in nanoseconds, sizes in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "distribution", deny_unknown_fields)]
 pub enum Distribution {
-    /// Constant.
+    /// Constant value.
     Const {
         /// The value.
         value: f64,
     },
-    /// Uniform between two bounds.
+    /// Uniform distribution between two bounds.
     Uniform {
         /// Lower bound.
         min: f64,
         /// Upper bound.
         max: f64,
     },
-    /// Exponential.
+    /// Exponential distribution.
     #[serde(rename = "exp")]
     Exponential {
         /// Mean.
         mean: f64,
     },
-    /// Normal.
+    /// Normal distribution.
     Normal {
         /// Mean.
         mean: f64,
         /// Standard deviation.
         deviation: f64,
     },
-    /// Log-normal.
+    /// Log-normal distribution.
     #[serde(rename = "lognormal")]
     LogNormal {
-        /// Median: e to the mean of the logarithm.
+        /// Median, which is the exponential of the logarithm's mean.
         median: f64,
         /// Standard deviation of the natural logarithm.
         sigma: f64,
     },
-    /// Pareto, parametrised by its mean as in ns-2; the least value is mean (shape - 1) / shape.
+    /// Pareto distribution, given by its mean as in ns-2. Its least value is mean (shape - 1) /
+    /// shape.
     Pareto {
         /// Mean.
         mean: f64,
-        /// Shape; the variance is infinite up to 2.
+        /// Shape, above 1. The variance is infinite for a shape of up to 2.
         shape: f64,
     },
-    /// Lomax, which is ns-2's `ParetoII`: a Pareto variable minus its least value.
+    /// Lomax distribution, which is ns-2's `ParetoII`: a Pareto variable minus its least value.
     #[serde(rename = "pareto2")]
     Lomax {
         /// Mean.
         mean: f64,
-        /// Shape; the variance is infinite up to 2.
+        /// Shape, above 1. The variance is infinite for a shape of up to 2.
         shape: f64,
     },
-    /// Pareto between two bounds.
+    /// Pareto distribution limited to an interval.
     #[serde(rename = "bpareto")]
     BoundedPareto {
         /// Lower bound.
@@ -83,22 +84,22 @@ pub enum Distribution {
         /// Shape.
         shape: f64,
     },
-    /// Weibull.
+    /// Weibull distribution.
     Weibull {
-        /// Scale: 63.2 % of the values lie below it.
+        /// Scale, which 63.2 % of the values do not exceed.
         scale: f64,
-        /// Shape; 1 is exponential, below 1 the tail is heavier.
+        /// Shape. With 1 the distribution is exponential; below 1 its tail is heavier.
         shape: f64,
     },
-    /// Geometric: number of trials up to and including the first success, 1 or more.
+    /// Geometric distribution: number of trials up to and including the first success, at least 1.
     Geometric {
-        /// Probability of success.
+        /// Probability of success, above 0 and at most 1.
         p: f64,
     },
 }
 
-/// Name of a distribution, and for each argument its name and whether it is in the distribution's
-/// unit.
+/// Name of a distribution, followed by its arguments. Each has a name, and states whether it is
+/// written with the [`Unit`] of the values.
 type Form = (&'static str, &'static [(&'static str, bool)]);
 
 const FORMS: &[Form] = &[
@@ -129,24 +130,24 @@ impl Distribution {
         self.exceeded_with(stream.uniform())
     }
 
-    /// Draws a duration in nanoseconds: a sample rounded to the nearest integer; negative samples
-    /// give 0.
+    /// Draws a duration in nanoseconds: a sample rounded to the nearest integer, or 0 for a
+    /// negative sample.
     #[inline]
     pub fn sample_nanos(&self, stream: &mut Stream) -> Nanos {
-        // The cast turns negative values into 0. A heavy tail may give extremely long durations;
-        // the limit of 146 years leaves room to add them to a time.
+        // The cast turns negative values into 0. A heavy tail may give extremely long durations.
+        // They are limited to 146 years, so that they can be added to a time without overflow.
         (libm::round(self.sample(stream)) as Nanos).min(1 << 62)
     }
 
-    /// Draws a count or a size: a sample rounded up, at least 1.
+    /// Draws a count or a size: a sample rounded up, and at least 1.
     #[inline]
     pub fn sample_count(&self, stream: &mut Stream) -> u64 {
         (libm::ceil(self.sample(stream)) as u64).max(1)
     }
 
-    /// Returns the value that is exceeded with probability `u`, for 0 < u < 1. Samples use this
-    /// function, because the tails are at large values, and floating-point numbers are denser near
-    /// 0 than near 1.
+    /// Returns the value that a sample exceeds with probability `u`, for 0 < u < 1. Samples are
+    /// drawn with this function instead of [`Distribution::quantile`], since floating-point numbers
+    /// are denser near 0 than near 1 and the tails are at large values.
     pub fn exceeded_with(&self, u: f64) -> f64 {
         match *self {
             Self::Const { value } => value,
@@ -180,7 +181,7 @@ impl Distribution {
         self.exceeded_with(1.0 - p)
     }
 
-    /// Returns the probability of a value of at most `x`.
+    /// Returns the probability that a value does not exceed `x`.
     pub fn cdf(&self, x: f64) -> f64 {
         let above = |low: f64, tail: f64| if x < low { 0.0 } else { 1.0 - tail };
         match *self {
@@ -210,7 +211,7 @@ impl Distribution {
         }
     }
 
-    /// Returns the mean.
+    /// Returns the mean of the distribution.
     pub fn mean(&self) -> f64 {
         match *self {
             Self::Const { value } => value,
@@ -237,17 +238,17 @@ impl Distribution {
     /// Checks the parameters.
     ///
     /// # Errors
-    /// A parameter that is not finite or outside its range.
+    /// If a parameter is not finite or not in its range.
     pub fn check(&self) -> Result<(), String> {
         let (_, arguments) = self.parts();
         if arguments.iter().any(|a| !a.is_finite()) {
-            return Err("its numbers must be finite".to_owned());
+            return Err("the distribution's numbers must be finite".to_owned());
         }
         let ok = match *self {
             Self::Const { .. } => true,
             Self::Uniform { min, max } => {
                 min <= max || {
-                    return Err("its minimum must not be above its maximum".to_owned());
+                    return Err("the minimum must not be above the maximum".to_owned());
                 }
             }
             Self::Exponential { mean } => mean > 0.0,
@@ -255,28 +256,29 @@ impl Distribution {
             Self::LogNormal { median, sigma } => median > 0.0 && sigma > 0.0,
             Self::Pareto { mean, shape } | Self::Lomax { mean, shape } => {
                 if shape <= 1.0 {
-                    return Err("its shape must be above 1, or it has no mean".to_owned());
+                    return Err("the shape must be above 1, since otherwise the mean is infinite"
+                        .to_owned());
                 }
                 mean > 0.0
             }
             Self::BoundedPareto { min, max, shape } => {
                 if min >= max {
-                    return Err("its minimum must be below its maximum".to_owned());
+                    return Err("the minimum must be below the maximum".to_owned());
                 }
                 min > 0.0 && shape > 0.0
             }
             Self::Weibull { scale, shape } => scale > 0.0 && shape > 0.0,
             Self::Geometric { p } => {
                 if !(p > 0.0 && p <= 1.0) {
-                    return Err("its probability must be above 0 and at most 1".to_owned());
+                    return Err("the probability must be above 0 and at most 1".to_owned());
                 }
                 true
             }
         };
-        if ok { Ok(()) } else { Err("its numbers must be above 0".to_owned()) }
+        if ok { Ok(()) } else { Err("the distribution's numbers must be above 0".to_owned()) }
     }
 
-    /// Returns the index into [`FORMS`], and the arguments in that order.
+    /// Returns the distribution's index in [`FORMS`], and its arguments in the order given there.
     fn parts(&self) -> (usize, Vec<f64>) {
         match *self {
             Self::Const { value } => (0, vec![value]),
@@ -307,7 +309,7 @@ impl Distribution {
         }
     }
 
-    /// Returns the text that [`Distribution::parse`] parses to this value. Times are rounded to
+    /// Returns a text that [`Distribution::parse`] parses to this value. Times are rounded to
     /// nanoseconds.
     pub fn format(&self, unit: Unit) -> String {
         let (form, arguments) = self.parts();
@@ -323,11 +325,12 @@ impl Distribution {
         format!("{name}({})", texts.join(","))
     }
 
-    /// Parses one word such as `exp(15s)`, `pareto2(12,1.2)`, or a plain value, which is a
+    /// Parses a distribution such as `exp(15s)` or `pareto2(12,1.2)`, or a value, which is a
     /// constant.
     ///
     /// # Errors
-    /// An unknown name, a wrong number of arguments, an argument without its unit or out of range.
+    /// If the name is unknown, the number of arguments is wrong, or an argument has no unit or is
+    /// out of range.
     pub fn parse(text: &str, unit: Unit) -> Result<Self, WordError> {
         if text.starts_with(|c: char| c.is_ascii_digit() || c == '.' || c == '-') {
             return Ok(Self::Const { value: argument(text, ("", true), unit)? });
@@ -347,7 +350,7 @@ impl Distribution {
             });
         };
         let shape_error = |why: &str| WordError {
-            message: format!("{why}; it is written {}, without spaces", form_text(&FORMS[form])),
+            message: format!("{why}; write {}, without spaces", form_text(&FORMS[form])),
             at: 0..text.len(),
             found: text.to_owned(),
             allowed: vec![form_text(&FORMS[form])],
@@ -397,7 +400,7 @@ fn argument(
         ),
         _ => (plain_number(text), "a number", "1.2"),
     };
-    // A plain value has no argument name.
+    // For a value alone there is no argument name.
     let place = if name.is_empty() { String::new() } else { format!("`{name}` ") };
     value.ok_or_else(|| WordError {
         message: format!("{place}needs {what}, such as {example}; found `{text}`"),
@@ -408,7 +411,8 @@ fn argument(
     })
 }
 
-/// Parses a decimal number, possibly negative; rejects the other forms that `f64` accepts.
+/// Parses a decimal number, which may be negative. Rejects the other forms that `f64` accepts, such
+/// as `1e3`.
 fn plain_number(text: &str) -> Option<f64> {
     let plain = text.bytes().all(|b| b.is_ascii_digit() || b == b'.' || b == b'-');
     text.parse().ok().filter(|value: &f64| plain && value.is_finite())

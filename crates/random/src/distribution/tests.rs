@@ -171,11 +171,11 @@ fn errors_say_what_was_found_and_what_is_allowed() {
     );
     assert_eq!(
         error("pareto2(12)", Unit::Number).to_string(),
-        "`pareto2` takes 2 arguments, found 1; it is written pareto2(mean,shape), without spaces"
+        "`pareto2` takes 2 arguments, found 1; write pareto2(mean,shape), without spaces"
     );
     assert_eq!(
         error("pareto2(12,1)", Unit::Number).to_string(),
-        "`pareto2(12,1)`: its shape must be above 1, or it has no mean; it is written \
+        "`pareto2(12,1)`: the shape must be above 1, since otherwise the mean is infinite; write \
          pareto2(mean,shape), without spaces"
     );
     for bad in [
