@@ -64,11 +64,11 @@ def test_commands_move_files(tmp_path: Path) -> None:
             assert (outcome["sha256"], outcome["bytes"]) == (digest, len(data))
             again = send(str(tmp_path / "data.bin"), address)
             assert again.returncode == 2
-            assert b"of that name already" in again.stderr
+            assert b"of this name exists" in again.stderr
             assert send("-", address, given=b"x").returncode == 2, "no name"
             outside = send("-", address, "--name", "../x", given=b"x")
             assert outside.returncode == 2
-            assert b"it begins with a dot" in outside.stderr
+            assert b"the name begins with a dot" in outside.stderr
             one = send("-", address, "--name", "in", "--mode", "stop-and-wait", given=data)
             assert one.returncode == 0, one.stderr
             rows = [json.loads(line) for line in server.stdout]
@@ -157,7 +157,7 @@ def test_bindings(tmp_path: Path) -> None:
 
         with pytest.raises(RuntimeError, match="no more"):
             _core.udp_send(server.address, "b", broken)
-        with pytest.raises(ConnectionError, match="more than the server takes in all"):
+        with pytest.raises(ConnectionError, match="exceed what the server accepts in total"):
             _core.udp_send(server.address, "c", lambda _: b"", length=1 << 30)
         with pytest.raises(ConnectionError, match=r"of that name already.*--name"):
             _core.udp_send(server.address, "a", lambda _: b"")

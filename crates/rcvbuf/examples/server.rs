@@ -1,11 +1,11 @@
-//! A server that counts datagrams on port 5140 and adapts its receive buffer; Ctrl-C ends it.
+//! A server that counts datagrams on port 5140 and adapts its receive buffer. Ctrl-C ends it.
 
 use sojourn_rcvbuf::buffer::Params;
 use sojourn_rcvbuf::own::Adaptive;
 use std::net::UdpSocket;
 use std::time::{Duration, Instant};
 
-const LOOK: u64 = 10_000_000; // nanoseconds
+const LOOK: u64 = 10_000_000; // time between observations of the socket, in nanoseconds
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let socket = UdpSocket::bind("127.0.0.1:5140")?;
@@ -13,12 +13,12 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let buffer = Adaptive::start(&socket, &policy, LOOK)?;
 
     let mut datagram = vec![0; 65_536];
-    let (mut count, mut told) = (0, Instant::now());
+    let (mut count, mut reported) = (0, Instant::now());
     loop {
         socket.recv(&mut datagram)?;
         count += 1;
-        if told.elapsed() > Duration::from_secs(1) {
-            told = Instant::now();
+        if reported.elapsed() > Duration::from_secs(1) {
+            reported = Instant::now();
             let now = buffer.stats();
             println!("{count} received, {} lost, buffer of {} bytes", now.drops, now.size);
         }

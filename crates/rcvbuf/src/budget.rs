@@ -1,20 +1,19 @@
-//! Division of one budget among all tuned sockets.
+//! Division of one memory budget among all tuned sockets.
 
 use sojourn_units::Bytes;
 
-/// Sizes of one socket: its wanted size and its least size, the larger of original size and
-/// occupancy.
+/// Claim of one socket on the budget.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Claim {
-    /// Least size in bytes.
+    /// Minimum size in bytes: the larger of the socket's original size and its occupancy.
     pub least: Bytes,
-    /// Wanted size in bytes; at least `least`.
+    /// Size in bytes that the policy wants; at least `least`.
     pub wanted: Bytes,
 }
 
-/// Returns the max-min fair division of `budget` in bytes: no socket gets more than it wants, and
-/// all sockets below their wanted size get the same size. Each socket gets at least its least size,
-/// even if the sum then exceeds the budget.
+/// Returns the max-min fair division of `budget`, in bytes. No socket gets more than it wants, and
+/// all sockets that get less than they want get the same size. Each socket gets at least its
+/// minimum size, even if the sum then exceeds the budget.
 pub fn divide(budget: Bytes, claims: &[Claim]) -> Vec<Bytes> {
     let wanted: u128 = claims.iter().map(|claim| u128::from(claim.wanted)).sum();
     if wanted <= u128::from(budget) {
@@ -22,7 +21,8 @@ pub fn divide(budget: Bytes, claims: &[Claim]) -> Vec<Bytes> {
     }
     let given =
         |level: Bytes| claims.iter().map(move |claim| claim.wanted.min(level).max(claim.least));
-    // Bisection of the highest level whose sum fits: the sum does not fall as the level rises.
+    // Bisection finds the highest level at which the sum of all sizes fits. The sum never falls as
+    // the level rises.
     let (mut fits, mut exceeds) = (0, claims.iter().map(|claim| claim.wanted).max().unwrap_or(0));
     while exceeds - fits > 1 {
         let middle = fits + (exceeds - fits) / 2;
@@ -69,7 +69,8 @@ mod tests {
             }
             for (i, a) in claims.iter().enumerate() {
                 for (j, b) in claims.iter().enumerate() {
-                    // Whoever has less than he wants has no less than any that is above his least.
+                    // A socket that gets less than it wants gets at least as much as any socket
+                    // above its minimum.
                     if given[i] < a.wanted && given[j] > b.least {
                         prop_assert!(given[i] >= given[j]);
                     }

@@ -1,5 +1,5 @@
-//! The kernel's reports of UDP sockets: `sock_diag`, or `/proc/PID/net/udp` where `sock_diag` is
-//! not available.
+//! Readings of UDP sockets from the kernel: by `sock_diag`, or from `/proc/PID/net/udp` if
+//! `sock_diag` is not available.
 
 use crate::procfs;
 use netlink_packet_core::{
@@ -20,45 +20,47 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::thread;
 
-/// Largest message of the kernel in bytes; a message of a dump has at most 32 KiB.
+/// Size of the buffer for the kernel's messages in bytes. A message of a dump has at most 32 KiB.
 const MESSAGE: usize = 1 << 16;
 
-/// A UDP socket as reported by the kernel. Sizes are in bytes of charged memory.
+/// The kernel's report of a UDP socket. Sizes are in bytes of charged memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Reading {
-    /// Inode of the socket; unique among open sockets.
+    /// Inode of the socket, which is unique among open sockets.
     pub inode: u64,
-    /// Cookie: a number that is unique among the sockets of this boot, if known.
+    /// Cookie of the socket, which is unique among all sockets since the boot; `None` if unknown.
     pub cookie: Option<u64>,
     /// Local address and port.
     pub local: SocketAddr,
-    /// Address and port of the peer; the unspecified address without a peer.
+    /// Address and port of the peer; the unspecified address if the socket is not connected.
     pub remote: SocketAddr,
     /// Index of the device to which the socket is bound; 0 without a device.
     pub interface: u32,
-    /// Memory of the packets in the buffer, in bytes (`sk_rmem_alloc`).
+    /// Memory of the packets in the receive buffer, in bytes (`sk_rmem_alloc`).
     pub occupied: u64,
-    /// Size of the buffer in bytes (`sk_rcvbuf`), if known.
+    /// Size of the receive buffer in bytes (`sk_rcvbuf`); `None` if unknown.
     pub size: Option<u64>,
-    /// Packets dropped for any reason since the socket's creation (`sk_drops`, a 32-bit counter
-    /// that wraps).
+    /// Packets dropped for any reason since the socket was created (`sk_drops`, a 32-bit counter
+    /// that wraps around).
     pub drops: u32,
 }
 
 /// Source of readings.
 #[derive(Debug)]
 pub enum Source {
-    /// `sock_diag`, from inside the network namespace.
+    /// `sock_diag`, through a netlink socket inside the network namespace.
     Diag(Diag),
-    /// The tables in `/proc/PID/net` of a process in the namespace: they lack sizes and cookies.
+    /// The tables in the folder `/proc/PID/net` of a process in the namespace, which lack sizes and
+    /// cookies.
     Table(PathBuf),
 }
 
 impl Source {
-    /// Appends the UDP sockets of `families`; only those bound to `port`, if given.
+    /// Appends the UDP sockets of `families` to `out`. If `port` is given, only sockets bound to
+    /// this port are appended.
     ///
     /// # Errors
-    /// A kernel that does not answer.
+    /// If the kernel does not answer.
     pub fn read(
         &mut self,
         families: Families,
@@ -71,12 +73,12 @@ impl Source {
         }
     }
 
-    /// Appends one socket, found by its address in time independent of the number of sockets.
-    /// Returns false if the socket is not found, or cannot be distinguished from others on its
-    /// port.
+    /// Appends the socket of an earlier reading to `out`. The search by address takes the same time
+    /// for any number of sockets. Returns false if the socket is not found, or cannot be
+    /// distinguished from other sockets on its port.
     ///
     /// # Errors
-    /// A kernel that does not answer.
+    /// If the kernel does not answer.
     pub fn read_one(&mut self, of: &Reading, out: &mut Vec<Reading>) -> io::Result<bool> {
         match self {
             Self::Diag(diag) => diag.read_one(of, out),
@@ -84,18 +86,18 @@ impl Source {
         }
     }
 
-    /// Returns whether readings have sizes and cookies.
+    /// Returns whether readings contain sizes and cookies.
     pub fn tells_sizes(&self) -> bool {
         matches!(self, Self::Diag(_))
     }
 }
 
-/// Address families.
+/// A set of address families.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Families {
     /// IPv4.
     pub v4: bool,
-    /// IPv6; includes sockets that serve both families.
+    /// IPv6, including sockets that receive packets of both families.
     pub v6: bool,
 }
 
@@ -103,7 +105,7 @@ impl Families {
     /// Both families.
     pub const BOTH: Self = Self { v4: true, v6: true };
 
-    /// Adds the family of an address.
+    /// Adds the family of an address to the set.
     pub fn add(&mut self, address: SocketAddr) {
         match address {
             SocketAddr::V4(_) => self.v4 = true,
@@ -112,8 +114,8 @@ impl Families {
     }
 }
 
-/// A netlink socket that belongs to one network namespace, regardless of the namespace of its
-/// owner.
+/// A netlink socket that belongs to one network namespace. The namespace of the process that uses
+/// it may be another one.
 pub struct Diag {
     socket: Socket,
     sequence: u32,
@@ -127,25 +129,25 @@ impl std::fmt::Debug for Diag {
 }
 
 impl Diag {
-    /// Opens a socket in the network namespace of this process.
+    /// Opens a netlink socket in the network namespace of this process.
     ///
     /// # Errors
-    /// A kernel without `sock_diag`, or a filter that denies it.
+    /// If the kernel has no `sock_diag`, or a filter forbids it.
     pub fn open() -> io::Result<Self> {
         let mut socket = Socket::new(NETLINK_SOCK_DIAG)?;
         socket.bind_auto()?;
         socket.connect(&NetlinkAddr::new(0, 0))?;
         let mut diag = Self { socket, sequence: 0, buffer: vec![0; MESSAGE] };
-        // Without `udp_diag` the socket opens, but the kernel does not answer.
+        // Without the module `udp_diag` the socket opens, but the kernel does not answer: test it.
         diag.read(Families { v4: true, v6: false }, Some(1), &mut Vec::new())?;
         Ok(diag)
     }
 
-    /// Opens a socket in the network namespace of `/proc/PID/ns/net`, by a temporary thread that
-    /// enters it.
+    /// Opens a netlink socket in the network namespace of `/proc/PID/ns/net`, on a temporary thread
+    /// that enters the namespace.
     ///
     /// # Errors
-    /// `EPERM` without `CAP_SYS_ADMIN` in both namespaces.
+    /// `EPERM` without `CAP_SYS_ADMIN` in both user namespaces.
     pub fn open_in(namespace: &Path) -> io::Result<Self> {
         let namespace = File::open(namespace)?;
         thread::scope(|scope| {
@@ -182,7 +184,7 @@ impl Diag {
 
     fn read_one(&mut self, of: &Reading, out: &mut Vec<Reading>) -> io::Result<bool> {
         let Some(cookie) = of.cookie else { return Ok(false) };
-        // The kernel looks the socket up as for a packet: from the peer to the socket.
+        // The kernel searches for the socket as for a received packet, whose source is the peer.
         let id = SocketId {
             source_port: of.remote.port(),
             destination_port: of.local.port(),
@@ -194,7 +196,7 @@ impl Diag {
         self.request(NLM_F_REQUEST, if of.local.is_ipv4() { AF_INET } else { AF_INET6 }, id)?;
         match self.answer(out, true) {
             Ok(()) => Ok(true),
-            // No socket, or another socket, has this address.
+            // No socket has this address, or a socket with another cookie has it.
             Err(error)
                 if matches!(Errno::from_io_error(&error), Some(Errno::NOENT | Errno::STALE)) =>
             {
@@ -224,7 +226,8 @@ impl Diag {
         Ok(())
     }
 
-    /// Reads until the end of a dump, or until the one requested socket if `one`.
+    /// Reads an answer of the kernel: until the end of a dump, or if `one`, until the one requested
+    /// socket.
     fn answer(&mut self, out: &mut Vec<Reading>, one: bool) -> io::Result<()> {
         let strange = |what: String| io::Error::new(io::ErrorKind::InvalidData, what);
         loop {
@@ -234,7 +237,8 @@ impl Diag {
                 let message = NetlinkMessage::<SockDiagMessage>::deserialize(rest)
                     .map_err(|error| strange(format!("sock_diag: {error}")))?;
                 let step = (message.header.length as usize).next_multiple_of(4).max(16);
-                // Other messages belong to an earlier, abandoned answer.
+                // Messages with other sequence numbers belong to an earlier answer, which was not
+                // read to its end.
                 let ours = message.header.sequence_number == self.sequence;
                 match message.payload {
                     NetlinkPayload::Done(_) if ours => return Ok(()),
@@ -280,7 +284,7 @@ fn table(
 ) -> io::Result<()> {
     let texts = [
         families.v4.then(|| read_to_string(net.join("udp"))).transpose()?,
-        // A kernel without IPv6 has no such file.
+        // A kernel without IPv6 has no file `udp6`.
         families.v6.then(|| read_to_string(net.join("udp6")).unwrap_or_default()),
     ];
     let lines = texts.iter().flatten().flat_map(|text| procfs::sockets(text));

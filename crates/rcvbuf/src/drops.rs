@@ -1,40 +1,42 @@
-//! Drops that a larger receive buffer would have prevented.
+//! Classification of drops by reason, to find those that a larger receive buffer would have
+//! prevented.
 //!
 //! A socket has one counter of drops for all reasons (`sk_drops`). UDP's counters distinguish
-//! reasons, but cover a whole network namespace. Together they bound the drops at one socket's own
-//! buffer: at most the namespace's `RcvbufErrors`, and at least the drops that no other reason can
-//! explain. Both exclude drops before any socket (a CPU's backlog, a device), which no socket
-//! causes.
+//! reasons, but cover a whole network namespace. Together they bound the drops because one socket's
+//! buffer was full. These are at most the namespace's `RcvbufErrors`, and at least the socket's
+//! drops that no other counter can explain. Both counters exclude packets that were dropped before
+//! they reached a socket, by a CPU's backlog or a device.
 
 use crate::procfs;
 use std::collections::BTreeMap;
 use std::fs::read_to_string;
 use std::path::Path;
 
-/// UDP's counters of a network namespace, sums of both address families, since the namespace's
-/// creation.
+/// UDP's counters of a network namespace since its creation. Each is the sum of both address
+/// families.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
-    /// Packets dropped because a socket's buffer was full (`RcvbufErrors`).
+    /// Packets dropped because a socket's receive buffer was full (`RcvbufErrors`).
     pub buffer: u64,
-    /// Packets dropped because UDP had no memory (`MemErrors`).
+    /// Packets dropped because the memory limit of UDP was reached (`MemErrors`).
     pub memory: u64,
     /// Packets with a wrong checksum (`InCsumErrors`).
     pub checksum: u64,
-    /// All packets dropped before delivery to a socket (`InErrors`); includes the other counters
-    /// and drops by socket filters.
+    /// All packets dropped before delivery to a socket (`InErrors`), including those of the other
+    /// counters and those dropped by socket filters.
     pub all: u64,
 }
 
 impl Counters {
-    /// Reads the counters from `net`, the folder `/proc/PID/net` of any process in the namespace.
+    /// Reads the counters from the folder `net`, which is `/proc/PID/net` of any process in the
+    /// namespace.
     ///
     /// # Errors
-    /// A process that does not exist, or has ended.
+    /// If the process does not exist or has ended.
     pub fn read(net: &Path) -> std::io::Result<Self> {
         let mut udp = BTreeMap::new();
         procfs::add_snmp(&read_to_string(net.join("snmp"))?, &mut udp);
-        // A kernel without IPv6 has no such file.
+        // A kernel without IPv6 has no file `snmp6`.
         procfs::add_snmp6(&read_to_string(net.join("snmp6")).unwrap_or_default(), &mut udp);
         let get = |name: &str| udp.get(name).copied().unwrap_or(0);
         Ok(Self {
@@ -45,7 +47,7 @@ impl Counters {
         })
     }
 
-    /// Returns the increase since `before`.
+    /// Returns the increase of each counter since `before`.
     #[must_use]
     pub fn since(self, before: Self) -> Self {
         Self {
@@ -56,27 +58,29 @@ impl Counters {
         }
     }
 
-    /// Returns the number of packets dropped for other reasons than a full buffer.
+    /// Returns the number of packets dropped for reasons other than a full receive buffer.
     fn others(self) -> u64 {
         self.all.saturating_sub(self.buffer).max(self.memory.saturating_add(self.checksum))
     }
 }
 
-/// Drops of one socket by reason, in packets.
+/// Number of one socket's dropped packets for each reason.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
 pub struct Split {
-    /// Drops because the socket's buffer was full; more room helps.
+    /// Packets dropped because the socket's receive buffer was full. A larger buffer prevents such
+    /// drops.
     pub buffer: u64,
-    /// Drops because UDP had no memory; more room makes it worse.
+    /// Packets dropped because the memory limit of UDP was reached. Larger buffers make such drops
+    /// more frequent.
     pub memory: u64,
-    /// Drops because of a wrong checksum.
+    /// Packets dropped because of a wrong checksum.
     pub checksum: u64,
-    /// Drops by the socket's filter, or for an unknown reason.
+    /// Packets dropped by the socket's filter or for an unknown reason.
     pub other: u64,
 }
 
 impl Split {
-    /// Returns the number of all drops.
+    /// Returns the total number of dropped packets.
     pub fn total(self) -> u64 {
         self.buffer + self.memory + self.checksum + self.other
     }
@@ -90,8 +94,9 @@ impl Split {
     }
 }
 
-/// Divides `drops` of one socket by reason, given the namespace's counts in the same time (or
-/// slightly longer). Where the bounds leave a choice, divides in proportion to the counts.
+/// Divides `drops` of one socket by reason. `counted` is the increase of the namespace's counters
+/// in the same time or slightly longer. Within the bounds, the division is proportional to these
+/// counters.
 pub fn split(drops: u64, counted: Counters) -> Split {
     let others = counted.others();
     let least = drops.saturating_sub(others);
@@ -104,7 +109,7 @@ pub fn split(drops: u64, counted: Counters) -> Split {
     Split { buffer, memory, checksum, other: rest - memory - checksum }
 }
 
-/// Returns `whole` times `some` / `all`, rounded down.
+/// Returns `whole` times `some / all`, rounded down; 0 if `all` is 0.
 fn part(whole: u64, some: u64, all: u64) -> u64 {
     if all == 0 {
         0
@@ -128,13 +133,14 @@ mod tests {
         assert_eq!(split(10, counted(0, 10, 0, 0)), Split { memory: 10, ..Split::default() });
         assert_eq!(split(10, counted(0, 0, 10, 0)), Split { checksum: 10, ..Split::default() });
         assert_eq!(split(10, counted(0, 0, 0, 10)), Split { other: 10, ..Split::default() });
-        // The namespace's counters lag behind, or its packets were dropped before: no growth.
+        // The namespace's counters may lag behind the socket's; then the buffer must not grow.
         assert_eq!(split(10, Counters::default()), Split { other: 10, ..Split::default() });
     }
 
     #[test]
     fn others_errors_do_not_hide_a_full_buffer() {
-        // 100 lost here; meanwhile another socket got five broken packets.
+        // 100 packets were dropped at this socket, and another socket received 5 packets with
+        // errors.
         assert!(split(100, counted(100, 0, 5, 0)).buffer >= 95);
     }
 

@@ -1,4 +1,4 @@
-//! Open sockets of the followed processes.
+//! The followed processes and the sockets that they have open.
 
 use crate::process::{self, Open, Process};
 use crate::refusal::{Refusal, looking_into};
@@ -6,30 +6,30 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::io;
 use std::os::fd::OwnedFd;
 
-/// Largest number of remembered holders of one socket: one suffices, the others replace it when it
+/// Maximum number of stored holders of one socket. One suffices; the others replace it when it
 /// ends.
 const MOST: usize = 4;
 
-/// Processes and their open sockets.
+/// The followed processes, with the sockets that each has open.
 #[derive(Debug, Default)]
 pub(crate) struct Holders {
     processes: BTreeMap<u32, Process>,
     by_inode: HashMap<u64, Vec<(u32, i32)>>,
-    /// Processes that may not be inspected.
+    /// Processes that this process may not inspect, with the reason.
     pub(crate) refused: BTreeMap<u32, Refusal>,
 }
 
-/// Reason why a socket cannot be accessed.
+/// Reason why a socket cannot be accessed through its holders.
 #[derive(Debug)]
 pub(crate) enum Failure {
-    /// None of the followed processes has it open.
+    /// No followed process has the socket open.
     Nobody,
     /// A permission is missing.
     Refused(Refusal),
 }
 
 impl Holders {
-    /// Follows exactly these processes, if they are alive, and reads their open sockets.
+    /// Follows exactly the living processes among `pids`, and reads their open sockets.
     pub(crate) fn follow(&mut self, pids: &BTreeSet<u32>) {
         self.processes.retain(|pid, process| pids.contains(pid) && process.alive());
         self.refused.retain(|pid, _| pids.contains(pid));
@@ -57,7 +57,8 @@ impl Holders {
         }
     }
 
-    /// Follows all processes that hold one of `inodes`, among all visible processes.
+    /// Searches all visible processes, and follows those that have one of the sockets `inodes`
+    /// open.
     pub(crate) fn search(&mut self, inodes: &BTreeSet<u64>) {
         self.refused.clear();
         for pid in process::all() {
@@ -110,13 +111,14 @@ impl Holders {
         self.by_inode.contains_key(&inode)
     }
 
-    /// Returns the first living process that has the socket open.
+    /// Returns the first living process that has the socket open; `None` if there is no such
+    /// process.
     pub(crate) fn holder(&self, inode: u64) -> Option<&Process> {
         let holders = self.by_inode.get(&inode)?;
         holders.iter().find_map(|(pid, _)| self.processes.get(pid).filter(|p| p.alive()))
     }
 
-    /// Calls `work` with a copy of the socket's descriptor, and closes the copy at once.
+    /// Calls `work` with a copy of the socket's descriptor, which is closed immediately afterwards.
     pub(crate) fn with<R>(
         &self,
         inode: u64,
@@ -131,7 +133,7 @@ impl Holders {
                     drop(copy);
                     return done.map_err(|error| Failure::Refused(looking_into(pid, &error)));
                 }
-                // The process has ended, or has closed the socket.
+                // The process has ended or has closed the socket.
                 Err(error) if matches!(error.raw_os_error(), Some(3 | 9)) => {}
                 Err(error) => refused = Some(looking_into(pid, &error)),
             }

@@ -1,9 +1,9 @@
-//! Journals: the settings of sockets before the first change, on disk, so that they can be restored
-//! after any end of the process.
+//! Journals: files with the original settings of sockets, from which these are restored however the
+//! process ends.
 //!
-//! Each tuner has one file. It is written completely (temporary file, fsync, rename, fsync of the
-//! folder) before the first change of a socket, and removed with its last entry. Cookies are unique
-//! only within a boot, so the entries of an earlier boot refer to no socket.
+//! Each tuner has one file. The file is written completely (temporary file, fsync, rename, fsync of
+//! the folder) before the first change of a socket, and removed with its last entry. Cookies are
+//! unique only since the last boot, so entries of an earlier boot refer to no socket.
 
 use crate::process::{Process, namespace_number};
 use crate::socket::Setting;
@@ -17,37 +17,36 @@ use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// Largest size of a journal that is read, in bytes; the largest possible number of followed
-/// sockets needs less.
+/// Maximum size of a journal in bytes. A journal of the maximum number of sockets is smaller.
 const SIZE: u64 = 64 << 20;
 const VERSION: u32 = 1;
 const PREFIX: &str = "rcvbuf-";
-/// Number of the next journal: one process may have several tuners.
+/// Number of the next journal of this process, which may have several tuners.
 static NEXT: AtomicU32 = AtomicU32::new(0);
 
-/// A socket that is, or was, tuned.
+/// A socket that a tuner has changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Entry {
-    /// Cookie: a number that is unique among the sockets of this boot.
+    /// Cookie of the socket, which is unique among all sockets since the boot.
     pub cookie: u64,
     /// Inode of the socket.
     pub inode: u64,
     /// Local address and port.
     pub local: SocketAddr,
-    /// Setting before the first change.
+    /// Setting of the receive buffer before the first change.
     pub before: Setting,
 }
 
 /// Process of a tuner.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Owner {
-    /// PID.
+    /// PID of the process.
     pub pid: u32,
-    /// Start time in clock ticks after boot.
+    /// Start time of the process, in clock ticks since boot.
     pub start: u64,
-    /// PID namespace of `pid`.
+    /// Number of the PID namespace to which `pid` belongs.
     pub namespace: u64,
-    /// Identifier of the boot.
+    /// Identifier of the boot in which the process runs.
     pub boot: String,
 }
 
@@ -62,8 +61,8 @@ impl Owner {
         })
     }
 
-    /// Returns whether the process still runs. If this cannot be determined, as in another PID
-    /// namespace, returns true.
+    /// Returns whether the process is still running. Returns true if this cannot be determined, for
+    /// example in another PID namespace.
     pub fn alive(&self) -> bool {
         if boot().is_ok_and(|boot| boot != self.boot) {
             return false;
@@ -87,12 +86,12 @@ struct Contents {
     sockets: Vec<Entry>,
 }
 
-/// Returns the default folder of journals: the folder that systemd created for this service
-/// (`$RUNTIME_DIRECTORY`), `/run/sojourn/rcvbuf` for root, `$XDG_STATE_HOME/sojourn/rcvbuf` for
-/// other users.
+/// Returns the default folder of journals. For a systemd service it is in the folder that systemd
+/// created for the service (`$RUNTIME_DIRECTORY`). For root it is `/run/sojourn/rcvbuf`, for other
+/// users `$XDG_STATE_HOME/sojourn/rcvbuf`.
 ///
 /// # Errors
-/// Neither `XDG_STATE_HOME` nor `HOME` is set.
+/// If it depends on `XDG_STATE_HOME` and `HOME`, and neither is set.
 pub fn default_folder() -> io::Result<PathBuf> {
     let absolute =
         |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
@@ -119,37 +118,40 @@ pub struct Journal {
     entries: BTreeMap<u64, Entry>,
 }
 
-/// Journal of another tuner, running or ended.
+/// Journal of any tuner, which may be running or have ended.
 #[derive(Debug)]
 pub struct Found {
-    /// Path of the file.
+    /// Path of the journal.
     pub path: PathBuf,
-    /// Process of its tuner.
+    /// Process of the tuner that wrote the journal.
     pub owner: Owner,
-    /// Entries.
+    /// Sockets that the tuner has changed.
     pub sockets: Vec<Entry>,
 }
 
-/// Exclusive lock of a folder: no other process uses its journals during the lock's lifetime.
+/// Exclusive lock of a folder. While it exists, no other process uses the folder's journals.
 #[derive(Debug)]
 pub struct Lock(#[expect(dead_code, reason = "held")] File);
 
-/// Creates the folder if necessary, and checks that only this user can write to it.
+/// Creates the folder if necessary, and checks that only the current user can write to it.
 fn prepare(folder: &Path) -> io::Result<()> {
     DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
     let found = std::fs::symlink_metadata(folder)?;
     let me = rustix::process::geteuid().as_raw();
     if !found.is_dir() || found.uid() != me || found.mode() & 0o022 != 0 {
-        let what = format!("{}: not a folder of ours that only we can write", folder.display());
+        let what = format!(
+            "{} must be a folder that belongs to this user and that no other user can write to",
+            folder.display()
+        );
         return Err(io::Error::new(io::ErrorKind::PermissionDenied, what));
     }
     Ok(())
 }
 
-/// Locks the folder; waits while another process uses its journals.
+/// Locks the folder. Waits as long as another process holds the lock.
 ///
 /// # Errors
-/// A folder that does not exist.
+/// If the folder does not exist.
 pub fn lock(folder: &Path) -> io::Result<Lock> {
     let file = File::open(folder)?;
     flock(&file, FlockOperation::LockExclusive)?;
@@ -157,10 +159,10 @@ pub fn lock(folder: &Path) -> io::Result<Lock> {
 }
 
 impl Journal {
-    /// Returns a journal in `folder`, without entries and therefore without a file.
+    /// Returns a journal in `folder` without entries, and therefore without a file.
     ///
     /// # Errors
-    /// A folder that cannot be created, or that other users can write to.
+    /// If the folder cannot be created, or other users can write to it.
     pub fn new(folder: &Path) -> io::Result<Self> {
         prepare(folder)?;
         let owner = Owner::me()?;
@@ -174,11 +176,11 @@ impl Journal {
         &self.folder
     }
 
-    /// Adds entries; they are on disk when this returns. Returns the cookies of the sockets that
-    /// another tuner already tunes, with the PID of that tuner; these are not added.
+    /// Adds entries, which are on disk when this function returns. Entries of sockets that another
+    /// tuner has changed are not added; their cookies are returned with the PID of this tuner.
     ///
     /// # Errors
-    /// A file that cannot be written; then no entry is added.
+    /// If the file cannot be written. In this case no entry is added.
     pub fn add(&mut self, entries: &[Entry]) -> io::Result<Vec<(u64, u32)>> {
         let _lock = lock(&self.folder)?;
         let others: Vec<Found> = all(&self.folder)?
@@ -205,10 +207,10 @@ impl Journal {
         Ok(taken)
     }
 
-    /// Removes sockets that are closed or restored.
+    /// Removes the entries of sockets that are closed or restored.
     ///
     /// # Errors
-    /// A file that cannot be written.
+    /// If the file cannot be written.
     pub fn remove(&mut self, cookies: &[u64]) -> io::Result<()> {
         let before = self.entries.len();
         self.entries.retain(|cookie, _| !cookies.contains(cookie));
@@ -225,7 +227,7 @@ impl Journal {
     }
 }
 
-/// Writes a journal completely; removes the file if it has no sockets.
+/// Writes a complete journal; removes the file if there are no sockets.
 fn write(path: &Path, owner: &Owner, sockets: Vec<Entry>) -> io::Result<()> {
     let folder = path.parent().unwrap_or(Path::new("/"));
     if sockets.is_empty() {
@@ -245,10 +247,10 @@ fn write(path: &Path, owner: &Owner, sockets: Vec<Entry>) -> io::Result<()> {
     File::open(folder)?.sync_all()
 }
 
-/// Returns all journals in `folder`; none if the folder does not exist.
+/// Returns all journals in `folder`, sorted by path; none if the folder does not exist.
 ///
 /// # Errors
-/// A journal that cannot be read: its name and the fault.
+/// If a journal cannot be read. The error names the file and the fault.
 pub fn all(folder: &Path) -> io::Result<Vec<Found>> {
     let entries = match read_dir(folder) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
@@ -274,21 +276,22 @@ fn read(path: &Path) -> io::Result<Found> {
     let mut text = Vec::new();
     File::open(path)?.take(SIZE + 1).read_to_end(&mut text)?;
     if text.len() as u64 > SIZE {
-        return Err(wrong(format!("larger than {SIZE} bytes, so not ours")));
+        return Err(wrong(format!("a journal must not exceed {SIZE} bytes")));
     }
     let contents: Contents = serde_json::from_slice(&text)
         .map_err(|error| wrong(format!("not a journal of receive buffers: {error}")))?;
     if contents.version != VERSION {
-        return Err(wrong(format!("version {}; we write {VERSION}", contents.version)));
+        return Err(wrong(format!("the version must be {VERSION}, found {}", contents.version)));
     }
     Ok(Found { path: path.into(), owner: contents.owner, sockets: contents.sockets })
 }
 
 impl Found {
-    /// Keeps only the sockets with these cookies; removes the file if none remain.
+    /// Removes all entries except those with the cookies in `cookies`; removes the file if no entry
+    /// remains.
     ///
     /// # Errors
-    /// A file that cannot be written.
+    /// If the file cannot be written.
     pub fn keep(&mut self, cookies: &[u64]) -> io::Result<()> {
         self.sockets.retain(|entry| cookies.contains(&entry.cookie));
         write(&self.path, &self.owner, self.sockets.clone())
@@ -325,7 +328,7 @@ mod tests {
         let found = all(&folder).unwrap();
         assert_eq!(found[0].sockets, [entry(1), entry(2)]);
         assert!(found[0].owner.alive());
-        // A second tuner does not get what the first has.
+        // A second tuner cannot add a socket that the first one has changed.
         let mut second = Journal::new(&folder).unwrap();
         assert_eq!(second.add(&[entry(2), entry(9)]).unwrap(), [(2, std::process::id())]);
         journal.remove(&[1]).unwrap();

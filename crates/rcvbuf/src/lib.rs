@@ -1,14 +1,14 @@
-//! Observation and control, from outside, of the receive buffers of running UDP servers.
+//! Observation and control of the receive buffers of running UDP servers, from outside the server.
 //!
 //! A policy of `sojourn_buffer` decides the sizes. This crate observes the sockets of unmodified
-//! programs and applies the policy's decisions. [`tuner::Tuner`] follows a server;
-//! [`own::Adaptive`] does the same for a socket of the calling program (`examples/server.rs`).
+//! programs and applies the policy's decisions. [`tuner::Tuner`] does this for another program's
+//! sockets, [`own::Adaptive`] for a socket of the calling program (`examples/server.rs`).
 //!
 //! # Observation and changes
-//! The kernel reports sockets through `sock_diag` (`diag`), from inside their network namespace. A
-//! descriptor is copied out of the server (`pidfd_getfd`, `process`) only for the moment of a
-//! change: a copy that stays open would keep the port bound after the server's end, and the server
-//! could not restart.
+//! The kernel reports sockets through `sock_diag` (`diag`), from inside their network namespace.
+//! For a change, a descriptor is copied from the server (`pidfd_getfd`, `process`) and closed
+//! immediately afterwards. A copy that stayed open would keep the port bound after the server's
+//! end, so that the server could not restart.
 //!
 //! # Invariants
 //! * Before the first change of a socket, its original setting is on disk ([`journal`]). After a
@@ -19,8 +19,8 @@
 //!   sizes above the budget (`budget`).
 //! * Buffers grow only in response to drops at the socket's own buffer (`drops`).
 //!
-//! Sizes are in the kernel's units: bytes of charged memory, twice the size that a program
-//! requests.
+//! Sizes are in the kernel's units: bytes of charged memory, which are twice the size that a
+//! program requests.
 
 /// Policies and their parameters.
 pub use sojourn_buffer as buffer;
@@ -45,6 +45,6 @@ pub mod target;
 mod tracked;
 pub mod tuner;
 
-/// Memory attributed to one dropped packet, in bytes: a full Ethernet frame as most drivers store
-/// it. The kernel counts dropped packets, not bytes.
+/// Memory that is assumed for one dropped packet, in bytes: that of a full Ethernet frame with most
+/// drivers. The kernel counts dropped packets, not their memory.
 pub const PACKET: u64 = 2304;

@@ -1,4 +1,4 @@
-//! Memory available to sockets: of the machine, of UDP, of the servers' control groups.
+//! Memory available to sockets: limits of the machine, of UDP, and of the servers' control groups.
 
 use crate::procfs;
 use sojourn_buffer::Memory;
@@ -7,42 +7,42 @@ use std::collections::BTreeSet;
 use std::fs::read_to_string;
 use std::path::{Path, PathBuf};
 
-/// Share of the last ten seconds in which tasks waited for memory, above which memory is short.
+/// Memory is short if tasks waited for memory for at least this share of the last ten seconds.
 pub const PRESSURE: f64 = 0.1;
-/// Memory is short if less than one part in this number is available.
+/// Memory is short if the available part is less than one over this number of the total.
 const SHORT: Bytes = 20;
 const PAGE: Bytes = 4096;
 
 /// Memory available to the sockets of some processes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Room {
-    /// The least of the machine's memory and the control groups' memory. While memory is short, its
-    /// available part is 0.
+    /// The smallest total and available memory among the machine and the control groups. While
+    /// memory is short, the available part is 0.
     pub memory: Memory,
-    /// Limit of the sum of all sizes, in bytes.
+    /// Limit on the sum of all receive buffers, in bytes.
     pub budget: Bytes,
-    /// Limit that determines the budget: `given`, `cgroup`, `udp_mem` or `available`.
+    /// Name of the limit that determines the budget: `given`, `cgroup`, `udp_mem` or `available`.
     pub bound: &'static str,
-    /// Whether memory is short: tasks wait for memory, or little is available.
+    /// Whether memory is short: tasks wait for memory, or little memory is available.
     pub short: bool,
-    /// Share of time in which tasks waited for memory; `None` if the kernel does not report it
-    /// (`CONFIG_PSI`).
+    /// Share of the last ten seconds in which tasks waited for memory, 0 to 1; `None` if the kernel
+    /// does not report it (`CONFIG_PSI`).
     pub pressure: Option<f64>,
 }
 
-/// Limit and use of one control group.
+/// Memory limit of one control group, and the memory pressure in it.
 #[derive(Clone, Debug, PartialEq)]
 struct Group {
     memory: Memory,
     pressure: Option<f64>,
 }
 
-/// Folders with the kernel's reports; tests use other folders.
+/// Root folders of the kernel's reports. Tests use other folders.
 #[derive(Clone, Debug)]
 pub struct Places {
-    /// `/proc`.
+    /// The folder `/proc`.
     pub proc: PathBuf,
-    /// `/sys/fs/cgroup`.
+    /// The folder `/sys/fs/cgroup`.
     pub cgroup: PathBuf,
 }
 
@@ -53,12 +53,12 @@ impl Default for Places {
 }
 
 impl Places {
-    /// Returns the memory for sockets of `processes`, which occupy `occupied` bytes now. The budget
-    /// is the least of `given`, of `share` of UDP's limit, and of `share` of the memory available
-    /// to the machine and to each group.
+    /// Returns the memory for sockets of `processes`, whose packets occupy `occupied` bytes now.
+    /// The budget is the minimum of `given`, of `share` times UDP's limit, and of `share` times the
+    /// memory available to the machine and to each control group.
     ///
     /// # Errors
-    /// Memory figures of the machine that cannot be read.
+    /// If the machine's memory figures cannot be read.
     pub fn room(
         &self,
         processes: &[u32],
@@ -102,15 +102,15 @@ impl Places {
         procfs::pressure(&read_to_string(self.proc.join("pressure/memory")).ok()?)
     }
 
-    /// Returns the limit in bytes above which UDP drops all packets (`net.ipv4.udp_mem`, third
-    /// number, in pages).
+    /// Returns the limit above which UDP drops all packets, in bytes. It is the third number of
+    /// `net.ipv4.udp_mem`, which is in pages.
     fn udp_limit(&self) -> Option<Bytes> {
         let text = read_to_string(self.proc.join("sys/net/ipv4/udp_mem")).ok()?;
         text.split_whitespace().nth(2)?.parse::<Bytes>().ok()?.checked_mul(PAGE)
     }
 
-    /// Returns the control groups in the text of `/proc/PID/cgroup` that have a limit, and their
-    /// parents that have one.
+    /// Returns the control groups with a limit: those that the text of `/proc/PID/cgroup` names,
+    /// and their parents.
     fn groups(&self, text: &str) -> Vec<Group> {
         let mut found = Vec::new();
         for line in text.lines() {
@@ -118,7 +118,7 @@ impl Places {
             let (Some(controllers), Some(path)) = (parts.next(), parts.next()) else { continue };
             let path = path.trim_start_matches('/');
             if controllers.is_empty() {
-                // Version 2, alone or together with version 1.
+                // Control groups of version 2, alone or together with version 1.
                 for root in [self.cgroup.clone(), self.cgroup.join("unified")] {
                     climb(&root, path, version2, &mut found);
                 }
@@ -130,8 +130,8 @@ impl Places {
     }
 }
 
-/// Reads a group and all groups above it. A container sees its own group as the root, regardless of
-/// the group's name.
+/// Appends a group and all groups above it, as far as they have a limit. In a container, the
+/// container's own group is the root, whatever its path is.
 fn climb(root: &Path, path: &str, read: fn(&Path) -> Option<Group>, found: &mut Vec<Group>) {
     let mut here = root.join(path);
     while here.starts_with(root) {
@@ -158,7 +158,7 @@ fn version2(folder: &Path) -> Option<Group> {
 
 fn version1(folder: &Path) -> Option<Group> {
     let total = number(folder, "memory.limit_in_bytes")?;
-    // A group without a limit has the largest number of pages as its limit.
+    // In version 1, a group without a limit has a very large number as its limit.
     if total >= 1 << 62 {
         return None;
     }
@@ -167,7 +167,7 @@ fn version1(folder: &Path) -> Option<Group> {
     Some(Group { memory: Memory { total, available: total.saturating_sub(used) }, pressure: None })
 }
 
-/// Returns the file cache that the group counts but can release at once, in bytes.
+/// Returns the group's file cache that the kernel can release immediately, in bytes.
 fn cache(folder: &Path, name: &str) -> Bytes {
     let text = read_to_string(folder.join("memory.stat")).unwrap_or_default();
     text.lines().find_map(|line| line.strip_prefix(name)?.trim().parse().ok()).unwrap_or(0)

@@ -1,51 +1,53 @@
 //! Estimate of the buffer size that would have prevented every drop.
 //!
-//! A server that has not caught up is busy, and would do the same work without the drops: the
-//! dropped packets would be in the buffer in addition to its content. So a burst needs the content
-//! at its last drop, which is the size, and the memory of all packets lost in the burst. The kernel
-//! counts packets, not their memory, so the memory is bounded from both sides.
+//! A server that has not caught up is busy. Without the drops it would have done the same work, and
+//! the dropped packets would have stayed in the buffer in addition to its content. Therefore a
+//! burst needs the content at its last drop, which is the buffer's size, plus the memory of all
+//! packets lost in the burst. The kernel counts dropped packets but not their memory, so a lower
+//! and an upper bound are computed.
 //!
-//! Invariants: the estimate is never below the occupancy; without drops it is exactly the largest
-//! occupancy; a burst ends when the server has caught up. The later work for the lost packets is
-//! not counted, so bursts in quick succession may need more.
+//! Invariants: both bounds are at least the largest occupancy; without drops they equal it. A burst
+//! ends when the server has caught up. The server's later work for the lost packets is ignored, so
+//! bursts in quick succession may need more.
 
 use crate::PACKET;
 use sojourn_units::{Bytes, Nanos};
 
-/// Memory of the smallest packet in bytes: `sk_buff` and a head of 512 bytes.
+/// Memory of the smallest packet in bytes: an `sk_buff` and a head of 512 bytes.
 pub const SMALLEST: Bytes = 768;
 
-/// Size that the bursts of one socket needed.
+/// Buffer size that would have prevented all drops of one socket.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
 pub struct Need {
-    /// Lower bound in bytes: all lost packets had the smallest size.
+    /// Lower bound in bytes, for lost packets of the smallest size.
     pub least: Bytes,
-    /// Upper bound in bytes: all lost packets were full Ethernet frames.
+    /// Upper bound in bytes, for lost packets that were full Ethernet frames.
     pub most: Bytes,
-    /// Number of bursts with losses.
+    /// Number of bursts in which packets were lost.
     pub bursts: u64,
-    /// Packets lost in the worst burst.
+    /// Number of packets lost in the worst burst.
     pub worst: u64,
-    /// Longest time without catching up during which packets were lost, in nanoseconds.
+    /// Longest time in nanoseconds from the server's last catching up to the end of the losses,
+    /// over all bursts.
     pub longest: Nanos,
 }
 
-/// Meter of one socket over successive passes.
+/// Meter that computes the need of one socket from successive observations.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Meter {
     need: Need,
-    /// Packets lost up to the previous pass.
+    /// Number of packets lost up to the previous observation.
     before: u64,
-    /// Packets lost in the present burst.
+    /// Number of packets lost in the current burst.
     lost: u64,
-    /// Last time at which the server had caught up.
+    /// Last time at which the server had caught up; `None` before the first observation.
     caught_up: Option<Nanos>,
 }
 
 impl Meter {
-    /// Records the state at `now`: the buffer has this `size` and holds `occupied` bytes, and
-    /// `dropped` packets have found no room so far. A server with at most `little` bytes in the
-    /// buffer has caught up.
+    /// Records an observation at `now`. The buffer has `size` bytes and holds `occupied` bytes;
+    /// `dropped` is the number of packets so far that did not fit. If the buffer holds at most
+    /// `little` bytes, the server has caught up.
     pub fn look(&mut self, now: Nanos, size: Bytes, occupied: Bytes, dropped: u64, little: Bytes) {
         let more = dropped.saturating_sub(self.before);
         self.before = dropped;
@@ -68,13 +70,12 @@ impl Meter {
         self.need.least = self.need.least.max(with(SMALLEST));
         self.need.most = self.need.most.max(with(PACKET));
         if done {
-            // Losses since the previous pass, which may be long ago, belong to a burst that has
-            // ended.
+            // The losses since the previous observation belong to a burst that has ended.
             (self.lost, self.caught_up) = (0, Some(now));
         }
     }
 
-    /// Returns the estimate so far.
+    /// Returns the need so far.
     pub fn need(&self) -> Need {
         self.need
     }
@@ -86,8 +87,9 @@ mod tests {
     use proptest::prelude::*;
     use sojourn_units::{MILLISECOND, SECOND};
 
-    /// A server that takes `speed` packets between two looks, before a buffer of `room` packets of `charge`
-    /// bytes; what its buffer would have held had it been without end, and what is found out.
+    /// Simulates a server that processes `speed` packets between two observations, with a buffer of
+    /// `room` packets of `charge` bytes each. Returns the largest occupancy that an infinite buffer
+    /// would have had, and the meter's result.
     fn serve(room: u64, speed: u64, charge: Bytes, arrivals: &[u64]) -> (u64, Need) {
         let (mut held, mut all, mut dropped, mut most) = (0u64, 0u64, 0u64, 0u64);
         let mut meter = Meter::default();
@@ -134,7 +136,8 @@ mod tests {
     fn rare_looks_tell_bursts_apart_too() {
         let mut meter = Meter::default();
         for second in 0..20u64 {
-            // Each second a burst loses 800 packets, and the server is done with it before the look.
+            // In each second a burst loses 800 packets, and the server has caught up before the
+            // observation.
             meter.look(second * SECOND, 90 * PACKET, 0, 800 * second, 0);
         }
         let need = meter.need();
@@ -148,7 +151,7 @@ mod tests {
             room in 1u64..200, speed in 1u64..20, charge in SMALLEST..=PACKET,
             arrivals in proptest::collection::vec(0u64..100, 1..50),
         ) {
-            // Never idle, since it has something to do from the start until the end.
+            // The server always has work, from the first to the last arrival.
             let arrivals: Vec<u64> = arrivals.iter().map(|come| come.max(&speed) + 1).collect();
             let (truth, need) = serve(room.max(speed + 2), speed, charge, &arrivals);
             prop_assert!(need.least <= truth, "{} {truth}", need.least);

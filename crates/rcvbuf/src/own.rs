@@ -1,6 +1,7 @@
-//! A socket of the calling program with an adaptive receive buffer.
+//! Adaptive receive buffers for sockets of the calling program.
 //!
-//! No permissions are needed, but sizes above twice `net.core.rmem_max` require `CAP_NET_ADMIN`.
+//! No permissions are needed, except that sizes above twice `net.core.rmem_max` require
+//! `CAP_NET_ADMIN`.
 
 use crate::PACKET;
 use crate::drops::{Counters, split};
@@ -16,8 +17,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// Policy of one socket. The program calls [`Buffer::observe`] before it receives a batch, or every
-/// 10 ms.
+/// A policy for one socket. The program calls [`Buffer::observe`] before it receives a batch of
+/// datagrams, or every 10 ms.
 ///
 /// ```
 /// # use sojourn_rcvbuf::own::Buffer;
@@ -45,13 +46,16 @@ pub struct Buffer {
 }
 
 impl Buffer {
-    /// Returns a policy for a socket with its present setting.
+    /// Returns a policy for a socket. The socket's current setting is its original one.
     ///
     /// # Errors
-    /// A descriptor that is not a UDP socket.
+    /// If the descriptor is not a UDP socket.
     pub fn new(socket: impl AsFd, policy: &Params) -> io::Result<Self> {
         if !socket::is_udp(&socket)? {
-            return Err(io::Error::new(io::ErrorKind::InvalidInput, "not a UDP socket"));
+            return Err(io::Error::new(
+                io::ErrorKind::InvalidInput,
+                "the descriptor is not a UDP socket",
+            ));
         }
         let before = socket::setting(&socket)?;
         let (_, size, drops) = socket::memory(&socket)?;
@@ -68,16 +72,16 @@ impl Buffer {
         })
     }
 
-    /// Returns the original size in bytes.
+    /// Returns the original size of the receive buffer in bytes.
     pub fn before(&self) -> Bytes {
         self.before.size
     }
 
-    /// Calls the policy and applies its decision. `now` is the time in nanoseconds of any monotonic
-    /// clock. The size in the returned decision is the size that the kernel has given.
+    /// Calls the policy and applies its decision. `now` is in nanoseconds of any monotonic clock.
+    /// Returns the decision with the size that the kernel has set.
     ///
     /// # Errors
-    /// A socket that cannot be read or changed.
+    /// If the socket cannot be read or changed.
     pub fn observe(&mut self, socket: impl AsFd, now: Nanos) -> io::Result<Decision> {
         let net = Path::new("/proc/self/net");
         if self.refreshed.is_none_or(|at| now.saturating_sub(at) >= SECOND) {
@@ -118,36 +122,37 @@ impl Buffer {
         Ok(decision)
     }
 
-    /// Restores the original setting; returns true if the setting is now exactly the original.
+    /// Restores the original setting. Returns whether the setting is now exactly the original one.
     ///
     /// # Errors
-    /// A setting that the kernel refuses.
+    /// If the kernel refuses the setting.
     pub fn restore(&self, socket: impl AsFd) -> io::Result<bool> {
         socket::restore(socket, self.before)
     }
 }
 
-/// State of a socket that a thread adapts.
+/// State of a socket that a thread adapts. Sizes are in bytes.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Stats {
-    /// Memory of the packets in the buffer, in bytes.
+    /// Memory of the packets in the receive buffer.
     pub occupied: Bytes,
-    /// Largest observed occupancy, in bytes.
+    /// Largest observed memory of packets in the receive buffer.
     pub peak_occupied: Bytes,
-    /// Present size in bytes.
+    /// Current size of the receive buffer.
     pub size: Bytes,
-    /// Largest size so far, in bytes.
+    /// Largest size of the receive buffer so far.
     pub peak_size: Bytes,
-    /// Original size in bytes.
+    /// Original size of the receive buffer.
     pub before: Bytes,
-    /// Packets dropped since the socket's creation.
+    /// Packets dropped since the socket was created.
     pub drops: u32,
 }
 
-/// A thread that adapts a socket's receive buffer until it is stopped or dropped; then it restores
+/// A thread that adapts a socket's receive buffer until it is stopped or dropped. It then restores
 /// the original setting.
 ///
-/// The thread has a copy of the descriptor: the port stays bound until both descriptors are closed.
+/// The thread has a copy of the descriptor, so the port stays bound until both descriptors are
+/// closed.
 #[derive(Debug)]
 pub struct Adaptive {
     stop: Arc<AtomicBool>,
@@ -156,10 +161,10 @@ pub struct Adaptive {
 }
 
 impl Adaptive {
-    /// Starts the thread; it observes the socket every `interval` nanoseconds (at least 1 ms).
+    /// Starts the thread, which observes the socket every `interval` nanoseconds (at least 1 ms).
     ///
     /// # Errors
-    /// A descriptor that is not a UDP socket.
+    /// If the descriptor is not a UDP socket, or the thread cannot be started.
     pub fn start(socket: impl AsFd, policy: &Params, interval: Nanos) -> io::Result<Self> {
         let copy: OwnedFd = socket.as_fd().try_clone_to_owned()?;
         let mut buffer = Buffer::new(&copy, policy)?;
@@ -170,16 +175,16 @@ impl Adaptive {
             before: buffer.before(),
             ..Stats::default()
         }));
-        let (theirs, told) = (Arc::clone(&stop), Arc::clone(&stats));
+        let (stop_request, published) = (Arc::clone(&stop), Arc::clone(&stats));
         let step = Duration::from_nanos(interval.max(MILLISECOND));
         let thread = std::thread::Builder::new().name("rcvbuf".into()).spawn(move || {
             let start = Instant::now();
-            while !theirs.load(Ordering::Acquire) {
+            while !stop_request.load(Ordering::Acquire) {
                 let decision =
                     buffer.observe(&copy, start.elapsed().as_nanos() as Nanos + SECOND)?;
                 let (occupied, _, drops) = socket::memory(&copy)?;
                 {
-                    let mut stats = told.lock().unwrap_or_else(PoisonError::into_inner);
+                    let mut stats = published.lock().unwrap_or_else(PoisonError::into_inner);
                     *stats = Stats {
                         occupied,
                         peak_occupied: stats.peak_occupied.max(occupied),
@@ -196,15 +201,15 @@ impl Adaptive {
         Ok(Self { stop, stats, thread: Some(thread) })
     }
 
-    /// Returns the present state of the socket.
+    /// Returns the current state of the socket.
     pub fn stats(&self) -> Stats {
         *self.stats.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Stops the thread; returns true if the setting is exactly the original.
+    /// Stops the thread. Returns whether the setting is now exactly the original one.
     ///
     /// # Errors
-    /// The error that ended the thread earlier.
+    /// If an error has ended the thread earlier: this error.
     pub fn stop(&mut self) -> io::Result<bool> {
         self.stop.store(true, Ordering::Release);
         let Some(thread) = self.thread.take() else { return Ok(true) };

@@ -1,4 +1,4 @@
-//! Processes, identified by pidfds, and the sockets that they have open.
+//! Processes, identified by pidfds, and the sockets that each has open.
 
 use crate::{procfs, socket};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -9,16 +9,16 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 
-/// Largest number of descriptors of one process that are inspected.
+/// Maximum number of descriptors of one process that are inspected.
 const DESCRIPTORS: usize = 1 << 20;
 
-/// A process, identified by a pidfd. The kernel reuses PIDs; a pidfd always refers to the same
+/// A process, identified by a pidfd. The kernel reuses PIDs, but a pidfd always refers to the same
 /// process.
 #[derive(Debug)]
 pub struct Process {
-    /// PID.
+    /// PID of the process.
     pub pid: u32,
-    /// Start time in clock ticks after boot.
+    /// Start time of the process, in clock ticks since boot.
     pub start: u64,
     descriptor: OwnedFd,
 }
@@ -37,7 +37,7 @@ fn ended() -> io::Error {
 }
 
 impl Process {
-    /// Opens the process that has this PID at present.
+    /// Opens the process that currently has the PID `pid`.
     ///
     /// # Errors
     /// `ESRCH` if no process has this PID, `ENOSYS` before Linux 5.3.
@@ -49,7 +49,7 @@ impl Process {
             .and_then(|stat| procfs::start_time(&stat))
             .ok_or_else(ended)?;
         let process = Self { pid, start, descriptor };
-        // The start time is that of this process if the process is still alive.
+        // If the process is still alive, the start time belongs to it.
         if process.alive() { Ok(process) } else { Err(ended()) }
     }
 
@@ -59,7 +59,7 @@ impl Process {
         matches!(poll(&mut fds, Some(&Timespec { tv_sec: 0, tv_nsec: 0 })), Ok(0))
     }
 
-    /// Returns the path of one of its files under `/proc`.
+    /// Returns the path of the file `name` in the process's folder under `/proc`.
     pub fn path(&self, name: &str) -> PathBuf {
         PathBuf::from(format!("/proc/{}/{name}", self.pid))
     }
@@ -74,21 +74,21 @@ impl Process {
         procfs::Place::read(&read_to_string(self.path("cgroup")).unwrap_or_default())
     }
 
-    /// Returns the number of its network namespace.
+    /// Returns the number of the process's network namespace.
     ///
     /// # Errors
-    /// `EACCES` without permission to inspect the process.
+    /// `EACCES` if this process may not inspect the other one.
     pub fn network(&self) -> io::Result<u64> {
         namespace_number(&self.path("ns/net"))
     }
 
-    /// Returns the sockets that it has open.
+    /// Returns the sockets that the process has open.
     ///
     /// # Errors
-    /// `EACCES` without permission to inspect the process, `ESRCH` after its end.
+    /// `EACCES` if this process may not inspect the other one, `ESRCH` if the other one has ended.
     pub fn sockets(&self) -> io::Result<Vec<Open>> {
         let found = match self.links() {
-            // Only the owner may list `fd`; with `CAP_SYS_PTRACE` alone, `fdinfo` is still
+            // Only the owner may list `fd`. With `CAP_SYS_PTRACE` alone, `fdinfo` is still
             // readable.
             Err(error) if error.kind() == io::ErrorKind::PermissionDenied => self.infos(),
             other => other,
@@ -121,10 +121,9 @@ impl Process {
             let name = entry?.file_name();
             let Some(name) = name.to_str() else { continue };
             let inode = match inode(name) {
-                // In another user namespace the folder may be readable although its entries are
-                // not.
+                // In another user namespace, the folder may be readable but its entries may not.
                 Err(error) if error.kind() == io::ErrorKind::PermissionDenied => return Err(error),
-                // Closed in the meantime.
+                // The descriptor was closed in the meantime.
                 Err(_) => None,
                 Ok(inode) => inode,
             };
@@ -135,12 +134,13 @@ impl Process {
         Ok(found)
     }
 
-    /// Returns a copy of one of its descriptors if it still refers to the expected UDP socket. The
-    /// copy keeps the socket open, even after the process has ended: close it at once.
+    /// Returns a copy of a descriptor of the process, if it still refers to the expected UDP
+    /// socket. The copy keeps the socket open, even after the process has ended, so it must be
+    /// closed immediately after use.
     ///
     /// # Errors
-    /// `EBADF` if the descriptor refers to another file, `EPERM` without permission, `ENOSYS`
-    /// before Linux 5.6.
+    /// `EBADF` if the descriptor refers to another file, `EPERM` if this process may not copy it,
+    /// `ENOSYS` before Linux 5.6.
     pub fn take(&self, open: Open) -> io::Result<OwnedFd> {
         let copy = pidfd_getfd(&self.descriptor, open.number, PidfdGetfdFlags::empty())?;
         if socket::inode(&copy)? == open.inode && socket::is_udp(&copy).unwrap_or(false) {
@@ -150,11 +150,11 @@ impl Process {
         }
     }
 
-    /// Returns `Ok` if descriptors may be copied from the process. Copies no descriptor: the
-    /// requested number does not exist.
+    /// Returns `Ok` if this process may copy descriptors from the other one. The test copies
+    /// nothing, since the requested descriptor does not exist.
     ///
     /// # Errors
-    /// See [`take`](Self::take).
+    /// As for [`take`](Self::take).
     pub fn may_take(&self) -> io::Result<()> {
         match pidfd_getfd(&self.descriptor, i32::MAX, PidfdGetfdFlags::empty()) {
             Ok(_) | Err(Errno::BADF) => Ok(()),
@@ -162,7 +162,7 @@ impl Process {
         }
     }
 
-    /// Returns the PIDs of its running children.
+    /// Returns the PIDs of the process's running children.
     pub fn children(&self) -> Vec<u32> {
         let Ok(tasks) = read_dir(self.path("task")) else { return Vec::new() };
         let mut children = Vec::new();
@@ -176,8 +176,8 @@ impl Process {
     }
 }
 
-/// Returns the children of `parent` where the kernel lacks `CONFIG_PROC_CHILDREN`: all processes
-/// with this parent.
+/// Returns the PIDs of all processes with the parent `parent`, for kernels without
+/// `CONFIG_PROC_CHILDREN`.
 fn children_of(parent: u32) -> Vec<u32> {
     all()
         .into_iter()
@@ -197,7 +197,7 @@ pub fn all() -> Vec<u32> {
 /// Returns the number of the namespace to which a link such as `/proc/self/ns/net` refers.
 ///
 /// # Errors
-/// A link that cannot be read, or that names no namespace.
+/// If the link cannot be read, or does not refer to a namespace.
 pub fn namespace_number(link: &std::path::Path) -> io::Result<u64> {
     let target = read_link(link)?;
     let text = target.to_string_lossy();

@@ -1,14 +1,14 @@
-//! Parsers of the texts in `/proc` and `/sys`.
+//! Parsers of files in `/proc` and `/sys`.
 //!
-//! Parsers accept any text: they skip unknown parts, and never panic.
+//! Parsers accept any text: they skip parts that they do not know, and never panic.
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
-/// Returns the start time of a process in clock ticks after boot, from `/proc/PID/stat`; `None` if
-/// the process has ended.
+/// Returns the start time of a process in clock ticks since boot, from the text of
+/// `/proc/PID/stat`; `None` if the process has ended.
 pub fn start_time(stat: &str) -> Option<u64> {
-    // The name, in parentheses, may contain any characters.
+    // The process's name, in parentheses, may contain any character.
     let mut fields = stat[stat.rfind(')')? + 1..].split_whitespace();
     if matches!(fields.next()?, "Z" | "X") {
         return None;
@@ -16,37 +16,38 @@ pub fn start_time(stat: &str) -> Option<u64> {
     fields.nth(18)?.parse().ok()
 }
 
-/// Returns the parent of a process, from `/proc/PID/stat`.
+/// Returns the PID of a process's parent, from the text of `/proc/PID/stat`.
 pub fn parent(stat: &str) -> Option<u32> {
     stat[stat.rfind(')')? + 1..].split_whitespace().nth(1)?.parse().ok()
 }
 
-/// Returns the inode of a socket, from the target of a descriptor's link (`socket:[123]`).
+/// Returns the inode of a socket, from the target of a descriptor's link (`socket:[123]`); `None`
+/// for other files.
 pub fn socket_inode(link: &str) -> Option<u64> {
     link.strip_prefix("socket:[")?.strip_suffix(']')?.parse().ok()
 }
 
-/// Returns the inode, from a file of `/proc/PID/fdinfo` (Linux 5.14).
+/// Returns the inode of an open file, from a file in `/proc/PID/fdinfo` (Linux 5.14 and later).
 pub fn fdinfo_inode(text: &str) -> Option<u64> {
     text.lines().find_map(|line| line.strip_prefix("ino:"))?.trim().parse().ok()
 }
 
-/// A line of `/proc/net/udp` or `udp6`.
+/// A line of `/proc/net/udp` or `/proc/net/udp6`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Line {
     /// Local address and port.
     pub local: SocketAddr,
-    /// Address and port of the peer; the unspecified address without a peer.
+    /// Address and port of the peer; the unspecified address if the socket is not connected.
     pub remote: SocketAddr,
-    /// Memory of the packets in the buffer, in bytes.
+    /// Memory of the packets in the receive buffer, in bytes.
     pub occupied: u64,
-    /// Inode.
+    /// Inode of the socket.
     pub inode: u64,
-    /// Packets dropped since the socket's creation.
+    /// Packets dropped since the socket was created.
     pub drops: u32,
 }
 
-/// Returns the sockets of `/proc/net/udp` or `udp6`.
+/// Returns the sockets in the text of `/proc/net/udp` or `/proc/net/udp6`.
 pub fn sockets(table: &str) -> impl Iterator<Item = Line> {
     table.lines().skip(1).filter_map(line)
 }
@@ -66,7 +67,7 @@ fn line(text: &str) -> Option<Line> {
     })
 }
 
-/// Parses an address such as `0100007F:0202`; the words of the IP address are in the machine's byte
+/// Parses an address such as `0100007F:0202`. The words of the IP address are in the machine's byte
 /// order.
 fn address(text: &str) -> Option<SocketAddr> {
     let (ip, port) = text.split_once(':')?;
@@ -89,7 +90,8 @@ fn address(text: &str) -> Option<SocketAddr> {
     Some(SocketAddr::new(ip, port))
 }
 
-/// Adds UDP's counters of `/proc/net/snmp` (a line of names, a line of values) to `into` by name.
+/// Adds UDP's counters in the text of `/proc/net/snmp`, which has a line of names and a line of
+/// values, to `into`.
 pub fn add_snmp(text: &str, into: &mut BTreeMap<String, u64>) {
     let mut lines = text.lines().filter_map(|line| line.strip_prefix("Udp:"));
     let (Some(names), Some(values)) = (lines.next(), lines.next()) else { return };
@@ -101,7 +103,8 @@ pub fn add_snmp(text: &str, into: &mut BTreeMap<String, u64>) {
     }
 }
 
-/// Adds UDP's counters of `/proc/net/snmp6` (`Udp6InErrors 0`) to `into` by name without `Udp6`.
+/// Adds UDP's counters in the text of `/proc/net/snmp6`, with lines such as `Udp6InErrors 0`, to
+/// `into`. The prefix `Udp6` of the names is removed.
 pub fn add_snmp6(text: &str, into: &mut BTreeMap<String, u64>) {
     for line in text.lines() {
         let Some((name, value)) =
@@ -116,15 +119,15 @@ pub fn add_snmp6(text: &str, into: &mut BTreeMap<String, u64>) {
     }
 }
 
-/// Returns the number of packets dropped because a CPU's backlog was full, before they reached a
-/// socket, from `/proc/net/softnet_stat`.
+/// Returns the number of packets that were dropped because a CPU's backlog was full, from the text
+/// of `/proc/net/softnet_stat`. These packets did not reach a socket.
 pub fn softnet_dropped(text: &str) -> u64 {
     text.lines()
         .filter_map(|line| u64::from_str_radix(line.split_whitespace().nth(1)?, 16).ok())
         .sum()
 }
 
-/// Returns the number of packets that devices dropped, on error or for lack of room, from
+/// Returns the number of packets that devices dropped or received with errors, from the text of
 /// `/proc/net/dev`, without `lo`.
 pub fn device_dropped(text: &str) -> u64 {
     let one = |line: &str| -> Option<u64> {
@@ -132,37 +135,38 @@ pub fn device_dropped(text: &str) -> u64 {
         if name.trim() == "lo" {
             return None;
         }
-        // Columns: bytes packets errs drop fifo.
+        // The columns are bytes, packets, errs, drop, fifo.
         let mut values = values.split_whitespace().skip(3);
         Some(values.next()?.parse::<u64>().ok()?.saturating_add(values.next()?.parse().ok()?))
     };
     text.lines().filter_map(one).sum()
 }
 
-/// Returns a field of `/proc/meminfo` in bytes.
+/// Returns a field of `/proc/meminfo` in bytes; `None` if it does not exist.
 pub fn meminfo(text: &str, name: &str) -> Option<u64> {
     let line = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'))?;
     line.split_whitespace().next()?.parse::<u64>().ok()?.checked_mul(1024)
 }
 
-/// Returns a field of `/proc/PID/status`, such as `CapEff`.
+/// Returns the text of a field of `/proc/PID/status`, such as `CapEff`; `None` if it does not
+/// exist.
 pub fn status<'a>(text: &'a str, name: &str) -> Option<&'a str> {
     text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':')).map(str::trim)
 }
 
-/// Unit and container of a process, from the name of its control group.
+/// systemd unit and container of a process, from the path of its control group.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Place {
-    /// systemd unit, such as `rsyslog.service`; empty without a unit.
+    /// Name of the systemd unit, such as `rsyslog.service`; empty if the process is in no unit.
     pub unit: String,
-    /// First twelve digits of the container's identifier, as container engines print it; empty
-    /// outside a container.
+    /// First twelve digits of the container's identifier, as container engines print it; empty if
+    /// the process is in no container.
     pub container: String,
 }
 
 impl Place {
-    /// Parses `/proc/PID/cgroup`. The unit is in the line of version 2, or of systemd's own
-    /// hierarchy.
+    /// Parses the text of `/proc/PID/cgroup`. The unit is in the line of version 2 or of systemd's
+    /// own hierarchy.
     pub fn read(text: &str) -> Self {
         let paths = || text.lines().filter_map(|line| line.splitn(3, ':').nth(2));
         let own = text.lines().find_map(|line| {
@@ -177,8 +181,8 @@ impl Place {
     }
 }
 
-/// Returns the container's identifier in `<64 digits>`, `docker-<64 digits>.scope`,
-/// `cri-containerd-<64 digits>.scope`, ...
+/// Returns the first twelve digits of a container's identifier in a part of a path such as `<64
+/// digits>`, `docker-<64 digits>.scope` or `cri-containerd-<64 digits>.scope`.
 fn container(part: &str) -> Option<&str> {
     let name = part.strip_suffix(".scope").unwrap_or(part);
     let digits = name.rsplit('-').next()?;
@@ -186,8 +190,8 @@ fn container(part: &str) -> Option<&str> {
     is_one.then(|| &digits[..12])
 }
 
-/// Returns the share of the last ten seconds in which tasks waited for memory, 0 to 1, from
-/// `pressure/memory`.
+/// Returns the share of the last ten seconds in which tasks waited for memory, 0 to 1, from the
+/// text of `pressure/memory`; `None` if the text has no such value.
 pub fn pressure(text: &str) -> Option<f64> {
     let some = text.lines().find_map(|line| line.strip_prefix("some "))?;
     let percent = some.split_whitespace().find_map(|word| word.strip_prefix("avg10="))?;

@@ -1,7 +1,7 @@
-//! Diagnosis of refusals: the permission or kernel feature that is missing.
+//! Diagnosis of refusals: which permission or kernel feature is missing.
 //!
-//! The kernel reports `EPERM` without a reason. Facts about this process and the inspected process
-//! narrow it down.
+//! The kernel returns `EPERM` without a reason. Facts about this process and the inspected process
+//! show the probable reason.
 
 use crate::procfs;
 use rustix::io::Errno;
@@ -9,40 +9,40 @@ use serde::Serialize;
 use std::fs::read_to_string;
 use std::io;
 
-/// Missing permission or feature.
+/// Kind of the missing permission or feature.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Missing {
-    /// `CAP_SYS_PTRACE`, for inspecting other users' processes.
+    /// `CAP_SYS_PTRACE`, needed to inspect other users' processes.
     Ptrace,
-    /// `CAP_NET_ADMIN`, for sizes above `net.core.rmem_max`.
+    /// `CAP_NET_ADMIN`, needed for sizes above `net.core.rmem_max`.
     NetAdmin,
-    /// `CAP_SYS_ADMIN`, for entering another network namespace.
+    /// `CAP_SYS_ADMIN`, needed to enter another network namespace.
     SysAdmin,
-    /// Permission by Yama: `kernel.yama.ptrace_scope` forbids the access.
+    /// Permission by Yama, whose setting `kernel.yama.ptrace_scope` forbids the access.
     Yama,
-    /// Permission by a seccomp filter.
+    /// Permission by the seccomp filter that applies to this process.
     Seccomp,
-    /// Capabilities in the user namespace of the inspected process, which is another namespace.
+    /// Capabilities in the user namespace of the inspected process, which is another one.
     UserNamespace,
-    /// A kernel feature: the kernel is too old, or was built without it.
+    /// A kernel feature: the kernel is too old or was built without it.
     Kernel,
-    /// Permission by the process (`PR_SET_DUMPABLE`), or by a security module.
+    /// Permission by the inspected process (`PR_SET_DUMPABLE`) or by a security module.
     Process,
-    /// An untuned socket: another tuner already tunes it.
+    /// Control of the socket, which another tuner already tunes.
     Taken,
-    /// A way to restore the socket's setting exactly.
+    /// A means to restore the socket's original setting exactly.
     Restorable,
-    /// Another cause, stated in the text.
+    /// Another permission or feature, which the text names.
     Other,
 }
 
-/// A refusal and its cause.
+/// Why a socket or process cannot be accessed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Refusal {
-    /// Missing permission or feature.
+    /// Kind of the missing permission or feature.
     pub missing: Missing,
-    /// Explanation and remedy for the user.
+    /// Explanation and remedy, for the user.
     pub text: String,
 }
 
@@ -59,21 +59,21 @@ impl std::fmt::Display for Refusal {
     }
 }
 
-/// Facts that decide whether this process may inspect another.
+/// Facts that decide whether this process may inspect another process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[expect(clippy::struct_excessive_bools, reason = "independent facts")]
 pub struct Facts {
-    /// This process has `CAP_SYS_PTRACE` in its own user namespace.
+    /// Whether this process has `CAP_SYS_PTRACE` in its own user namespace.
     pub ptrace: bool,
-    /// A seccomp filter applies to this process.
+    /// Whether a seccomp filter applies to this process.
     pub filtered: bool,
-    /// Both processes have the same user.
+    /// Whether both processes belong to the same user.
     pub same_user: bool,
-    /// Both processes are in the same user namespace; `None` if unknown.
+    /// Whether both processes are in the same user namespace; `None` if unknown.
     pub same_namespace: Option<bool>,
-    /// This process is in the machine's initial user namespace.
+    /// Whether this process is in the machine's initial user namespace.
     pub first_namespace: bool,
-    /// Value of `kernel.yama.ptrace_scope`; `None` without Yama.
+    /// Value of `kernel.yama.ptrace_scope`; `None` if the kernel has no Yama.
     pub yama: Option<u8>,
 }
 
@@ -82,7 +82,7 @@ const FIRST_USER_NAMESPACE: u64 = 0xEFFF_FFFD;
 const CAP_SYS_PTRACE: u32 = 19;
 
 impl Facts {
-    /// Returns the facts about this process and process `pid`.
+    /// Returns the facts about this process and the process `pid`.
     pub fn of(pid: u32) -> Self {
         let status = |who: &str| read_to_string(format!("/proc/{who}/status")).unwrap_or_default();
         let (me, other) = (status("self"), status(&pid.to_string()));
@@ -109,24 +109,24 @@ impl Facts {
     }
 }
 
-/// Returns the refusal for process `pid`, which this process may not inspect.
+/// Returns the refusal for the process `pid`, which this process may not inspect.
 pub fn looking_into(pid: u32, error: &io::Error) -> Refusal {
     let (missing, why) = explain(error, Facts::of(pid));
-    Refusal::new(missing, format!("process {pid} cannot be looked into: {why}"))
+    Refusal::new(missing, format!("process {pid} cannot be inspected: {why}"))
 }
 
-/// Returns the cause of an error and its explanation, given the facts.
+/// Returns the kind and the explanation of an error, given the facts.
 pub fn explain(error: &io::Error, facts: Facts) -> (Missing, String) {
     let errno = Errno::from_io_error(error);
     let denied = errno == Some(Errno::PERM) || errno == Some(Errno::ACCESS);
     if errno == Some(Errno::NOSYS) {
         let filter = if facts.filtered {
-            "; or the seccomp filter that is over us (a container's) hides it"
+            ", or the seccomp filter of this process (that of a container) hides it"
         } else {
             ""
         };
         let missing = if facts.filtered { Missing::Seccomp } else { Missing::Kernel };
-        return (missing, format!("pidfd_getfd is missing, which came with Linux 5.6{filter}"));
+        return (missing, format!("pidfd_getfd is missing: it needs Linux 5.6 or later{filter}"));
     }
     if !denied {
         return (Missing::Other, error.to_string());
@@ -134,7 +134,7 @@ pub fn explain(error: &io::Error, facts: Facts) -> (Missing, String) {
     if facts.yama == Some(3) {
         return (
             Missing::Yama,
-            "kernel.yama.ptrace_scope is 3, which forbids it to everybody until the next boot"
+            "kernel.yama.ptrace_scope is 3, which forbids it to all processes until the next boot"
                 .into(),
         );
     }
@@ -144,38 +144,37 @@ pub fn explain(error: &io::Error, facts: Facts) -> (Missing, String) {
     if !facts.same_user {
         return (
             Missing::Ptrace,
-            "it is another user's: CAP_SYS_PTRACE is missing (be root, or use the systemd unit)"
+            "it belongs to another user and CAP_SYS_PTRACE is missing: run as root or use the systemd unit"
                 .into(),
         );
     }
     match facts.yama {
         Some(scope @ (1 | 2)) => (
             Missing::Yama,
-            format!(
-                "kernel.yama.ptrace_scope is {scope}, which forbids it without CAP_SYS_PTRACE"
-            ),
+            format!("kernel.yama.ptrace_scope is {scope}, which forbids it without CAP_SYS_PTRACE"),
         ),
         _ if facts.filtered => (Missing::Seccomp, FILTERED.into()),
         _ => (
             Missing::Process,
-            "it does not let itself be looked into (PR_SET_DUMPABLE, more capabilities than ours, or \
-             a security module) without CAP_SYS_PTRACE"
+            "CAP_SYS_PTRACE is missing, and the process forbids it by PR_SET_DUMPABLE, by more \
+             capabilities than this process has, or by a security module"
                 .into(),
         ),
     }
 }
 
-const FILTERED: &str = "the seccomp filter that is over us (a container's) forbids pidfd_getfd";
+const FILTERED: &str =
+    "the seccomp filter of this process (that of a container) forbids pidfd_getfd";
 
-/// Returns the cause of a refusal despite `CAP_SYS_PTRACE`.
+/// Returns the kind and the explanation of a refusal despite `CAP_SYS_PTRACE`.
 fn privileged(facts: Facts) -> (Missing, String) {
     let elsewhere = facts.same_namespace == Some(false)
         || facts.same_namespace.is_none() && !facts.first_namespace;
     if elsewhere {
         return (
             Missing::UserNamespace,
-            "it is in another user namespace than we are, where our CAP_SYS_PTRACE does not count: run \
-             this in its own, or in the machine's first one"
+            "it is in another user namespace, in which this process has no CAP_SYS_PTRACE: run \
+             this command in that namespace or in the machine's initial one"
                 .into(),
         );
     }
@@ -184,7 +183,8 @@ fn privileged(facts: Facts) -> (Missing, String) {
     }
     (
         Missing::Process,
-        "we have CAP_SYS_PTRACE, so a security module (SELinux, AppArmor) forbids it".into(),
+        "this process has CAP_SYS_PTRACE, so a security module (SELinux, AppArmor) forbids it"
+            .into(),
     )
 }
 

@@ -1,4 +1,4 @@
-//! Restoring of sockets, at the end of a tuner and for tuners that were killed.
+//! Restoration of sockets: at the end of a tuner, and after tuners that were killed.
 
 use crate::diag::{Families, Reading, Source};
 use crate::holders::{Failure, Holders};
@@ -11,32 +11,32 @@ use std::io;
 use std::net::SocketAddr;
 use std::path::Path;
 
-/// Outcome for a socket.
+/// Outcome of restoring a socket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Action {
-    /// The setting is exactly as before.
+    /// The original setting is restored exactly.
     Restored,
-    /// The program has set its own size in the meantime; this size stays.
+    /// The program has set its own size in the meantime, which is not changed.
     Left,
     /// The socket has been closed.
     Gone,
-    /// A running tuner tunes it.
+    /// A running tuner still tunes the socket.
     InUse,
-    /// The setting differs from the original; the text states why.
+    /// The setting differs from the original one; the text states the reason.
     Failed,
 }
 
-/// A socket that was tuned, and its outcome.
+/// A socket that a tuner has changed, and the outcome of restoring it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Outcome {
-    /// Cookie: a number that is unique among the sockets of this boot.
+    /// Cookie of the socket, which is unique among all sockets since the boot.
     pub cookie: u64,
     /// Local address and port.
     pub local: SocketAddr,
-    /// Outcome.
+    /// Outcome of restoring the socket.
     pub action: Action,
-    /// Original size in bytes, as the kernel counts it.
+    /// Original size of the receive buffer in bytes, as the kernel counts it.
     pub size: u64,
     /// Explanation for the user.
     pub text: String,
@@ -49,8 +49,9 @@ impl Outcome {
     }
 }
 
-/// Restores one socket, if one of `holders` has it open. `ours` is the size in bytes that the tuner
-/// set last, if known: any other size was set by the program and stays.
+/// Restores one socket through a process in `holders`; `None` if no process in it has the socket
+/// open. `ours` is the size in bytes that the tuner set last, if known. If the current size differs
+/// from it, the program has set this size, which is not changed.
 pub(crate) fn one(holders: &Holders, entry: &Entry, ours: Option<u64>) -> Option<Outcome> {
     let done = holders.with(entry.inode, |copy| {
         if socket::cookie(copy)? != entry.cookie {
@@ -58,18 +59,18 @@ pub(crate) fn one(holders: &Holders, entry: &Entry, ours: Option<u64>) -> Option
         }
         let now = socket::setting(copy)?.size;
         if ours.is_some_and(|ours| ours != now) {
-            let text = format!("its program has set {now} bytes meanwhile, which stay");
+            let text = format!("not restored: its program has set {now} bytes in the meantime");
             return Ok(Some(Outcome::new(entry, Action::Left, text)));
         }
         let exactly = socket::restore(copy, entry.before)?;
         let size = entry.before.size;
         Ok(Some(if exactly {
-            Outcome::new(entry, Action::Restored, format!("{size} bytes again"))
+            Outcome::new(entry, Action::Restored, format!("restored to {size} bytes"))
         } else {
             let now = socket::setting(copy)?.size;
             let text = format!(
-                "{now} bytes instead of {size}: CAP_NET_ADMIN is missing, without which \
-                 net.core.rmem_max bounds it"
+                "{now} bytes instead of {size}: without CAP_NET_ADMIN, \
+                 net.core.rmem_max limits the size"
             );
             Outcome::new(entry, Action::Failed, text)
         }))
@@ -83,8 +84,8 @@ pub(crate) fn one(holders: &Holders, entry: &Entry, ours: Option<u64>) -> Option
     }
 }
 
-/// Restores sockets that are missing from the followed processes, by a search of all visible
-/// processes and sockets.
+/// Restores sockets that no followed process has open, by a search of all visible processes and
+/// sockets.
 pub(crate) fn anywhere(entries: &[(Entry, Option<u64>)]) -> Vec<Outcome> {
     if entries.is_empty() {
         return Vec::new();
@@ -100,26 +101,28 @@ pub(crate) fn anywhere(entries: &[(Entry, Option<u64>)]) -> Vec<Outcome> {
         .collect()
 }
 
-/// Returns the outcome of a socket that no inspectable process has open.
+/// Returns the outcome for a socket that no process that may be inspected has open.
 fn lost(entry: &Entry, holders: &Holders, seen: &[Reading]) -> Outcome {
     let open = seen.iter().any(|reading| {
         reading.cookie.map_or(reading.inode == entry.inode, |cookie| cookie == entry.cookie)
     });
     match (open, holders.refused.values().next()) {
         (true, Some(refusal)) => {
-            let text = format!("somebody has it whom we may not look into: {refusal}");
+            let text =
+                format!("not restored: a process has it open that cannot be inspected: {refusal}");
             Outcome::new(entry, Action::Failed, text)
         }
         (true, None) => Outcome::new(
             entry,
             Action::Failed,
-            "no process that can be seen from here has it (it may be in another PID namespace)",
+            "not restored: no visible process has it open; its process may be in another PID namespace",
         ),
         (false, _) => Outcome::new(entry, Action::Gone, "closed"),
     }
 }
 
-/// Returns all UDP sockets of this network namespace and of the namespaces of the processes found.
+/// Returns all UDP sockets in this network namespace and in the namespaces of the processes in
+/// `holders`.
 fn sockets_of(holders: &Holders) -> Vec<Reading> {
     let mut seen = Vec::new();
     let mut look = |mut source: Source| {
@@ -132,18 +135,19 @@ fn sockets_of(holders: &Holders) -> Vec<Reading> {
     for process in holders.processes() {
         look(Source::Table(process.path("net")));
     }
-    // Processes that may not be inspected still show their namespace's sockets, without cookies.
+    // Processes that may not be inspected still show the sockets of their namespace, without
+    // cookies.
     for pid in holders.refused.keys() {
         look(Source::Table(format!("/proc/{pid}/net").into()));
     }
     seen
 }
 
-/// Restores the changes of killed tuners from their journals in `folder`. Sockets that cannot be
-/// restored stay in the journal.
+/// Restores the sockets that killed tuners have changed, from their journals in `folder`. Sockets
+/// that cannot be restored stay in the journal.
 ///
 /// # Errors
-/// A journal that cannot be read or written.
+/// If a journal cannot be read or written.
 pub fn restore(folder: &Path) -> io::Result<Vec<Outcome>> {
     if !folder.is_dir() {
         return Ok(Vec::new());
@@ -154,7 +158,11 @@ pub fn restore(folder: &Path) -> io::Result<Vec<Outcome>> {
         if found.owner.alive() {
             let pid = found.owner.pid;
             outcomes.extend(found.sockets.iter().map(|entry| {
-                Outcome::new(entry, Action::InUse, format!("process {pid} is at it"))
+                Outcome::new(
+                    entry,
+                    Action::InUse,
+                    format!("not restored: process {pid} still tunes it"),
+                )
             }));
             continue;
         }
@@ -162,7 +170,9 @@ pub fn restore(folder: &Path) -> io::Result<Vec<Outcome>> {
         let done = if same_boot {
             anywhere(&found.sockets.iter().map(|entry| (*entry, None)).collect::<Vec<_>>())
         } else {
-            let gone = |entry| Outcome::new(entry, Action::Gone, "of another boot");
+            let gone = |entry| {
+                Outcome::new(entry, Action::Gone, "closed: the machine has restarted since")
+            };
             found.sockets.iter().map(gone).collect()
         };
         let failed = done.iter().filter(|outcome| outcome.action == Action::Failed);
@@ -176,21 +186,21 @@ fn boot_is(boot: &str) -> bool {
     std::fs::read_to_string("/proc/sys/kernel/random/boot_id").is_ok_and(|now| now.trim() == boot)
 }
 
-/// Refuses a socket whose setting could not be restored exactly; `most` is the largest permitted
-/// size in bytes.
+/// Returns an error if a socket's setting could not be restored exactly. `most` is the largest size
+/// in bytes that this process may set.
 pub(crate) fn refuse_unless_restorable(before: socket::Setting, most: u64) -> Result<(), Refusal> {
     let size = before.size;
     if !size.is_multiple_of(2) {
         let text = format!(
-            "its size, {size} bytes, is odd, as only net.core.rmem_default makes it, and could not be \
-             put back exactly"
+            "its size of {size} bytes could not be restored exactly: the size is odd, which only \
+             net.core.rmem_default can set"
         );
         return Err(Refusal::new(Missing::Restorable, text));
     }
     if size > most {
         let text = format!(
-            "its size, {size} bytes, could not be put back: CAP_NET_ADMIN is missing, without which \
-             net.core.rmem_max bounds it"
+            "its size of {size} bytes could not be restored: without CAP_NET_ADMIN, \
+             net.core.rmem_max limits the size"
         );
         return Err(Refusal::new(Missing::NetAdmin, text));
     }

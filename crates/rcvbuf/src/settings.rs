@@ -11,29 +11,31 @@ use std::path::PathBuf;
 pub struct Settings {
     /// Sockets to follow.
     pub target: Target,
-    /// Policy.
+    /// Policy that decides the sizes.
     pub policy: Params,
-    /// Time between two passes, in nanoseconds.
+    /// Time between two passes over the sockets, in nanoseconds.
     pub interval: Nanos,
     /// Time between two searches for processes and sockets, in nanoseconds.
     pub rescan: Nanos,
-    /// Whether to change no socket.
+    /// Whether to only observe: no socket is changed.
     pub dry_run: bool,
-    /// Limit of the sum of all sizes in bytes, if below the limit by `share`.
+    /// Limit on the sum of all receive buffers in bytes. It has no effect if it is above the limit
+    /// given by `share`.
     pub budget: Option<Bytes>,
-    /// Share of the available memory, of the control groups' memory and of UDP's limit that sockets
-    /// may use.
+    /// Share of the available memory, of the control groups' memory and of UDP's limit that the
+    /// receive buffers may use, 0 to 1.
     pub share: f64,
-    /// Largest number of sockets followed at a time.
+    /// Maximum number of sockets followed at the same time.
     pub sockets: usize,
     /// Folder of the journal.
     pub state: PathBuf,
-    /// Folders with the machine's memory figures.
+    /// Root folders of the machine's memory figures.
     pub places: Places,
 }
 
 impl Settings {
-    /// Returns default settings: every 10 ms, a quarter of the memory, 1024 sockets.
+    /// Returns the default settings: a pass every 10 ms, a quarter of the memory, at most 1024
+    /// sockets.
     pub fn new(target: Target, policy: Params, state: PathBuf) -> Self {
         Self {
             target,

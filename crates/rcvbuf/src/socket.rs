@@ -2,7 +2,7 @@
 //! process.
 #![expect(
     unsafe_code,
-    reason = "what no library offers safely: two options of sockets, a duplicate by number"
+    reason = "no library has a safe function for two socket options and for duplicating a descriptor by number"
 )]
 
 use nix::libc;
@@ -18,34 +18,34 @@ use rustix::net::{AddressFamily, SocketType, ipproto};
 use std::io;
 use std::os::fd::{AsFd, FromRawFd, OwnedFd, RawFd};
 
-/// Largest size that the kernel can give, in bytes.
+/// Maximum size of a receive buffer that the kernel can set, in bytes.
 pub const GREATEST: u64 = (i32::MAX - 1) as u64;
-/// Bit of the receive buffer in `SO_BUF_LOCK`: a program has set the size, so the kernel does not
-/// adapt it.
+/// Bit of `SO_BUF_LOCK` for the receive buffer: a program has set the size, so the kernel does not
+/// change it.
 pub const LOCKED: u32 = 2;
 /// Number of values in `SO_MEMINFO` (`SK_MEMINFO_VARS`).
 const VARS: usize = 9;
 
 sockopt_impl!(
-    /// Buffers of which a program has set the size (Linux 5.15).
+    /// Buffers whose size a program has set (Linux 5.15 and later).
     BufLock, Both, libc::SOL_SOCKET, libc::SO_BUF_LOCK, u32
 );
 sockopt_impl!(
-    /// Memory of the socket (Linux 4.12).
+    /// Memory of the socket (Linux 4.12 and later).
     MemInfo, GetOnly, libc::SOL_SOCKET, libc::SO_MEMINFO, [u32; VARS]
 );
 
-/// Returns a new descriptor for the open file with number `fd`.
+/// Returns a new descriptor for the open file with the descriptor number `fd`.
 ///
 /// # Errors
-/// A number without an open file.
+/// If no open file has this number.
 pub fn duplicate(fd: RawFd) -> io::Result<OwnedFd> {
-    // SAFETY: the call takes numbers only.
+    // SAFETY: the call takes only numbers.
     let copy = unsafe { libc::fcntl(fd, libc::F_DUPFD_CLOEXEC, 0) };
     if copy < 0 {
         return Err(io::Error::last_os_error());
     }
-    // SAFETY: the descriptor is new, and no other code has its number.
+    // SAFETY: the descriptor is new, and no other code owns it.
     Ok(unsafe { OwnedFd::from_raw_fd(copy) })
 }
 
@@ -58,10 +58,10 @@ pub struct Setting {
     pub locked: Option<bool>,
 }
 
-/// Returns whether the descriptor is, at present, a UDP socket over IPv4 or IPv6.
+/// Returns whether the descriptor is a UDP socket over IPv4 or IPv6.
 ///
 /// # Errors
-/// A descriptor that is no socket.
+/// If the descriptor is not a socket.
 pub fn is_udp(socket: impl AsFd) -> io::Result<bool> {
     let family = socket_domain(&socket)?;
     Ok((family == AddressFamily::INET || family == AddressFamily::INET6)
@@ -72,50 +72,52 @@ pub fn is_udp(socket: impl AsFd) -> io::Result<bool> {
 /// Returns the inode of an open file.
 ///
 /// # Errors
-/// None in practice.
+/// Never in practice.
 pub fn inode(socket: impl AsFd) -> io::Result<u64> {
     Ok(fstat(socket)?.st_ino)
 }
 
-/// Returns the cookie of the socket: a number that is unique among the sockets of this boot.
+/// Returns the cookie of the socket, which is unique among all sockets since the boot.
 ///
 /// # Errors
-/// A kernel before Linux 4.12.
+/// Before Linux 4.12.
 pub fn cookie(socket: impl AsFd) -> io::Result<u64> {
     Ok(socket_cookie(socket)?)
 }
 
-/// Returns the present setting of the receive buffer.
+/// Returns the current setting of the receive buffer.
 ///
 /// # Errors
-/// A descriptor that is no socket.
+/// If the descriptor is not a socket.
 pub fn setting(socket: impl AsFd) -> io::Result<Setting> {
     let locked = getsockopt(&socket.as_fd(), BufLock).ok().map(|bits| bits & LOCKED != 0);
     Ok(Setting { size: socket_recv_buffer_size(socket)? as u64, locked })
 }
 
-/// Returns the occupancy in bytes, the size in bytes and the number of dropped packets.
+/// Returns three values of the receive buffer: memory of its packets in bytes, size in bytes, and
+/// number of packets dropped since the socket was created.
 ///
 /// # Errors
-/// A kernel before Linux 4.12.
+/// Before Linux 4.12.
 pub fn memory(socket: impl AsFd) -> io::Result<(u64, u64, u32)> {
     let memory = getsockopt(&socket.as_fd(), MemInfo)?;
     Ok((memory[0].into(), memory[1].into(), memory[8]))
 }
 
-/// Result of a change of size.
+/// Result of a change of the size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Granted {
     /// New size in bytes, as `getsockopt` returns it.
     pub size: u64,
-    /// Whether `net.core.rmem_max` limited the size, for lack of `CAP_NET_ADMIN`.
+    /// Whether `net.core.rmem_max` limited the size, because `CAP_NET_ADMIN` is missing.
     pub bounded: bool,
 }
 
-/// Sets the size in bytes, above `net.core.rmem_max` if permitted.
+/// Sets the size in bytes. The size may exceed `net.core.rmem_max` if this process has
+/// `CAP_NET_ADMIN`.
 ///
 /// # Errors
-/// A descriptor that is no socket.
+/// If the descriptor is not a socket.
 pub fn resize(socket: impl AsFd, size: u64) -> io::Result<Granted> {
     // The kernel doubles the requested size.
     let half = (size.min(GREATEST) / 2) as usize;
@@ -130,14 +132,14 @@ pub fn resize(socket: impl AsFd, size: u64) -> io::Result<Granted> {
     Ok(Granted { size: socket_recv_buffer_size(&socket)? as u64, bounded })
 }
 
-/// Restores a setting; returns true if the setting is now exactly `before`.
+/// Restores a setting. Returns whether the setting is now exactly `before`.
 ///
 /// # Errors
-/// A setting that the kernel refuses.
+/// If the kernel refuses the setting.
 pub fn restore(socket: impl AsFd, before: Setting) -> io::Result<bool> {
     let granted = resize(&socket, before.size)?;
     if let Some(locked) = before.locked {
-        // The bit of the send buffer belongs to the program and stays unchanged.
+        // The bit of the send buffer belongs to the program, so it is not changed.
         let bits = getsockopt(&socket.as_fd(), BufLock)? & !LOCKED;
         setsockopt(&socket.as_fd(), BufLock, &(bits | if locked { LOCKED } else { 0 }))?;
     }

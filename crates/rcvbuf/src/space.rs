@@ -10,9 +10,9 @@ use std::fs::read_to_string;
 use std::io;
 use std::path::PathBuf;
 
-/// Largest number of ports that are queried one by one; with more, all sockets are read.
+/// Maximum number of ports that are queried one by one. If there are more, all sockets are read.
 const PORTS: usize = 8;
-/// Number of passes from one query of the ports without a socket to the next.
+/// Ports without a known socket are queried in every n-th pass, where n is this number.
 const SELDOM: u64 = 5;
 
 /// A network namespace, observed from outside.
@@ -21,20 +21,20 @@ pub(crate) struct Space {
     source: Source,
     /// Folder `/proc/PID/net` of a process in the namespace.
     net: PathBuf,
-    /// Observed ports, with the known sockets on them.
+    /// Observed ports, each with its known sockets.
     ports: BTreeMap<u16, Vec<Reading>>,
     families: Families,
-    /// Number of reads.
+    /// Number of passes so far.
     reads: u64,
-    /// Counters up to which drops have been divided by reason.
+    /// UDP's counters up to which drops have been classified.
     counted: Counters,
-    /// Counters read before the sockets.
+    /// UDP's counters, read before the sockets; `None` after their use.
     ahead: Option<Counters>,
-    /// Packets dropped before any socket, by CPUs' backlogs and by devices: the first counts and
-    /// the latest.
+    /// Packets dropped before they reached a socket, by CPUs' backlogs and by devices: the counts
+    /// at the first observation. `latest` are the latest counts.
     before: Option<(u64, u64)>,
     latest: (u64, u64),
-    /// Reason why `sock_diag` is not available.
+    /// Why `sock_diag` is not available; `None` if it is.
     pub(crate) refusal: Option<Refusal>,
 }
 
@@ -44,11 +44,13 @@ impl Space {
         Self::with(Diag::open(), "/proc/self/net".into(), |error| match error.raw_os_error() {
             Some(1 | 13) => Refusal::new(
                 Missing::Seccomp,
-                "sock_diag is forbidden to us (a seccomp filter or a security module)",
+                "a seccomp filter or a security module forbids sock_diag to this process",
             ),
             _ => Refusal::new(
                 Missing::Kernel,
-                format!("sock_diag is missing (CONFIG_INET_UDP_DIAG, module udp_diag: {error})"),
+                format!(
+                    "sock_diag is missing: load the module udp_diag (CONFIG_INET_UDP_DIAG): {error}"
+                ),
             ),
         })
     }
@@ -59,15 +61,18 @@ impl Space {
         Self::with(Diag::open_in(&process.path("ns/net")), net, |error| {
             if matches!(error.raw_os_error(), Some(1 | 13)) {
                 let text = format!(
-                    "the network namespace of process {} cannot be entered: CAP_SYS_ADMIN is missing; \
-                     its tables in /proc serve instead",
+                    "the network namespace of process {} cannot be entered: CAP_SYS_ADMIN is missing. \
+                     Its tables in /proc are read instead",
                     process.pid
                 );
                 Refusal::new(Missing::SysAdmin, text)
             } else {
                 Refusal::new(
                     Missing::Kernel,
-                    format!("no sock_diag in the namespace of process {}: {error}", process.pid),
+                    format!(
+                        "sock_diag is missing in the network namespace of process {}: {error}",
+                        process.pid
+                    ),
                 )
             }
         })
@@ -95,7 +100,7 @@ impl Space {
         space
     }
 
-    /// Reads `/proc` through another process from now on.
+    /// Reads the namespace's files through the `/proc` folder of another process from now on.
     pub(crate) fn look_through(&mut self, process: &Process) {
         self.net = process.path("net");
         if let Source::Table(net) = &mut self.source {
@@ -103,7 +108,7 @@ impl Space {
         }
     }
 
-    /// Sets the sockets to observe, and a port on which all sockets are observed.
+    /// Sets the sockets to observe. If `port` is given, all sockets on this port are observed.
     pub(crate) fn expect<'a>(
         &mut self,
         port: Option<u16>,
@@ -121,13 +126,13 @@ impl Space {
         }
     }
 
-    /// Appends the sockets bound to the observed ports. Ports without a socket are not queried in
-    /// every pass.
+    /// Appends the sockets on the observed ports to `out`. Ports without a known socket are not
+    /// queried in every pass.
     pub(crate) fn read(&mut self, out: &mut Vec<Reading>) -> io::Result<()> {
         self.reads += 1;
         let mut all = 0;
         for (&port, known) in &self.ports {
-            // Reading all sockets scans the whole table of ports.
+            // Query one socket if possible, since reading a port scans the kernel's whole table.
             let found = match known.as_slice() {
                 [one] => self.source.read_one(one, out)?,
                 [] => !self.reads.is_multiple_of(SELDOM),
@@ -150,17 +155,18 @@ impl Space {
         Ok(())
     }
 
-    /// Appends all sockets, or all sockets bound to `port`.
+    /// Appends all sockets to `out`. If `port` is given, only sockets bound to this port are
+    /// appended.
     pub(crate) fn read_all(&mut self, port: Option<u16>, out: &mut Vec<Reading>) -> io::Result<()> {
         self.source.read(Families::BOTH, port, out)
     }
 
-    /// Returns whether readings have sizes and cookies.
+    /// Returns whether readings contain sizes and cookies.
     pub(crate) fn tells_sizes(&self) -> bool {
         self.source.tells_sizes()
     }
 
-    /// Divides the packets dropped at followed sockets since the last call by reason.
+    /// Classifies the packets dropped at followed sockets since the last call by reason.
     pub(crate) fn tell_apart(&mut self, dropped: u64) -> Split {
         let Ok(now) = Counters::read(&self.net) else {
             return Split { other: dropped, ..Split::default() };
@@ -168,7 +174,8 @@ impl Space {
         self.ahead = None;
         let counted = now.since(self.counted);
         let split = split(dropped, counted);
-        // Drops counted after the sockets were read appear in the sockets' counters next time.
+        // Drops that were counted after the sockets were read will appear in the sockets' counters
+        // in the next pass.
         self.counted = Counters {
             buffer: now.buffer - counted.buffer.saturating_sub(split.buffer),
             memory: now.memory - counted.memory.saturating_sub(split.memory),
@@ -178,15 +185,15 @@ impl Space {
         split
     }
 
-    /// Called when followed sockets have no new drops: attributes the counts up to the counters
-    /// read before the sockets to other sockets.
+    /// Attributes the namespace's drops up to the last [`Space::refresh`] to other sockets. Called
+    /// if followed sockets have no new drops.
     pub(crate) fn settle(&mut self) {
         if let Some(ahead) = self.ahead.take() {
             self.counted = ahead;
         }
     }
 
-    /// Reads the counters. Called about every second, before the sockets are read.
+    /// Reads the namespace's counters. Called about once per second, before the sockets are read.
     pub(crate) fn refresh(&mut self) {
         self.ahead = Counters::read(&self.net).ok();
         let text = |name: &str| read_to_string(self.net.join(name)).unwrap_or_default();
@@ -195,8 +202,8 @@ impl Space {
         self.before.get_or_insert(self.latest);
     }
 
-    /// Returns the number of packets dropped by CPUs' backlogs and by devices since the observation
-    /// began.
+    /// Returns the numbers of packets dropped by CPUs' backlogs and by devices since the
+    /// observation began.
     pub(crate) fn dropped_before(&self) -> (u64, u64) {
         let (softnet, device) = self.before.unwrap_or_default();
         (self.latest.0.saturating_sub(softnet), self.latest.1.saturating_sub(device))

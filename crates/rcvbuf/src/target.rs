@@ -1,4 +1,4 @@
-//! Targets: the processes whose sockets a tuner follows.
+//! Targets: the processes and sockets that a tuner follows.
 
 use crate::process::{self, Process};
 use std::collections::BTreeSet;
@@ -6,43 +6,44 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// Largest number of processes followed at a time.
+/// Maximum number of processes followed at the same time.
 pub const PROCESSES: usize = 4096;
 
-/// Processes of a target.
+/// The processes of a target.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Who {
     /// A process and its descendants.
     Pid(u32),
-    /// All processes of a systemd unit, also after the unit's restart.
+    /// All processes of a systemd unit, including those after a restart of the unit.
     Unit(String),
     /// All processes with a socket on the target's port.
     Anybody,
-    /// All processes of this machine, in every network namespace with a process; for observation
-    /// only.
+    /// All processes of this machine, in all network namespaces that have a process. Their sockets
+    /// can only be observed.
     Everybody,
 }
 
 impl Who {
-    /// Returns whether the search begins with sockets and then finds their processes.
+    /// Returns whether the processes are unknown, so that the search begins with sockets and then
+    /// finds their processes.
     pub(crate) fn is_unknown(&self) -> bool {
         matches!(self, Self::Anybody | Self::Everybody)
     }
 }
 
-/// Sockets of a target.
+/// The sockets that a tuner follows.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Target {
-    /// Processes that own the sockets.
+    /// Processes that have the sockets open.
     pub who: Who,
-    /// Only sockets bound to this port, if given.
+    /// Port of the sockets; `None` for all ports.
     pub port: Option<u16>,
 }
 
 /// Repeated search for the processes of a target.
 #[derive(Debug)]
 pub(crate) enum Finder {
-    /// The given process and its descendants, which stay while they live.
+    /// The given process and its descendants. A descendant stays even if its parent ends.
     Family {
         known: Vec<Process>,
     },
@@ -65,10 +66,10 @@ impl Finder {
             Who::Pid(pid) => {
                 let process = Process::open(*pid).map_err(|error| match error.raw_os_error() {
                     Some(3) => refused(format!(
-                        "there is no process {pid} here (a container sees its own processes only)"
+                        "there is no process {pid} (a container sees only its own processes)"
                     )),
-                    Some(38) => refused("pidfd_open is missing, which came with Linux 5.3"),
-                    _ => refused(format!("process {pid}: {error}")),
+                    Some(38) => refused("pidfd_open is missing: it needs Linux 5.3 or later"),
+                    _ => refused(format!("process {pid} cannot be opened: {error}")),
                 })?;
                 Ok(Self::Family { known: vec![process] })
             }
@@ -81,7 +82,8 @@ impl Finder {
         }
     }
 
-    /// Returns the present processes of the target; `None` if it can have no more processes.
+    /// Returns the current processes of the target; `None` if all have ended and no further ones
+    /// can follow.
     pub(crate) fn processes(&mut self) -> Option<BTreeSet<u32>> {
         match self {
             Self::Anybody => Some(BTreeSet::new()),
@@ -101,8 +103,8 @@ impl Finder {
                     found.extend(known.iter().map(|process| process.pid));
                 }
                 if found.is_empty() {
-                    // The unit has stopped, or has a new control group. If systemd does not answer,
-                    // it may be re-executing itself, so the search continues.
+                    // The unit has stopped or has a new control group. If systemd does not answer,
+                    // it may be restarting itself, so the search continues.
                     let _ = self.ask_systemd();
                 }
                 Some(found)
@@ -119,8 +121,8 @@ impl Finder {
             .map_err(|error| refused(format!("systemctl cannot be run: {error}")))?;
         if !output.status.success() {
             let why = String::from_utf8_lossy(&output.stderr);
-            let why = why.lines().next().unwrap_or("it does not say why").trim();
-            return Err(refused(format!("systemd does not tell of {name}: {why}")));
+            let why = why.lines().next().unwrap_or("no reason given").trim();
+            return Err(refused(format!("systemd cannot show {name}: {why}")));
         }
         let answer = Answer::read(&String::from_utf8_lossy(&output.stdout));
         if answer.state != "loaded" {
@@ -161,21 +163,21 @@ impl Answer {
     }
 }
 
-/// Checks a unit's name, or a part of a name that systemd completes.
+/// Checks the name of a unit, or a part of a name that systemd completes.
 fn check_unit(name: &str) -> io::Result<()> {
     let fits = |c: char| c.is_ascii_alphanumeric() || ":_.\\@-".contains(c);
     if name.is_empty() || name.len() > 255 || name.starts_with('-') || !name.chars().all(fits) {
         return Err(refused(format!(
-            "`{name}` is no name of a unit: letters, digits and : _ . \\ @ - (not first), up to 255"
+            "`{name}` is not a unit: a name has up to 255 letters, digits and : _ . \\ @ - (- not first)"
         )));
     }
     Ok(())
 }
 
-/// Removes processes that have ended; adds the children of the others.
+/// Adds the children of all known processes, then removes processes that have ended.
 fn family(known: &mut Vec<Process>) {
     let mut at = 0;
-    // Children first: the children of a process that has ended cannot be found later.
+    // Children are added first, since the children of a process that has ended cannot be found.
     while at < known.len() && known.len() < PROCESSES {
         for child in known[at].children() {
             if known.iter().all(|process| process.pid != child)
@@ -191,7 +193,7 @@ fn family(known: &mut Vec<Process>) {
     known.retain(Process::alive);
 }
 
-/// Adds the processes of a control group and of the groups below it.
+/// Adds the processes of a control group and of all groups below it to `found`.
 fn members(group: &Path, found: &mut BTreeSet<u32>) {
     let text = std::fs::read_to_string(group.join("cgroup.procs")).unwrap_or_default();
     found.extend(text.lines().filter_map(|line| line.parse::<u32>().ok()).filter(|&pid| pid > 0));
@@ -206,13 +208,13 @@ fn members(group: &Path, found: &mut BTreeSet<u32>) {
     }
 }
 
-/// Returns whether a port is in the range from which the kernel chooses a port for a socket without
-/// one.
+/// Returns whether a port is in the range from which the kernel selects the port of an unbound
+/// socket.
 pub(crate) fn is_ephemeral(port: u16, range: (u16, u16)) -> bool {
     (range.0..=range.1).contains(&port)
 }
 
-/// Returns the range from which the kernel chooses a port for a socket without one.
+/// Returns the range from which the kernel selects the port of an unbound socket.
 pub(crate) fn ephemeral_range() -> (u16, u16) {
     let text =
         std::fs::read_to_string("/proc/sys/net/ipv4/ip_local_port_range").unwrap_or_default();

@@ -1,4 +1,4 @@
-//! One followed socket.
+//! State of one followed socket.
 
 use crate::PACKET;
 use crate::diag::Reading;
@@ -15,40 +15,42 @@ use std::collections::VecDeque;
 pub(crate) struct Tracked {
     /// Latest reading from the kernel.
     pub(crate) reading: Reading,
-    /// Number of the pass of this reading.
+    /// Number of the pass in which this reading was taken.
     pub(crate) seen: u64,
-    /// Present size in bytes, if known.
+    /// Current size of the receive buffer in bytes; `None` if unknown.
     pub(crate) size: Option<Bytes>,
-    /// Cookie: a number that is unique among the sockets of this boot, if known.
+    /// Cookie of the socket, which is unique among all sockets since the boot; `None` if unknown.
     pub(crate) cookie: Option<u64>,
     policy: Policy,
-    /// Setting before the first change, or set by the program since.
+    /// Setting to restore at the end: that before the first change, or the one that the program has
+    /// set since. `None` if the tuner has not changed the socket.
     pub(crate) before: Option<Setting>,
-    /// Size that the tuner set last, in bytes.
+    /// Size that the tuner set last, in bytes; `None` if it has not set any.
     pub(crate) set: Option<Bytes>,
-    /// Largest permitted size in bytes; limited without `CAP_NET_ADMIN`.
+    /// Maximum size in bytes that this process may set.
     pub(crate) most: Bytes,
-    /// Reason why the socket is only observed.
+    /// Why the socket is only observed; `None` if it is tuned.
     pub(crate) refusal: Option<Refusal>,
-    /// Latest decision in bytes, after the budget.
+    /// Size of the latest decision in bytes, after the division of the budget.
     pub(crate) wanted: Bytes,
     pub(crate) reason: Reason,
-    /// Whether the budget gives less than the policy wants.
+    /// Whether the budget limits the size to less than the policy wants.
     pub(crate) curbed: bool,
-    /// Drops since the tuner began to follow the socket.
+    /// Packets dropped since the tuner began to follow the socket.
     pub(crate) drops: Split,
-    /// Number of changes.
+    /// Number of changes of the size by the tuner.
     pub(crate) changes: u64,
     pub(crate) peak_occupied: Bytes,
     pub(crate) peak_size: Bytes,
-    /// Meter of the size that its bursts needed.
+    /// Meter of the size that would have prevented all drops.
     pub(crate) need: Meter,
-    /// Largest occupancy and drops of the latest moments, newest last.
+    /// The latest moments, newest last: largest memory of packets in bytes, and number of dropped
+    /// packets.
     pub(crate) recent: VecDeque<(Bytes, u64)>,
     moment: (Bytes, u64),
 }
 
-/// Number of remembered moments.
+/// Maximum number of stored moments.
 pub(crate) const RECENT: usize = 32;
 
 impl Tracked {
@@ -76,8 +78,8 @@ impl Tracked {
         }
     }
 
-    /// Stores a reading; returns the number of packets dropped since the previous one, for any
-    /// reason.
+    /// Stores a reading. Returns the number of packets dropped for any reason since the previous
+    /// reading.
     pub(crate) fn update(&mut self, reading: Reading, pass: u64) -> u64 {
         let dropped = u64::from(reading.drops.wrapping_sub(self.reading.drops));
         self.reading = reading;
@@ -93,23 +95,23 @@ impl Tracked {
         dropped
     }
 
-    /// Returns whether the program has set a size itself, which the tuner will restore at its end.
+    /// Returns whether the program has set a size itself since the tuner's last change.
     pub(crate) fn program_has_set(&mut self) -> bool {
         self.set.is_some() && self.size.is_some() && self.set != self.size
     }
 
-    /// Returns the least size in bytes: the size that the program requested.
+    /// Returns the minimum size in bytes, which is the original size.
     pub(crate) fn least(&self) -> Bytes {
         let size = self.size.unwrap_or(0);
         self.before.map_or(size, |before| before.size)
     }
 
-    /// Calls the policy and returns the wanted size in bytes. `None` if the present size is
+    /// Calls the policy, and returns the size in bytes that it wants; `None` if the current size is
     /// unknown.
     pub(crate) fn decide(&mut self, now: Nanos, memory: Memory) -> Option<Bytes> {
         let size = self.size?;
-        // A quarter of the program's size counts as empty: the kernel may release that much memory
-        // late (`udp_rmem_release`).
+        // A buffer filled to a quarter of the original size counts as empty, because the kernel may
+        // release this much memory late (`udp_rmem_release`).
         let little = self.least() / 4;
         self.need.look(now, size, self.reading.occupied, self.drops.buffer, little);
         let decision = self.policy.observe(&Observation {
@@ -123,11 +125,11 @@ impl Tracked {
             memory: Some(memory),
         });
         self.reason = decision.reason;
-        // The kernel gives even sizes only.
+        // The kernel sets only even sizes.
         Some((decision.size.clamp(self.least(), self.most.max(self.least())) + 1) & !1)
     }
 
-    /// Ends a moment of the history.
+    /// Ends the current moment of the history.
     pub(crate) fn turn(&mut self) {
         if self.recent.len() == RECENT {
             self.recent.pop_front();

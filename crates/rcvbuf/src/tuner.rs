@@ -1,4 +1,5 @@
-//! The tuner: a thread that reads the sockets every few milliseconds, and its snapshots.
+//! The tuner: a thread that reads and adapts sockets at a fixed interval, and snapshots of its
+//! state.
 
 use crate::core::Core;
 use crate::drops::Split;
@@ -18,84 +19,88 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// State of a socket, for views. Sizes are in bytes as the kernel counts them.
+/// State of a socket in a snapshot. Sizes are in bytes as the kernel counts them.
 #[derive(Clone, Debug, Serialize)]
 pub struct SocketState {
     /// Inode of the socket.
     pub inode: u64,
-    /// Cookie: a number that is unique among the sockets of this boot.
+    /// Cookie of the socket, which is unique among all sockets since the boot; `None` if unknown.
     pub cookie: Option<u64>,
     /// Local address and port.
     pub local: SocketAddr,
-    /// Process that has the socket open.
+    /// PID of a process that has the socket open; `None` if unknown.
     pub pid: Option<u32>,
-    /// Name of that process.
+    /// Name of this process; empty if unknown.
     pub process: String,
-    /// systemd unit of the process; empty without a unit.
+    /// systemd unit of the process; empty if it is in no unit.
     pub unit: String,
-    /// First digits of the identifier of the process's container; empty outside a container.
+    /// First twelve digits of the identifier of the process's container; empty if it is in no
+    /// container.
     pub container: String,
     /// Memory of the received packets in the buffer, in bytes.
     pub occupied: Bytes,
-    /// Largest observed occupancy, in bytes.
+    /// Largest observed memory of packets in the receive buffer, in bytes.
     pub peak_occupied: Bytes,
-    /// Size of the receive buffer in bytes, if known.
+    /// Size of the receive buffer in bytes; `None` if unknown.
     pub size: Option<Bytes>,
-    /// Largest size of the buffer so far, in bytes.
+    /// Largest size of the receive buffer so far, in bytes.
     pub peak_size: Bytes,
-    /// Size that its bursts needed, as bounds.
+    /// Lower and upper bound of the size that would have prevented all drops.
     pub need: Need,
-    /// Size before the first change, in bytes, if the tuner has changed it.
+    /// Size to restore at the end, in bytes; `None` if the tuner has not changed the socket.
     pub before: Option<Bytes>,
-    /// Size that the policy and the budget give, in bytes.
+    /// Size of the latest decision in bytes, after the division of the budget.
     pub wanted: Bytes,
-    /// Reason of the size: a policy's reason, or `budget`.
+    /// Reason of the latest decision: that of the policy, or `budget` if the budget limits the
+    /// size.
     pub reason: &'static str,
     /// Packets dropped since the tuner began to follow the socket, by reason.
     pub drops: Split,
-    /// Number of changes.
+    /// Number of changes of the size by the tuner.
     pub changes: u64,
-    /// Reason why the socket is only observed.
+    /// Why the socket is only observed; `None` if it is tuned.
     pub refusal: Option<Refusal>,
-    /// Largest occupancy in bytes, and dropped packets, in each of the latest quarters of a second.
+    /// For each of the latest quarters of a second: largest memory of packets in bytes, and number
+    /// of dropped packets.
     pub recent: Vec<(Bytes, u64)>,
 }
 
 /// State of a tuner at one moment.
 #[derive(Clone, Debug, Serialize)]
 pub struct Snapshot {
-    /// Seconds since the tuner's start.
+    /// Time since the tuner's start, in seconds.
     pub seconds: f64,
     /// Sockets that the tuner follows.
     pub sockets: Vec<SocketState>,
     /// Number of processes that the tuner follows.
     pub processes: usize,
-    /// Limit of the sum of all sizes, in bytes.
+    /// Limit on the sum of all receive buffers, in bytes.
     pub budget: Bytes,
-    /// Limit that determines the budget: `given`, `cgroup`, `udp_mem` or `available`.
+    /// Name of the limit that determines the budget: `given`, `cgroup`, `udp_mem` or `available`.
     pub budget_bound: &'static str,
-    /// Share of time in which tasks waited for memory; `None` if the kernel does not report it.
+    /// Share of the last ten seconds in which tasks waited for memory, 0 to 1; `None` if the kernel
+    /// does not report it.
     pub pressure: Option<f64>,
-    /// Whether memory is short, so that sizes shrink.
+    /// Whether memory is short, so that the tuner reduces the sizes.
     pub short: bool,
-    /// Largest sum of the occupancy of all sockets, in bytes.
+    /// Largest sum of the memory of packets in all receive buffers, in bytes.
     pub peak_occupied: Bytes,
-    /// Largest sum of all sizes, in bytes.
+    /// Largest sum of the sizes of all receive buffers, in bytes.
     pub peak_size: Bytes,
-    /// Packets dropped since the start because a CPU's backlog was full, before they reached a
-    /// socket.
+    /// Packets dropped since the tuner's start because a CPU's backlog was full. They did not reach
+    /// a socket.
     pub softnet_drops: u64,
-    /// Packets dropped by devices since the start.
+    /// Packets dropped by devices since the tuner's start.
     pub device_drops: u64,
     /// CPU time of the tuner's thread, in seconds.
     pub cpu: f64,
     /// Number of passes over the sockets.
     pub looks: u64,
-    /// Number of passes that began late by more than the interval.
+    /// Number of passes that were late by more than the interval.
     pub late: u64,
-    /// Missing permissions and features.
+    /// Missing permissions and kernel features that concern the whole tuner.
     pub notes: Vec<Refusal>,
-    /// Number of sockets not followed because the limit of sockets was reached.
+    /// Number of sockets that are not followed because the limit on their number was reached.
     pub left_out: usize,
 }
 
@@ -121,7 +126,7 @@ impl Shared {
         while !self.stop.load(Ordering::Acquire) {
             let over = {
                 let mut core = self.core();
-                // The policies' clock begins at 1 s: no event has time 0.
+                // The policies' clock begins at 1 s, since a time of 0 is not allowed.
                 core.step(self.start.elapsed().as_nanos() as Nanos + SECOND);
                 core.over
             };
@@ -149,22 +154,23 @@ pub struct Tuner {
     shared: Arc<Shared>,
     thread: Option<JoinHandle<()>>,
     outcomes: Vec<Outcome>,
-    /// Outcomes of the sockets that earlier tuners had left changed.
+    /// Outcomes for the sockets that killed tuners had left changed.
     pub recovered: Vec<Outcome>,
 }
 
 impl Tuner {
-    /// Starts a tuner. First restores the sockets that a killed tuner left changed.
+    /// Starts a tuner. Restores the sockets that killed tuners have left changed first.
     ///
     /// # Errors
-    /// A target that does not exist, or a journal folder that cannot be used.
+    /// If the target does not exist, or the journal's folder cannot be used.
     pub fn start(settings: Settings) -> io::Result<Self> {
         let recovered =
             if settings.dry_run { Vec::new() } else { restore::restore(&settings.state)? };
         let interval = settings.interval.max(MILLISECOND);
         let mut core = Core::new(settings)?;
         let start = Instant::now();
-        // A first pass at once, so that the first snapshot has sockets and notes.
+        // The first pass runs before the thread starts, so that the first snapshot contains sockets
+        // and notes.
         core.step(SECOND);
         let shared = Arc::new(Shared {
             core: Mutex::new(core),
@@ -182,12 +188,12 @@ impl Tuner {
         Ok(Self { shared, thread: Some(thread), outcomes: Vec::new(), recovered })
     }
 
-    /// Returns whether the tuner has ended by itself because the followed process has ended.
+    /// Returns whether the tuner has ended because all processes of its target have ended.
     pub fn is_over(&self) -> bool {
         self.shared.done.load(Ordering::Acquire)
     }
 
-    /// Returns the tuner's present state.
+    /// Returns the tuner's current state.
     pub fn snapshot(&self) -> Snapshot {
         let core = self.shared.core();
         let nanos = |of: &AtomicU64| of.load(Ordering::Relaxed);
@@ -195,14 +201,13 @@ impl Tuner {
         let (softnet, device) = before.fold((0, 0), |sum, one| (one.0.max(sum.0), sum.1 + one.1));
         let mut notes = core.notes.clone();
         match core.settings.target.who {
-            // No notes: a search by port finds many processes without permission to inspect them,
-            // most of them unrelated.
+            // No notes: a search by port finds many unrelated processes that may not be inspected.
             Who::Anybody => {}
             Who::Everybody => {
                 if let Some(one) = core.holders.refused.values().next() {
                     let text = format!(
-                        "{} processes may not be looked into, so sockets of theirs have no process, unit \
-                         and container; for one, {one}",
+                        "{} processes cannot be inspected, so process, unit and container of their sockets \
+                         are unknown; an example: {one}",
                         core.holders.refused.len()
                     );
                     notes.push(Refusal::new(one.missing, text));
@@ -231,14 +236,14 @@ impl Tuner {
         }
     }
 
-    /// Stops the tuner, restores all sockets and returns their outcomes. A second call returns the
-    /// same outcomes.
+    /// Stops the tuner, restores all sockets, and returns the outcome for each. A second call
+    /// returns the same outcomes.
     pub fn stop(&mut self) -> &[Outcome] {
         self.shared.stop.store(true, Ordering::Release);
         if let Some(thread) = self.thread.take() {
             thread.thread().unpark();
-            // A panic of the thread was reported on standard error; the sockets are restored in any
-            // case.
+            // A panic of the thread was reported on standard error. The sockets are restored
+            // nevertheless.
             let _ = thread.join();
             self.outcomes = self.shared.core().finish();
         }
@@ -326,7 +331,7 @@ mod tests {
             setting(&socket).unwrap().size >= 4 * before.size
         });
         let grown = setting(&socket).unwrap().size;
-        // What is held stays possible; so it is taken out first.
+        // The buffer must be emptied first: its size never falls below the memory of its packets.
         socket.set_nonblocking(true).unwrap();
         while socket.recv(&mut [0; 2000]).is_ok() {}
         press(50);

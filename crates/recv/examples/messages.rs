@@ -1,4 +1,5 @@
-//! A server that counts what it is sent, and a client that sends it a thousand messages.
+//! A server that counts the bytes of received messages, and a client that sends a thousand
+//! messages.
 
 use sojourn_recv::buffer::Params;
 use sojourn_recv::packet::{Code, DIGEST, Id};
@@ -9,7 +10,7 @@ use sojourn_recv::server::Message;
 
 const LENGTH: usize = 10_000;
 
-/// Counts bytes; a connection's answer to its client is a code and 32 bytes of your own.
+/// Counts bytes. The answer to a client is a code and 32 bytes, whose meaning the handler defines.
 struct Counting(u64);
 
 impl Handler for Counting {

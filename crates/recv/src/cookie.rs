@@ -1,7 +1,8 @@
 //! Stateless validation of a client's address.
 //!
-//! A cookie is a keyed hash (SipHash-2-4) of address, connection number and time. A client that
-//! returns the cookie receives packets at this address. The server keeps no state before that.
+//! A cookie is a keyed hash (SipHash-2-4) of address, connection number and time. A client that can
+//! return the cookie receives packets at its claimed address. Before this, the server stores
+//! nothing about the client.
 
 use crate::packet::{Cookie, Id};
 use siphasher::sip::SipHasher24;
@@ -9,17 +10,17 @@ use sojourn_units::{Nanos, SECOND};
 use std::hash::{Hash, Hasher};
 use std::net::SocketAddr;
 
-/// A cookie is valid in its period and the next one.
+/// Length of a period in nanoseconds. A cookie is valid in its period and the next one.
 const PERIOD: Nanos = 10 * SECOND;
 
-/// Creates cookies and verifies them.
+/// Creates and verifies cookies.
 #[derive(Clone, Debug)]
 pub(crate) struct Baker {
     key: [u8; 16],
 }
 
 impl Baker {
-    /// Returns a maker with a random key.
+    /// Returns a source of cookies. `key` must be random and secret.
     pub(crate) fn new(key: [u8; 16]) -> Self {
         Self { key }
     }

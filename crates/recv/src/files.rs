@@ -1,14 +1,15 @@
-//! Handler that receives files into one folder and never writes outside it.
+//! A handler that receives files into one folder and never writes outside this folder.
 //!
-//! A file has a single plain name. It is written under a private, secret name into the folder that
-//! was opened at the start. When it is complete it is synced and renamed; an existing file is never
-//! replaced. Links are not followed. A quota limits the sum of received bytes. A server locks its
-//! incomplete files, so the next server can remove files of a killed one.
+//! A file has a single name without a path. It is first written under a hidden, random name into
+//! the folder, which was opened at the start. When it is complete, it is synced and renamed; an
+//! existing file is never replaced. Links are not followed. A quota limits the total of received
+//! bytes. A server locks its incomplete files, so that a later server can recognise and remove
+//! those of a killed server.
 //!
-//! The received part of a file of known length is kept after its connection ends, until the server
-//! ends, so that the next connection can resume the transfer.
+//! If a connection ends, the received part of a file of known length is kept until the server ends,
+//! so that another connection can resume the transfer.
 //!
-//! A message has a kind, a number (8 bytes) and content:
+//! A message has a kind (1 byte), a number (8 bytes) and content:
 //!
 //! | kind | number | then | means |
 //! |---|---|---|---|
@@ -32,22 +33,22 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// Marks an unknown length.
+/// Length of a file whose length is unknown.
 pub const UNKNOWN: u64 = u64::MAX;
-/// Length of a piece's header in bytes.
+/// Length in bytes of kind and number at the beginning of a message with a piece of a file.
 pub const PIECE_HEADER: usize = 9;
-/// Largest number of incomplete files that are kept for resumption.
+/// Maximum number of incomplete files that are kept for resumption.
 const KEPT: usize = 64;
-/// Largest number of pieces that arrived ahead of earlier ones.
+/// Maximum number of separate ranges of a file that have arrived before the bytes preceding them.
 const AHEAD: usize = 8192;
-/// Idle time after which another connection may take over a file.
+/// Idle time of a connection after which another connection may resume its file.
 const ABANDONED: Duration = Duration::from_secs(2);
-/// Longest name.
+/// Maximum length of a file name in bytes.
 const LONGEST: usize = 200;
-/// Prefix and suffix of incomplete files' names, around a number of 16 hexadecimal digits.
+/// Prefix and suffix of the names of incomplete files. Between them are 16 hexadecimal digits.
 const UNFINISHED: (&str, &str) = (".sojourn-", ".partial");
 
-/// Returns the message that names a file.
+/// Returns the message that begins a file. `length` is `None` if unknown.
 pub fn header(name: &str, length: Option<u64>) -> Vec<u8> {
     let mut bytes = vec![0];
     bytes.extend(length.unwrap_or(UNKNOWN).to_be_bytes());
@@ -55,7 +56,7 @@ pub fn header(name: &str, length: Option<u64>) -> Vec<u8> {
     bytes
 }
 
-/// Returns the message that asks which part of a file is kept.
+/// Returns the message that asks how much of a file is kept.
 pub fn question(name: &str, length: u64) -> Vec<u8> {
     let mut bytes = vec![2];
     bytes.extend(length.to_be_bytes());
@@ -63,7 +64,7 @@ pub fn question(name: &str, length: u64) -> Vec<u8> {
     bytes
 }
 
-/// Returns the message that resumes a kept file.
+/// Returns the message that resumes a kept file at `offset`.
 pub fn continuation(name: &str, length: u64, offset: u64) -> Vec<u8> {
     let mut bytes = vec![3];
     bytes.extend(length.to_be_bytes());
@@ -72,8 +73,8 @@ pub fn continuation(name: &str, length: u64, offset: u64) -> Vec<u8> {
     bytes
 }
 
-/// Reads a server's answer to [`question`]: the number of kept bytes from the beginning, and the
-/// first 24 bytes of their SHA-256.
+/// Parses a server's answer to [`question`]. Returns the number of kept bytes from the file's
+/// beginning, and the first 24 bytes of their SHA-256.
 pub fn kept(answer: [u8; DIGEST]) -> (u64, [u8; DIGEST - 8]) {
     let (offset, sum) = answer.split_first_chunk::<8>().expect("a checksum is longer");
     let mut first = [0; DIGEST - 8];
@@ -81,29 +82,29 @@ pub fn kept(answer: [u8; DIGEST]) -> (u64, [u8; DIGEST - 8]) {
     (u64::from_be_bytes(*offset), first)
 }
 
-/// Checks that a name may be received.
+/// Checks that a file name is allowed.
 ///
 /// # Errors
-/// The reason.
+/// If it is not allowed: the reason.
 pub fn check_name(name: &str) -> Result<(), &'static str> {
     match name {
-        "" => Err("it is empty"),
-        _ if name.len() > LONGEST => Err("it is longer than 200 bytes"),
-        _ if name.starts_with('.') => Err("it begins with a dot"),
-        _ if name.contains(['/', '\\']) => Err("it is a path"),
-        _ if name.chars().any(char::is_control) => Err("it has control characters"),
+        "" => Err("the name is empty"),
+        _ if name.len() > LONGEST => Err("the name is longer than 200 bytes"),
+        _ if name.starts_with('.') => Err("the name begins with a dot"),
+        _ if name.contains(['/', '\\']) => Err("the name contains a slash or backslash"),
+        _ if name.chars().any(char::is_control) => Err("the name contains control characters"),
         _ => Ok(()),
     }
 }
 
-/// A received file.
+/// A file that was received completely.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Received {
-    /// Name in the folder.
+    /// Name of the file in the folder.
     pub name: String,
-    /// Its bytes.
+    /// Length of the file in bytes.
     pub length: u64,
-    /// SHA-256 of the file's content, read back.
+    /// SHA-256 of the file, computed from the written file.
     pub digest: [u8; DIGEST],
 }
 
@@ -111,16 +112,17 @@ struct Partial {
     file: File,
     path: String,
     name: Option<(String, u64)>,
-    /// End of the last piece.
+    /// Largest offset up to which bytes have arrived.
     end: u64,
-    /// All bytes below have arrived, and these ranges above.
+    /// All bytes below this offset have arrived. `above` holds the ranges above it that have
+    /// arrived.
     whole: u64,
     above: BTreeMap<u64, u64>,
     touched: Instant,
 }
 
 impl Partial {
-    /// Records a piece. Returns false if there are too many holes.
+    /// Records a piece. Returns false if too many ranges are missing between pieces.
     fn cover(&mut self, start: u64, end: u64) -> bool {
         self.end = self.end.max(end);
         self.touched = Instant::now();
@@ -140,7 +142,7 @@ impl Partial {
     }
 }
 
-/// Receives files into a folder.
+/// A handler that receives files into a folder.
 pub struct Files {
     folder: OwnedFd,
     quota: u64,
@@ -148,16 +150,17 @@ pub struct Files {
     partial: BTreeMap<Id, Partial>,
     /// Incomplete files of ended connections, oldest first.
     kept: Vec<Partial>,
-    /// Answers to questions about them.
+    /// For each connection that asked how much of a file is kept: name and length of the file.
     asked: BTreeMap<Id, (String, u64)>,
     received: Arc<Mutex<Vec<Received>>>,
 }
 
 impl Files {
-    /// Receives into an existing folder, at most `quota` bytes in total.
+    /// Returns a handler that receives files into an existing folder, at most `quota` bytes in
+    /// total.
     ///
     /// # Errors
-    /// The folder cannot be opened.
+    /// If the folder cannot be opened.
     pub fn new(folder: &Path, quota: u64) -> io::Result<Self> {
         let flags = OFlags::DIRECTORY | OFlags::RDONLY | OFlags::CLOEXEC;
         let folder = rustix::fs::openat(CWD, folder, flags, Mode::empty())?;
@@ -167,7 +170,7 @@ impl Files {
         Ok(Self { folder, quota, used: 0, partial, kept: Vec::new(), asked, received })
     }
 
-    /// Returns the list of received files, from which a reader may remove entries.
+    /// Returns the list of received files. A reader may remove entries from it.
     pub fn received(&self) -> Arc<Mutex<Vec<Received>>> {
         Arc::clone(&self.received)
     }
@@ -263,7 +266,8 @@ impl Files {
         }
     }
 
-    /// Returns the index of a file among the kept ones. Files of dead clients are collected first.
+    /// Returns the index of a file in the list of kept files. Before the search, a file with this
+    /// name whose connection is idle is moved to the list.
     fn find_kept(&mut self, name: &str, length: u64) -> Option<usize> {
         let is_it = |partial: &Partial| {
             partial.name.as_ref().is_some_and(|known| (known.0.as_str(), known.1) == (name, length))
@@ -278,7 +282,7 @@ impl Files {
         self.kept.iter().rposition(is_it)
     }
 
-    /// Returns how much of the requested file is kept.
+    /// Returns the answer to the question how much of a file is kept.
     fn answer(&mut self, name: &str, length: u64) -> io::Result<[u8; DIGEST]> {
         let mut answer = [0; DIGEST];
         if let Some(place) = self.find_kept(name, length) {
@@ -309,7 +313,7 @@ impl Files {
             _ => Code::Failed,
         })?;
         let length = partial.end;
-        // The file keeps its share of the quota.
+        // The length of the file still counts towards the quota.
         self.partial.remove(&id);
         Ok(Received { name, length, digest })
     }
@@ -325,7 +329,8 @@ impl Files {
         let _ = rustix::fs::unlinkat(&self.folder, partial.path.as_str(), AtFlags::empty());
     }
 
-    /// Keeps the contiguous part of a file if it can be resumed.
+    /// Keeps the contiguous beginning of a file if the transfer can be resumed; otherwise removes
+    /// the file.
     fn keep(&mut self, id: Id) {
         let Some(mut partial) = self.partial.remove(&id) else { return };
         let known = partial.name.as_ref().is_some_and(|(_, length)| *length != UNKNOWN);
@@ -335,7 +340,7 @@ impl Files {
         self.used -= partial.end - partial.whole;
         partial.end = partial.whole;
         partial.above.clear();
-        // An earlier attempt at the same file is obsolete.
+        // An earlier attempt to send the same file is obsolete.
         if let Some(place) = self.kept.iter().position(|other| other.name == partial.name) {
             let other = self.kept.remove(place);
             self.remove(&other);
@@ -395,23 +400,23 @@ impl Drop for Files {
     }
 }
 
-/// Creates a locked file under a private name.
+/// Creates a locked file with a hidden, random name.
 fn unfinished(folder: &OwnedFd) -> io::Result<(File, String)> {
     let flags = OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::RDWR | OFlags::CLOEXEC;
     loop {
         let number = u64::from_be_bytes(random()?);
         let path = format!("{}{number:016x}{}", UNFINISHED.0, UNFINISHED.1);
         let file = rustix::fs::openat(folder, path.as_str(), flags, Mode::RUSR | Mode::WUSR)?;
-        // Without locks, no server can remove files.
+        // If the file system has no locks, no server can lock and therefore remove the file.
         let _ = rustix::fs::flock(&file, FlockOperation::LockExclusive);
-        // A starting server may have removed the file before it was locked.
+        // Another server may have removed the file before it was locked. If so, create another one.
         if rustix::fs::fstat(&file)?.st_nlink > 0 {
             return Ok((File::from(file), path));
         }
     }
 }
 
-/// Removes incomplete files of killed servers.
+/// Removes incomplete files of killed servers from the folder.
 fn sweep(folder: &OwnedFd) -> io::Result<()> {
     for entry in Dir::read_from(folder)? {
         let name = entry?.file_name().to_owned();
@@ -423,7 +428,7 @@ fn sweep(folder: &OwnedFd) -> io::Result<()> {
             continue;
         }
         let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::RDONLY | OFlags::CLOEXEC;
-        // A file that cannot be opened or locked belongs to another server.
+        // A file that cannot be opened or locked belongs to a running server.
         let Ok(file) = rustix::fs::openat(folder, &name, flags, Mode::empty()) else { continue };
         if rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive).is_ok() {
             let _ = rustix::fs::unlinkat(folder, &name, AtFlags::empty());
@@ -432,10 +437,11 @@ fn sweep(folder: &OwnedFd) -> io::Result<()> {
     Ok(())
 }
 
-/// Gives a file its name if the name is free.
+/// Renames a file if the new name is not in use.
 fn rename(folder: &OwnedFd, from: &str, to: &str) -> io::Result<()> {
     match rustix::fs::renameat_with(folder, from, folder, to, RenameFlags::NOREPLACE) {
-        // Some file systems cannot do this; a hard link also fails if the name exists.
+        // Some file systems do not support `RENAME_NOREPLACE`. A hard link also fails if the name
+        // exists.
         Err(Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP) => {
             rustix::fs::linkat(folder, from, folder, to, AtFlags::empty())?;
             rustix::fs::unlinkat(folder, from, AtFlags::empty())?;

@@ -1,4 +1,4 @@
-//! Many clients in one process, one thread each, for a given time.
+//! A number of clients in one process, one thread each, that send for a given time.
 
 use crate::send::Client;
 use crate::sender::{Counters, End, Mode, Settings};
@@ -9,24 +9,25 @@ use sojourn_units::{MILLISECOND, Nanos, SECOND};
 use std::io;
 use std::net::SocketAddr;
 
-/// Largest number of clients.
+/// Maximum number of clients.
 const MOST: u32 = 1000;
-/// Longest wait without a check of the time.
+/// Maximum wait of a client between two checks of the time, in nanoseconds.
 const NAP: Nanos = 20 * MILLISECOND;
 
-/// Pattern of sending.
+/// Pattern in which a client sends messages.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "kind", deny_unknown_fields)]
 pub enum Load {
-    /// One message at a time; the next follows the acknowledgement.
+    /// One message at a time: the next one follows the acknowledgement of the previous one.
     Closed {
-        /// Whether the acknowledgement means that the handler has processed the message, not only
-        /// that it is buffered.
+        /// Whether the client waits until the handler has processed the message. If false, it waits
+        /// only until the message is in the buffer.
         processed: bool,
     },
-    /// Messages at exponential intervals.
+    /// Messages at exponentially distributed intervals, independent of acknowledgements.
     Open {
-        /// Rate of each client in bytes/s from a time (in ns) on, in order of time.
+        /// Rate of each client: pairs of a time in nanoseconds, in ascending order, and the rate in
+        /// bytes/s from this time on.
         rates: Vec<(Nanos, u64)>,
     },
 }
@@ -35,70 +36,79 @@ pub enum Load {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Params {
-    /// The server.
+    /// Address of the server.
     pub to: SocketAddr,
     /// Number of clients.
     pub clients: u32,
-    /// Bytes of a message.
+    /// Length of a message in bytes.
     pub message: u32,
-    /// Duration of sending in nanoseconds.
+    /// Time for which the clients send, in nanoseconds.
     pub duration: Nanos,
-    /// Pattern of sending.
+    /// Pattern in which each client sends messages.
     pub load: Load,
-    /// Largest rate of each client in bytes/s.
+    /// Maximum rate of each client in bytes/s; `None` for no limit.
     pub rate: Option<u64>,
-    /// Least retransmission timeout in nanoseconds.
+    /// Minimum retransmission timeout in nanoseconds.
     pub timeout: Nanos,
-    /// Random addition to each client's timeout, as a part of it, so that clients do not
-    /// synchronise.
+    /// Maximum random increase of each client's timeout, relative to `timeout`, 0 to 1. It prevents
+    /// synchronisation of the clients.
     pub jitter: f64,
-    /// Seed of all draws.
+    /// Seed of all random draws.
     pub seed: u64,
 }
 
 impl Params {
-    /// Checks the workload.
+    /// Checks the parameters.
     ///
     /// # Errors
-    /// The reason.
+    /// If a parameter is not allowed: the reason.
     pub fn check(&self) -> Result<(), &'static str> {
         let need = |good: bool, why| if good { Ok(()) } else { Err(why) };
-        need((1..=MOST).contains(&self.clients), "there are 1 to 1000 clients")?;
+        need((1..=MOST).contains(&self.clients), "the number of clients must be 1 to 1000")?;
         let most = Limits::default().message;
-        need((1..=most).contains(&self.message), "a message has 1 byte to 4 MiB")?;
-        need(self.duration <= 3600 * SECOND, "they send for up to an hour")?;
-        need(self.rate != Some(0), "a rate is above 0")?;
-        need((1..=60 * SECOND).contains(&self.timeout), "a timeout is above 0, up to a minute")?;
+        need(
+            (1..=most).contains(&self.message),
+            "the length of a message must be 1 byte to 4 MiB",
+        )?;
+        need(self.duration <= 3600 * SECOND, "the duration must be at most one hour")?;
+        need(self.rate != Some(0), "the rate must be above 0")?;
+        need(
+            (1..=60 * SECOND).contains(&self.timeout),
+            "the timeout must be above 0 and at most one minute",
+        )?;
         need((0.0..=1.0).contains(&self.jitter), "the jitter must be between 0 and 1")?;
         if let Load::Open { rates } = &self.load {
-            need(rates.first().is_some_and(|r| r.0 == 0), "rates begin at 0")?;
-            need(rates.windows(2).all(|w| w[0].0 < w[1].0), "rates are in order of time")?;
+            need(rates.first().is_some_and(|r| r.0 == 0), "the first rate must begin at time 0")?;
+            need(
+                rates.windows(2).all(|w| w[0].0 < w[1].0),
+                "the rates must be in ascending order of time",
+            )?;
         }
         Ok(())
     }
 }
 
-/// Sums of the clients' counters.
+/// Sums of all clients' counters.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Outcome {
-    /// Datagrams sent.
+    /// Number of datagrams sent.
     pub sent: u64,
-    /// Retransmitted fragments.
+    /// Number of retransmitted fragments.
     pub repeated: u64,
-    /// Timeouts.
+    /// Number of timeouts.
     pub timeouts: u64,
-    /// Bytes of messages acknowledged.
+    /// Bytes of acknowledged messages.
     pub acknowledged: u64,
-    /// Messages that could not be sent in time (open load only).
+    /// Number of messages that were omitted because the client's queue was full (open load only).
     pub held_back: u64,
-    /// Clients that the server refused or did not answer.
+    /// Number of clients that the server refused or did not answer.
     pub failed: u32,
 }
 
-/// Runs all clients and waits for their end.
+/// Runs all clients, and waits until they have ended.
 ///
 /// # Errors
-/// A socket or a thread that cannot be created, or fails.
+/// If a socket or thread cannot be created, or fails.
 pub fn run(params: &Params) -> io::Result<Outcome> {
     let key = Key::new(params.seed, "clients");
     std::thread::scope(|scope| {
@@ -137,7 +147,7 @@ fn one(params: &Params, mut draws: Stream) -> io::Result<(Counters, u64, bool)> 
         queue: 4 * u64::from(params.message),
         ..Settings::default()
     };
-    // Clients begin within 10 ms.
+    // Clients begin at random times within 10 ms.
     std::thread::sleep(std::time::Duration::from_nanos(draws.below(10 * MILLISECOND)));
     let mut client = Client::new(params.to, settings)?;
     let begin = client.now();
@@ -149,7 +159,7 @@ fn one(params: &Params, mut draws: Stream) -> io::Result<(Counters, u64, bool)> 
             client.sender.abandon();
         }
         if let Some(end) = client.sender.end() {
-            // The server need not wait for more.
+            // Sends a message that ends the connection, so that the server need not wait.
             client.step(now, 0)?;
             return Ok((client.sender.counters(), held_back, end != End::Abandoned));
         }
@@ -183,10 +193,13 @@ fn one(params: &Params, mut draws: Stream) -> io::Result<(Counters, u64, bool)> 
     }
 }
 
-/// Gives the client a message; its content is irrelevant.
+/// Gives the client a message to send. Its content does not matter.
 fn put(client: &mut Client, length: usize) {
     let mut message = client.sender.spare();
     message.resize(length, 7);
     let given = client.sender.push(message);
-    debug_assert!(given.is_ok(), "there was room");
+    debug_assert!(
+        given.is_ok(),
+        "the sender must accept a message after `has_room` has returned true"
+    );
 }

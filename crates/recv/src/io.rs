@@ -1,4 +1,4 @@
-//! The socket: many datagrams per call (recvmmsg, GRO, GSO).
+//! A UDP socket that receives and sends many datagrams per system call (recvmmsg, GRO, GSO).
 
 use nix::sys::socket::{setsockopt, sockopt::UdpGsoSegment};
 use quinn_udp::{RecvMeta, Transmit, UdpSockRef, UdpSocketState};
@@ -10,26 +10,28 @@ use std::net::{SocketAddr, UdpSocket};
 use std::slice::Chunks;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// Size of one receive buffer in bytes: a whole train of datagrams that the kernel has joined.
+/// Size of one receive buffer in bytes, which holds a train: consecutive datagrams that the kernel
+/// has merged.
 const TRAIN: usize = 1 << 16;
-/// Largest number of datagrams per call, regardless of the kernel's limit.
+/// Maximum number of datagrams in one call. The kernel may have a lower limit.
 pub(crate) const SEGMENTS: usize = 64;
-/// Default size of the kernel's buffers; `net.core.rmem_max` limits the receive buffer.
+/// Default size of the kernel's send and receive buffers in bytes. `net.core.rmem_max` limits the
+/// receive buffer.
 pub const KERNEL_BUFFER: usize = 4 << 20;
 
 /// A bound UDP socket.
 pub(crate) struct Socket {
     udp: UdpSocket,
     state: UdpSocketState,
-    /// Segment length at which the kernel cuts trains of [`Socket::send_train`]; 0 before the
-    /// first.
+    /// Segment length into which the kernel currently splits sent trains, in bytes; 0 before the
+    /// first train.
     segment: AtomicUsize,
-    /// Largest number of datagrams that one call sends.
+    /// Maximum number of datagrams that one call sends.
     segments: AtomicUsize,
 }
 
 impl Socket {
-    /// Creates a socket and requests a kernel receive buffer of `buffer` bytes.
+    /// Binds a socket to `address`, and requests a kernel receive buffer of `buffer` bytes.
     pub(crate) fn bind(address: SocketAddr, buffer: usize) -> io::Result<Self> {
         let udp = UdpSocket::bind(address)?;
         let state = UdpSocketState::new(UdpSockRef::from(&udp))?;
@@ -45,19 +47,20 @@ impl Socket {
         self.udp.local_addr()
     }
 
-    /// Returns the size of the receive buffer that the kernel granted.
+    /// Returns the size of the kernel's receive buffer in bytes; 0 if it cannot be read.
     pub(crate) fn kernel_buffer(&self) -> usize {
         self.state.recv_buffer_size(UdpSockRef::from(&self.udp)).unwrap_or(0)
     }
 
-    /// Returns the largest number of datagrams of one length per call.
+    /// Returns the maximum number of datagrams in a train.
     pub(crate) fn train(&self) -> usize {
         self.segments.load(Ordering::Relaxed)
     }
 
-    /// Sends datagrams of length `segment` (the last may be shorter), `length` bytes in total, from
-    /// several parts, in one call. Datagrams for which the kernel has no room are lost, as on any
-    /// path. Must not be mixed with [`Socket::send`], whose datagrams the kernel would cut too.
+    /// Sends a train in one call: datagrams of length `segment`, of which the last may be shorter.
+    /// `parts` are its bytes, `length` in total. Datagrams that do not fit into the kernel's buffer
+    /// are lost, as on any path. Must not be mixed with [`Socket::send`], since the kernel would
+    /// split those datagrams too.
     pub(crate) fn send_train(
         &self,
         to: SocketAddr,
@@ -73,7 +76,7 @@ impl Socket {
         let mut control = SendAncillaryBuffer::default();
         match sendmsg_addr(&self.udp, &to, parts, &mut control, SendFlags::empty()) {
             Ok(_) => Ok(()),
-            // The device cannot segment: one call per datagram from now on.
+            // The device cannot split trains: send one datagram per call from now on.
             Err(rustix::io::Errno::IO | rustix::io::Errno::INVAL) if length > segment => {
                 self.segments.store(1, Ordering::Relaxed);
                 setsockopt(&self.udp, UdpGsoSegment, &0)?;
@@ -87,7 +90,8 @@ impl Socket {
         }
     }
 
-    /// Waits until a datagram has arrived, at most this long. Returns whether one has.
+    /// Waits until a datagram has arrived, for at most `most` nanoseconds. Returns whether one has
+    /// arrived.
     pub(crate) fn wait(&self, most: Nanos) -> io::Result<bool> {
         let span = Timespec { tv_sec: (most / SECOND) as i64, tv_nsec: (most % SECOND) as i64 };
         let mut fds = [PollFd::new(&self.udp, PollFlags::IN)];
@@ -98,7 +102,7 @@ impl Socket {
         }
     }
 
-    /// Sends one datagram. If the kernel has no room for it, it is lost, as on any path.
+    /// Sends one datagram. If it does not fit into the kernel's buffer, it is lost, as on any path.
     pub(crate) fn send(&self, to: SocketAddr, contents: &[u8]) -> io::Result<()> {
         let sent = self.state.try_send(
             UdpSockRef::from(&self.udp),
@@ -111,8 +115,8 @@ impl Socket {
     }
 }
 
-/// Returns whether an error concerns one datagram, not the socket: no room, no receiver, a false
-/// address.
+/// Returns whether an error concerns one datagram and not the socket: a full buffer, no receiver,
+/// or a wrong address.
 fn is_passing(error: &io::Error) -> bool {
     use io::ErrorKind as Kind;
     matches!(
@@ -128,20 +132,20 @@ fn is_passing(error: &io::Error) -> bool {
     )
 }
 
-/// Memory for received datagrams.
+/// Buffers for received datagrams.
 pub(crate) struct Inbox {
     bytes: Vec<u8>,
     metas: Vec<RecvMeta>,
 }
 
 impl Inbox {
-    /// Returns memory for this number of trains.
+    /// Returns buffers for `trains` trains.
     pub(crate) fn new(trains: usize) -> Self {
         Self { bytes: vec![0; TRAIN * trains], metas: vec![RecvMeta::default(); trains] }
     }
 
-    /// Receives the waiting datagrams in one call, without blocking. Returns false if there were
-    /// none.
+    /// Receives waiting datagrams in one call, without blocking. Returns the number of received
+    /// trains.
     pub(crate) fn receive(&mut self, socket: &Socket) -> io::Result<usize> {
         let mut slices: Vec<IoSliceMut> =
             self.bytes.chunks_exact_mut(TRAIN).map(IoSliceMut::new).collect();
@@ -152,7 +156,7 @@ impl Inbox {
         }
     }
 
-    /// Returns the datagrams of the first `n` trains received, each train from one address.
+    /// Returns the sender and the datagrams of each of the first `n` received trains.
     pub(crate) fn trains(&self, n: usize) -> impl Iterator<Item = (SocketAddr, Chunks<'_, u8>)> {
         let trains = self.metas[..n].iter().zip(self.bytes.chunks_exact(TRAIN));
         trains.map(|(meta, bytes)| {

@@ -1,19 +1,21 @@
-//! A UDP transport whose receive buffer adapts.
+//! A message transport over UDP whose receive buffer adapts to the load.
 //!
-//! Messages of any size travel in fragments from clients to a server, where a buffer under a policy
-//! of `sojourn_buffer` precedes a handler. [`server`] and [`sender`] are the two sides without
-//! clock, sockets and randomness, which the other modules supply.
+//! Clients send messages of any size in fragments to a server. There a buffer, controlled by a
+//! policy of `sojourn_buffer`, holds the messages until a handler processes them. [`server`] and
+//! [`sender`] implement the two sides without clock, sockets and randomness, which other modules
+//! provide.
 //!
-//! A server is a [`serve::Running`] with a [`serve::Handler`]; a client is [`send::send`].
-//! `examples/messages.rs` has both in one program. [`files`] is the handler of `sojourn udp serve`.
+//! A server is a [`serve::Running`] with a [`serve::Handler`]; a client is a call of
+//! [`send::send`]. `examples/messages.rs` runs both in one program. [`files`] is the handler of
+//! `sojourn udp serve`.
 //!
-//! There is no encryption: a host that can read or write the path can read or write the messages.
-//! The random number of a connection cannot be guessed off the path. A stateless cookie validates a
-//! client's address before the server keeps any state.
-#![allow(clippy::doc_markdown, reason = "SipHash and NewReno are names, not code")]
-#![allow(clippy::struct_excessive_bools, reason = "independent facts of the protocol")]
+//! There is no encryption: a host on the path can read and change the messages. A host outside the
+//! path cannot guess the random number of a connection. A stateless cookie validates a client's
+//! address before the server stores anything about the client.
+#![allow(clippy::doc_markdown, reason = "SipHash and NewReno are not code")]
+#![allow(clippy::struct_excessive_bools, reason = "the flags are independent of each other")]
 
-/// Policies and their words.
+/// Policies of receive buffers and their parameters.
 pub use sojourn_buffer as buffer;
 
 mod cookie;

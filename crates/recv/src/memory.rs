@@ -1,10 +1,10 @@
-//! Memory of this machine or of the process's control group, the smaller of the two.
+//! Memory of this machine, or of the process's control group if the group's limit is lower.
 
 use sojourn_buffer::Memory;
 use std::fs::read_to_string;
 use std::path::{Path, PathBuf};
 
-/// Returns the state of memory; `None` if the system does not report it.
+/// Returns total and available memory; `None` if the system does not report them.
 pub fn memory() -> Option<Memory> {
     let machine = machine(&read_to_string("/proc/meminfo").ok()?)?;
     let group = read_to_string("/proc/self/cgroup").ok().and_then(|text| group(&text));
@@ -22,7 +22,8 @@ fn machine(meminfo: &str) -> Option<Memory> {
     Some(Memory { total: kib("MemTotal")? << 10, available: kib("MemAvailable")? << 10 })
 }
 
-/// Returns limit and use of the group, or of its closest parent with a limit (version 2).
+/// Returns limit and free memory of the control group, or of its closest parent with a limit
+/// (version 2 of control groups); `None` without a limit.
 fn group(cgroup: &str) -> Option<Memory> {
     let path = cgroup.lines().find_map(|line| line.strip_prefix("0::/"))?;
     let root = Path::new("/sys/fs/cgroup");

@@ -1,19 +1,19 @@
-//! A client's messages until all of their fragments have been acknowledged.
+//! Messages of a client, from their creation until all fragments have been acknowledged.
 //!
-//! Memory is reused, so steady sending does not allocate.
+//! Memory of messages is reused, so that a client that sends steadily does not allocate memory.
 
 use crate::server::fragments;
 use sojourn_units::Bytes;
 use std::collections::VecDeque;
 
-/// A message in flight.
+/// A message that is not completely acknowledged.
 #[derive(Default)]
 pub(crate) struct Message {
     pub(crate) data: Vec<u8>,
-    /// Acknowledged fragments.
+    /// Bit set of the acknowledged fragments.
     have: Vec<u64>,
     missing: u32,
-    /// Fragments that have been sent at least once.
+    /// Number of the first fragment that has never been sent.
     pub(crate) next: u32,
 }
 
@@ -23,14 +23,14 @@ impl Message {
     }
 }
 
-/// Messages by their consecutive numbers.
+/// Messages with consecutive numbers.
 pub(crate) struct Outgoing {
     first: u64,
     items: VecDeque<Option<Message>>,
     queued: Bytes,
     spare: Vec<Message>,
     spared: Bytes,
-    /// Largest amount of memory kept for later messages, in bytes.
+    /// Maximum memory that is kept for later messages, in bytes.
     most: Bytes,
 }
 
@@ -43,17 +43,18 @@ impl Outgoing {
         self.items.is_empty()
     }
 
-    /// Returns the bytes of all messages.
+    /// Returns the total length of all messages in bytes.
     pub(crate) fn queued(&self) -> Bytes {
         self.queued
     }
 
-    /// Returns the number of the oldest message, or of the next if there is no message.
+    /// Returns the number of the oldest message; if there is no message, the number of the next
+    /// one.
     pub(crate) fn first(&self) -> u64 {
         self.first
     }
 
-    /// Returns the number of the next message.
+    /// Returns the number that the next message will have.
     pub(crate) fn next(&self) -> u64 {
         self.first + self.items.len() as u64
     }
@@ -71,7 +72,8 @@ impl Outgoing {
         self.items.get_mut(i)?.as_mut()
     }
 
-    /// Adds a message of `length` bytes.
+    /// Adds the message `data` of `length` bytes, with `chunk` bytes in each fragment except the
+    /// last.
     pub(crate) fn push(&mut self, data: Vec<u8>, length: u32, chunk: u16) {
         let missing = fragments(length, chunk);
         let mut have = self.spare.last_mut().map_or(Vec::new(), |m| std::mem::take(&mut m.have));
@@ -81,14 +83,16 @@ impl Outgoing {
         self.items.push_back(Some(Message { data, have, missing, next: 0 }));
     }
 
-    /// Returns memory of a finished message with its old content; empty without one.
+    /// Returns the memory of an acknowledged message, which still holds its content; empty memory
+    /// if none is kept.
     pub(crate) fn spare(&mut self) -> Vec<u8> {
         let data = self.spare.pop().map_or(Vec::new(), |m| m.data);
         self.spared = self.spared.saturating_sub(data.capacity() as Bytes);
         data
     }
 
-    /// Records an acknowledged fragment. Returns the message's length if it was the last one.
+    /// Records the acknowledgement of a fragment. Returns the message's length if this was the last
+    /// missing fragment.
     pub(crate) fn settle(&mut self, number: u64, index: u32) -> Option<Bytes> {
         let i = self.place(number)?;
         let m = self.items.get_mut(i)?.as_mut()?;

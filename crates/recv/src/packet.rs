@@ -1,57 +1,57 @@
-//! Format of datagrams. All numbers are big-endian.
+//! Format of the protocol's datagrams. All numbers are big-endian.
 //!
-//! Every datagram begins with kind, version and connection number (10 bytes). Reading never panics,
-//! and never allocates memory by a length that a sender claims. A datagram in any other format is
-//! `None`.
+//! Every datagram begins with kind, version and connection number (10 bytes). Parsing never panics,
+//! and never allocates memory by a length that a sender claims. For a datagram in another format it
+//! returns `None`.
 
 use sojourn_units::Bytes;
 
-/// Version of the format.
+/// Version of the format, in the second byte of a datagram.
 pub const VERSION: u8 = 2;
-/// Bytes before the payload of [`Packet::Data`].
+/// Length of the header of [`Packet::Data`] in bytes.
 pub const DATA_HEADER: usize = HEADER + 8 + 8 + 4 + 4;
-/// Least length of a client's datagrams before its address is validated, so that answers are at
-/// most three times as long.
+/// Minimum length in bytes of a client's datagrams before its address is validated. It ensures that
+/// an answer is at most three times as long as the datagram.
 pub const FIRST: usize = 64;
-/// Largest number of ranges in an acknowledgement.
+/// Maximum number of ranges in an acknowledgement.
 pub const RANGES: usize = 64;
-/// Bytes that both sides charge per message in addition to its length, for bookkeeping.
+/// Bytes that both sides count for each message in addition to its length.
 pub const CHARGE: Bytes = 256;
-/// Length of the checksum in bytes.
+/// Length of a checksum in bytes.
 pub const DIGEST: usize = 32;
 
 const HEADER: usize = 10;
 
-/// Random number of a connection.
+/// Number of a connection, which the client draws at random.
 pub type Id = u64;
 
-/// Server's answer to a client with an unknown address.
+/// The server's answer to a client whose address is not validated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cookie {
-    /// Time of creation, in the server's periods.
+    /// Time of creation, in periods of the server's clock.
     pub period: u32,
-    /// Keyed hash of the time, the client's address and the connection number.
+    /// Keyed hash of the period, the client's address and the connection number.
     pub hash: u64,
 }
 
-/// Reason of an end.
+/// Reason for the end of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Code {
-    /// Success.
+    /// The transfer succeeded.
     Done,
-    /// The server has its largest number of connections.
+    /// The server already has the maximum number of connections.
     Busy,
     /// The handler refused the data.
     Refused,
-    /// The handler failed, for example because the disk is full.
+    /// The handler failed, for example because the disk was full.
     Failed,
-    /// The connection is unknown or no longer known.
+    /// The server does not know the connection, or no longer knows it.
     Unknown,
-    /// The client's fragments are too long or too short for this server.
+    /// The client's fragments are too long or too short for the server.
     Chunk,
-    /// The server already has an object of this name.
+    /// An object with this name already exists on the server.
     Exists,
-    /// The data exceed the server's quota.
+    /// The data exceed the quota of the server.
     Quota,
 }
 
@@ -71,27 +71,31 @@ impl Code {
         Self::ALL.get(usize::from(byte)).copied()
     }
 
-    /// Returns the text for users.
+    /// Returns the explanation for users.
     pub fn text(self) -> &'static str {
         match self {
             Self::Done => "done",
-            Self::Busy => "the server has as many connections as it takes: try again later",
-            Self::Refused => "the server refused what was sent",
-            Self::Failed => "the server could not keep what was sent; its own messages say why",
-            Self::Unknown => "the server does not know the connection (any more)",
-            Self::Chunk => "the server does not take datagrams of this length",
-            Self::Exists => {
-                "the server has a file of that name already, and replaces none (`--name` gives another)"
+            Self::Busy => "the server has its maximum number of connections: try again later",
+            Self::Refused => "the server refused the data",
+            Self::Failed => {
+                "the server could not store the data; its own messages state the reason"
             }
-            Self::Quota => "this is more than the server takes in all (its `--quota`)",
+            Self::Unknown => "the server does not know the connection, or no longer knows it",
+            Self::Chunk => "the server does not accept datagrams of this length",
+            Self::Exists => {
+                "a file of this name exists on the server and is not replaced: choose another name with `--name`"
+            }
+            Self::Quota => {
+                "the data exceed what the server accepts in total (its option `--quota`)"
+            }
         }
     }
 }
 
-/// A fragment of a message.
+/// A fragment of a message, in a datagram.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Data<'a> {
-    /// Number of this datagram in the client's sequence.
+    /// Number of the datagram in the client's sequence.
     pub number: u64,
     /// Number of the message, from 0.
     pub message: u64,
@@ -101,7 +105,7 @@ pub struct Data<'a> {
     pub index: u32,
     /// Whether the client requests an immediate acknowledgement.
     pub ask: bool,
-    /// Its bytes.
+    /// Payload of the fragment.
     pub payload: &'a [u8],
 }
 
@@ -118,7 +122,7 @@ impl Data<'_> {
         head
     }
 
-    /// Reads a fragment and no other kind, faster than [`read`].
+    /// Parses a fragment; `None` for datagrams of all other kinds. This is faster than [`read`].
     #[inline]
     pub(crate) fn read(datagram: &[u8]) -> Option<(Id, Data<'_>)> {
         let (head, payload) = datagram.split_first_chunk::<DATA_HEADER>()?;
@@ -135,58 +139,62 @@ impl Data<'_> {
     }
 }
 
-/// A datagram without its connection number.
+/// Content of a datagram, except its connection number.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Packet<'a> {
-    /// Client: requests a connection. At least [`FIRST`] bytes.
+    /// Client: requests a connection. The datagram has at least [`FIRST`] bytes.
     Hello,
-    /// Server: asks the client to return this cookie, which proves its address.
+    /// Server: asks the client to return this cookie, which proves that the client receives
+    /// datagrams at its address.
     Retry(Cookie),
-    /// Client: opens the connection. At least [`FIRST`] bytes.
+    /// Client: opens the connection. The datagram has at least [`FIRST`] bytes.
     Open {
-        /// The server's cookie.
+        /// Cookie that the server sent.
         cookie: Cookie,
-        /// Payload of every fragment except a message's last, in bytes.
+        /// Payload of each fragment of a message except the last, in bytes.
         chunk: u16,
     },
-    /// Server: the connection is open.
+    /// Server: confirms that the connection is open.
     Accept {
-        /// Longest message.
+        /// Maximum length of a message in bytes.
         most: u32,
-        /// Total bytes of messages, with their charges, that may be begun.
+        /// Total bytes of messages that the client may begin to send, including [`CHARGE`] for each
+        /// message.
         limit: u64,
     },
-    /// Client: a fragment.
+    /// Client: transfers a fragment.
     Data(Data<'a>),
     /// Client: requests an acknowledgement.
     Ping {
-        /// Number of this datagram in the client's sequence.
+        /// Number of the datagram in the client's sequence.
         number: u64,
     },
     /// Server: acknowledges received datagrams.
     Ack {
-        /// Total bytes of messages, with their charges, that may be begun.
+        /// Total bytes of messages that the client may begin to send, including [`CHARGE`] for each
+        /// message.
         limit: u64,
-        /// Number of processed messages.
+        /// Number of messages that the handler has processed.
         processed: u64,
-        /// Numbers of received datagrams: first and last of each range, newest first.
+        /// Ranges of the numbers of received datagrams: first and last number of each range, newest
+        /// range first.
         ranges: Vec<(u64, u64)>,
     },
-    /// Client: has sent all messages and asks for the outcome.
+    /// Client: states that all messages have been sent, and asks for the outcome.
     Finish {
-        /// Total number of messages.
+        /// Total number of messages of the connection.
         messages: u64,
     },
-    /// Server: outcome of the connection.
+    /// Server: states the outcome of the connection.
     Finished {
-        /// Reason of the end.
+        /// Reason for the end of the connection.
         code: Code,
-        /// Checksum by the handler.
+        /// Checksum that the handler returned.
         digest: [u8; DIGEST],
     },
-    /// Either side: the connection is over.
+    /// Client or server: ends the connection.
     Close {
-        /// Why.
+        /// Reason for the end.
         code: Code,
     },
 }
@@ -220,13 +228,13 @@ impl Reader<'_> {
         Some(Cookie { period: self.u32()?, hash: self.u64()? })
     }
 
-    /// Returns `value` if all bytes were read.
+    /// Returns `value` if all bytes have been parsed.
     fn end<T>(&self, value: T) -> Option<T> {
         self.0.is_empty().then_some(value)
     }
 }
 
-/// Reads a datagram; `None` if it has another format.
+/// Parses a datagram; `None` if it has another format.
 pub fn read(datagram: &[u8]) -> Option<(Id, Packet<'_>)> {
     let mut r = Reader(datagram);
     let kind = r.u8()?;
@@ -263,7 +271,7 @@ pub fn read(datagram: &[u8]) -> Option<(Id, Packet<'_>)> {
             let mut ranges = Vec::with_capacity(count);
             for _ in 0..count {
                 let range = (r.u64()?, r.u64()?);
-                // In order, disjoint, newest first.
+                // Ranges must be disjoint, newest first.
                 let before = ranges.last().map_or(u64::MAX, |&(first, _)| first);
                 if range.0 > range.1 || range.1 >= before {
                     return None;
@@ -306,7 +314,7 @@ impl Packet<'_> {
         }
     }
 
-    /// Appends the datagram to `out`.
+    /// Appends the datagram with the connection number `id` to `out`.
     pub fn write(&self, id: Id, out: &mut Vec<u8>) {
         if let Self::Data(data) = self {
             out.extend_from_slice(&data.head(self.kind(), id));
@@ -427,7 +435,7 @@ mod tests {
         assert!(length(Packet::Retry(cookie)) <= length(Packet::Hello));
         assert!(length(Packet::Close { code: Code::Busy }) <= FIRST);
         assert_eq!(length(Packet::Open { cookie, chunk: 1 }), FIRST);
-        // A short Hello is none.
+        // A Hello that is too short is invalid.
         assert_eq!(read(&[1, VERSION, 0, 0, 0, 0, 0, 0, 0, 1]), None);
     }
 }

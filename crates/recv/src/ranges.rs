@@ -1,15 +1,17 @@
-//! Received numbers, as ranges.
+//! The set of received datagram numbers, as ranges.
 
 use crate::packet::RANGES;
 
-/// Ranges of numbers, newest first; beyond [`RANGES`] the oldest are discarded.
+/// Disjoint ranges of numbers, newest first. If there are more than [`RANGES`], the oldest are
+/// discarded.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Ranges(Vec<(u64, u64)>);
 
 impl Ranges {
-    /// Adds a number. Returns false if it is a duplicate or too old.
+    /// Adds a number. Returns false if the number is already in a range, or is too old to be
+    /// stored.
     pub(crate) fn insert(&mut self, n: u64) -> bool {
-        // The first range that is not entirely above n + 1.
+        // The newest range whose first number is at most n + 1.
         let i = self.0.iter().position(|&(first, _)| n.saturating_add(1) >= first);
         let Some(i) = i else {
             if self.0.len() == RANGES {

@@ -1,8 +1,9 @@
-//! Round-trip times (RFC 6298, RFC 9002 section 5).
+//! Measurement of the round-trip time (RFC 6298; RFC 9002, section 5).
 
 use sojourn_units::{MILLISECOND, Nanos, SECOND};
 
-/// Smoothed round-trip time and its variation.
+/// Latest, least and smoothed round-trip time, and its variation, in nanoseconds; 0 before the
+/// first sample.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Rtt {
     pub(crate) latest: Nanos,
@@ -24,7 +25,7 @@ impl Rtt {
         self.smoothed = (7 * self.smoothed + rtt) / 8;
     }
 
-    /// Returns the time after which an acknowledgement is overdue, at least `least`.
+    /// Returns the time in nanoseconds after which an acknowledgement is overdue, at least `least`.
     pub(crate) fn timeout(&self, least: Nanos) -> Nanos {
         if self.smoothed == 0 {
             return SECOND.max(least);
@@ -32,8 +33,8 @@ impl Rtt {
         (self.smoothed + (4 * self.variation).max(MILLISECOND)).max(least)
     }
 
-    /// Returns the time after which a datagram counts as lost if a later one was acknowledged: 9/8
-    /// of the round-trip time.
+    /// Returns the time in nanoseconds after which a datagram counts as lost if a later one was
+    /// acknowledged: 9/8 of the round-trip time, and at least 1 ms.
     pub(crate) fn reordering(&self) -> Nanos {
         (self.smoothed.max(self.latest) * 9 / 8).max(MILLISECOND)
     }

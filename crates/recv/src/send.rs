@@ -9,27 +9,27 @@ use std::io::{self, IoSlice};
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::time::Instant;
 
-/// Longest wait without a check whether to continue.
+/// Maximum time between two calls of `progress`, in nanoseconds, and maximum wait for a datagram.
 const NAP: Nanos = 50 * MILLISECOND;
-/// Largest length of one train: that of an IP packet.
+/// Maximum length of a train in bytes, so that it fits into one IP packet.
 const LONGEST: usize = 65_000;
-/// Trains that are sent between two checks for received datagrams.
+/// Maximum number of trains sent between two checks for received datagrams.
 const TRAINS: usize = 4;
-/// The kernel's receive buffer for acknowledgements, in bytes.
+/// Size of the kernel's receive buffer, which holds only acknowledgements, in bytes.
 const ACKS: usize = 256 << 10;
 
 /// Progress of a client.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Progress {
-    /// Counters.
+    /// Counters of the client.
     pub counters: Counters,
-    /// Smoothed round-trip time; 0 before the first.
+    /// Smoothed round-trip time in nanoseconds; 0 before the first sample.
     pub rtt: Nanos,
     /// Congestion window in bytes.
     pub cwnd: u64,
 }
 
-/// Reason of a failure.
+/// Reason why a transfer failed.
 #[derive(Debug)]
 pub enum SendError {
     /// The socket or the source of messages failed.
@@ -38,7 +38,7 @@ pub enum SendError {
     Silence,
     /// The server ended the connection.
     Server(Code),
-    /// The server accepts messages up to this length only.
+    /// A message is longer than the server accepts; the value is the maximum length in bytes.
     TooLong(u32),
     /// The caller stopped the transfer.
     Stopped,
@@ -48,14 +48,14 @@ impl std::fmt::Display for SendError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Io(error) => error.fmt(f),
-            Self::Silence => {
-                f.write_str("the server does not answer (is `sojourn udp serve` running there?)")
-            }
+            Self::Silence => f.write_str(
+                "the server does not answer; check that `sojourn udp serve` runs at this address",
+            ),
             Self::Server(code) => f.write_str(code.text()),
             Self::TooLong(most) => {
-                write!(f, "the server takes messages of up to {most} bytes only")
+                write!(f, "the server accepts only messages of up to {most} bytes")
             }
-            Self::Stopped => f.write_str("stopped"),
+            Self::Stopped => f.write_str("the transfer was stopped"),
         }
     }
 }
@@ -68,11 +68,12 @@ impl From<io::Error> for SendError {
     }
 }
 
-/// Sends messages to a server until `next` has no more, and returns the server's checksum.
+/// Sends messages to a server until `next` returns no more, and returns the checksum of the
+/// server's handler.
 ///
-/// `next` writes one message of at most `length` bytes into the given memory, which may hold an
-/// earlier message, and returns whether there was one. `progress` is called from time to time and
-/// stops the transfer by returning `false`.
+/// `next` writes one message of at most `length` bytes into the given memory, which may contain an
+/// earlier message, and returns whether there was a message. `progress` is called about every 50
+/// ms. If it returns false, the transfer stops.
 ///
 /// # Errors
 /// See [`SendError`].
@@ -84,7 +85,7 @@ pub fn send(
     mut progress: impl FnMut(&Progress) -> bool,
 ) -> Result<([u8; DIGEST], Progress), SendError> {
     let mut client = Client::new(to, settings)?;
-    let (mut told, mut more) = (0, true);
+    let (mut reported, mut more) = (0, true);
     loop {
         let now = client.now();
         while more && client.sender.has_room(length) {
@@ -97,14 +98,14 @@ pub fn send(
                 more = false;
             }
         }
-        if now - told >= NAP {
-            told = now;
+        if now - reported >= NAP {
+            reported = now;
             if !progress(&client.progress()) {
                 client.sender.abandon();
             }
         }
         if let Some(end) = client.sender.end() {
-            // The server need not wait for more.
+            // Sends a message that ends the connection, so that the server need not wait.
             client.transmit(now)?;
             return match end {
                 End::Server(Code::Done, digest) => Ok((digest, client.progress())),
@@ -118,7 +119,7 @@ pub fn send(
     }
 }
 
-/// A client with its socket and clock.
+/// A client with its socket and its clock.
 pub(crate) struct Client {
     to: SocketAddr,
     socket: Socket,
@@ -137,7 +138,7 @@ impl Client {
         };
         Ok(Self {
             to,
-            // Only acknowledgements arrive.
+            // The client receives only acknowledgements.
             socket: Socket::bind(here, ACKS)?,
             sender: Sender::new(u64::from_be_bytes(random()?), settings),
             inbox: Inbox::new(2),
@@ -146,12 +147,12 @@ impl Client {
         })
     }
 
-    /// Returns the time of the client's own clock, which does not begin at 0.
+    /// Returns the time of the client's own clock, which begins at [`EPOCH`].
     pub(crate) fn now(&self) -> Nanos {
         self.start.elapsed().as_nanos() as Nanos + EPOCH
     }
 
-    /// Returns the progress.
+    /// Returns the client's progress.
     pub(crate) fn progress(&self) -> Progress {
         Progress {
             counters: self.sender.counters(),
@@ -160,7 +161,8 @@ impl Client {
         }
     }
 
-    /// Sends due datagrams and reads received ones; waits at most `most` if there are neither.
+    /// Sends datagrams that are due, and processes received ones. If no datagram was sent, waits
+    /// for at most `most` nanoseconds.
     pub(crate) fn step(&mut self, now: Nanos, most: Nanos) -> io::Result<()> {
         let mut sent = false;
         for _ in 0..TRAINS {
@@ -189,8 +191,7 @@ impl Client {
         Ok(())
     }
 
-    /// Sends datagrams of one length in one call; the last may be shorter. Returns false if none
-    /// was due.
+    /// Sends a train of datagrams in one call. Returns false if no datagram was due.
     fn transmit(&mut self, now: Nanos) -> io::Result<bool> {
         self.train.fill(&mut self.sender, now, self.socket.train());
         self.train.send(&self.sender, &self.socket, self.to)?;
@@ -198,12 +199,12 @@ impl Client {
     }
 }
 
-/// Datagrams of one length for one call; the last may be shorter. Payloads are not copied: the
-/// kernel gathers them.
+/// A train: datagrams of one length for one call, of which the last may be shorter. Payloads are
+/// not copied; the kernel collects them.
 #[derive(Default)]
 struct Train {
     heads: Vec<u8>,
-    /// End of each datagram's head, its payload and its length.
+    /// For each datagram: end of its head in `heads`, its payload, and its total length in bytes.
     parts: Vec<(usize, Part, usize)>,
 }
 
@@ -221,7 +222,7 @@ impl Train {
                 segment = length;
             }
             sum += length;
-            // A shorter datagram can only be the last; a longer one is sent alone.
+            // A shorter datagram must be the last of the train. A longer one is sent by itself.
             if length != segment {
                 break;
             }

@@ -1,13 +1,14 @@
-//! The client's side: scheduling, loss detection, retransmission.
+//! The client's side of the protocol: scheduling, loss detection and retransmission.
 //!
-//! No clock, no I/O and no randomness. Each datagram has its own number; a lost fragment is sent
-//! again under a new one. Loss detection follows RFC 9002: by three later datagrams, or by 9/8 of
-//! the round-trip time with a timer. A timeout sends the oldest fragment in flight again; the third
-//! consecutive timeout restarts with one datagram. The window is that of `sojourn_congestion`, the
-//! code of the simulator; datagrams are paced in bursts of up to a millisecond. A datagram requests
-//! an acknowledgement when an eighth of the window has been sent since the last request, or when no
-//! other can follow. The server may delay other acknowledgements. With [`Mode::StopAndWait`] one
-//! message is in flight at a time, as in the RRDA paper.
+//! This module has no clock, I/O or randomness. Each datagram has a new number, also if it carries
+//! a retransmitted fragment. Loss detection follows RFC 9002: a datagram is lost if one sent at
+//! least three later was acknowledged, or after 9/8 of the round-trip time. At a timeout the oldest
+//! fragment in flight is sent again; the third consecutive timeout restarts with one datagram. The
+//! congestion window is that of `sojourn_congestion`, which the simulator uses too; datagrams are
+//! paced in bursts of up to a millisecond. A datagram requests an acknowledgement if an eighth of
+//! the window has been sent since the last request, or if no datagram can follow. The server may
+//! delay other acknowledgements. With [`Mode::StopAndWait`], one message is in flight at a time, as
+//! in the RRDA paper.
 
 use crate::outgoing::Outgoing;
 use crate::packet::{self, CHARGE, Code, Cookie, DATA_HEADER, DIGEST, Data, Id, Packet};
@@ -17,62 +18,62 @@ use sojourn_congestion::{self, Ack, Cause, Congestion, RateSample, Window, hysta
 use sojourn_units::{Bytes, MILLISECOND, Nanos, SECOND};
 use std::collections::VecDeque;
 
-/// Returns the charged size of a message.
+/// Returns the bytes that count for a message: its length plus [`CHARGE`].
 fn charge(data: &[u8]) -> u64 {
     data.len() as u64 + CHARGE
 }
 
-/// Slow start with HyStart++ (RFC 9406), counting bytes.
+/// Parameters of slow start: HyStart++ (RFC 9406), counting bytes.
 const SLOW_START: hystart::Params = hystart::Params {
     kind: hystart::Kind::PlusPlus,
     limit: 8,
     byte_counting: true,
     count: hystart::Count::Bytes,
 };
-/// Largest number of messages in flight, which is that of servers.
+/// Maximum number of messages in flight. It is below the limit of the server.
 const UNDER_WAY: u64 = 4000;
-/// Largest burst in bytes.
+/// Maximum burst in bytes.
 const BURST: f64 = 65_536.0;
-/// Bytes that may wait in addition to those in flight; more would only use more memory.
+/// Bytes that may wait in addition to those in flight. More would not increase the throughput.
 const AHEAD: Bytes = 256 << 10;
 
-/// Order of messages.
+/// Rule for the order in which messages are sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
-    /// The next message follows the acknowledgement of the previous one, when it is buffered or
-    /// (`processed`) when the handler has processed it.
+    /// A message is sent after the acknowledgement of the previous one.
     StopAndWait {
-        /// Whether to wait for the handler.
+        /// Whether to wait until the handler has processed the message. If false, the client waits
+        /// only until the message is in the buffer.
         processed: bool,
     },
-    /// As many messages as window and receiver allow.
+    /// Messages are sent as far as the congestion window and the receiver's limit allow.
     Windowed,
 }
 
 /// Settings of a client.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// Payload of a fragment in bytes.
+    /// Payload of each fragment of a message except the last, in bytes.
     pub chunk: u16,
-    /// Order of messages.
+    /// Rule for the order in which messages are sent.
     pub mode: Mode,
     /// Congestion control.
     pub congestion: sojourn_congestion::Params,
-    /// Largest number of bytes that wait or are in flight; less if the window needs less. A single
-    /// message always fits.
+    /// Maximum number of bytes that wait or are in flight. The sender uses less if the congestion
+    /// window is small. A single message is always accepted.
     pub queue: Bytes,
-    /// Largest rate in bytes/s, in addition to congestion control.
+    /// Maximum rate in bytes/s in addition to congestion control; `None` for no limit.
     pub rate: Option<u64>,
-    /// Least timeout.
+    /// Minimum retransmission timeout in nanoseconds.
     pub timeout: Nanos,
-    /// Time without an answer after which the server counts as dead.
+    /// Time without an answer, in nanoseconds, after which the connection ends.
     pub patience: Nanos,
 }
 
 impl Default for Settings {
     fn default() -> Self {
         Self {
-            // 1500 bytes less the headers of IPv6, UDP and this protocol.
+            // 1500 bytes minus the headers of IPv6, UDP and this protocol.
             chunk: (1500 - 48 - DATA_HEADER) as u16,
             mode: Mode::Windowed,
             congestion: sojourn_congestion::Params::Cubic(
@@ -86,31 +87,31 @@ impl Default for Settings {
     }
 }
 
-/// Reason of a connection's end.
+/// How a connection ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum End {
-    /// The server ended it.
+    /// The server ended the connection, with this reason and checksum.
     Server(Code, [u8; DIGEST]),
-    /// The server does not answer.
+    /// The server did not answer.
     Silence,
-    /// The caller stopped it.
+    /// The caller stopped the transfer.
     Abandoned,
-    /// A message is longer than the server accepts.
+    /// A message is longer than the server accepts; the value is the maximum length in bytes.
     TooLong(u32),
 }
 
 /// Counters of a client.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
-    /// Datagrams sent.
+    /// Number of datagrams sent.
     pub sent: u64,
-    /// Retransmitted fragments.
+    /// Number of retransmitted fragments.
     pub repeated: u64,
-    /// Datagrams declared lost.
+    /// Number of datagrams that were declared lost.
     pub lost: u64,
-    /// Timeouts.
+    /// Number of timeouts.
     pub timeouts: u64,
-    /// Bytes of messages acknowledged.
+    /// Bytes of acknowledged messages.
     pub acknowledged: Bytes,
 }
 
@@ -130,17 +131,17 @@ enum Fate {
 
 struct Sent {
     fate: Fate,
-    /// The fragment; `None` for a ping.
+    /// Message and number of the fragment in the datagram; `None` for a ping.
     fragment: Option<(u64, u32)>,
     bytes: u32,
     at: Nanos,
-    /// Bytes sent before it.
+    /// Total bytes sent before this datagram.
     offset: u64,
     delivered: u64,
     delivered_at: Nanos,
 }
 
-/// Payload of a datagram: a part of one of the sender's messages.
+/// The payload of a datagram, as a part of one of the sender's messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Part {
     message: u64,
@@ -149,16 +150,16 @@ pub struct Part {
 }
 
 impl Part {
-    /// Payload of a datagram without one.
+    /// The payload of a datagram that has none.
     const NONE: Self = Self { message: 0, at: 0, length: 0 };
 
-    /// Returns the length in bytes.
+    /// Returns the length of the payload in bytes.
     pub(crate) fn length(self) -> usize {
         self.length
     }
 }
 
-/// A client's connection without its socket and clock.
+/// The connection of a client, without socket and clock.
 pub struct Sender {
     id: Id,
     settings: Settings,
@@ -166,55 +167,58 @@ pub struct Sender {
     rtt: Rtt,
     window: Window,
     control: Congestion,
-    /// Datagrams in flight, with settled ones among them; the first has the number `base`.
+    /// Datagrams in flight. Acknowledged and lost ones may be among them. The first one has the
+    /// number `base`.
     sent: VecDeque<Sent>,
     base: u64,
     flight: Bytes,
     offset: u64,
     delivered: u64,
     delivered_at: Nanos,
-    /// Lower numbers precede the last reduction.
+    /// Datagrams with lower numbers were sent before the last reduction of the window.
     recovery: u64,
     messages: Outgoing,
-    /// The message whose fragments are sent next.
+    /// Number of the message whose fragments are sent next.
     cursor: u64,
     again: VecDeque<(u64, u32)>,
     processed: u64,
     limit: u64,
     most: u32,
-    /// Bytes of begun messages, with their charges.
+    /// Total bytes of messages whose transmission has begun, including [`CHARGE`] for each message.
     fresh: u64,
-    /// Whether the next message may be begun although the receiver has no room, so that the
-    /// receiver's policy learns of the demand.
+    /// Whether the next message may be begun although it exceeds the receiver's limit. The attempt
+    /// shows the demand to the receiver's policy.
     force: bool,
     closed: bool,
     total: Option<u64>,
     asked_finish: bool,
     probes: u32,
-    /// Whether a probe is due: a fragment in flight, or a ping without one.
+    /// Whether a probe must be sent: the oldest fragment in flight, or a ping if there is no such
+    /// fragment.
     probe: bool,
-    /// Greatest acknowledged number.
+    /// Greatest acknowledged datagram number.
     largest: u64,
-    /// Time at which the next datagram that acknowledgements skipped is overdue.
+    /// Time at which the next unacknowledged datagram that precedes an acknowledged one counts as
+    /// lost; `None` without such a datagram.
     overdue: Option<Nanos>,
-    /// Bytes declared lost since the last acknowledgement.
+    /// Bytes declared lost that have not been reported to congestion control.
     unreported: Bytes,
-    /// Time at which the timer expires.
+    /// Time at which the retransmission timer expires.
     timer: Nanos,
     attempts: u32,
     heard: Option<Nanos>,
-    /// Bytes that may be sent now, and the time from which this holds.
+    /// Bytes that the pacer allows to send; the value is valid for the time `refilled`.
     tokens: f64,
     refilled: Nanos,
-    /// Whether it waits until a burst may be sent.
+    /// Whether the sender waits until a whole burst may be sent.
     resting: bool,
-    /// Bytes sent since the last request of an acknowledgement.
+    /// Bytes sent since the last request for an acknowledgement.
     unasked: Bytes,
     counters: Counters,
 }
 
 impl Sender {
-    /// Returns a connection that is about to open; `id` must be random.
+    /// Returns a connection that is not open yet. `id` must be random.
     pub fn new(id: Id, settings: Settings) -> Self {
         let mut window = Window::new(u64::from(settings.chunk), 10);
         let mut control = Congestion::new(&settings.congestion, SLOW_START, &window);
@@ -265,7 +269,7 @@ impl Sender {
         self.counters
     }
 
-    /// Returns the reason of the end, if the connection has ended.
+    /// Returns how the connection ended; `None` if it has not ended.
     pub fn end(&self) -> Option<End> {
         match self.state {
             State::Ended(end) => Some(end),
@@ -273,7 +277,7 @@ impl Sender {
         }
     }
 
-    /// Returns the smoothed round-trip time; 0 before the first sample.
+    /// Returns the smoothed round-trip time in nanoseconds; 0 before the first sample.
     pub fn rtt(&self) -> Nanos {
         self.rtt.smoothed
     }
@@ -283,7 +287,7 @@ impl Sender {
         self.window.cwnd
     }
 
-    /// Returns whether the sender accepts another message of `length` bytes.
+    /// Returns whether the sender currently accepts another message of `length` bytes.
     pub fn has_room(&self, length: usize) -> bool {
         let window = self.window.cwnd;
         let most = self.settings.queue.min(window.saturating_add(window / 4 + AHEAD));
@@ -291,10 +295,10 @@ impl Sender {
         self.total.is_none() && (self.messages.is_empty() || queued <= most)
     }
 
-    /// Gives the next message.
+    /// Gives the sender the next message.
     ///
     /// # Errors
-    /// The message, if there is no room now, or [`Sender::finish`] was called.
+    /// The message itself, if it is not accepted now or [`Sender::finish`] was called.
     pub fn push(&mut self, data: Vec<u8>) -> Result<(), Vec<u8>> {
         let Ok(length) = u32::try_from(data.len()) else { return Err(data) };
         if !self.has_room(data.len()) {
@@ -304,24 +308,26 @@ impl Sender {
         Ok(())
     }
 
-    /// Returns memory of an acknowledged message with its old content; empty without one.
+    /// Returns the memory of an acknowledged message, which still holds its content; empty memory
+    /// if none is kept.
     pub fn spare(&mut self) -> Vec<u8> {
         self.messages.spare()
     }
 
-    /// Declares that no more messages follow; the server's answer ends the connection.
+    /// Declares that no more messages follow. When all are acknowledged, the server's answer ends
+    /// the connection.
     pub fn finish(&mut self) {
         self.total.get_or_insert(self.messages.next());
     }
 
-    /// Gives up.
+    /// Stops the transfer.
     pub fn abandon(&mut self) {
         if self.end().is_none() {
             self.state = State::Ended(End::Abandoned);
         }
     }
 
-    /// Handles a received datagram.
+    /// Processes a received datagram.
     pub fn handle(&mut self, now: Nanos, datagram: &[u8]) {
         let Some((id, packet)) = packet::read(datagram) else { return };
         if id != self.id {
@@ -363,7 +369,7 @@ impl Sender {
         let mut rate = RateSample::default();
         for &(first, last) in ranges {
             if last >= end {
-                // It acknowledges a datagram that was never sent.
+                // The range contains a datagram that was never sent, so it is ignored.
                 continue;
             }
             for number in first.max(self.base)..=last {
@@ -425,8 +431,8 @@ impl Sender {
         self.timer = now + self.rtt.timeout(self.settings.timeout);
     }
 
-    /// Declares datagrams lost by three later ones or by time; reduces the window once per round
-    /// trip.
+    /// Declares datagrams lost that precede an acknowledged one by at least three or are overdue.
+    /// Reduces the window at most once per round trip. Returns the lost bytes.
     fn find_lost(&mut self, now: Nanos) -> Bytes {
         let (largest, reordering) = (self.largest, self.rtt.reordering());
         let (mut lost, mut newest) = (0, None);
@@ -470,7 +476,8 @@ impl Sender {
         }
     }
 
-    /// Returns the time of the next call of `poll` if no datagram arrives before.
+    /// Returns the time at which [`Sender::poll`] must be called if no datagram arrives before;
+    /// `None` if the connection has ended.
     pub fn wake(&self) -> Option<Nanos> {
         if matches!(self.state, State::Ended(_)) {
             return None;
@@ -496,7 +503,8 @@ impl Sender {
         pace.min(self.settings.rate.map_or(f64::INFINITY, |rate| rate as f64)).max(least)
     }
 
-    /// Returns the burst at this rate in bytes: that of a millisecond, as in Linux's TCP.
+    /// Returns the length of a burst at the rate `pace` in bytes: the data of one millisecond, as
+    /// in Linux's TCP.
     fn burst(&self, pace: f64) -> f64 {
         (pace / 1000.0).min(BURST).max(2.0 * self.window.mss as f64)
     }
@@ -506,7 +514,8 @@ impl Sender {
             && (!self.again.is_empty() || self.next_fragment().is_some())
     }
 
-    /// Returns the next new fragment, as mode and receiver allow.
+    /// Returns the next fragment that has never been sent; `None` if the mode or the receiver's
+    /// limit forbids it.
     fn next_fragment(&self) -> Option<(u64, u32)> {
         let m = self.messages.get(self.cursor)?;
         let first = self.messages.first();
@@ -523,22 +532,23 @@ impl Sender {
         }
     }
 
-    /// Appends the next datagram to `out` if one may be sent now. Returns whether there was one.
+    /// Appends the next datagram to `out` if one may be sent now. Returns whether a datagram was
+    /// appended.
     pub fn poll(&mut self, now: Nanos, out: &mut Vec<u8>) -> bool {
         let Some(part) = self.poll_head(now, out) else { return false };
         out.extend_from_slice(self.payload(part));
         true
     }
 
-    /// Returns the payload of a datagram whose head [`Sender::poll_head`] wrote, valid until the
-    /// next call of [`Sender::handle`].
+    /// Returns the payload of a datagram whose head [`Sender::poll_head`] wrote. It is valid until
+    /// the next call of [`Sender::handle`].
     pub fn payload(&self, part: Part) -> &[u8] {
         let message = self.messages.get(part.message).filter(|_| part.length > 0);
         message.map_or(&[], |m| &m.data[part.at..part.at + part.length])
     }
 
-    /// Writes the next datagram without its payload, if one may be sent now, and returns the
-    /// payload that follows.
+    /// Appends the head of the next datagram to `out` if one may be sent now. Returns the payload
+    /// that must follow it; `None` if no datagram may be sent.
     pub fn poll_head(&mut self, now: Nanos, out: &mut Vec<u8>) -> Option<Part> {
         if self.heard.is_none() {
             self.heard = Some(now);
@@ -548,7 +558,8 @@ impl Sender {
         }
         match self.state {
             State::Ended(_) => {
-                // Sent once, so that the server need not keep the connection.
+                // The end is reported to the server once, so that the server need not keep the
+                // connection.
                 if !std::mem::replace(&mut self.closed, true) {
                     Packet::Close { code: Code::Done }.write(self.id, out);
                     return Some(Part::NONE);
@@ -606,7 +617,7 @@ impl Sender {
         Some(Part::NONE)
     }
 
-    /// Writes the head of the next fragment.
+    /// Appends the head of the next data datagram to `out`.
     fn poll_data(&mut self, now: Nanos, out: &mut Vec<u8>) -> Option<Part> {
         let (message, index) = loop {
             match self.again.pop_front() {
@@ -650,7 +661,8 @@ impl Sender {
         Some(Part { message, at, length: n })
     }
 
-    /// Writes the head of the oldest fragment in flight, regardless of the window, or of a ping.
+    /// Appends the head of a probe to `out`, regardless of the window: the oldest fragment in
+    /// flight, or a ping without one.
     fn poll_probe(&mut self, now: Nanos, out: &mut Vec<u8>) -> Part {
         let oldest = self.sent.iter().filter(|sent| sent.fate == Fate::Flying);
         let oldest = oldest.filter_map(|sent| sent.fragment).find(|&(message, index)| {
@@ -673,7 +685,7 @@ impl Sender {
         Part { message, at, length: n }
     }
 
-    /// Records a datagram that is sent now.
+    /// Records a datagram that is sent at `now`.
     fn track(&mut self, now: Nanos, fragment: Option<(u64, u32)>, bytes: u32) {
         if self.flight == 0 && bytes > 0 {
             self.delivered_at = now;
@@ -693,8 +705,9 @@ impl Sender {
         self.offset += u64::from(bytes);
     }
 
-    /// The timer expired: send a probe. After three consecutive expiries (persistent congestion in
-    /// RFC 9002) all datagrams in flight count as lost.
+    /// Handles the expiry of the retransmission timer by requesting a probe. After three
+    /// consecutive expiries (persistent congestion in RFC 9002), all datagrams in flight count as
+    /// lost.
     fn on_timeout(&mut self, now: Nanos) {
         let wait = self.rtt.timeout(self.settings.timeout);
         self.probes = (self.probes + 1).min(8);
@@ -705,10 +718,11 @@ impl Sender {
             return;
         }
         if idle || self.flight == 0 {
-            // The receiver has no room, or there are no data to send: probe, so that neither side
-            // drops the connection.
+            // The receiver's buffer is full or there are no data to send. A probe keeps the
+            // connection alive.
             self.probe = true;
-            // If the handler has processed all data, no room becomes free by itself.
+            // If the handler has processed all messages, no space in the buffer will become free by
+            // itself.
             self.force = !idle && self.processed >= self.messages.first();
             return;
         }

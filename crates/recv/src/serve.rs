@@ -1,5 +1,5 @@
-//! A server with its socket: one thread receives, a buffer holds messages, another thread handles
-//! them.
+//! A server with its socket. One thread receives datagrams, a buffer holds messages, and another
+//! thread processes them.
 
 use crate::io::{Inbox, KERNEL_BUFFER, Socket};
 use crate::memory::memory;
@@ -16,44 +16,44 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// Longest wait of an idle thread, and so the longest time until it stops.
+/// Maximum wait of an idle thread in nanoseconds, and therefore the maximum time until it stops.
 const NAP: Nanos = 100 * MILLISECOND;
-/// Largest age of a thread's recorded CPU time.
+/// Maximum time between two records of a busy thread's CPU time, in nanoseconds.
 const LOOK: Nanos = 10 * MILLISECOND;
-/// Trains of datagrams that one call receives.
+/// Maximum number of trains of datagrams that one call receives.
 const TRAINS: usize = 8;
 
-/// Consumer of messages. One thread calls it.
+/// Processor of messages. All calls come from one thread.
 pub trait Handler: Send {
-    /// Handles a message. Messages of a connection arrive in any order, each once.
+    /// Processes a message. The messages of a connection arrive once each, in any order.
     ///
     /// # Errors
-    /// Why the connection is to be ended.
+    /// The reason why the connection must be ended.
     fn message(&mut self, message: &Message) -> Result<(), Code>;
 
-    /// Called when all messages of a connection have been handled. Returns the outcome and a
-    /// checksum of the data.
+    /// Called when all messages of a connection have been processed. Returns the outcome and a
+    /// checksum for the client.
     fn finish(&mut self, connection: Id) -> (Code, [u8; DIGEST]);
 
-    /// Called when a connection is over; its incomplete objects will not be completed.
+    /// Called when a connection has ended. Its incomplete objects will not be completed.
     fn gone(&mut self, connection: Id);
 }
 
 /// Configuration of a server.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// Address on which it listens.
+    /// Address on which the server listens.
     pub bind: SocketAddr,
-    /// Policy of the buffer.
+    /// Policy of the receive buffer.
     pub policy: sojourn_buffer::Params,
-    /// Limits of clients.
+    /// Limits on connections and messages.
     pub limits: Limits,
-    /// Requested size of the kernel's receive buffer in bytes; `net.core.rmem_max` limits it.
+    /// Requested size of the kernel's receive buffer in bytes. `net.core.rmem_max` limits it.
     pub kernel_buffer: usize,
 }
 
 impl Settings {
-    /// Returns the configuration with default limits.
+    /// Returns settings with default limits.
     pub fn new(bind: SocketAddr, policy: sojourn_buffer::Params) -> Self {
         Self { bind, policy, limits: Limits::default(), kernel_buffer: KERNEL_BUFFER }
     }
@@ -62,33 +62,34 @@ impl Settings {
 /// Counters and measurements of a server.
 #[derive(Clone, Copy, Debug)]
 pub struct Stats {
-    /// Counters of the buffer: messages, and bytes with their charges.
+    /// Counters of the buffer: messages, and bytes including [`crate::packet::CHARGE`] for each
+    /// message.
     pub buffer: receive_buffer::Counters,
     /// Counters of datagrams and connections.
     pub transport: Counters,
     /// Size of the buffer in bytes.
     pub size: Bytes,
-    /// Reason of the size.
+    /// Reason of the policy for the current size.
     pub reason: Reason,
-    /// Occupied bytes of the buffer.
+    /// Occupied part of the buffer in bytes.
     pub occupied: Bytes,
-    /// Greatest size and occupancy so far.
+    /// Greatest size and greatest occupied part so far, in bytes.
     pub peaks: (Bytes, Bytes),
-    /// Open connections.
+    /// Number of open connections.
     pub connections: usize,
-    /// Median and 99th percentile of messages' time in the buffer, in seconds; NaN before the first
-    /// message.
+    /// Median and 99th percentile of the time that messages spend in the buffer, in seconds; NaN
+    /// before the first message.
     pub sojourn: (f64, f64),
-    /// CPU time of receiving and of handling, in seconds.
+    /// CPU time of the receiving thread and of the processing thread, in seconds.
     pub cpu: (f64, f64),
-    /// The kernel's receive buffer in bytes, as the kernel counts them.
+    /// Size of the kernel's receive buffer in bytes, as the kernel counts it.
     pub kernel_buffer: usize,
 }
 
 struct Core {
     server: Server,
     sojourn: Histogram,
-    /// Whether the handler waits for a wake-up.
+    /// Whether the processing thread waits for a wake-up.
     idle: bool,
 }
 
@@ -104,12 +105,12 @@ struct Shared {
 
 impl Shared {
     fn now(&self) -> Nanos {
-        // No event has time 0.
+        // The clock begins at 1 s, since a time of 0 is not allowed.
         self.start.elapsed().as_nanos() as Nanos + SECOND
     }
 
     fn core(&self) -> MutexGuard<'_, Core> {
-        // The core holds its invariants between calls; a panic elsewhere does not break them.
+        // The core is consistent between calls, so a panic of the other thread does not matter.
         self.core.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -124,7 +125,8 @@ impl Shared {
         self.cpu[thread].store(thread_cpu(), Ordering::Relaxed);
     }
 
-    /// Runs a thread's work. If it fails, the server stops and keeps the reason.
+    /// Runs the work of a thread. When it ends, the server stops; the reason of a failure is
+    /// stored.
     fn guard(&self, work: impl FnOnce() -> io::Result<()>) {
         if let Err(error) = work() {
             *self.failure.lock().unwrap_or_else(PoisonError::into_inner) = Some(error.to_string());
@@ -235,10 +237,10 @@ pub struct Running {
 }
 
 impl Running {
-    /// Binds the socket and starts.
+    /// Binds the socket and starts the threads.
     ///
     /// # Errors
-    /// The address cannot be bound, or a thread cannot be started.
+    /// If the address cannot be bound, or a thread cannot be started.
     pub fn start(settings: &Settings, handler: impl Handler + 'static) -> io::Result<Self> {
         let socket = Socket::bind(settings.bind, settings.kernel_buffer)?;
         let address = socket.address()?;
@@ -269,12 +271,12 @@ impl Running {
         Ok(running)
     }
 
-    /// Returns the address on which it listens.
+    /// Returns the address on which the server listens.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// Replaces the policy.
+    /// Replaces the policy of the buffer.
     pub fn set_policy(&self, policy: sojourn_buffer::Params) {
         let now = self.shared.now();
         self.shared.core().server.buffer_mut().set_policy(now, policy);
@@ -301,12 +303,12 @@ impl Running {
         }
     }
 
-    /// Returns the reason of a failure, if the server has failed.
+    /// Returns the reason of a failure; `None` if the server has not failed.
     pub fn failure(&self) -> Option<String> {
         self.shared.failure.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Stops the server and waits for its threads.
+    /// Stops the server and waits for the end of its threads.
     pub fn stop(&mut self) {
         self.shared.stop.store(true, Ordering::Release);
         self.shared.work.notify_all();
@@ -322,18 +324,18 @@ impl Drop for Running {
     }
 }
 
-/// Returns the CPU time of this thread.
+/// Returns the CPU time of the calling thread in nanoseconds.
 pub(crate) fn thread_cpu() -> Nanos {
     let time = clock_gettime(ClockId::ThreadCPUTime);
     time.tv_sec as u64 * SECOND + time.tv_nsec as u64
 }
 
-/// Returns unpredictable bytes.
+/// Returns cryptographically secure random bytes from the kernel.
 pub(crate) fn random<const N: usize>() -> io::Result<[u8; N]> {
     let mut bytes = [0; N];
     let n = rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty())?;
     if n < N {
-        return Err(io::Error::other("too few random bytes"));
+        return Err(io::Error::other("the kernel returned too few random bytes"));
     }
     Ok(bytes)
 }

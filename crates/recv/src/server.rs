@@ -1,16 +1,19 @@
-//! The server's side: address validation, reassembly, and delivery into the buffer.
+//! The server's side of the protocol: address validation, reassembly, and delivery into the buffer.
 //!
-//! No clock and no I/O: received datagrams and their times are arguments, datagrams to send are
-//! results. The server keeps no state of a client that has not returned its cookie. The first
-//! fragment of a message reserves room for the whole message in the buffer that all clients share.
-//! Without room the fragment is not acknowledged, and its sender declares it lost; the message
-//! counts as discarded once per attempt. Acknowledged data are never discarded.
+//! This module has no clock or I/O: received datagrams and times are arguments, and datagrams to
+//! send are results. The server stores nothing about a client that has not returned its cookie. The
+//! first fragment of a message reserves space for the whole message in the buffer, which all
+//! clients share. If there is no space, the fragment is not acknowledged, so that the client
+//! declares it lost. The message counts as discarded once per attempt. Acknowledged data are never
+//! discarded.
 //!
-//! An acknowledgement is sent at once on request or after reordering, otherwise within [`DELAY`].
+//! An acknowledgement is sent immediately on request or after reordering, otherwise after at most
+//! [`DELAY`].
 //!
 //! # Invariants
-//! Memory is bounded: connections, bytes of one client and of all, messages ahead, ranges. Memory
-//! of messages is used again; with what is in the buffer it never exceeds the buffer's size.
+//! Memory is bounded: the number of connections, the bytes of one client and of all clients, the
+//! messages ahead of a missing one, and the ranges of datagram numbers. Memory of processed
+//! messages is reused. Together with the buffer's content it never exceeds the buffer's size.
 
 use crate::cookie::Baker;
 use crate::packet::{self, CHARGE, Code, DIGEST, Data, Id, Packet};
@@ -23,28 +26,29 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::iter::Peekable;
 use std::net::SocketAddr;
 
-/// Messages by which a client may be ahead of its oldest incomplete message.
+/// Maximum number of messages by which a client may be ahead of its oldest incomplete message.
 const AHEAD: u64 = 4096;
-/// Longest delay of an acknowledgement without a request.
+/// Maximum delay of an acknowledgement that was not requested, in nanoseconds.
 pub const DELAY: Nanos = 5 * MILLISECOND;
-/// Immediate acknowledgements after a gap: a sender declares a datagram lost when three later ones
-/// are acknowledged.
+/// Number of datagrams that are acknowledged immediately after a gap. The client declares a
+/// datagram lost when one that was sent three later is acknowledged.
 const URGENT: u8 = 3;
-/// Time without progress after which a client's reservation is released if other clients lack room.
+/// Time in nanoseconds without progress after which a client's reservations are released, if other
+/// clients need the space.
 const STALLED: Nanos = 5 * SECOND;
-/// Shortest and longest payload of a fragment in bytes.
+/// Allowed payloads of a fragment in bytes.
 const CHUNKS: std::ops::RangeInclusive<u16> = 512..=65_000;
 
-/// Limits of a server.
+/// Limits on connections and messages.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
-    /// Largest number of connections.
+    /// Maximum number of connections.
     pub connections: usize,
-    /// Largest number of bytes of one client in the buffer.
+    /// Maximum number of bytes of one client in the buffer.
     pub client: Bytes,
-    /// Largest length of a message in bytes.
+    /// Maximum length of a message in bytes.
     pub message: u32,
-    /// Idle time after which a connection is removed.
+    /// Idle time in nanoseconds after which a connection is removed.
     pub idle: Nanos,
 }
 
@@ -54,55 +58,56 @@ impl Default for Limits {
     }
 }
 
-/// A whole message.
+/// A complete message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Message {
-    /// The connection of the message.
+    /// Number of the message's connection.
     pub connection: Id,
     /// Number of the message, from 0.
     pub number: u64,
-    /// Its bytes.
+    /// Content of the message.
     pub data: Vec<u8>,
 }
 
-/// Next task of a handler.
+/// Next task of the handler.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Job {
-    /// A message that has waited since `arrived`. It has left the buffer, but counts for its client
-    /// until [`Server::processed`].
+    /// Process a message. It has left the buffer, but counts towards its client's limit until
+    /// [`Server::processed`].
     Message {
         /// The message.
         message: Message,
-        /// Time at which it was complete.
+        /// Time at which the message was complete, in nanoseconds.
         arrived: Nanos,
     },
-    /// All messages of this connection have been processed; the handler returns the outcome.
+    /// Finish a connection whose messages have all been processed, and return the outcome.
     Finish(Id),
-    /// This connection will send no more; its incomplete objects may be removed.
+    /// Forget a connection that has ended. Its incomplete objects may be removed.
     Gone(Id),
 }
 
 /// Counters of a server.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
-    /// Received datagrams.
+    /// Number of received datagrams.
     pub datagrams: u64,
-    /// Of these, datagrams in another format, of unknown connections or from a wrong address.
+    /// Received datagrams with an unknown format, an unknown connection, or a wrong address.
     pub strange: u64,
-    /// Of these, duplicates.
+    /// Received fragments that had been received before.
     pub repeated: u64,
-    /// Connections opened.
+    /// Number of opened connections.
     pub opened: u64,
-    /// Connections removed after idle time.
+    /// Number of connections removed because they were idle.
     pub timed_out: u64,
-    /// Connections removed because others lacked the room of their incomplete messages.
+    /// Number of connections removed because their incomplete messages occupied space that others
+    /// needed.
     pub stalled: u64,
-    /// Connections refused.
+    /// Number of refused connections.
     pub refused: u64,
 }
 
 struct Partial {
-    /// Received data, up to the end of the farthest fragment.
+    /// Received data up to the end of the last fragment that has arrived.
     data: Vec<u8>,
     length: u32,
     have: Vec<u64>,
@@ -113,36 +118,39 @@ struct Connection {
     address: SocketAddr,
     chunk: u16,
     heard: Nanos,
-    /// Time of the last new fragment.
+    /// Time at which the last new fragment arrived.
     advanced: Nanos,
     numbers: Ranges,
     partial: BTreeMap<u64, Partial>,
-    /// All messages below have arrived, and these above.
+    /// All messages below this number have arrived. `above` holds the numbers of later messages
+    /// that have arrived.
     below: u64,
     above: BTreeSet<u64>,
     processed: u64,
-    /// Bytes in the buffer, reserved or complete, with their charges.
+    /// Bytes in the buffer, reserved or complete, including [`CHARGE`] for each message.
     held: Bytes,
-    /// Bytes reserved so far, with their charges.
+    /// Total bytes reserved so far, including [`CHARGE`] for each message.
     charged: u64,
     total: Option<u64>,
     asked: bool,
     result: Option<(Code, [u8; DIGEST])>,
-    /// Whether an acknowledgement is due, now or later.
+    /// Whether an acknowledgement must be sent now; `late` states whether one must be sent within
+    /// [`DELAY`].
     due: bool,
     late: bool,
-    /// Number of datagrams that are acknowledged at once from now on.
+    /// Number of further datagrams that are acknowledged immediately.
     urgent: u8,
-    /// Greatest number of a datagram so far.
+    /// Greatest datagram number so far.
     newest: Option<u64>,
-    /// The last refused message and its last fragment: later fragments belong to the same attempt.
+    /// Number of the last refused message, and of its last refused fragment. Fragments with higher
+    /// numbers belong to the same attempt.
     refused: Option<(u64, u32)>,
-    /// The last announced limit.
-    told: u64,
+    /// Limit in the last acknowledgement, in bytes.
+    announced: u64,
 }
 
 impl Connection {
-    /// Records a datagram's number. Returns whether it is to be acknowledged at once.
+    /// Records the number of a datagram. Returns whether it must be acknowledged immediately.
     fn note(&mut self, number: u64) -> bool {
         note(&mut self.numbers, &mut self.newest, &mut self.urgent, number)
     }
@@ -160,28 +168,29 @@ fn note(numbers: &mut Ranges, newest: &mut Option<u64>, urgent: &mut u8, number:
     at_once
 }
 
-/// A server without its socket and clock.
+/// A server without socket and clock.
 pub struct Server {
     limits: Limits,
     baker: Baker,
     buffer: ReceiveBuffer<Message>,
     connections: BTreeMap<Id, Connection>,
     due: Vec<Id>,
-    /// Pending acknowledgements, by the time since which they wait.
+    /// Pending acknowledgements in order of time: the time since which each waits, and its
+    /// connection.
     late: VecDeque<(Nanos, Id)>,
     spare: Spare,
     finish: VecDeque<Job>,
     counters: Counters,
     swept: Nanos,
-    /// Whether a message found no room since then.
+    /// Whether a message did not fit into the buffer since the last [`Server::sweep`].
     short: bool,
 }
 
-/// Datagrams to send: addresses and bytes.
+/// Datagrams to send: destination address and bytes of each.
 pub type Out = Vec<(SocketAddr, Vec<u8>)>;
 
 impl Server {
-    /// Returns a server; `key` must be random and secret.
+    /// Returns a server without connections. `key` must be random and secret.
     pub fn new(limits: Limits, policy: sojourn_buffer::Params, key: [u8; 16]) -> Self {
         Self {
             limits,
@@ -198,12 +207,12 @@ impl Server {
         }
     }
 
-    /// Returns the buffer for reading.
+    /// Returns the receive buffer.
     pub fn buffer(&self) -> &ReceiveBuffer<Message> {
         &self.buffer
     }
 
-    /// Returns the buffer for a change of its policy or of the known memory.
+    /// Returns the receive buffer, to change its policy or the known memory.
     pub fn buffer_mut(&mut self) -> &mut ReceiveBuffer<Message> {
         &mut self.buffer
     }
@@ -218,8 +227,8 @@ impl Server {
         self.connections.len()
     }
 
-    /// Handles datagrams that arrived together. Answers are appended to `out`, except
-    /// acknowledgements: see [`Server::acks`].
+    /// Processes datagrams that arrived together. Appends answers to `out`, except
+    /// acknowledgements, which [`Server::acks`] appends.
     pub fn handle_all<'a>(
         &mut self,
         now: Nanos,
@@ -239,7 +248,7 @@ impl Server {
         }
     }
 
-    /// Handles a fragment and the following ones of the same message.
+    /// Processes a fragment and the fragments of the same message that follow directly.
     fn fragments<'a>(
         &mut self,
         now: Nanos,
@@ -259,8 +268,8 @@ impl Server {
         self.data(now, id, data, more);
     }
 
-    /// Handles a datagram. Answers are appended to `out`, except acknowledgements: see
-    /// [`Server::acks`].
+    /// Processes a datagram. Appends answers to `out`, except acknowledgements, which
+    /// [`Server::acks`] appends.
     pub fn handle(&mut self, now: Nanos, from: SocketAddr, datagram: &[u8], out: &mut Out) {
         self.counters.datagrams += 1;
         let Some((id, packet)) = packet::read(datagram) else {
@@ -289,7 +298,7 @@ impl Server {
             Packet::Ping { .. } | Packet::Finish { .. } => {
                 let Some(c) = self.connections.get_mut(&id).filter(|c| c.address == from) else {
                     self.counters.strange += 1;
-                    // An answer of 11 bytes to at least 18.
+                    // The answer has 11 bytes, fewer than the datagram, which has at least 18.
                     return answer(Packet::Close { code: Code::Unknown });
                 };
                 c.heard = now;
@@ -329,7 +338,7 @@ impl Server {
             return Err(Code::Chunk);
         }
         if let Some(c) = self.connections.get(&id) {
-            // A repetition by the same client, or a number that another client uses.
+            // Either the same client repeats its request, or another client uses this number.
             return if c.address == from && c.chunk == chunk {
                 Ok(self.limit(id))
             } else {
@@ -364,14 +373,14 @@ impl Server {
                 urgent: 0,
                 newest: None,
                 refused: None,
-                told: 0,
+                announced: 0,
             },
         );
         Ok(self.limit(id))
     }
 
-    /// Returns the total bytes of messages, each with its [`CHARGE`], that a client may begin to
-    /// send.
+    /// Returns the total bytes of messages that a client may begin to send, including [`CHARGE`]
+    /// for each message.
     fn limit(&self, id: Id) -> u64 {
         let Some(c) = self.connections.get(&id) else { return 0 };
         let room = self.buffer.potential().saturating_sub(self.buffer.occupied());
@@ -415,7 +424,8 @@ impl Server {
             Entry::Occupied(entry) => entry.into_mut(),
             Entry::Vacant(entry) => {
                 if charge > self.buffer.params().bounds().1.min(self.limits.client) {
-                    // The message can never fit.
+                    // The message is longer than the buffer can become, or exceeds the client's
+                    // limit.
                     c.asked = true;
                     c.result.get_or_insert((Code::Refused, [0; DIGEST]));
                     return self.set_due(id);
@@ -424,7 +434,7 @@ impl Server {
                 let full = c.held.saturating_add(charge) > self.limits.client
                     || (same && self.buffer.occupied() + charge > self.buffer.size());
                 if full || !self.buffer.reserve(now, charge) {
-                    // Not acknowledged, but the sender learns how much room there is.
+                    // The fragment is not acknowledged, but the client receives the current limit.
                     c.refused = Some((message, index));
                     self.short |= c.held.saturating_add(charge) <= self.limits.client;
                     return self.set_due(id);
@@ -441,7 +451,7 @@ impl Server {
                 })
             }
         };
-        // A message whose length changes is invalid.
+        // All fragments of a message must state the same length.
         if partial.length != length {
             self.counters.strange += 1;
             return;
@@ -462,7 +472,8 @@ impl Server {
             }
             at_once |= note(&mut c.numbers, &mut c.newest, &mut c.urgent, data.number);
             at_once |= data.ask || repeated;
-            // The same message continues: no search is needed.
+            // If the next datagram belongs to the same message, the search for the message is
+            // skipped.
             next =
                 more.peek().and_then(|datagram| Data::read(datagram)).and_then(|(other, data)| {
                     let same = (other, data.message, data.length) == (id, message, length);
@@ -490,12 +501,13 @@ impl Server {
         }
     }
 
-    /// Returns the time of the next acknowledgement if no datagram arrives before.
+    /// Returns the time of the next delayed acknowledgement if no datagram arrives before; `None`
+    /// if none is pending.
     pub fn wake(&self) -> Option<Nanos> {
         self.late.front().map(|(since, _)| since + DELAY)
     }
 
-    /// Appends the due acknowledgements.
+    /// Appends the acknowledgements that are due to `out`.
     pub fn acks(&mut self, now: Nanos, out: &mut Out) {
         while let Some(&(since, id)) = self.late.front()
             && (now >= since + DELAY || !self.connections.get(&id).is_some_and(|c| c.late))
@@ -513,7 +525,7 @@ impl Server {
     fn ack(&mut self, id: Id, out: &mut Out) {
         let limit = self.limit(id);
         let Some(c) = self.connections.get_mut(&id) else { return };
-        (c.due, c.late, c.told) = (false, false, limit);
+        (c.due, c.late, c.announced) = (false, false, limit);
         let ranges = c.numbers.as_slice().to_vec();
         let mut bytes = Vec::new();
         Packet::Ack { limit, processed: c.processed, ranges }.write(id, &mut bytes);
@@ -530,14 +542,14 @@ impl Server {
         !self.buffer.is_empty() || !self.finish.is_empty()
     }
 
-    /// Returns the next task of the handler.
+    /// Returns the next task of the handler; `None` without a task.
     pub fn next_job(&mut self) -> Option<Job> {
         if let Some(job) = self.finish.pop_front() {
             return Some(job);
         }
         loop {
             let taken = self.buffer.take()?;
-            // Messages of an ended connection are obsolete.
+            // Messages of a connection that has ended are skipped.
             let ended = self.connections.get_mut(&taken.item.connection);
             match ended {
                 Some(c) if c.result.is_none() => {
@@ -557,18 +569,18 @@ impl Server {
         let Some(c) = self.connections.get_mut(&id) else { return };
         c.held = c.held.saturating_sub(length as Bytes + CHARGE);
         c.processed += 1;
-        let (idle, told, charged) = (c.held == 0, c.told, c.charged);
+        let (idle, announced, charged) = (c.held == 0, c.announced, c.charged);
         self.ask_finish(id);
-        // The client waits for this message or will soon lack room, and there is much more room
-        // than it knows.
+        // The client waits for this message or will soon reach its limit, and its limit can be
+        // raised considerably.
         let most = self.buffer.potential().min(self.limits.client);
-        let short = told.saturating_sub(charged) < most / 4;
-        if idle || short && self.limit(id).saturating_sub(told) >= most / 8 {
+        let short = announced.saturating_sub(charged) < most / 4;
+        if idle || short && self.limit(id).saturating_sub(announced) >= most / 8 {
             self.set_due(id);
         }
     }
 
-    /// Lets the handler finish a connection whose messages have all been processed.
+    /// Adds the task to finish a connection, if all of its messages have been processed.
     fn ask_finish(&mut self, id: Id) {
         let Some(c) = self.connections.get_mut(&id) else { return };
         if !c.asked && c.total == Some(c.processed) {
@@ -577,7 +589,8 @@ impl Server {
         }
     }
 
-    /// Records the outcome of a connection's messages; before its end only a refusal of the rest.
+    /// Records the outcome of a connection and sends it to the client. Before all messages are
+    /// processed, the outcome can only be a refusal.
     pub fn finished(&mut self, id: Id, code: Code, digest: [u8; DIGEST], out: &mut Out) {
         let Some(c) = self.connections.get_mut(&id) else { return };
         if c.result.is_none() {
@@ -597,8 +610,8 @@ impl Server {
         self.finish.push_back(Job::Gone(id));
     }
 
-    /// Removes idle connections and, while room is short, those whose messages make no progress. To
-    /// be called from time to time.
+    /// Removes idle connections. If the buffer is full, also removes connections whose incomplete
+    /// messages make no progress. Must be called regularly.
     pub fn sweep(&mut self, now: Nanos) {
         if now.saturating_sub(self.swept) < SECOND / 4 {
             return;
@@ -622,12 +635,12 @@ impl Server {
     }
 }
 
-/// Returns the number of fragments of a message; an empty message has one.
+/// Returns the number of fragments of a message. An empty message has one fragment.
 pub(crate) fn fragments(length: u32, chunk: u16) -> u32 {
     length.div_ceil(u32::from(chunk)).max(1)
 }
 
-/// Stores a fragment at its place, independently of earlier fragments.
+/// Copies a fragment to its offset in a message. Fragments may arrive in any order.
 fn put(data: &mut Vec<u8>, at: usize, payload: &[u8]) {
     let end = at + payload.len();
     if at == data.len() {
@@ -640,7 +653,8 @@ fn put(data: &mut Vec<u8>, at: usize, payload: &[u8]) {
     data[at..end].copy_from_slice(payload);
 }
 
-/// Returns place and length of a fragment in bytes.
+/// Returns offset and length in bytes of a fragment of a message; `None` if the message has no such
+/// fragment.
 pub(crate) fn fragment(length: u32, chunk: u16, index: u32) -> Option<(usize, usize)> {
     if chunk == 0 || index >= fragments(length, chunk) {
         return None;

@@ -1,9 +1,9 @@
-//! Memory of processed messages, for reuse.
+//! Memory of processed messages, kept for reuse.
 
 use crate::packet::CHARGE;
 use sojourn_units::Bytes;
 
-/// Kept memory, within the room that its user states.
+/// A stack of memory blocks. Callers state how much memory may be kept.
 #[derive(Default)]
 pub(crate) struct Spare {
     kept: Vec<Vec<u8>>,
@@ -23,8 +23,9 @@ impl Spare {
         }
     }
 
-    /// Returns empty memory for `length` bytes; the memory that remains kept leaves `room`. Memory
-    /// that exceeds a message by more than its charge is freed, not reused.
+    /// Returns empty memory for a message of `length` bytes. Kept memory is then reduced to at most
+    /// `room` bytes. A block that exceeds the message by more than [`CHARGE`] is freed instead of
+    /// reused.
     pub(crate) fn get(&mut self, length: usize, room: Bytes) -> Vec<u8> {
         let fits = |kept: &Vec<u8>| (length..=length + CHARGE as usize).contains(&kept.capacity());
         let found = self.pop().filter(fits);
@@ -38,10 +39,10 @@ impl Spare {
         )
     }
 
-    /// Keeps memory if there is room for it.
+    /// Keeps a block if the kept memory then does not exceed `room` bytes.
     pub(crate) fn put(&mut self, data: Vec<u8>, room: Bytes) {
         let capacity = data.capacity() as Bytes;
-        // The allocator handles small pieces well.
+        // Small blocks are not kept, since the allocator handles them efficiently.
         if capacity >= 4096 && self.bytes + capacity <= room {
             self.bytes += capacity;
             self.kept.push(data);

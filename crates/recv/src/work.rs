@@ -1,8 +1,9 @@
-//! A handler of a given speed, for measurements of buffers.
+//! A handler with a given speed, for measurements of receive buffers.
 //!
-//! It takes the time of a message's length at its rate, uses the CPU for a part of this time, and
-//! waits for the rest, like a handler that waits for a disk. It also pauses. With less CPU than it
-//! needs (a control group's quota) it becomes slower.
+//! Processing a message takes its length divided by the rate. The handler uses the CPU for a part
+//! of this time, and waits for the rest, like a handler that waits for a disk. It also pauses. If
+//! it gets less CPU time than it needs, for example because of a control group's quota, it becomes
+//! slower.
 
 use crate::packet::{Code, DIGEST, Id};
 use crate::serve::{Handler, thread_cpu};
@@ -12,28 +13,28 @@ use sojourn_random::{Key, Pause, Pauses};
 use sojourn_units::{MICROSECOND, Nanos, SECOND};
 use std::time::{Duration, Instant};
 
-/// Time within which it catches up after a delay by timers or other processes.
+/// Maximum delay by timers or other processes that the handler makes up for, in nanoseconds.
 const CATCH_UP: Nanos = 500 * MICROSECOND;
 
-/// Speed of the handler.
+/// Parameters of the handler.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Params {
-    /// Rate in bytes/s while it does not pause.
+    /// Processing rate in bytes/s outside pauses.
     pub rate: u64,
-    /// Part of this time for which it uses the CPU, 0 to 1.
+    /// Share of the processing time in which the handler uses the CPU, 0 to 1.
     #[serde(default)]
     pub cpu: f64,
-    /// Pauses.
+    /// Parameters of the pauses.
     #[serde(default)]
     pub pauses: Vec<Pause>,
 }
 
 impl Params {
-    /// Checks the speed.
+    /// Checks the parameters.
     ///
     /// # Errors
-    /// The reason.
+    /// If a parameter is not allowed: the reason.
     pub fn check(&self) -> Result<(), &'static str> {
         if self.rate == 0 {
             return Err("the handler's rate must be above 0");
@@ -44,27 +45,27 @@ impl Params {
         for pause in &self.pauses {
             pause.check()?;
             if pause.every > 3600 * SECOND {
-                return Err("a pause must begin within an hour of the one before");
+                return Err("the time between the starts of two pauses must be at most one hour");
             }
         }
         Ok(())
     }
 }
 
-/// A handler that discards messages.
+/// A handler that discards messages after their processing time.
 pub struct Work {
     params: Params,
     sources: Vec<Pauses>,
-    /// Its time begins with the first message.
+    /// Time at which the handler received its first message; `None` before it.
     begin: Option<Instant>,
-    /// Time at which it has processed its messages so far.
+    /// Time at which the handler has finished all messages so far, in nanoseconds since `begin`.
     free: Nanos,
-    /// Result of the work, so that the compiler cannot remove the work.
+    /// Result of the CPU work, which prevents the compiler from removing the work.
     sum: u64,
 }
 
 impl Work {
-    /// Returns a handler of this speed; `seed` draws its pauses.
+    /// Returns a handler with these parameters. `seed` determines the random draws of its pauses.
     pub fn new(params: &Params, seed: u64) -> Self {
         let key = Key::new(seed, "handler");
         let source =
@@ -81,8 +82,8 @@ impl Work {
     fn burn(&mut self, data: &[u8], span: Nanos) {
         let until = thread_cpu() + span;
         while thread_cpu() < until {
-            // Some 10 µs between readings of the clock, each of which takes a tenth of a
-            // microsecond.
+            // Work for about 10 µs between two readings of the clock, each of which takes about 0.1
+            // µs.
             for &byte in data.iter().cycle().take(10_000) {
                 self.sum = (self.sum ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
             }
@@ -133,7 +134,8 @@ mod tests {
         Work::new(&params, 1)
     }
 
-    /// Nothing here can take less time than it says; more is the machine's.
+    /// The handler must not be faster than its parameters state. It may be slower on a busy
+    /// machine.
     #[test]
     fn it_takes_its_time_and_its_cpu() {
         let mut work = work(vec![]);

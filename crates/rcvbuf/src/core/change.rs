@@ -1,5 +1,5 @@
-//! Changes of sockets. The original settings are on disk before the first change, and restored at
-//! the end.
+//! Changes of sockets. The original settings are stored on disk before the first change, and
+//! restored at the end.
 
 use super::{Core, is_same};
 use crate::diag::Reading;
@@ -11,7 +11,8 @@ use crate::socket::{self, Setting};
 use std::io;
 
 impl Core {
-    /// Adopts sizes that the program has set: they are restored at the end.
+    /// Adopts sizes that the program has set itself in the meantime, so that these are restored at
+    /// the end.
     pub(super) fn adopt(&mut self) {
         let mut entries = Vec::new();
         for (_, socket) in self.sockets.values_mut() {
@@ -47,8 +48,8 @@ impl Core {
                 }
                 let now = socket::setting(copy)?.size;
                 if expected.is_some_and(|size| size != now) {
-                    // The program has set it since the last reading; `adopt` handles it in the next
-                    // pass.
+                    // The program has set the size since the last reading; `adopt` handles this in
+                    // the next pass.
                     return Ok(Some((now, false, false)));
                 }
                 let granted = socket::resize(copy, wanted)?;
@@ -72,7 +73,7 @@ impl Core {
         }
     }
 
-    /// Records the settings of sockets without a change so far on disk.
+    /// Stores the original settings of sockets that are to be changed for the first time on disk.
     fn prepare(&mut self, inodes: &[u64]) {
         let mut entries = Vec::new();
         for inode in inodes {
@@ -105,7 +106,7 @@ impl Core {
                 for entry in &entries {
                     let Some((_, socket)) = self.sockets.get_mut(&entry.inode) else { continue };
                     if let Some((_, pid)) = taken.iter().find(|(id, _)| *id == entry.cookie) {
-                        let text = format!("process {pid} tunes it already");
+                        let text = format!("process {pid} already tunes the socket");
                         socket.refusal = Some(Refusal::new(Missing::Taken, text));
                     } else {
                         socket.before = Some(entry.before);
@@ -113,12 +114,12 @@ impl Core {
                     }
                 }
             }
-            // Without a journal no socket is changed.
+            // No socket is changed unless its original setting is on disk.
             Err(error) => note(&mut self.notes, &error),
         }
     }
 
-    /// Restores all sockets; returns their outcomes.
+    /// Restores all sockets, and returns the outcome for each.
     pub(crate) fn finish(&mut self) -> Vec<Outcome> {
         let mut tuned = Vec::new();
         for (_, socket) in self.sockets.values() {
@@ -129,7 +130,7 @@ impl Core {
         let (mut outcomes, mut lost) = (Vec::new(), Vec::new());
         for (entry, ours) in tuned {
             match restore::one(&self.holders, &entry, ours) {
-                // Another process, such as systemd, may have it open.
+                // Another process, such as systemd, may have the socket open.
                 None => lost.push((entry, ours)),
                 Some(outcome) => outcomes.push(outcome),
             }
@@ -154,7 +155,7 @@ fn entry(reading: &Reading, cookie: u64, before: Setting) -> Entry {
     Entry { cookie, inode: reading.inode, local: reading.local, before }
 }
 
-/// Adds a note that the journal cannot be written, once.
+/// Adds the note that the journal cannot be written, unless it exists already.
 pub(super) fn note(notes: &mut Vec<Refusal>, error: &io::Error) {
     let said = Refusal::new(Missing::Other, format!("the journal cannot be written: {error}"));
     if !notes.contains(&said) {

@@ -1,4 +1,4 @@
-//! The tuner without its thread: finds sockets, calls their policies, changes them.
+//! The tuner without its thread: finds sockets, calls their policies and changes their sizes.
 
 mod change;
 
@@ -21,21 +21,23 @@ use std::io;
 use std::path::Path;
 use std::time::Instant;
 
-/// Longest time from the appearance of an unknown socket to the next search, in nanoseconds.
+/// Maximum time from the first observation of an unknown socket to the next search, in nanoseconds.
 const SOON: Nanos = 50 * MILLISECOND;
-/// A search takes at most one part in this number of the time.
+/// Minimum time between two searches, in multiples of a search's duration.
 const PART: Nanos = 50;
-/// Length of a moment of the sparkline, in nanoseconds.
+/// Length of one moment of a socket's history, in nanoseconds.
 const MOMENT: Nanos = 250 * MILLISECOND;
-/// Passes without a socket after which it counts as closed. The kernel may omit a socket while many
-/// open and close, and a socket that is forgotten is not restored.
+/// Number of successive passes without a socket after which the socket counts as closed. The kernel
+/// may omit a socket while many others open and close, and a socket that counts as closed is not
+/// restored.
 const ABSENT: u64 = 3;
-/// Largest number of network namespaces observed at a time.
+/// Maximum number of network namespaces observed at the same time.
 const SPACES: usize = 1024;
-/// Fraction to which the sum of all sizes shrinks every second under memory pressure.
+/// Fraction (numerator, denominator) to which the sum of all sizes shrinks every second while
+/// memory is short.
 const SQUEEZE: (Bytes, Bytes) = (3, 4);
 
-/// State of the tuner.
+/// State of a tuner.
 #[derive(Debug)]
 pub(crate) struct Core {
     pub(crate) settings: Settings,
@@ -44,15 +46,17 @@ pub(crate) struct Core {
     pub(crate) spaces: BTreeMap<u64, Space>,
     /// Followed sockets with their namespaces, by inode.
     pub(crate) sockets: BTreeMap<u64, (u64, Tracked)>,
-    /// Inodes of sockets that are not followed.
+    /// Inodes of observed sockets that are not followed.
     strangers: BTreeSet<u64>,
-    /// Inodes of sockets on ephemeral ports, seen once.
+    /// Inodes of sockets on ephemeral ports that only the last search has found. They are followed
+    /// if the next search finds them again.
     fresh: BTreeSet<u64>,
     journal: Option<Journal>,
     pub(crate) room: Room,
-    /// Largest permitted size in bytes; limited without `CAP_NET_ADMIN`.
+    /// Maximum size of a receive buffer in bytes that this process may set; without `CAP_NET_ADMIN`
+    /// it depends on `net.core.rmem_max`.
     most: Bytes,
-    /// Number of sockets not followed because the limit was reached.
+    /// Number of sockets that are not followed because the limit [`Settings::sockets`] was reached.
     pub(crate) left_out: usize,
     pub(crate) notes: Vec<Refusal>,
     ephemeral: (u16, u16),
@@ -61,9 +65,9 @@ pub(crate) struct Core {
     search_at: Nanos,
     refresh_at: Nanos,
     moment_at: Nanos,
-    /// Whether the target can have no more processes.
+    /// Whether all processes of the target have ended.
     pub(crate) over: bool,
-    /// Largest sums in bytes: of occupancies, and of sizes.
+    /// Largest sums over all sockets so far, in bytes: of the occupancies, and of the sizes.
     pub(crate) peaks: (Bytes, Bytes),
 }
 
@@ -71,11 +75,11 @@ impl Core {
     pub(crate) fn new(settings: Settings) -> io::Result<Self> {
         let finder = Finder::new(&settings.target.who)?;
         if settings.target.who == Who::Anybody && settings.target.port.is_none() {
-            let what = "say which sockets: a process, a unit or a port";
+            let what = "name the sockets to tune: a process, a unit or a port";
             return Err(io::Error::new(io::ErrorKind::InvalidInput, what));
         }
         if settings.target.who == Who::Everybody && !settings.dry_run {
-            let what = "the sockets of a whole machine are watched only";
+            let what = "the sockets of a whole machine cannot be tuned, only watched";
             return Err(io::Error::new(io::ErrorKind::InvalidInput, what));
         }
         let journal = if settings.dry_run { None } else { Some(Journal::new(&settings.state)?) };
@@ -105,7 +109,7 @@ impl Core {
         })
     }
 
-    /// Performs one pass at `now`, in nanoseconds of any monotonic clock.
+    /// Performs one pass at the time `now`, in nanoseconds of any monotonic clock.
     pub(crate) fn step(&mut self, now: Nanos) {
         if now >= self.search_at {
             let begun = Instant::now();
@@ -119,7 +123,7 @@ impl Core {
         }
         let strange = self.look();
         if strange && self.settings.target.who != Who::Everybody {
-            // The server has a new worker or has restarted: search soon.
+            // The server has a new worker or has restarted, so search soon.
             self.search_at = self.search_at.min(now + SOON);
         }
         self.decide(now);
@@ -129,7 +133,7 @@ impl Core {
         }
     }
 
-    /// Reads the machine's memory and counters.
+    /// Reads the machine's free memory and the counters of all network namespaces.
     fn refresh(&mut self) {
         let pids: Vec<u32> = self.holders.processes().map(|process| process.pid).collect();
         let sum = |of: fn(&Tracked) -> Bytes| self.sockets.values().map(|(_, s)| of(s)).sum();
@@ -145,7 +149,7 @@ impl Core {
         self.spaces.values_mut().for_each(Space::refresh);
     }
 
-    /// Searches for processes and sockets of the target.
+    /// Searches for the target's processes and sockets.
     fn search(&mut self) {
         let Some(pids) = self.finder.processes() else {
             self.over = true;
@@ -156,7 +160,8 @@ impl Core {
             self.holders.bury();
         } else {
             self.holders.follow(&pids);
-            // Between reading and opening a PID, another process may have got it.
+            // A PID may have been reused between the search and the opening of the process, so
+            // search again.
             if let Some(again) = self.finder.processes() {
                 self.holders.keep(&again);
             }
@@ -178,11 +183,12 @@ impl Core {
         }
     }
 
-    /// Opens the network namespaces of the processes; our own namespace if the target is a port.
+    /// Opens the network namespaces of the target's processes. If the target is a port, this
+    /// process's own namespace is included.
     fn enter_spaces(&mut self, anybody: bool) {
         let own = own_network().unwrap_or(0);
         let mut wanted = BTreeSet::new();
-        // A process that may not be inspected can still be observed by port.
+        // If a process may not be inspected, its sockets are still found by the port.
         let blind = !self.holders.refused.is_empty() && self.settings.target.port.is_some();
         if anybody || blind {
             wanted.insert(own);
@@ -214,17 +220,19 @@ impl Core {
                 }
             }
         }
-        // Sockets that systemd keeps open for a stopped service still exist.
+        // Keep namespaces with followed sockets: systemd may hold the sockets of a stopped service.
         wanted.extend(self.sockets.values().map(|(id, _)| *id));
-        // A reference to a namespace would keep it alive as long as the tuner.
+        // Remove other namespaces, since a reference would keep a namespace alive as long as the
+        // tuner.
         self.spaces.retain(|id, _| wanted.contains(id));
     }
 
-    /// Searches the processes of sockets without a known holder, in all namespaces at once.
+    /// Searches for the processes of all sockets without a known holder, in all namespaces
+    /// together.
     fn search_holders(&mut self) {
         let mut all = Vec::new();
         for space in self.spaces.values_mut() {
-            // After an error, the next search tries again.
+            // After an error, the next search reads the namespace again.
             let _ = space.read_all(self.settings.target.port, &mut all);
         }
         let inodes = all.iter().map(|reading| reading.inode);
@@ -248,13 +256,14 @@ impl Core {
             if self.sockets.contains_key(&inode) {
                 continue;
             }
-            // The kernel's own sockets (WireGuard, VXLAN) have no inode.
+            // Skip the kernel's own sockets (WireGuard, VXLAN), which have no inode, and sockets
+            // without a port.
             let nameless = inode == 0 || reading.local.port() == 0;
             if !(anybody || blind || self.holders.hold(inode)) || nameless {
                 self.strangers.insert(inode);
                 continue;
             }
-            // A client's socket on an ephemeral port is usually short-lived.
+            // A socket on an ephemeral port belongs to a client, and is usually short-lived.
             let passing = port.is_none() && is_ephemeral(reading.local.port(), self.ephemeral);
             if passing && !fresh.contains(&inode) {
                 self.fresh.insert(inode);
@@ -271,7 +280,7 @@ impl Core {
         }
     }
 
-    /// Returns the state of a socket that is followed from now on.
+    /// Returns the initial state of a socket that is followed from now on.
     fn begin(&self, reading: Reading, tells_sizes: bool) -> Tracked {
         let inode = reading.inode;
         let mut tracked = Tracked::new(reading, &self.settings.policy);
@@ -300,21 +309,21 @@ impl Core {
         tracked
     }
 
-    /// Returns the reason why a socket has no known holder.
+    /// Returns the reason why the holder of a socket is unknown.
     fn unheld(&self) -> Refusal {
         match self.holders.refused.values().next() {
             Some(one) => Refusal::new(
                 one.missing,
-                format!("no process that we may look into has it; for one, {one}"),
+                format!("no process that may be inspected has this socket open: {one}"),
             ),
             None => Refusal::new(
                 Missing::Process,
-                "no process that can be seen from here has it (another PID namespace?)",
+                "no visible process has this socket open; its process may be in another PID namespace",
             ),
         }
     }
 
-    /// Reads all sockets. Returns true if an unknown socket is among them.
+    /// Reads all followed sockets. Returns whether an unknown socket was found.
     fn look(&mut self) -> bool {
         self.pass += 1;
         let mut strange = false;
@@ -323,7 +332,7 @@ impl Core {
             self.readings.clear();
             dropped.clear();
             if space.read(&mut self.readings).is_err() {
-                // After a failed read, the sockets count as present.
+                // After a failed read, the namespace's sockets count as present.
                 let here = self.sockets.values_mut().filter(|(at, _)| *at == id);
                 here.for_each(|(_, socket)| socket.seen = self.pass);
                 continue;
@@ -377,7 +386,7 @@ impl Core {
         }
     }
 
-    /// Calls the policies, divides the budget and applies the sizes.
+    /// Calls the policies, divides the budget, and changes the sizes.
     fn decide(&mut self, now: Nanos) {
         let memory = self.room.memory;
         self.adopt();
@@ -396,7 +405,8 @@ impl Core {
             socket.curbed = size < claim.wanted;
             socket.wanted = size & !1;
             let now = socket.size.unwrap_or(0);
-            // The last bytes of the budget do not justify a system call.
+            // A change by less than 1/64 is not worth a system call, unless it is to the minimum
+            // size.
             let worth = socket.wanted.abs_diff(now) > now / 64 || socket.wanted == socket.least();
             if socket.wanted != now && worth && socket.refusal.is_none() {
                 changes.push(inode);
@@ -408,12 +418,14 @@ impl Core {
     }
 }
 
-/// Returns whether two cookies may belong to the same socket: known cookies differ between sockets.
+/// Returns whether two cookies may belong to the same socket. An unknown cookie may belong to any
+/// socket.
 fn is_same(a: Option<u64>, b: Option<u64>) -> bool {
     a.is_none() || b.is_none() || a == b
 }
 
-/// Returns one socket's part of the drops at several sockets; the part of the buffer is rounded up.
+/// Returns the part of one socket with `packets` drops in the drops of several sockets, `total` in
+/// all. The part of the full buffer is rounded up.
 fn share(whole: Split, packets: u64, total: u64) -> Split {
     let part = |some: u64| u128::from(some) * u128::from(packets);
     let total = u128::from(total.max(1));
@@ -424,14 +436,15 @@ fn share(whole: Split, packets: u64, total: u64) -> Split {
     Split { buffer, memory, checksum, other: rest - memory - checksum }
 }
 
-/// Returns the largest permitted size in bytes, and what is missing for more.
+/// Returns the maximum size of a receive buffer in bytes that this process may set, and the missing
+/// permission for larger sizes.
 fn largest() -> (Bytes, Option<Refusal>) {
     const CAP_NET_ADMIN: u32 = 12;
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let capable = crate::procfs::status(&status, "CapEff")
         .and_then(|hex| u64::from_str_radix(hex, 16).ok())
         .is_some_and(|bits| bits >> CAP_NET_ADMIN & 1 == 1);
-    // The kernel requires the capability in the initial user namespace.
+    // The kernel checks the capability in the initial user namespace.
     if capable && crate::refusal::Facts::of(std::process::id()).first_namespace {
         return (socket::GREATEST, None);
     }
@@ -442,7 +455,7 @@ fn largest() -> (Bytes, Option<Refusal>) {
         .saturating_mul(2)
         .min(socket::GREATEST);
     let text = format!(
-        "CAP_NET_ADMIN (in the machine's first user namespace) is missing: no buffer is made larger than \
+        "CAP_NET_ADMIN in the machine's initial user namespace is missing: no buffer can exceed \
          {most} bytes, twice net.core.rmem_max"
     );
     (most, Some(Refusal::new(Missing::NetAdmin, text)))
