@@ -1,11 +1,11 @@
-//! Computes the engine's fingerprint: a hash over everything that decides a result, so that a
-//! changed engine never mixes with old results.
+//! Computes the engine's fingerprint, a hash of all sources that affect results. Results of engines
+//! with different fingerprints are never mixed.
 
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// The crates whose code a run executes.
+/// Crates whose code a simulated run executes.
 const DECIDING: [&str; 14] = [
     "units",
     "random",
@@ -24,7 +24,7 @@ const DECIDING: [&str; 14] = [
 ];
 const SHARED: [&str; 3] = ["Cargo.lock", "Cargo.toml", "rust-toolchain.toml"];
 
-/// FNV-1a on 128 bits: it needs no dependency, and a fingerprint needs no protection against
+/// FNV-1a with 128 bits. It needs no dependency, and a fingerprint needs no protection against
 /// attacks.
 struct Hash(u128);
 
@@ -66,11 +66,12 @@ fn main() -> io::Result<()> {
         files.push(folder.join("Cargo.toml"));
         sources(&folder.join("src"), &mut files)?;
     }
-    // The calls into policies that users write in Python.
+    // Include the code that calls policies written in Python by users.
     let own = root.join("crates/py/src/own");
     println!("cargo::rerun-if-changed={}", own.display());
     sources(&own, &mut files)?;
-    // Names relative to the root and with `/`, contents with `\n`: the same on every platform.
+    // File names are relative to the root with `/`, and line ends are `\n`, so that the hash is the
+    // same on every platform.
     let mut named: Vec<(String, Vec<u8>)> = Vec::new();
     for path in files {
         let name = path.strip_prefix(&root).unwrap_or(&path).to_string_lossy().replace('\\', "/");

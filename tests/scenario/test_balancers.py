@@ -170,12 +170,12 @@ def test_a_dead_server_has_the_shortest_queue() -> None:
         (
             {"balancers.lb.faults": [{"server": "server1", "at": "1s", "until": "1s"}]},
             "balancers.lb.faults.0.until",
-            "must end after its begin",
+            "the end must be after the begin",
         ),
         (
             {"balancers.lb.faults": [{"server": "server1", "at": "1s"}] * 2},
             "balancers.lb.faults",
-            "already unreachable at that time",
+            "the faults of a server must not overlap",
         ),
         (
             {

@@ -88,7 +88,7 @@ def test_words_choose_and_change(folder: Path) -> None:
         (
             b"# text",
             "file b.pcap",
-            "`b.pcap`: neither a pcap nor a pcapng file (byte 0 of the file)",
+            "`b.pcap`: the file is neither a pcap nor a pcapng file (byte 0 of the file)",
         ),
         (pcap(), "file b.pcap", "`b.pcap`: no packet of the capture is selected"),
         (pcap((0, 60)), "file b.pcap to :53", "`b.pcap`: no packet of the capture is selected"),

@@ -117,11 +117,11 @@ def test_keys_of_programs_belong_to_them() -> None:
 
 def test_no_balancer_chooses_their_servers() -> None:
     balanced = TEXT.replace('to = "server"\napp', 'to = "front"\napp')
-    with pytest.raises(ScenarioError, match="no balancer chooses the servers of `command`"):
+    with pytest.raises(ScenarioError, match="`command` cannot use a balancer"):
         Scenario.from_toml(balanced + '[balancers.front]\nservers = "server"\npolicy = "random"\n')
 
 
-REFUSED = "`get` runs a program; the simulator runs none: use `sojourn lab run` or"
+REFUSED = "`get` runs a program, which the simulator cannot do: use `sojourn lab run` or"
 
 
 def test_the_simulator_refuses_them() -> None:

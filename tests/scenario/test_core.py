@@ -247,7 +247,9 @@ def test_a_balancer_says_what_is_wrong() -> None:
     with pytest.raises(ValueError, match="0 servers"):
         _core.Balancer("jsq", [])
     jsq = _core.Balancer("jsq", ["a", "b"])
-    with pytest.raises(ValueError, match="1 values of `backlog` for 2 servers"):
+    with pytest.raises(
+        ValueError, match="`backlog` must have one value for each of the 2 servers, found 1"
+    ):
         jsq.observe(0, backlog=[(1, 2)])
     with pytest.raises(IndexError, match="no server 2"):
         jsq.finished(0, 2)

@@ -137,7 +137,7 @@ def test_shared_media_and_sides(text: str, old: str, new: str, key: str, words: 
         ('"uniform 0s 1s"', '"every 1s from"', "needs a time"),
         ('"uniform 0s 1s"', '"every 1"', "needs its unit, such as 5ms; found `1`"),
         ('"uniform 0s 1s"', '"every 1s from 60s"', "must be before the end of the run (60s)"),
-        ('tcp = "cubic"', "udp = true", "`bulk` is carried by TCP"),
+        ('tcp = "cubic"', "udp = true", "`bulk` needs TCP"),
         ('app = "voip"', 'app = "voip"\ntcp = "reno"\nudp = true', "not both"),
         ('app = "voip"', 'app = "voip"\nname = "bulk"', ""),
         ('app = "voip"', 'app = "voip"\nname = "uplink"', "a link's name already"),
@@ -159,7 +159,7 @@ def test_two_flows_of_one_name() -> None:
     text = HOME.replace('app = "bulk"', 'app = "bulk"\nname = "x"')
     text = text.replace('app = "voip"', 'app = "voip"\nname = "x"')
     (problem,) = problems(text)
-    assert "`x` is taken: it is another flow's name already" in problem.message
+    assert "the name `x` is already the name of another flow" in problem.message
 
 
 def test_all_mistakes_are_told_at_once() -> None:
@@ -231,9 +231,9 @@ def test_mistakes_of_all_stages_are_told_at_once() -> None:
         (21, "flows.0.to", "unknown host `ips`: no link ends there"),
         (23, "flows.0.stop", "must be after the start"),
         (27, "flows.1.to", "no links lead from `home` to `a`"),
-        (29, "flows.1.udp", "`bulk` is carried by TCP"),
-        (32, "flows.2.name", "`uplink` is taken: it is a link's name already"),
-        (34, "flows.2.to", "a flow from `home` to itself"),
+        (29, "flows.1.udp", "`bulk` needs TCP"),
+        (32, "flows.2.name", "the name `uplink` is already the name of a link"),
+        (34, "flows.2.to", "a flow must not go from `home` to itself"),
         (35, "flows.2.app", "`lost.pcap` cannot be read"),
         (38, "observe.snaplen", "must be from 1 to 65535"),
     ]

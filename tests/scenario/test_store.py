@@ -137,7 +137,7 @@ def test_data_centres_racks_and_faults() -> None:
         ({"warmup": 200}, "store.warmup", "must be below the number of requests"),
         ({"faults": [{"at": "1s"}]}, "store.faults.0", "either `crash` or `partition`"),
         ({"faults": [{"at": "2s", "until": "1s", "crash": "node1"}]}, "store.faults.0.until",
-         "must end after its begin"),
+         "the end must be after the begin"),
         ({"faults": [{"at": "2s", "crash": "client1"}]}, "store.faults.0.crash", "not a node"),
         ({"name": "node1-node2"}, "store.name", "taken"),
         ({"data_centres": {"a": ["node1"]}}, "store.data_centres", "in no data centre"),

@@ -196,8 +196,11 @@ fn the_obsolete_packet_block() {
 #[test]
 fn what_cannot_be_read_is_told_with_its_place() {
     let error = |bytes: &[u8]| read(bytes, &Select::default(), 10).unwrap_err().to_string();
-    assert_eq!(error(b""), "too short to be a capture file (byte 0 of the file)");
-    assert_eq!(error(b"# a text"), "neither a pcap nor a pcapng file (byte 0 of the file)");
+    assert_eq!(error(b""), "the file is too short for a capture file (byte 0 of the file)");
+    assert_eq!(
+        error(b"# a text"),
+        "the file is neither a pcap nor a pcapng file (byte 0 of the file)"
+    );
 
     let mut file = File::pcap(false, 0xa1b2_c3d4, 1);
     file.bytes.truncate(20);
@@ -210,34 +213,43 @@ fn what_cannot_be_read_is_told_with_its_place() {
 
     let mut file = File::pcap(false, 0xa1b2_c3d4, 1);
     file.u32s(&[0, 0, u32::MAX, 60]);
-    assert_eq!(refused(&file), (32, "a packet of 4294967295 captured bytes".into()));
+    assert_eq!(
+        refused(&file),
+        (32, "a packet must not have more than 67108864 captured bytes, found 4294967295".into())
+    );
 
     let (at, message) = refused(&File::pcap(true, 0xa1b2_c3d4, 105));
     assert_eq!(at, 20);
-    assert!(message.starts_with("packets of link type 105; known are Ethernet (1)"), "{message}");
+    assert!(message.starts_with("unsupported link type 105: use Ethernet (1)"), "{message}");
 
     let mut file = File::section(false);
     file.block(3, |f| f.u32(60));
-    assert_eq!(refused(&file), (28, "a packet without a time (simple packet block)".into()));
+    assert_eq!(
+        refused(&file),
+        (28, "packets must have times; a simple packet block has none".into())
+    );
 
     let mut file = File::section(false);
     file.u32(1);
     file.u32(14);
-    assert_eq!(refused(&file), (32, "a block of 14 bytes".into()));
+    assert_eq!(refused(&file), (32, "the length of a block is invalid: 14 bytes".into()));
 
     let mut file = File::section(false);
     file.interface(1, &[(9, &[40])]);
-    assert_eq!(refused(&file), (44, "a unit of time of 10^-40 s".into()));
+    assert_eq!(refused(&file), (44, "the unit of time is too small: 10^-40 s".into()));
 
     let mut file = File::section(false);
     file.interface(1, &[(14, &i64::MIN.to_be_bytes())]);
     file.packet(0, 0, 60, &[]);
-    assert_eq!(refused(&file).1, "a time out of range");
+    assert_eq!(refused(&file).1, "the packet's time is out of range");
 
     let mut file = File::pcap(false, 0xa1b2_c3d4, 1);
     (0..3).for_each(|i| file.record(i, 0, 60, &[]));
     let few = read(&file.bytes, &Select::default(), 2).unwrap_err();
-    assert_eq!((few.at, few.message.as_str()), (56, "more than 2 packets"));
+    assert_eq!(
+        (few.at, few.message.as_str()),
+        (56, "the file must not contain more than 2 selected packets")
+    );
 }
 
 /// Ethernet, perhaps with a VLAN tag, IPv4 or IPv6, and ports.

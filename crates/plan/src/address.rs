@@ -1,23 +1,24 @@
-//! Where nodes and flows are found on a network, as captures show it and real programs use it.
+//! Addresses and ports of nodes and flows, which captures show and real programs use.
 
 use std::net::Ipv4Addr;
 
-/// The first of the flows' ports.
+/// Port of the first flow at its server.
 pub const FIRST_PORT: u16 = 20_000;
-/// Number of flows with a port of their own. The ports that a Linux host chooses for its own
-/// connections begin behind these.
+/// Number of flows that have their own port. The ports that a Linux host selects for its
+/// connections begin at 32 768, after these.
 pub const PORTS: u32 = 12_768;
 
-/// The first port of clients, in the dynamic range, which no dissector assigns to a protocol.
+/// First port of clients. It is in the dynamic range, in which no dissector assigns ports to
+/// protocols.
 pub const DYNAMIC: u16 = 49_152;
 
-/// Returns the IPv4 address of a node: 10.0.0.1 for the first one.
+/// Returns the IPv4 address of a node by its index: 10.0.0.1 for node 0.
 pub fn ipv4(node: usize) -> Ipv4Addr {
     Ipv4Addr::from(0x0A00_0001 + node as u32)
 }
 
-/// Returns the server's port of flow number `flow`, counted over all groups; `None` beyond
-/// [`PORTS`].
+/// Returns the server's port of the flow `flow`, counted over all groups from 0; `None` if it is
+/// not below [`PORTS`].
 pub fn port(flow: u32) -> Option<u16> {
     (flow < PORTS).then(|| FIRST_PORT + flow as u16)
 }

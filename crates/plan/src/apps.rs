@@ -7,19 +7,19 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "kind")]
 pub enum App {
-    /// A replicated store on some of the nodes, and its clients.
+    /// A replicated store on some of the nodes, with its clients.
     Store(Box<Store>),
 }
 
 impl App {
-    /// Returns its name in results.
+    /// Returns the application's name in results.
     pub fn name(&self) -> &str {
         match self {
             Self::Store(store) => &store.name,
         }
     }
 
-    /// Returns a description for messages.
+    /// Returns the kind of the application for messages.
     pub fn what(&self) -> &'static str {
         match self {
             Self::Store(_) => "the store",

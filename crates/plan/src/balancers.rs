@@ -1,68 +1,69 @@
-//! Balancers: the controllers that choose a server for each flow, and their knowledge of the
-//! servers.
+//! Balancers: controllers that select a server for each flow, and what they know of the servers.
 
 use serde::{Deserialize, Serialize};
 use sojourn_random::Distribution;
 use sojourn_units::{Nanos, SECOND};
 
-/// A switch with servers behind its own address, and the controller that chooses one.
+/// A switch whose address several servers share, and the controller that selects a server for each
+/// flow.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Balancer {
-    /// Its name, the destination of flows.
+    /// Name of the balancer, which flows use as destination.
     pub name: String,
-    /// Its policy.
+    /// Policy that selects servers.
     pub policy: sojourn_balance::Params,
-    /// The servers behind it.
+    /// Servers among which the controller selects.
     pub servers: Vec<Server>,
-    /// Delay from the switch to the controller, and of the way back.
+    /// One-way delay between the switch and the controller, in nanoseconds.
     #[serde(default)]
     pub delay: Nanos,
-    /// Time that the controller needs for a decision.
+    /// Time that the controller needs for a decision, in nanoseconds.
     #[serde(default)]
     pub decision: Nanos,
-    /// How it detects servers that cannot be reached.
+    /// Probes with which the controller detects unreachable servers.
     #[serde(default)]
     pub probes: Probes,
-    /// Times at which servers cannot be reached, as the controller's probes find. The links'
-    /// changes decide what happens to packets.
+    /// Intervals in which the controller's probes find servers unreachable. The links' changes
+    /// decide whether packets arrive.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub faults: Vec<Fault>,
 }
 
-/// Probes through the data path, which a reachable server answers at once. They begin at a drawn
-/// time of the first period.
+/// Probes through the data path, which a reachable server answers immediately. The first one is
+/// sent at a random time in the first period.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Probes {
-    /// Time between two probes.
+    /// Time between two probes in nanoseconds.
     pub every: Nanos,
-    /// Number of unanswered probes after which a server is down, when the next one is due.
+    /// Number of consecutive unanswered probes after which a server counts as down, at the time of
+    /// the next probe.
     pub misses: u32,
 }
 
 impl Default for Probes {
-    /// Returns one probe a second, and three misses.
+    /// Returns probes with a period of one second, and three misses.
     fn default() -> Self {
         Self { every: SECOND, misses: 3 }
     }
 }
 
-/// A time at which a server cannot be reached.
+/// An interval in which a server cannot be reached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Fault {
-    /// Number of the server behind the balancer.
+    /// Index of the server in the balancer's list.
     pub server: usize,
-    /// Begin, from the start of the run.
+    /// Begin of the interval in nanoseconds after the start of the run.
     pub at: Nanos,
-    /// End, from the start of the run; never if `None`.
+    /// End of the interval in nanoseconds after the start of the run; `None` for no end.
     #[serde(default)]
     pub until: Option<Nanos>,
 }
 
 impl Fault {
-    /// Returns whether the server cannot be reached at the time `since` the start of the run.
+    /// Returns whether the server is unreachable at `since` nanoseconds after the start of the run.
     pub fn holds(&self, since: Nanos) -> bool {
         self.at <= since && since < self.until.unwrap_or(Nanos::MAX)
     }
@@ -72,14 +73,14 @@ impl Fault {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Server {
-    /// Index of its node.
+    /// Index of the server's node.
     pub node: usize,
-    /// Index of the link whose queue and counters are read.
+    /// Index of the link whose queue and counters the controller reads.
     pub port: usize,
-    /// Its weight.
+    /// Weight of the server, at least 1.
     pub weight: u32,
-    /// Nanoseconds of work on each transfer received, one after the other; none if it takes no
-    /// time.
+    /// Distribution of the service time of each received transfer in nanoseconds, processed one
+    /// after another; `None` for no service time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub service: Option<Distribution>,
 }

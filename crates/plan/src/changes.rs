@@ -1,7 +1,7 @@
-//! Changes of links during a run: their description and their times.
+//! Changes of links during a run: their description, and their order in time.
 //!
-//! The driver of a link, with a virtual or a real clock, asks the link's [`Schedule`] for the time
-//! of the next change and passes the new parameters to the link. Nothing is random here.
+//! The driver of a link, with a virtual or a real clock, reads the time of the next change from the
+//! link's [`Schedule`] and passes the new parameters to the link. Changes are not random.
 
 use serde::{Deserialize, Serialize};
 use sojourn_link::{Impairments, Params};
@@ -9,35 +9,35 @@ use sojourn_units::{Nanos, Rate};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-/// A change of one direction of a link. A value that is `None` stays.
+/// A change of one direction of a link. Values that are `None` stay unchanged.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Change {
-    /// First time, from the start of the run.
+    /// First time of the change, in nanoseconds after the start of the run.
     pub at: Nanos,
-    /// Period of repetition; only once if 0.
+    /// Period of repetition in nanoseconds; 0 for a single change.
     #[serde(default)]
     pub every: Nanos,
-    /// The new rate.
+    /// New rate.
     #[serde(default)]
     pub rate: Option<Rate>,
-    /// The new delay and impairments.
+    /// New delay and impairments.
     #[serde(default)]
     pub wire: Option<Wire>,
 }
 
-/// Effects of a wire on packets, in netem's terms.
+/// Delay and impairments of a link, as in netem.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Wire {
-    /// Propagation delay.
+    /// Propagation delay in nanoseconds.
     pub delay: Nanos,
-    /// The rest.
+    /// Jitter, loss and other impairments.
     pub impairments: Impairments,
 }
 
 impl Change {
-    /// Returns how often the change happens before `end`.
+    /// Returns how often the change occurs in a run of length `end`.
     pub fn times(&self, end: Nanos) -> u64 {
         match end.checked_sub(self.at) {
             None | Some(0) => 0,
@@ -57,30 +57,31 @@ impl Change {
     }
 }
 
-/// The changes of one direction of a link in the order of time. Changes at one time are merged; the
-/// last one in the plan takes precedence.
+/// The changes of one direction of a link in order of time. If several changes have the same time,
+/// they are merged, and the last one in the plan takes precedence.
 #[derive(Clone, Debug)]
 pub struct Schedule {
     changes: Vec<Change>,
-    /// Next time of each change, sorted by time and then by number.
+    /// Next time of each change, with the change's index; ordered by time, then by index.
     due: BinaryHeap<Reverse<(Nanos, usize)>>,
     params: Params,
 }
 
 impl Schedule {
-    /// Returns the changes of a link that begins with `params`.
+    /// Returns the schedule of a link with the initial parameters `params`.
     pub fn new(params: &Params, changes: &[Change]) -> Self {
         let due = changes.iter().enumerate().map(|(i, change)| Reverse((change.at, i))).collect();
         Self { changes: changes.to_vec(), due, params: params.clone() }
     }
 
-    /// Returns the time of the next change from the start of the run, or `None` after the last.
+    /// Returns the time of the next change in nanoseconds after the start of the run; `None` after
+    /// the last change.
     pub fn next_at(&self) -> Option<Nanos> {
         self.due.peek().map(|Reverse((at, _))| *at)
     }
 
-    /// Takes the next change: returns its time and the new parameters. Their queue is the link's
-    /// initial one.
+    /// Removes the next change. Returns its time and the link's new parameters, in which the queue
+    /// is always the initial one. Returns `None` after the last change.
     pub fn take_next(&mut self) -> Option<(Nanos, &Params)> {
         let at = self.next_at()?;
         while let Some(mut next) = self.due.peek_mut().filter(|next| next.0.0 == at) {

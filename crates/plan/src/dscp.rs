@@ -2,7 +2,7 @@
 
 use sojourn_units::words::{WordError, nearest};
 
-/// The names, each with its code point (RFC 2474, 2597, 3246, 5865, 8622).
+/// Names and code points (RFC 2474, 2597, 3246, 5865, 8622).
 pub const NAMES: [(&str, u8); 24] = [
     ("be", 0),
     ("le", 1),
@@ -30,10 +30,10 @@ pub const NAMES: [(&str, u8); 24] = [
     ("af43", 38),
 ];
 
-/// Returns the code point of a name, in upper or lower case.
+/// Returns the code point with this name, which may be in upper or lower case.
 ///
 /// # Errors
-/// The name is unknown.
+/// If the name is unknown.
 pub fn parse(text: &str) -> Result<u8, WordError> {
     let name = text.trim().to_lowercase();
     let names = || NAMES.iter().map(|(name, _)| *name);
@@ -41,7 +41,7 @@ pub fn parse(text: &str) -> Result<u8, WordError> {
         return Ok(*point);
     }
     Err(WordError {
-        message: format!("unknown code point \"{text}\""),
+        message: format!("unknown code point `{text}`"),
         at: 0..text.len(),
         found: text.to_owned(),
         allowed: names().map(str::to_owned).collect(),
@@ -56,7 +56,7 @@ mod tests {
     #[test]
     fn names_have_their_code_points() {
         assert_eq!(parse("EF").unwrap(), 46);
-        // RFC 2597: class c with drop precedence d is 8c + 2d.
+        // RFC 2597: the code point of class c with drop precedence d is 8c + 2d.
         for (class, drop) in (1..=4).flat_map(|class| (1..=3).map(move |drop| (class, drop))) {
             assert_eq!(parse(&format!("af{class}{drop}")).unwrap(), 8 * class + 2 * drop);
         }

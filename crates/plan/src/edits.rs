@@ -1,7 +1,8 @@
-//! Edits of a resolved plan by the texts of a few values, as the controls of a page make them.
+//! Edits of a resolved plan: changes of a few values, given as texts, such as by the controls of a
+//! Web page.
 //!
-//! Names, templates and files are resolved already: an edit refers to links and groups by number,
-//! and its texts are read by the same tables as those of a scenario.
+//! Names, templates and files are already resolved. An edit refers to links and groups by number,
+//! and its texts are parsed like those of a scenario.
 
 use crate::{Path, Plan, PlanError, PlanErrors, at};
 use serde::Deserialize;
@@ -9,65 +10,68 @@ use sojourn_queue::Device;
 use sojourn_units::quantity::{parse_rate, parse_time};
 use sojourn_units::{MILLISECOND, Nanos, Rate, quantity_error};
 
-/// Edits of a plan. Values that are absent stay.
+/// Edits of a plan. Omitted values stay unchanged.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Edits {
-    /// Length of the run. The warm-up keeps its share, in whole milliseconds.
+    /// New length of the run. The warm-up keeps its share of the length, rounded down to whole
+    /// milliseconds.
     pub duration: Option<String>,
-    /// Changes to links.
+    /// Changes of links.
     pub links: Vec<LinkEdit>,
-    /// Round-trip times of links and their other directions.
+    /// Changes of round-trip times.
     pub paths: Vec<PathEdit>,
-    /// Numbers of flows.
+    /// Changes of numbers of flows.
     pub groups: Vec<GroupEdit>,
 }
 
-/// Changes to one direction of a link.
+/// A change of one direction of a link.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LinkEdit {
-    /// Its number.
+    /// Index of the link.
     pub link: usize,
-    /// Its rate.
+    /// New rate.
     #[serde(default)]
     pub rate: Option<String>,
-    /// Its queue. Defaults may depend on the rate: an edit of the rate repeats the queue's text.
+    /// New queue. Its defaults may depend on the rate, so an edit of the rate must repeat the text
+    /// of the queue.
     #[serde(default)]
     pub queue: Option<String>,
 }
 
-/// The round-trip time of two directions of a link.
+/// A change of the round-trip time of a link's two directions.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PathEdit {
-    /// Number of one direction.
+    /// Index of the link in one direction.
     pub there: usize,
-    /// Number of the other direction.
+    /// Index of the link in the other direction.
     pub back: usize,
-    /// The sum of their delays; each direction keeps its share.
+    /// New sum of both delays. Each direction keeps its share of the sum.
     pub rtt: String,
 }
 
-/// A change to a group of flows.
+/// A change of a group of flows.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct GroupEdit {
-    /// Its number.
+    /// Index of the group.
     pub group: usize,
-    /// Number of flows, or of Web sessions. They use the pairs of nodes in the plan.
+    /// New number of flows, or of Web sessions. They use the pairs of nodes in the plan.
     pub count: u32,
 }
 
-/// Returns the warm-up of a run of another length: the same share, in whole milliseconds.
+/// Returns the warm-up of a run of length `duration`, with the share that `warmup` has of `before`,
+/// rounded down to whole milliseconds.
 pub fn scaled_warmup(warmup: Nanos, before: Nanos, duration: Nanos) -> Nanos {
     let share = u128::from(warmup) * u128::from(duration) / u128::from(before.max(1));
     let whole = share / u128::from(MILLISECOND) * u128::from(MILLISECOND);
     Nanos::try_from(whole).unwrap_or(Nanos::MAX)
 }
 
-/// Returns the delays of two directions with the sum `rtt`, in their former shares; equal ones if
-/// both were 0.
+/// Returns delays of two directions whose sum is `rtt`, with the shares of the delays `before`. The
+/// delays are equal if both were 0.
 pub fn shared_delays(rtt: Nanos, before: (Nanos, Nanos)) -> (Nanos, Nanos) {
     let sum = u128::from(before.0) + u128::from(before.1);
     let there = match sum {
@@ -78,11 +82,11 @@ pub fn shared_delays(rtt: Nanos, before: (Nanos, Nanos)) -> (Nanos, Nanos) {
 }
 
 impl Plan {
-    /// Applies edits. The result is not validated.
+    /// Applies edits. The changed plan is not validated.
     ///
     /// # Errors
-    /// The first unreadable text, or number that the plan does not have, with its place among the
-    /// edits. The plan may then have some of the edits.
+    /// If a text is invalid, or the plan does not have a link or group: the first such error, with
+    /// its path in the edits. The plan may then contain some of the edits.
     pub fn edit(&mut self, edits: &Edits) -> Result<(), PlanErrors> {
         if let Some(text) = &edits.duration {
             let duration = time(at!["duration"], text)?;
@@ -138,7 +142,7 @@ fn exists(at: Path, what: &str, number: usize, count: usize) -> Result<(), PlanE
     if number < count {
         return Ok(());
     }
-    Err(PlanError::new(at, format!("there is no {what} {number}: there are {count}")))
+    Err(PlanError::new(at, format!("there is no {what} {number}; there are only {count}")))
 }
 
 fn time(at: Path, text: &str) -> Result<Nanos, PlanError> {

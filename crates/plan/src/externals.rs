@@ -1,14 +1,14 @@
-//! All policies from outside the engine in a plan.
+//! Access to all external policies in a plan.
 
 use crate::{App, Plan, Transport};
 use sojourn_units::external::Spec;
 
-/// A policy from outside the engine, to be bound to its code, by family.
+/// An external policy in a plan, to be bound to its code. Each family has a variant.
 #[derive(Debug)]
 pub enum External<'a> {
     /// A queue discipline.
     Queue(&'a mut sojourn_queue::external::Params),
-    /// A balancer's policy.
+    /// A policy of a balancer.
     Balancer(&'a mut sojourn_balance::external::Params),
     /// A traffic source.
     Source(&'a mut sojourn_traffic::external::Params),
@@ -17,7 +17,7 @@ pub enum External<'a> {
 }
 
 impl External<'_> {
-    /// Returns the policy and its parameters.
+    /// Returns the policy's name and parameters.
     pub fn spec(&self) -> &Spec {
         match self {
             Self::Queue(params) => &params.spec,
@@ -29,7 +29,7 @@ impl External<'_> {
 }
 
 impl Plan {
-    /// Returns all policies from outside the engine, in the order of the plan.
+    /// Returns all external policies, in the order of the plan.
     pub fn externals(&mut self) -> Vec<External<'_>> {
         let mut found = Vec::new();
         for link in &mut self.links {

@@ -1,4 +1,4 @@
-//! The flows of a group, with their nodes and times, for the simulator and for real programs.
+//! The flows of a group with their nodes and times, for the simulator and for real programs.
 
 use crate::Group;
 use sojourn_random::Key;
@@ -8,20 +8,23 @@ use sojourn_units::{EPOCH, Nanos};
 /// One flow of a group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Flow {
-    /// Its number within the group.
+    /// Number of the flow within the group.
     pub number: u32,
-    /// Its nodes: sender and receiver.
+    /// Indices of the sending and the receiving node.
     pub pair: (usize, usize),
-    /// Key of its random streams.
+    /// Key of the flow's random streams.
     pub key: Key,
-    /// Start, on a clock that shows [`EPOCH`] at the run's start; `None` if it never starts.
+    /// Start of the flow, on a clock that shows [`EPOCH`] at the run's start; `None` if the flow
+    /// never starts.
     pub start: Option<Nanos>,
-    /// Time at which its application stops offering data; `None` if only the run's end stops it.
+    /// Time at which the flow's application stops offering data; `None` if only the run's end stops
+    /// it.
     pub stop: Option<Nanos>,
 }
 
 impl Flow {
-    /// Returns the begin of its random streams: its start, or the last possible time of the start.
+    /// Returns the time at which the flow's random streams begin: its start, or the latest possible
+    /// start if it never starts.
     pub fn begins(&self, duration: Nanos) -> Nanos {
         let last = EPOCH + duration;
         self.start.unwrap_or(self.stop.map_or(last, |stop| stop.min(last)))
@@ -29,7 +32,7 @@ impl Flow {
 }
 
 impl Group {
-    /// Returns the flows of a run of this `duration` with this `seed`, in their order.
+    /// Returns the flows of a run with this `seed` and `duration`, in the order of their numbers.
     pub fn flows(&self, seed: u64, duration: Nanos) -> impl Iterator<Item = Flow> {
         let key = Key::new(seed, &self.name);
         let mut sessions = match &self.app {
@@ -52,14 +55,14 @@ impl Group {
         })
     }
 
-    /// Returns a pair with the client first: the receiver of Web traffic and of tests of
-    /// responsiveness, the sender of all other traffic.
+    /// Returns a pair of nodes with the client first. The client is the receiver of Web traffic and
+    /// of responsiveness tests, and the sender of all other traffic.
     pub fn client_first(&self, (from, to): (usize, usize)) -> (usize, usize) {
         let receives = matches!(self.app, App::Web(_) | App::Responsiveness(_));
         if receives { (to, from) } else { (from, to) }
     }
 
-    /// Returns the servers of a Web session of `client`, each once: those of its pairs.
+    /// Returns the servers of a Web session of `client`: the senders in its pairs, each once.
     pub fn servers(&self, client: usize) -> Vec<usize> {
         let mut servers = Vec::new();
         for &(from, to) in &self.pairs {

@@ -1,18 +1,18 @@
-//! Ports and marks of the flows' packets for filters, in simulation and on real packets.
+//! Ports and marks that filters read, for packets of the simulation and real packets.
 //!
-//! Queues hold small packets without ports. A filter gets ports and marks from here, by the
-//! packet's flow: the scenario's values for the flow, or otherwise the packet's own.
+//! Simulated packets in queues have no ports. This module provides ports and marks by the packet's
+//! flow: the scenario's values for the flow, or otherwise those of the packet.
 
 use crate::{Group, address};
 use sojourn_queue::Headers;
 use sojourn_traffic::App;
 
-/// One flow's.
+/// Ports and mark of one flow.
 #[derive(Clone, Copy, Debug)]
 struct Label {
-    /// The node that opens its connections, or sends its datagrams.
+    /// Index of the node that opens the flow's connections or sends its datagrams.
     client: u32,
-    /// The client's and the server's port; `None` where the packet's own counts.
+    /// Ports of the client and of the server; `None` if the packet's own port is used.
     ports: (Option<u16>, Option<u16>),
     mark: u32,
 }
@@ -22,19 +22,19 @@ impl Label {
         let (client, _) = group.client_first(pair);
         let given = (group.source_port, group.destination_port);
         let (mine, server) = if client == pair.0 { given } else { (given.1, given.0) };
-        // Programs of a user choose their ports themselves.
+        // The programs of a user select their ports themselves.
         let is_left = given == (None, None) && !matches!(group.app, App::Command(_));
         let server = if is_left { address::port(number) } else { server };
         Self { client: client as u32, ports: (mine, server), mark: group.mark }
     }
 }
 
-/// Ports and marks of all flows, for filters.
+/// Ports and marks of all flows.
 #[derive(Clone, Debug, Default)]
 pub struct Labels(Vec<Label>);
 
 impl Labels {
-    /// Returns the labels of the flows of a plan's groups, in their order.
+    /// Returns the labels of all flows of a plan's groups, in their order.
     pub fn new(groups: &[Group]) -> Self {
         let flows = groups.iter().flat_map(|group| {
             (0..group.count).map(move |n| (group, group.pairs[n as usize % group.pairs.len()]))
@@ -42,9 +42,9 @@ impl Labels {
         Self(flows.zip(0..).map(|((group, pair), n)| Label::new(group, pair, n)).collect())
     }
 
-    /// Returns the headers that a filter reads for a packet of flow number `flow`, counted over all groups. The
-    /// packet leaves node `from` and has the headers `own`. Packets in the other direction have the ports swapped.
-    /// A packet of no flow keeps its own headers.
+    /// Returns the headers that a filter reads for a packet of the flow `flow`, counted over all
+    /// groups. The packet leaves the node `from` and has the headers `own`. The ports of packets in
+    /// the opposite direction are swapped. A packet that belongs to no flow keeps its own headers.
     pub fn headers(&self, flow: u32, from: u32, own: Headers) -> Headers {
         let Some(label) = self.0.get(flow as usize) else { return own };
         let (client, server) = label.ports;
@@ -90,9 +90,9 @@ mod tests {
         let ports = |flow, from| all.headers(flow, from, OWN).ports;
         assert_eq!((ports(0, 0), ports(1, 2)), ((50_001, 20_000), (50_001, 20_001)));
         assert_eq!(ports(1, 1), (20_001, 50_002));
-        // Of Web traffic the receiver is the client.
+        // In Web traffic the receiver of the data is the client.
         assert_eq!((ports(3, 1), ports(3, 0)), ((50_001, 20_003), (20_003, 50_002)));
-        // Of no flow.
+        // A packet that belongs to no flow.
         assert_eq!(all.headers(6, 0, OWN), OWN);
     }
 

@@ -1,8 +1,8 @@
-//! The description of a run, resolved to nanoseconds, bytes, bits per second and indices.
+//! The plan of a run: a scenario resolved to nanoseconds, bytes, bits per second and indices.
 //!
-//! A plan contains everything that decides a run's result except the seed. Names are for results
-//! and keys of random streams; no decision depends on them otherwise. Each component owns the type
-//! of its parameters; this crate only combines them and checks that they fit.
+//! A plan contains everything that determines the result of a run, except the seed. Names serve for
+//! results and as keys of random streams, and for nothing else. Each component defines the type of
+//! its parameters; this crate combines the parameters and checks that they fit together.
 
 pub mod address;
 mod apps;
@@ -33,90 +33,93 @@ use sojourn_units::Nanos;
 use std::collections::BTreeMap;
 pub use store::Store;
 
-/// One run's description.
+/// The description of one run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Plan {
-    /// Length of the run, from time 0.
+    /// Length of the run in nanoseconds.
     pub duration: Nanos,
-    /// End of the warm-up. Earlier events are not measured.
+    /// End of the warm-up in nanoseconds after the run's start. Earlier events are not measured.
     pub warmup: Nanos,
     /// Hosts and routers.
     pub nodes: Vec<Node>,
-    /// Media that several links share.
+    /// Media that are shared by several links.
     #[serde(default)]
     pub media: Vec<Medium>,
-    /// Links, one direction each.
+    /// Links; each is one direction of a connection between nodes.
     pub links: Vec<Link>,
-    /// Balancers, which choose servers for flows.
+    /// Balancers, which select servers for flows.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub balancers: Vec<Balancer>,
     /// Groups of flows.
     pub groups: Vec<Group>,
-    /// Applications of the plan itself, in addition to the flows of groups.
+    /// Applications that are not flows of a group.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub apps: Vec<App>,
-    /// Records in addition to the defaults.
+    /// Measurements and records of the run.
     pub observe: Observe,
-    /// Sources of external policies by their digests: the files of each by name. The code is loaded
-    /// from here.
+    /// Sources of external policies. For each digest: the files' names and contents. The code is
+    /// loaded from here.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub sources: BTreeMap<String, BTreeMap<String, String>>,
 }
 
 impl Plan {
-    /// Returns its stores.
+    /// Returns the stores of the plan.
     pub fn stores(&self) -> impl Iterator<Item = &Store> {
         self.apps.iter().map(|App::Store(store)| &**store)
     }
 }
 
-/// A host or a router; routes are shortest paths by number of links, ties to the lower link index.
+/// A host or router. Routes are shortest paths by number of links; among equal paths, the lower
+/// link index decides.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Node {
-    /// Its name.
+    /// Name of the node.
     pub name: String,
 }
 
-/// A medium that its links share: one of them transmits at a time.
+/// A medium that several links share, of which only one transmits at a time.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Medium {
-    /// Its name.
+    /// Name of the medium.
     pub name: String,
-    /// How its links share it. Its *stations* are the nodes that send on it without a fixed
-    /// receiver: each reaches all the others.
+    /// Rules of access to the medium. Its *stations* are the nodes that send on it through a link
+    /// without a fixed receiver. Each station reaches all others.
     pub access: sojourn_link::csma::Params,
 }
 
-/// One direction of a link.
+/// One direction of a connection between nodes.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Link {
-    /// Its name, such as `uplink` or `uplink.reverse`.
+    /// Name of the link, such as `uplink` or `uplink.reverse`.
     pub name: String,
-    /// Index of the node that sends.
+    /// Index of the sending node.
     pub from: usize,
-    /// Index of the node that receives; `None` on a shared medium, where the packet's path
-    /// determines the receiving station.
+    /// Index of the receiving node; `None` on a shared medium, where each packet's path determines
+    /// the receiving station.
     pub to: Option<usize>,
-    /// Index of the medium that it transmits on; one of its own if `None`.
+    /// Index of the shared medium on which the link transmits; `None` if the link has its own
+    /// medium.
     #[serde(default)]
     pub medium: Option<usize>,
-    /// Number of packets that the sending device takes from the queue before their transmission,
-    /// without the discipline's knowledge.
+    /// Number of packets that the sending device may remove from the queue before their
+    /// transmission. The queue discipline does not see these packets.
     #[serde(default)]
     pub ring: u32,
-    /// Lateness of the sending host in serving the queue; never late if `None`.
+    /// Delays of the sending host in serving the queue; `None` for no delay.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub host: Option<sojourn_link::host::Params>,
-    /// Whether the queue is the sending host's own: small queues bound the data of each of that host's
-    /// connections in it, and each of its connections and flows of datagrams is a socket. If the queue
-    /// paces, TCP passes each segment to it with its departure time and needs no pacing timer.
+    /// Whether the queue is that of the sending host. Then TCP small queues limit the data that
+    /// each connection may have in the queue. Each connection and each flow of datagrams counts as
+    /// a socket. If the queue paces, TCP passes each segment to the queue with its departure time
+    /// and needs no pacing timer.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub host_queue: bool,
-    /// Rate, delay, impairments and queue.
+    /// Initial rate, delay, impairments and queue.
     pub params: sojourn_link::Params,
     /// Changes of rate, delay and impairments during the run.
     #[serde(default)]
@@ -124,59 +127,62 @@ pub struct Link {
 }
 
 impl Link {
-    /// Returns whether its rate changes during the run.
+    /// Returns whether the link's rate changes during the run.
     pub fn varies(&self) -> bool {
         self.params.trace.is_some() || self.changes.iter().any(|change| change.rate.is_some())
     }
 }
 
-/// Flows of one kind.
+/// A group of flows with the same application and transport.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Group {
-    /// Its name.
+    /// Name of the group.
     pub name: String,
-    /// Pairs of sending and receiving node; flow `i` uses pair `i` modulo their number. For Web
-    /// traffic the sender is the server: objects flow from `from` to `to`.
+    /// Pairs of sending and receiving node. Flow `i` uses the pair `i` modulo the number of pairs.
+    /// In Web traffic the sending node is the server.
     pub pairs: Vec<(usize, usize)>,
-    /// Index of the balancer that chooses a server for each of its connections, or for each flow of
-    /// packets; the pairs then name its first server.
+    /// Index of the balancer that selects a server for each connection, or for each flow of
+    /// datagrams; `None` without a balancer. With a balancer, the pairs contain its first server.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub balancer: Option<usize>,
-    /// Number of flows; for Web traffic, of sessions at once.
+    /// Number of flows; in Web traffic, number of concurrent sessions.
     pub count: u32,
-    /// Earliest start.
+    /// Earliest start of a flow, in nanoseconds after the run's start.
     pub start: Nanos,
-    /// Starts are uniform over this span after `start`.
+    /// Range of the random delay that is added to each flow's start, in nanoseconds.
     pub start_spread: Nanos,
-    /// Flow `i` starts `i` times this interval later. Flows due after the run's end never start.
+    /// Interval in nanoseconds: `i` times this interval is added to the start of flow `i`. Flows
+    /// that would start after the run's end never start.
     #[serde(default)]
     pub start_every: Nanos,
-    /// Time at which the application stops offering data; the run's end if `None`.
+    /// Time at which the application stops offering data, in nanoseconds after the run's start;
+    /// `None` for the run's end.
     pub stop: Option<Nanos>,
-    /// Differentiated services code point of its packets.
+    /// Differentiated services code point of the flows' packets.
     pub dscp: u8,
-    /// Port at the sender of its data, and the destination port of packets in the other direction.
+    /// Port at the sender of the data, in both directions; `None` if not given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub source_port: Option<u16>,
-    /// Port at the receiver of its data. Without either port, the server's is that of
-    /// [`address::port`], and the client's is chosen for each connection; if one is given, only the
-    /// other is chosen for each connection.
+    /// Port at the receiver of the data, in both directions; `None` if not given. If neither port
+    /// is given, the server uses the port of [`address::port`], and the client's port is selected
+    /// for each connection. If one port is given, only the other one is selected for each
+    /// connection.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub destination_port: Option<u16>,
-    /// The firewall's mark on its packets, in both directions; 0 without a mark.
+    /// Firewall mark of the flows' packets in both directions; 0 for no mark.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub mark: u32,
-    /// Its transport.
+    /// Transport of the flows.
     pub transport: Transport,
-    /// Its application.
+    /// Application of the flows.
     pub app: sojourn_traffic::App,
 }
 
 /// The transport of an application's data.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "protocol")]
-#[allow(clippy::large_enum_variant, reason = "one per group of flows")]
+#[allow(clippy::large_enum_variant, reason = "there is only one transport for each group of flows")]
 pub enum Transport {
     /// TCP.
     Tcp(sojourn_tcp::Params),
@@ -184,40 +190,42 @@ pub enum Transport {
     Udp,
 }
 
-/// The records of a run.
+/// Measurements and records of a run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Observe {
-    /// The bottleneck: its metrics are the run's own.
+    /// The bottleneck, whose metrics are the run's own.
     pub bottleneck: Bottleneck,
-    /// Interval of time series (queue, rates, cwnd of the first flows); none if 0.
+    /// Interval of the time series in nanoseconds; 0 for no time series. The series contain queues,
+    /// rates, and the congestion windows of the first flows.
     pub series_interval: Nanos,
-    /// Histograms per flow as well as per group.
+    /// Whether histograms are recorded for each flow in addition to each group.
     pub per_flow_histograms: bool,
-    /// Cumulative counts of every flow in both directions, and the queue that changed last, at each
-    /// sample of the series.
+    /// Whether each sample of the series also records the cumulative counts of every flow in both
+    /// directions, and the queue that changed last.
     #[serde(default)]
     pub monitor: bool,
-    /// Links whose packets are written as pcap, as their transmission begins.
+    /// Indices of the links whose packets are captured in pcap format, at the begin of their
+    /// transmission.
     pub capture: Vec<usize>,
-    /// Bytes kept of each captured frame.
+    /// Maximum number of bytes captured of each frame.
     #[serde(default = "default_snaplen")]
     pub snaplen: u32,
-    /// Trace hash over every packet event.
+    /// Whether the trace hash of all packet events is computed.
     pub trace_hash: bool,
 }
 
-/// The bottleneck of a run: a link's queue, or those of several links together.
+/// The bottleneck of a run: one link's queue, or several links' queues together.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Bottleneck {
-    /// Its name in results: the link's name for a single link.
+    /// Name of the bottleneck in results. For a single link it is the link's name.
     pub name: String,
     /// Indices of the links.
     pub links: Vec<usize>,
 }
 
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands in a reference")]
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde requires a reference")]
 fn is_zero(mark: &u32) -> bool {
     *mark == 0
 }

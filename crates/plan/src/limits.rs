@@ -1,73 +1,74 @@
-//! Largest sizes of the parts of a plan. Beyond them memory or 32-bit numbers would be exhausted.
+//! Maximum sizes of the parts of a plan. Larger values would exhaust memory or 32-bit numbers.
 
 use sojourn_units::{Nanos, SECOND};
 
-/// Nodes.
+/// Maximum number of nodes.
 pub const NODES: usize = 1_000_000;
-/// Links.
+/// Maximum number of links.
 pub const LINKS: usize = 1_000_000;
-/// Shared media.
+/// Maximum number of shared media.
 pub const MEDIA: usize = 10_000;
-/// Links that have columns of their own in series and summary.
+/// Maximum number of links that have their own columns in series and summary.
 pub const SHOWN_LINKS: usize = 64;
-/// Packets in a device's transmit ring.
+/// Maximum number of packets in a device's transmit ring.
 pub const RING: u32 = 1_000_000;
-/// Opportunities in the traces of all links together.
+/// Maximum number of opportunities in the traces of all links.
 pub const OPPORTUNITIES: usize = 5_000_000;
-/// Changes in the plan of all links together.
+/// Maximum number of changes in the plans of all links.
 pub const CHANGES: usize = 250_000;
-/// Times at which links change in a run, each link's counted.
+/// Maximum number of times at which links change in a run, summed over all links.
 pub const CHANGE_TIMES: u64 = 50_000_000;
-/// Groups of flows.
+/// Maximum number of groups of flows.
 pub const GROUPS: usize = 10_000;
-/// Flows in all groups together.
+/// Maximum number of flows in all groups.
 pub const FLOWS: u64 = 1_000_000;
-/// Length of a run: exact sums of squared nanoseconds must fit 128 bits.
+/// Maximum length of a run in nanoseconds. Sums of squared nanoseconds must be exact in 128 bits.
 pub const DURATION: Nanos = 72 * 3600 * SECOND;
-/// Values in the time series.
+/// Maximum number of values in the time series.
 pub const SERIES_VALUES: u64 = 50_000_000;
-/// Rows of the monitor's table: two a flow and sample.
+/// Maximum number of rows of the monitor's table, which has two for each flow and sample.
 pub const MONITOR_ROWS: u64 = 4_000_000;
-/// Propagation delay of a link, and its variation.
+/// Maximum propagation delay of a link in nanoseconds, and maximum of its variation.
 pub const DELAY: Nanos = 3600 * SECOND;
-/// Payload of a datagram or a segment.
+/// Maximum payload of a datagram or segment in bytes.
 pub const PAYLOAD: u32 = 65_000;
-/// Bytes kept of a captured frame.
+/// Maximum number of bytes captured of a frame.
 pub const SNAPLEN: u32 = 65_535;
 
-/// Applications of the plan itself.
+/// Maximum number of applications that are not flows of a group.
 pub const APPS: usize = 100;
-/// Balancers.
+/// Maximum number of balancers.
 pub const BALANCERS: usize = 1000;
-/// The longest delay of a control channel, and the longest decision: sums stay far from overflow.
+/// Maximum delay of a balancer's control channel and of its decisions, in nanoseconds. Sums of them
+/// cannot overflow.
 pub const CONTROL: Nanos = 60 * SECOND;
-/// The shortest period of readings.
+/// Minimum period of a balancer's readings in nanoseconds.
 pub const SHORTEST_PERIOD: Nanos = 10_000;
-/// Readings on their way to a controller at once.
+/// Maximum number of readings in transit to a controller at the same time.
 pub const READINGS: u64 = 10_000;
-/// The shortest time between probes.
+/// Minimum time between two probes of a server in nanoseconds.
 pub const SHORTEST_PROBES: Nanos = 1_000_000;
-/// Probes without an answer.
+/// Maximum number of unanswered probes after which a server counts as down.
 pub const MISSES: u32 = 100;
-/// Faults of a balancer's servers, and of a store.
+/// Maximum number of faults of a balancer's servers, and of a store.
 pub const FAULTS: usize = 1000;
 
-/// Clients of a store.
+/// Maximum number of clients of a store.
 pub const CLIENTS: usize = 100_000;
-/// Requests of a client under way.
+/// Maximum number of concurrent requests of a store's client.
 pub const OUTSTANDING: u32 = 1 << 20;
-/// Records at the beginning.
+/// Maximum number of records that a store has at the beginning.
 pub const RECORDS: u64 = 1_000_000_000;
-/// Bytes of a record.
+/// Maximum length of a store's record in bytes.
 pub const VALUE: u64 = 1 << 24;
-/// Greatest number of records of a scan.
+/// Maximum number of records that a scan reads.
 pub const SCAN: u32 = 100_000;
-/// Work that waits at a node.
+/// Maximum number of tasks that wait at a store's node.
 pub const QUEUE: u32 = 1 << 24;
-/// Timeouts of a store.
+/// Maximum timeout of a store in nanoseconds.
 pub const TIMEOUT: Nanos = 24 * 3600 * SECOND;
 
-/// The limits of numbers in a scenario, by name, for checks of texts.
+/// Limits of numbers in a scenario, by name, for checks of its texts.
 pub const TABLE: &[(&str, u64)] = &[
     ("ring", RING as u64),
     ("opportunities", OPPORTUNITIES as u64),

@@ -1,26 +1,27 @@
-//! Start times of flows and times of changes, read from a scenario's texts.
+//! Start times of flows and times of repeated events, parsed from a scenario's texts.
 
 use sojourn_units::Nanos;
 use sojourn_units::quantity::parse_time;
 use sojourn_units::quantity_error;
 use sojourn_units::words::{Token, WordError, nearest, tokens};
 
-/// When flows start: flow `i` at `first`, plus a draw up to `spread`, plus `i` times `every`.
+/// Start times of flows in nanoseconds after the run's start. Flow `i` starts at `first`, plus a
+/// random delay of up to `spread`, plus `i` times `every`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Starts {
     /// Earliest start.
     pub first: Nanos,
-    /// Span of the draws.
+    /// Range of the random delay.
     pub spread: Nanos,
-    /// Interval from one flow to the next.
+    /// Interval between the starts of consecutive flows.
     pub every: Nanos,
 }
 
 impl Starts {
-    /// Reads `2s`, `uniform 0s 10s`, `every 1s` or `every 1s from 3s`.
+    /// Parses a text such as `2s`, `uniform 0s 10s`, `every 1s` or `every 1s from 3s`.
     ///
     /// # Errors
-    /// The text has none of these forms.
+    /// If the text has none of these forms.
     pub fn parse(text: &str) -> Result<Self, WordError> {
         let words = tokens(text);
         let named: Vec<&str> = words.iter().map(|word| word.text).collect();
@@ -64,20 +65,21 @@ impl Starts {
     }
 }
 
-/// Times of a repeated event: at `first`, and again after each `every` unless that is 0.
+/// Times of an event in nanoseconds after the run's start: `first`, and if `every` is not 0, again
+/// after each `every`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Moments {
-    /// The first time.
+    /// First time.
     pub first: Nanos,
-    /// Interval from one time to the next.
+    /// Interval between consecutive times; 0 for a single time.
     pub every: Nanos,
 }
 
 impl Moments {
-    /// Reads `20s`, `every 40s` or `every 40s from 20s`.
+    /// Parses a text such as `20s`, `every 40s` or `every 40s from 20s`.
     ///
     /// # Errors
-    /// The text has none of these forms.
+    /// If the text has none of these forms.
     pub fn parse(text: &str) -> Result<Self, WordError> {
         let words = tokens(text);
         let named: Vec<&str> = words.iter().map(|word| word.text).collect();
@@ -107,7 +109,7 @@ fn time(word: Token<'_>) -> Result<Nanos, WordError> {
     })
 }
 
-/// Returns an error about the whole text.
+/// Returns an error whose range is the whole text.
 fn all(text: &str, message: &str, allowed: &[&str], nearest: Option<&str>) -> WordError {
     WordError {
         message: message.to_owned(),

@@ -1,15 +1,15 @@
-//! Errors of a plan, with their paths.
+//! Errors of a plan, with their paths in it.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 use std::fmt;
 
-/// A step of a path into a plan.
+/// A step of a path in a plan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Segment {
-    /// The name of a field.
+    /// Name of a field.
     Key(&'static str),
-    /// The index of an element.
+    /// Index of an element.
     Index(usize),
 }
 
@@ -25,12 +25,12 @@ impl From<usize> for Segment {
     }
 }
 
-/// A place in a plan, such as `groups[2].pairs[0]`.
+/// A path to a value in a plan, such as `groups[2].pairs[0]`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Path(pub Vec<Segment>);
 
 impl Path {
-    /// Returns a path below this one.
+    /// Returns this path, extended by one step.
     #[must_use]
     pub fn join(&self, step: impl Into<Segment>) -> Self {
         let mut steps = self.0.clone();
@@ -52,7 +52,7 @@ impl fmt::Display for Path {
     }
 }
 
-/// The [`Path`] of some steps: `at!["groups", 2, "stop"]`.
+/// Returns the [`Path`] with the given steps, such as `at!["groups", 2, "stop"]`.
 #[macro_export]
 macro_rules! at {
     ($($step:expr),* $(,)?) => { $crate::Path(vec![$($crate::Segment::from($step)),*]) };
@@ -61,14 +61,14 @@ macro_rules! at {
 /// One error of a plan.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PlanError {
-    /// Where.
+    /// Path of the wrong value.
     pub at: Path,
-    /// What.
+    /// Explanation of the error.
     pub message: String,
 }
 
 impl PlanError {
-    /// Returns an error at a path.
+    /// Returns an error about the value at a path.
     pub fn new(at: Path, message: impl Into<String>) -> Self {
         Self { at, message: message.into() }
     }
@@ -82,7 +82,7 @@ impl fmt::Display for PlanError {
 
 impl std::error::Error for PlanError {}
 
-/// All errors of a plan; at least one.
+/// The errors of a plan, at least one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PlanErrors(pub Vec<PlanError>);
 
@@ -104,7 +104,7 @@ impl fmt::Display for PlanErrors {
 
 impl std::error::Error for PlanErrors {}
 
-/// Largest number of errors collected.
+/// Maximum number of collected errors.
 const MOST: usize = 200;
 
 /// Collects errors.
@@ -112,7 +112,7 @@ const MOST: usize = 200;
 pub(crate) struct Problems(Vec<PlanError>);
 
 impl Problems {
-    /// Adds an error.
+    /// Adds an error, unless there are already [`MOST`].
     pub fn add(&mut self, at: Path, message: impl Into<String>) {
         if self.0.len() < MOST {
             self.0.push(PlanError::new(at, message));
@@ -136,22 +136,23 @@ impl Problems {
     /// Adds an error if an index is out of range.
     pub fn index(&mut self, at: Path, what: &str, index: usize, count: usize) {
         if index >= count {
-            self.add(at, format!("there is no {what} {index}: there are {count}"));
+            self.add(at, format!("there is no {what} {index}; there are only {count}"));
         }
     }
 
-    /// Returns all errors, if any.
+    /// Returns `Err` with all errors, or `Ok` without errors.
     pub fn result(&mut self) -> Result<(), PlanErrors> {
         if self.0.is_empty() { Ok(()) } else { Err(PlanErrors(std::mem::take(&mut self.0))) }
     }
 }
 
-/// Names in use, each with the kind of its owner.
+/// Names that are in use, each with the kind of its owner.
 #[derive(Debug, Default)]
 pub(crate) struct Names<'a>(BTreeMap<&'a str, &'static str>);
 
 impl<'a> Names<'a> {
-    /// Registers a name for a kind of owner, such as "a link".
+    /// Records the name of an owner of a kind such as "a link". Adds an error if the name is empty
+    /// or in use.
     pub fn give(
         &mut self,
         problems: &mut Problems,
@@ -166,7 +167,7 @@ impl<'a> Names<'a> {
             Entry::Vacant(free) => drop(free.insert(kind)),
             Entry::Occupied(taken) => {
                 let other = taken.get();
-                problems.add(at(), format!("`{name}` is taken: it is {other}'s name already"));
+                problems.add(at(), format!("the name `{name}` is already the name of {other}"));
             }
         }
     }

@@ -1,4 +1,4 @@
-//! A replicated store: the places of its nodes and clients, its requests, and its faults.
+//! A replicated store: its nodes and clients, its requests, and its faults.
 
 use serde::{Deserialize, Serialize};
 use sojourn_random::{Distribution, Key};
@@ -9,25 +9,26 @@ use sojourn_units::{Bytes, Nanos};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Store {
-    /// Its name in results.
+    /// Name of the store in results.
     pub name: String,
-    /// Names of its data centres.
+    /// Names of the data centres.
     pub data_centres: Vec<String>,
-    /// Its nodes.
+    /// Nodes of the store.
     pub nodes: Vec<Host>,
-    /// Its clients.
+    /// Clients of the store.
     pub clients: Vec<Host>,
-    /// Tokens of each node: a single token is even, several are drawn.
+    /// Number of tokens of each node. Single tokens divide the ring evenly; several tokens are
+    /// drawn at random.
     pub tokens: u32,
-    /// Where replicas are placed.
+    /// Rule for the placement of replicas.
     pub placement: Placement,
     /// Consistency level of writes.
     pub write_level: Level,
     /// Consistency level of reads.
     pub read_level: Level,
-    /// How clients choose a coordinator.
+    /// Rule by which clients select a coordinator.
     pub coordinator: Policy,
-    /// TCP between all of them.
+    /// TCP of all connections among nodes and clients.
     pub tcp: sojourn_tcp::Params,
     /// Times of requests.
     pub load: Load,
@@ -35,9 +36,9 @@ pub struct Store {
     pub workload: Workload,
     /// Service times of nodes.
     pub service: Service,
-    /// Timeouts of requests, and the measures until then.
+    /// Timeouts of requests, and what is done until then.
     pub patience: Patience,
-    /// Its faults.
+    /// Faults of nodes and of the network.
     pub faults: Vec<Fault>,
 }
 
@@ -45,11 +46,11 @@ pub struct Store {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Host {
-    /// Index of its node in the plan.
+    /// Index of the host among the plan's nodes.
     pub node: usize,
-    /// Its data centre.
+    /// Number of the host's data centre.
     pub data_centre: u32,
-    /// Its rack; no meaning for a client.
+    /// Number of the host's rack; unused for clients.
     #[serde(default)]
     pub rack: u32,
 }
@@ -58,28 +59,30 @@ pub struct Host {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Load {
-    /// Start of the clients.
+    /// Time at which the clients start, in nanoseconds after the run's start.
     pub start: Nanos,
-    /// Requests of all clients together; `None` if only the run's end stops them.
+    /// Total number of requests of all clients; `None` if only the run's end stops them.
     pub requests: Option<u64>,
     /// Number of first requests that are not measured.
     pub warmup: u64,
-    /// Most concurrent requests of a client; no limit if 0, as a closed loop needs.
+    /// Maximum number of concurrent requests of a client; 0 for no limit, which only an open loop
+    /// may have.
     pub outstanding: u32,
-    /// Arrival of the next request.
+    /// Rule for the time of each client's next request.
     pub arrivals: Arrivals,
 }
 
-/// Arrival of a client's next request.
+/// Rule for the time of a client's next request.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "kind", deny_unknown_fields)]
 pub enum Arrivals {
-    /// After an answer and the time to think (a closed loop).
+    /// Closed loop: the next request follows an answer after a think time.
     Closed {
-        /// Time to think.
+        /// Think time in nanoseconds.
         think: Nanos,
     },
-    /// By a schedule of its own (an open loop); latency counts from the scheduled time.
+    /// Open loop: requests follow a schedule, independent of answers. Latency counts from the
+    /// scheduled time.
     Open {
         /// Time between two requests of one client, in nanoseconds.
         every: Distribution,
@@ -90,19 +93,20 @@ pub enum Arrivals {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Keys {
-    /// All alike.
+    /// All records are requested with equal probability.
     Uniform,
-    /// YCSB's scrambled Zipfian distribution, constant 0.99.
+    /// YCSB's scrambled Zipfian distribution with the constant 0.99.
     Zipfian,
-    /// The same, counted from the newest record back.
+    /// Zipfian distribution with the constant 0.99, in which the newest record is the most
+    /// frequent.
     Latest,
 }
 
 impl Keys {
-    /// All of them.
+    /// All distributions.
     pub const ALL: [Self; 3] = [Self::Uniform, Self::Zipfian, Self::Latest];
 
-    /// Returns its name.
+    /// Returns the name of the distribution in scenarios.
     pub fn name(self) -> &'static str {
         match self {
             Self::Uniform => "uniform",
@@ -112,35 +116,35 @@ impl Keys {
     }
 }
 
-/// Kinds of requests: shares that add up to 1.
+/// Composition of the requests. The five shares add up to 1.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Workload {
-    /// Reads.
+    /// Share of reads.
     pub read: f64,
-    /// Writes of existing records.
+    /// Share of writes of existing records.
     pub update: f64,
-    /// Writes of new records.
+    /// Share of writes of new records.
     pub insert: f64,
-    /// Reads of several records.
+    /// Share of scans, which read several records.
     pub scan: f64,
-    /// Reads, each followed by a write of the same record.
+    /// Share of reads that are each followed by a write of the same record.
     pub modify: f64,
-    /// Records that exist at the beginning, on all their replicas.
+    /// Number of records that exist at the beginning, on all of their replicas.
     pub records: u64,
     /// Distribution of the requested records.
     pub keys: Keys,
-    /// Bytes of a record.
+    /// Length of a record in bytes.
     pub value: Bytes,
-    /// Records of the longest scan; lengths are uniform from 1.
+    /// Maximum number of records of a scan. The number is uniformly distributed from 1.
     pub scan_length: u32,
 }
 
-/// The kinds of requests, in the order of shares.
+/// Names of the kinds of requests, in the order of the shares in [`WORKLOADS`].
 pub const REQUESTS: [&str; 5] = ["read", "update", "insert", "scan", "modify"];
 
-/// The shares of requests of each named workload, and its distribution of records; A to F are those
-/// of YCSB.
+/// Named workloads: for each the shares of the kinds of requests, and the distribution of records.
+/// `ycsb-a` to `ycsb-f` are those of YCSB.
 pub const WORKLOADS: [(&str, [f64; 5], Keys); 9] = [
     ("insert", [0.0, 0.0, 1.0, 0.0, 0.0], Keys::Uniform),
     ("update", [0.0, 1.0, 0.0, 0.0, 0.0], Keys::Uniform),
@@ -153,84 +157,85 @@ pub const WORKLOADS: [(&str, [f64; 5], Keys); 9] = [
     ("ycsb-f", [0.5, 0.0, 0.0, 0.0, 0.5], Keys::Zipfian),
 ];
 
-/// Service times of nodes, in nanoseconds.
+/// Distributions of the service times of nodes, in nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Service {
-    /// Time of a coordinator for a request.
+    /// Time of the coordinator for a request.
     pub coordinate: Distribution,
     /// Time of a replica for a write.
     pub write: Distribution,
     /// Time of a replica for a read, for each record.
     pub read: Distribution,
-    /// Tasks that a node executes at the same time.
+    /// Number of tasks that a node executes at the same time.
     pub threads: u32,
-    /// Most tasks that wait at a node; further ones fail.
+    /// Maximum number of tasks that wait at a node. Further tasks fail.
     pub queue: u32,
 }
 
-/// Timeouts of requests, and the measures until then.
+/// Timeouts of requests, and what is done until then. Times are in nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Patience {
-    /// Time that a coordinator waits for the replicas of a write.
+    /// Time for which a coordinator waits for the replicas of a write.
     pub write: Nanos,
-    /// Time that a coordinator waits for the replicas of a read.
+    /// Time for which a coordinator waits for the replicas of a read.
     pub read: Nanos,
-    /// Time that a client waits for the coordinator.
+    /// Time for which a client waits for the coordinator.
     pub client: Nanos,
-    /// Time after which a coordinator asks another replica for the data of a read.
+    /// Time after which a coordinator asks another replica for the data of a read; `None` for
+    /// never.
     pub speculate: Option<Nanos>,
-    /// Whether stale replicas found by a read are updated before it is answered.
+    /// Whether a read updates the stale replicas that it finds before it is answered.
     pub read_repair: bool,
-    /// Whether writes are kept for replicas that are down.
+    /// Whether coordinators store writes for replicas that are down, and deliver them later.
     pub hints: bool,
-    /// Time after which all nodes know that a node cannot be reached.
+    /// Time after which all nodes know that a node is unreachable.
     pub detect: Nanos,
-    /// Time after which all nodes know that it can be reached again.
+    /// Time after which all nodes know that a node is reachable again.
     pub recover: Nanos,
 }
 
-/// A fault of a store.
+/// A fault of a store's nodes or network.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Fault {
-    /// Begin.
+    /// Begin of the fault in nanoseconds after the run's start.
     pub at: Nanos,
-    /// End; never if `None`.
+    /// End of the fault in nanoseconds after the run's start; `None` for no end.
     pub until: Option<Nanos>,
-    /// What happens.
+    /// Kind of the fault.
     pub what: What,
 }
 
-/// What happens.
+/// Kind of a fault.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "kind", deny_unknown_fields)]
 pub enum What {
-    /// A node crashes, and restarts with all data that it acknowledged.
+    /// A node crashes. After its restart it has all data that it acknowledged before.
     Crash {
-        /// Its number in the store.
+        /// Number of the node in the store.
         node: u32,
     },
-    /// These hosts and all others cannot reach each other.
+    /// The network is partitioned: the listed hosts and all other hosts cannot reach each other.
     Partition {
-        /// Numbers of nodes.
+        /// Numbers of the listed nodes in the store.
         nodes: Vec<u32>,
-        /// Numbers of clients on their side.
+        /// Numbers of the listed clients in the store.
         clients: Vec<u32>,
     },
 }
 
 impl Fault {
-    /// Returns whether it is active at a time of the run.
+    /// Returns whether the fault is active at `now` nanoseconds after the run's start.
     pub fn is_on(&self, now: Nanos) -> bool {
         self.at <= now && self.until.is_none_or(|until| now < until)
     }
 }
 
 impl What {
-    /// Returns whether it separates two hosts of a store of `nodes` nodes: these by their numbers,
-    /// clients numbered after them.
+    /// Returns whether the fault separates two hosts of a store with `nodes` nodes. Hosts are given
+    /// by their numbers in the store; the numbers of clients follow those of the nodes.
     pub fn parts(&self, nodes: u32, a: u32, b: u32) -> bool {
         match self {
             Self::Crash { node } => a == *node || b == *node,
@@ -246,7 +251,7 @@ impl What {
 }
 
 impl Store {
-    /// Tokens of each node in the run with this `seed`.
+    /// Returns the tokens of each node in the run with this `seed`.
     pub fn node_tokens(&self, seed: u64) -> Vec<Vec<i64>> {
         let key = Key::new(seed, &self.name);
         let nodes = self.nodes.len() as u32;
@@ -260,16 +265,16 @@ impl Store {
         (0..nodes).map(tokens).collect()
     }
 
-    /// Returns the value that is added to a record's number to make its key, which is a `bigint`,
-    /// in the run with this `seed`.
+    /// Returns the value that is added to a record's number, modulo 2^64, to obtain its key (a
+    /// `bigint`) in the run with this `seed`.
     pub fn first_key(&self, seed: u64) -> u64 {
         Key::new(seed, &self.name).stream("keys").next_u64()
     }
 
-    /// Returns the ring of its nodes in the run with this `seed`.
+    /// Returns the token ring in the run with this `seed`.
     ///
     /// # Errors
-    /// The tokens or the replication do not fit the nodes.
+    /// If the number of nodes or tokens is not allowed, or two tokens are equal.
     pub fn ring(&self, seed: u64) -> Result<Ring, String> {
         let members = self.node_tokens(seed).into_iter().zip(&self.nodes).map(|(tokens, host)| {
             Member { tokens, data_centre: host.data_centre, rack: host.rack }
@@ -277,8 +282,8 @@ impl Store {
         Ring::new(&members.collect::<Vec<_>>())
     }
 
-    /// Returns the replicas that must have a write before it is acknowledged, seen from the first
-    /// node.
+    /// Returns the number of replicas that must store a write before it is acknowledged, for a
+    /// coordinator in the data centre of the first node.
     pub fn write_need(&self) -> u32 {
         self.write_level.need(&self.placement, self.nodes[0].data_centre).count()
     }

@@ -98,7 +98,7 @@ fn a_warm_up_keeps_its_share() {
 fn the_wrong_text_is_named() {
     for (edits, wrong) in [
         (r#"{"duration": "5"}"#, "duration: a time needs its unit"),
-        (r#"{"links": [{"link": 2}]}"#, "links[0].link: there is no link 2: there are 2"),
+        (r#"{"links": [{"link": 2}]}"#, "links[0].link: there is no link 2; there are only 2"),
         (r#"{"links": [{"link": 0, "rate": "0mbit"}]}"#, "links[0].rate: expected a rate"),
         (r#"{"links": [{"link": 0}, {"link": 1, "queue": "codle"}]}"#, "links[1].queue: unknown"),
         (r#"{"paths": [{"there": 0, "back": 7, "rtt": "1ms"}]}"#, "paths[0].back: there is no"),

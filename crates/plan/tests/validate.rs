@@ -158,28 +158,44 @@ fn each_mistake_is_named_with_its_place() {
                 p.groups[0].app = App::parse("web intersession exp(1s)").unwrap();
             },
             "groups[0].start",
-            "sessions start by `intersession`",
+            "the start must not have an interval",
         ),
         (|p| p.duration = 0, "duration", "above zero"),
         (|p| p.duration = u64::MAX, "duration", "at most 72 hours"),
         (|p| p.warmup = p.duration, "warmup", "shorter than the duration"),
-        (|p| p.nodes[1].name = "home".into(), "nodes[1].name", "`home` is taken: it is a node's"),
+        (
+            |p| p.nodes[1].name = "home".into(),
+            "nodes[1].name",
+            "the name `home` is already the name of a node",
+        ),
         (|p| p.nodes[1].name.clear(), "nodes[1].name", "is empty"),
-        (|p| p.links[1].to = Some(9), "links[1].to", "there is no node 9: there are 3"),
+        (|p| p.links[1].to = Some(9), "links[1].to", "there is no node 9; there are only 3"),
         (
             |p| {
                 let name = "ring".into();
                 p.links.push(Link { name, to: Some(1), ..p.links[1].clone() });
             },
             "links[4]",
-            "joins `router` to itself",
+            "must not join `router` to itself",
         ),
         (|p| p.links[1].to = None, "links[1].to", "only a link on a shared medium"),
-        (|p| p.links[1].medium = Some(0), "links[1].medium", "there is no medium 0: there are 0"),
+        (
+            |p| p.links[1].medium = Some(0),
+            "links[1].medium",
+            "there is no medium 0; there are only 0",
+        ),
         (|p| p.links[1].ring = u32::MAX, "links[1].ring", "at most 1000000 packets"),
-        (|p| p.media = vec![medium("up")], "links[0].name", "`up` is taken"),
-        (|p| p.media = vec![medium("a"), medium("a")], "media[1].name", "`a` is taken"),
-        (|p| p.media = vec![medium("ftp")], "groups[0].name", "`ftp` is taken"),
+        (|p| p.media = vec![medium("up")], "links[0].name", "the name `up` is already the name of"),
+        (
+            |p| p.media = vec![medium("a"), medium("a")],
+            "media[1].name",
+            "the name `a` is already the name of",
+        ),
+        (
+            |p| p.media = vec![medium("ftp")],
+            "groups[0].name",
+            "the name `ftp` is already the name of",
+        ),
         (
             |p| {
                 p.media = vec![medium("bus")];
@@ -188,7 +204,11 @@ fn each_mistake_is_named_with_its_place() {
             "media[0].access",
             "`slot` must be above 0",
         ),
-        (|p| p.links[1].name = "up".into(), "links[1].name", "`up` is taken"),
+        (
+            |p| p.links[1].name = "up".into(),
+            "links[1].name",
+            "the name `up` is already the name of",
+        ),
         (|p| p.links[0].params.delay = u64::MAX, "links[0].params.delay", "one hour"),
         (
             |p| p.links[0].params.impairments.duplicate.probability = f64::NAN,
@@ -200,34 +220,46 @@ fn each_mistake_is_named_with_its_place() {
         (|p| p.groups[0].pairs.clear(), "groups[0].pairs", "a pair of nodes"),
         (|p| p.groups[1].pairs[0] = (0, 7), "groups[1].pairs[0]", "there is no node 7"),
         (|p| p.groups[1].pairs[0] = (1, 1), "groups[1].pairs[0]", "from `router` to itself"),
-        (|p| p.groups[1].name = "ftp".into(), "groups[1].name", "`ftp` is taken"),
-        (|p| p.groups[1].name = "up".into(), "groups[1].name", "`up` is taken"),
+        (
+            |p| p.groups[1].name = "ftp".into(),
+            "groups[1].name",
+            "the name `ftp` is already the name of",
+        ),
+        (
+            |p| p.groups[1].name = "up".into(),
+            "groups[1].name",
+            "the name `up` is already the name of",
+        ),
         (|p| p.groups[0].start = p.duration, "groups[0].start", "before the end"),
         (|p| p.groups[0].stop = Some(0), "groups[0].stop", "after the start"),
         (|p| p.groups[0].dscp = 64, "groups[0].dscp", "at most 63"),
-        (
-            |p| p.groups[0].transport = Transport::Udp,
-            "groups[0].transport",
-            "`bulk` is carried by TCP",
-        ),
+        (|p| p.groups[0].transport = Transport::Udp, "groups[0].transport", "`bulk` needs TCP"),
         (|p| drop(p.links.pop()), "groups[0].pairs[0]", "no links lead from `server` to `home`"),
         (
             |p| p.observe.bottleneck.links = vec![4],
             "observe.bottleneck.links[0]",
-            "there is no link 4: there are 4",
+            "there is no link 4; there are only 4",
         ),
-        (|p| p.observe.bottleneck.links.clear(), "observe.bottleneck", "there is no link"),
+        (|p| p.observe.bottleneck.links.clear(), "observe.bottleneck", "must contain a link"),
         (
             |p| p.observe.bottleneck = Bottleneck { name: "both".into(), links: vec![0, 1, 0] },
             "observe.bottleneck.links[2]",
-            "`up` is listed twice",
+            "`up` must not be listed twice",
         ),
-        (|p| p.observe.bottleneck.name = "it".into(), "observe.bottleneck", "by its name, `up`"),
-        (|p| p.observe.bottleneck.links = vec![0, 1], "observe.bottleneck", "`up` is taken"),
+        (
+            |p| p.observe.bottleneck.name = "it".into(),
+            "observe.bottleneck",
+            "have the link's name, `up`",
+        ),
+        (
+            |p| p.observe.bottleneck.links = vec![0, 1],
+            "observe.bottleneck",
+            "the name `up` is already the name of",
+        ),
         (
             |p| p.observe.bottleneck = Bottleneck { name: "ftp".into(), links: vec![0, 1] },
             "groups[0].name",
-            "`ftp` is taken: it is the bottleneck's",
+            "the name `ftp` is already the name of the bottleneck",
         ),
         (|p| p.observe.capture = vec![0, 9], "observe.capture[1]", "there is no link 9"),
         (|p| p.observe.capture = vec![0, 0], "observe.capture[1]", "listed twice"),
@@ -262,7 +294,7 @@ fn all_mistakes_are_named_at_once() {
     plan.links[1].to = Some(9);
     assert_eq!(
         plan.validate().unwrap_err().to_string(),
-        "links[1].to: there is no node 9: there are 3"
+        "links[1].to: there is no node 9; there are only 3"
     );
 }
 
@@ -272,7 +304,7 @@ fn so_is_each_mistake_in_changes() {
         (
             |p| p.links[1].changes = vec![Change { rate: None, ..slower() }],
             "links[1].changes[0]",
-            "has no effect",
+            "must set a rate",
         ),
         (
             |p| {
@@ -280,7 +312,7 @@ fn so_is_each_mistake_in_changes() {
                 p.links[1].params.rate = None;
             },
             "links[1].changes[0].rate",
-            "has no initial rate",
+            "without an initial rate",
         ),
         (
             |p| {
@@ -298,7 +330,7 @@ fn so_is_each_mistake_in_changes() {
         (
             |p| p.links[1].params.trace = Some(trace()),
             "links[1].params.trace",
-            "a rate or follows a trace, not both",
+            "must not have both a rate and a trace",
         ),
         (
             |p| {

@@ -1,4 +1,4 @@
-//! Policies that choose servers, asked step by step.
+//! Balancing policies for Python programs, which call them step by step.
 
 use crate::errors::word_error;
 use crate::own::{self, Faults};
@@ -12,7 +12,7 @@ use sojourn_units::declare::Choices;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// Returns a policy that chooses servers, in one line, as the JSON of its parameters.
+/// Parses a balancing policy in one line, and returns its parameters as JSON.
 #[pyfunction]
 #[pyo3(signature = (text, /))]
 pub(crate) fn parse_balancer(py: Python<'_>, text: &str) -> PyResult<String> {
@@ -20,27 +20,29 @@ pub(crate) fn parse_balancer(py: Python<'_>, text: &str) -> PyResult<String> {
     json(&params)
 }
 
-/// Returns the one line that `parse_balancer` has read.
+/// Returns the line for parameters that `parse_balancer` returned.
 #[pyfunction]
 #[pyo3(signature = (params_json, /))]
 pub(crate) fn format_balancer(params_json: &str) -> PyResult<String> {
     let params: Params = serde_json::from_str(params_json)
-        .map_err(|e| PyValueError::new_err(format!("no balancing policy: {e}")))?;
+        .map_err(|e| PyValueError::new_err(format!("the JSON is not a balancing policy: {e}")))?;
     Ok(params.to_string())
 }
 
-/// A server's name, with or without a weight.
+/// A server's name, with an optional weight.
 #[derive(FromPyObject)]
 enum Server {
     Weighted(String, u32),
     Named(String),
 }
 
-/// A policy before its servers: `Balancer("iqlb", ["a", "b"])`, or with weights `[("a", 3), ("b", 1)]`.
+/// A balancing policy with its servers: `Balancer("iqlb", ["a", "b"])`, or with weights
+/// `Balancer("iqlb", [("a", 3), ("b", 1)])`.
 ///
-/// `choose` returns the server for a new flow, from the reports of `observe` and `finished`.
-/// `needs` states which reports are needed, and when. Servers are numbered by their places in the
-/// list; times are nanoseconds of any clock that does not go back. Draws come from `seed`.
+/// `choose` returns the server for a new flow. The choice depends on the reports of `observe` and
+/// `finished`; `needs` states which reports are needed, and when. Servers are numbered by their
+/// positions in the list. Times are in nanoseconds of any clock that does not go back. `seed`
+/// determines the random draws.
 #[pyclass(module = "sojourn._core")]
 #[derive(Clone)]
 pub(crate) struct Balancer {
@@ -53,7 +55,7 @@ pub(crate) struct Balancer {
 }
 
 impl Balancer {
-    /// Raises the fault of a user's policy, if it has failed.
+    /// Raises the error of a user's policy, if the policy has failed.
     fn sound(&self) -> PyResult<()> {
         self.faults.take().map_or(Ok(()), Err)
     }
@@ -63,7 +65,9 @@ impl Balancer {
             return Ok(());
         }
         let all = self.names.len();
-        Err(PyIndexError::new_err(format!("there is no server {server}: there are {all}")))
+        Err(PyIndexError::new_err(format!(
+            "there is no server {server}; the number of servers is {all}"
+        )))
     }
 }
 
@@ -77,7 +81,9 @@ fn fitting<T>(
         return Ok(given);
     }
     let found = given.len();
-    Err(PyValueError::new_err(format!("{found} values of `{what}` for {servers} servers")))
+    Err(PyValueError::new_err(format!(
+        "`{what}` must have one value for each of the {servers} servers, found {found}"
+    )))
 }
 
 #[pymethods]
@@ -88,7 +94,10 @@ impl Balancer {
         let faults = Arc::new(Faults::default());
         let params = own::balancer::read(py, text, &faults)?;
         if servers.is_empty() || servers.len() > MOST_SERVERS {
-            let message = format!("{} servers: 1 to {MOST_SERVERS} are allowed", servers.len());
+            let message = format!(
+                "the number of servers must be 1 to {MOST_SERVERS}, found {}",
+                servers.len()
+            );
             return Err(PyValueError::new_err(message));
         }
         let mut names = Vec::with_capacity(servers.len());
@@ -99,12 +108,12 @@ impl Balancer {
                 Server::Named(name) => (name, 1),
             };
             if weight == 0 {
-                let message = format!("`{name}` has weight 0: weights are at least 1");
+                let message = format!("the weight of `{name}` must be at least 1, found 0");
                 return Err(PyValueError::new_err(message));
             }
             if names.contains(&name) {
                 return Err(PyValueError::new_err(format!(
-                    "there are two servers called `{name}`"
+                    "the name `{name}` must belong to only one server"
                 )));
             }
             known.push(sojourn_balance::Server::new(&name, weight));
@@ -130,7 +139,7 @@ impl Balancer {
         self.params.name()
     }
 
-    /// Returns the policy with all its settings, in one line.
+    /// Returns the policy with all parameters, in one line.
     #[getter]
     fn text(&self) -> String {
         self.params.to_string()
@@ -142,11 +151,11 @@ impl Balancer {
         self.names.clone()
     }
 
-    /// Returns the policy's needs: `look` is `nothing`, `connections` or `latency` (reported by
-    /// `finished`), `counters` or `backlog` (reported by `observe`); `fresh` is `unread`, `now`
-    /// (`observe` before each choice), `sampled` or `averaged` (`observe` once every `period`
-    /// nanoseconds; 0 with `now`, -1 with `unread`); `limits`, `rates` and `weights` state whether
-    /// those make a difference.
+    /// Returns the policy's needs as a dictionary. `look` is `nothing`, `connections` or `latency`
+    /// (reported by `finished`), `counters` or `backlog` (reported by `observe`). `fresh` is
+    /// `unread`, `now` (call `observe` before each choice), `sampled` or `averaged` (call `observe`
+    /// once every `period` nanoseconds). `period` is 0 with `now` and -1 with `unread`. `limits`,
+    /// `rates` and `weights` state whether the policy uses queue limits, rates and weights.
     #[getter]
     fn needs<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, pyo3::types::PyDict>> {
         let needs = self.inner.needs();
@@ -166,32 +175,34 @@ impl Balancer {
         Ok(dict)
     }
 
-    /// Returns the reason of the last choice; `None` before the first, and if no server was
+    /// Returns the reason of the last choice; `None` before the first choice, or if no server was
     /// available.
     #[getter]
     fn reason(&self) -> Option<&'static str> {
         self.last.map(|choice| choice.reason.name())
     }
 
-    /// Returns the age in nanoseconds of the readings of the last chosen server.
+    /// Returns the age in nanoseconds of the reading of the last chosen server; `None` if there was
+    /// no reading.
     #[getter]
     fn age(&self) -> Option<u64> {
         self.last.and_then(|choice| choice.age)
     }
 
-    /// Flows that each server has been given and that have not finished.
+    /// Number of flows of each server that have not finished.
     #[getter]
     fn open(&self) -> Vec<u32> {
         (0..self.names.len()).map(|i| self.inner.open(i)).collect()
     }
 
-    /// Returns which servers are up.
+    /// Returns for each server whether it is up.
     #[getter]
     fn up(&self) -> Vec<bool> {
         (0..self.names.len()).map(|i| self.inner.is_up(i)).collect()
     }
 
-    /// Returns the policy's state by name: a number for each server that has one.
+    /// Returns the policy's state: for each name of a variable, the numbers of the servers that
+    /// have the variable with its values.
     #[getter]
     fn state(&self) -> BTreeMap<String, BTreeMap<usize, f64>> {
         let mut state: BTreeMap<_, BTreeMap<_, _>> = BTreeMap::new();
@@ -201,10 +212,10 @@ impl Balancer {
         state
     }
 
-    /// Reports readings of all servers' ports at one time, in the servers' order; `None` for a
-    /// failed reading. `backlog` are pairs of packets and bytes, `limit` the most packets in the
-    /// queues (`limit_bytes`: bytes), `rate` bit/s, `counters` pairs of bytes and packets sent so
-    /// far.
+    /// Reports readings of all servers' ports at one time, in the order of the servers; `None` is a
+    /// failed reading. `backlog` has pairs of packets and bytes, `limit` the queues' limits in
+    /// packets (`limit_bytes`: in bytes), `rate` rates in bit/s, and `counters` pairs of bytes and
+    /// packets sent so far.
     #[pyo3(signature = (now, *, backlog=None, limit=None, limit_bytes=None, rate=None, counters=None))]
     fn observe(
         &mut self,
@@ -237,8 +248,8 @@ impl Balancer {
     }
 
     /// Returns the number of the server for a new flow, which counts as open from now on; `None` if
-    /// no server is available. `flow` contains the common fields of all its packets: addresses,
-    /// protocol and ports.
+    /// no server is available. `flow` contains the header fields that all packets of the flow
+    /// share: addresses, protocol and ports.
     #[pyo3(signature = (now, flow=None))]
     fn choose(&mut self, now: u64, flow: Option<&[u8]>) -> PyResult<Option<usize>> {
         let flow =
@@ -249,16 +260,16 @@ impl Balancer {
         Ok(self.last.map(|choice| choice.server))
     }
 
-    /// Returns a flow that was not asked about is at `server`, and counts as open from now on: one
-    /// that began before this balancer, or that goes where its client's other flows go.
+    /// Assigns a flow to `server` without a choice. It counts as open from now on. Used for flows
+    /// that began before this balancer, or that follow their client's other flows.
     fn adopt(&mut self, server: usize) -> PyResult<()> {
         self.check(server)?;
         self.inner.adopt(server);
         Ok(())
     }
 
-    /// Returns a flow that was given to `server` has ended; `latency` is how many nanoseconds its
-    /// request took, if that is known.
+    /// Reports that a flow at `server` has ended. `latency` is the duration of its request in
+    /// nanoseconds, if known.
     #[pyo3(signature = (now, server, latency=None))]
     fn finished(&mut self, now: u64, server: usize, latency: Option<u64>) -> PyResult<()> {
         self.check(server)?;
@@ -266,14 +277,14 @@ impl Balancer {
         self.sound()
     }
 
-    /// Returns a server has come up or gone down. One that is down is never chosen.
+    /// Reports whether a server is up. A server that is down is never chosen.
     fn set_up(&mut self, server: usize, up: bool) -> PyResult<()> {
         self.check(server)?;
         self.inner.set_up(server, up);
         self.sound()
     }
 
-    /// Returns a balancer in the same state, independent of this one.
+    /// Returns an independent copy of the balancer in its current state.
     fn copy(&self) -> Self {
         self.clone()
     }

@@ -1,4 +1,4 @@
-//! Policies for receive buffers, asked step by step.
+//! Receive buffer policies for Python programs, which call them step by step.
 
 use crate::errors::word_error;
 use crate::own::{self, Faults};
@@ -9,18 +9,19 @@ use sojourn_units::declare::Choices;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// Returns a policy for a receive buffer, in one line, as the JSON of its parameters.
+/// Parses a receive buffer policy in one line, and returns its parameters as JSON.
 #[pyfunction]
 #[pyo3(signature = (text, /))]
 pub(crate) fn parse_buffer(py: Python<'_>, text: &str) -> PyResult<String> {
     json(&Params::parse(text).map_err(|e| word_error(py, text, &e))?)
 }
 
-/// A policy for the size of a receive buffer: `BufferPolicy("elastic ceiling 64mb")`.
+/// A policy for the size of a receive buffer, such as `BufferPolicy("elastic ceiling 64mb")`.
 ///
-/// `observe` takes the state of a buffer, before a packet is added or every 10 ms or so, and
-/// returns the buffer's new size. Sizes are bytes as the buffer counts them, times nanoseconds of
-/// any clock that does not go back. The first observation is the baseline.
+/// Call `observe` with the state of the buffer before a packet is added, or about every 10 ms; it
+/// returns the buffer's new size. Sizes are in bytes as the buffer counts them, times in
+/// nanoseconds of any clock that does not go back. The first observation is the baseline for the
+/// counters.
 #[pyclass(module = "sojourn._core")]
 #[derive(Clone)]
 pub(crate) struct BufferPolicy {
@@ -49,20 +50,20 @@ impl BufferPolicy {
         self.params.name()
     }
 
-    /// Returns the policy with all its settings, in one line.
+    /// Returns the policy with all parameters, in one line.
     #[getter]
     fn text(&self) -> String {
         self.params.to_string()
     }
 
-    /// Returns the size last decided on; before the first observation, that of a buffer that
-    /// begins.
+    /// Returns the size of the last decision; before the first observation, the policy's initial
+    /// size.
     #[getter]
     fn size(&self) -> u64 {
         self.size
     }
 
-    /// Returns the least and greatest size.
+    /// Returns the minimum and the maximum size.
     #[getter]
     fn bounds(&self) -> (u64, u64) {
         self.params.bounds()
@@ -75,7 +76,7 @@ impl BufferPolicy {
         self.reason.name()
     }
 
-    /// Returns the policy's state by name; sizes in bytes.
+    /// Returns the policy's state: the values of its variables by name. Sizes are in bytes.
     #[getter]
     fn state(&self) -> BTreeMap<String, f64> {
         let mut state = BTreeMap::new();
@@ -87,11 +88,11 @@ impl BufferPolicy {
 
     /// Returns the buffer's new size.
     ///
-    /// `discarded` and `processed` count bytes from any beginning; `size` is the size in force if it
-    /// is not the one last decided on; `needed` are the bytes of a packet about to be put in;
-    /// `memory` is all memory and what of it is available.
+    /// `discarded` and `processed` are counters of bytes, which may begin at any value. `size` is
+    /// the buffer's current size, if it differs from the last decision. `needed` is the size of a
+    /// packet that is about to be added. `memory` is a pair of total and available memory.
     #[pyo3(signature = (now, occupied, discarded, *, size=None, needed=0, processed=None, memory=None))]
-    #[expect(clippy::too_many_arguments, reason = "keywords in Python")]
+    #[expect(clippy::too_many_arguments, reason = "keyword arguments of the Python method")]
     fn observe(
         &mut self,
         now: u64,
@@ -117,7 +118,7 @@ impl BufferPolicy {
         self.faults.take().map_or(Ok(self.size), Err)
     }
 
-    /// Returns a policy in the same state, independent of this one.
+    /// Returns an independent copy of the policy in its current state.
     fn copy(&self) -> Self {
         self.clone()
     }

@@ -1,5 +1,5 @@
-//! The engine's descriptions: every word, profile, preset and metric, for `explain`, `list` and
-//! docs.
+//! The engine's descriptions of its words, profiles, presets and metrics, for `explain`, `list` and
+//! the documentation.
 
 use crate::parse::json;
 use pyo3::prelude::*;
@@ -8,11 +8,11 @@ use sojourn_tcp::Profile;
 use sojourn_traffic::{App, client, voip, web};
 use sojourn_units::quantity::{format_size, format_time};
 
-/// Values of a profile that are times in nanoseconds, and sizes in bytes.
+/// Fields of a profile that are times in nanoseconds (`TIMES`) or sizes in bytes (`SIZES`).
 const TIMES: &[&str] = &["min_rto", "initial_rto", "max_rto", "delayed_ack_timeout", "time_wait"];
 const SIZES: &[&str] = &["receive_window", "send_buffer", "mss"];
 
-/// Returns a value as a person writes it, with its unit.
+/// Returns a value as text, with its unit.
 fn shown(name: &str, value: &Value) -> String {
     match value {
         Value::Bool(on) => if *on { "on" } else { "off" }.to_owned(),
@@ -23,7 +23,7 @@ fn shown(name: &str, value: &Value) -> String {
             _ => number.to_string(),
         },
         Value::Object(inner) => {
-            // Its definition, then its settings.
+            // The name or kind comes first, then the other fields in parentheses.
             let named = |key: &str| key == "name" || key == "kind";
             let what: Vec<String> =
                 inner.iter().filter(|(k, _)| named(k)).map(|(k, v)| shown(k, v)).collect();
@@ -57,7 +57,8 @@ fn profiles() -> PyResult<Vec<Value>> {
     Profile::ALL.iter().map(row).collect()
 }
 
-/// Returns named settings of applications; `words` are the words that a name abbreviates.
+/// Returns the presets of all applications. The field `words` has the words that a preset
+/// abbreviates.
 fn presets() -> Vec<Value> {
     let row = |app: &str, name: &str, line: &str, words: &str, source: &str| {
         let params = App::parse(line).ok();
@@ -88,7 +89,7 @@ fn presets() -> Vec<Value> {
     web.chain(voice).chain(kinds).chain(models).collect()
 }
 
-/// Returns as JSON every word table, profile, preset and metric.
+/// Returns all word tables, profiles, presets and metrics as JSON.
 #[pyfunction]
 pub(crate) fn describe() -> PyResult<String> {
     json(&object!({

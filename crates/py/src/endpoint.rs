@@ -1,4 +1,4 @@
-//! Real packets of a plan's flows.
+//! Hosts of a run with real packets, which send and receive the packets of a plan's flows.
 
 use crate::errors::PlanError;
 use crate::own::{self, Faults};
@@ -11,7 +11,8 @@ use std::fs::File;
 use std::io::Write;
 use std::sync::Arc;
 
-/// Returns a plan that can be run, bound to the code of the user's policies.
+/// Returns a valid plan whose external policies are bound to the user's code, and the record of
+/// their errors.
 fn bound(py: Python<'_>, plan_json: &str) -> PyResult<(Plan, Option<Arc<Faults>>)> {
     let mut plan = read(plan_json)?;
     plan.validate().map_err(|e| PlanError::new_err(e.to_string()))?;
@@ -19,14 +20,14 @@ fn bound(py: Python<'_>, plan_json: &str) -> PyResult<(Plan, Option<Arc<Faults>>
     Ok((plan, faults))
 }
 
-/// Raises the fault of a user's policy, if there is one.
+/// Raises the error of a user's policy, if there is one.
 fn raise(faults: Option<&Arc<Faults>>) -> PyResult<()> {
     faults.and_then(|faults| faults.take()).map_or(Ok(()), Err)
 }
 
-/// A host's part in a run: its ends of packet sources and transfers, on real sockets.
+/// A host in a run with real packets: its ends of packet sources and transfers, on real sockets.
 ///
-/// Its receiving ends listen from when it is made.
+/// The receiving sockets listen from the creation of the object.
 #[pyclass(module = "sojourn._core")]
 pub(crate) struct Endpoint {
     #[cfg(target_os = "linux")]
@@ -37,8 +38,8 @@ pub(crate) struct Endpoint {
 #[cfg(target_os = "linux")]
 #[pymethods]
 impl Endpoint {
-    /// Returns the part of node `node`, without endless transfers; raises `OSError` if a socket is
-    /// not available.
+    /// Returns the host of the node `node`, without endless transfers. Raises `OSError` if a socket
+    /// is not available.
     #[new]
     #[pyo3(signature = (plan_json, seed, node, /))]
     fn new(py: Python<'_>, plan_json: &str, seed: u64, node: usize) -> PyResult<Self> {
@@ -50,12 +51,12 @@ impl Endpoint {
         self.inner.len()
     }
 
-    /// Plays its part until the run's end, without holding the interpreter.
+    /// Sends and receives until the run's end, without holding the interpreter.
     ///
-    /// `start` is the run's start in nanoseconds of the monotonic clock, `log` the descriptor of the
-    /// file for its log; it ends early when there is something to be read from the descriptor
-    /// `stop`, the end of a pipe into which a fault of a user's source writes at `stopped`. That
-    /// fault is raised as `PolicyError`.
+    /// `start` is the run's start in nanoseconds of the monotonic clock, and `log` the descriptor
+    /// of the log file. The run ends early if the descriptor `stop`, the reading end of a pipe,
+    /// becomes readable. An error in a user's traffic source writes to the descriptor `stopped`,
+    /// the writing end of this pipe, and is raised as `PolicyError`.
     #[pyo3(signature = (start, log, stop, stopped, /))]
     fn run(
         &mut self,
@@ -71,7 +72,7 @@ impl Endpoint {
         if let Some(faults) = &self.faults {
             let stopped = File::from(sojourn_endpoint::duplicate(stopped)?);
             faults.on_fault(move || {
-                // A full pipe stops the run as well.
+                // If the pipe is full, it is readable, so the run stops too.
                 let _ = (&stopped).write(&[0]);
             });
         }
@@ -86,17 +87,18 @@ impl Endpoint {
     #[new]
     #[pyo3(signature = (_plan_json, _seed, _node, /))]
     fn new(_plan_json: &str, _seed: u64, _node: usize) -> PyResult<Self> {
-        Err(pyo3::exceptions::PyOSError::new_err("real packets need Linux"))
+        Err(pyo3::exceptions::PyOSError::new_err("runs with real packets need Linux"))
     }
 }
 
-/// Makes results of the logs of all hosts' endpoints, as JSON; see `sojourn_endpoint::report`.
+/// Computes results from the logs of all hosts, and returns them as JSON; see
+/// `sojourn_endpoint::report`.
 ///
-/// `end` is when the run ended, in nanoseconds since its start. Raises `ValueError` if a log is none
-/// of this plan's.
+/// `end` is the end of the run in nanoseconds since its start. Raises `ValueError` if a log does
+/// not belong to this plan.
 #[pyfunction]
 #[pyo3(signature = (plan_json, seed, logs, end, /))]
-#[expect(clippy::needless_pass_by_value, reason = "Python hands over references of its own")]
+#[expect(clippy::needless_pass_by_value, reason = "PyO3 passes arguments by value")]
 pub(crate) fn endpoint_report(
     py: Python<'_>,
     plan_json: &str,
@@ -108,7 +110,7 @@ pub(crate) fn endpoint_report(
     py.detach(|| {
         let logs: Vec<&[u8]> = logs.iter().map(|log| &**log).collect();
         let report = sojourn_endpoint::report::report(&plan, seed, &logs, end)?;
-        Ok(serde_json::to_string(&report).expect("reports have no keys that are no texts"))
+        Ok(serde_json::to_string(&report).expect("all keys of a report are strings"))
     })
     .map_err(|why: String| PyValueError::new_err(why))
 }

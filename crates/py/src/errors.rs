@@ -1,4 +1,4 @@
-//! Exceptions, and how the crates' errors become them.
+//! Exceptions, and the conversion of the crates' errors into exceptions.
 
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
@@ -10,19 +10,19 @@ create_exception!(
     sojourn._core,
     WordError,
     PyValueError,
-    "A description that cannot be read: `message`, `start`, `end`, `found`, `allowed`, `nearest`."
+    "An invalid description. Attributes: `message`, `start`, `end`, `found`, `allowed`, `nearest`."
 );
 create_exception!(
     sojourn._core,
     NoKernelEquivalent,
     PyValueError,
-    "Linux has no words for this queue; the message says which setting and why."
+    "A queue that `tc` cannot express. The message names the setting and the reason."
 );
 create_exception!(
     sojourn._core,
     PlanError,
     PyValueError,
-    "A plan whose parts do not fit together; `problems` has each error's path and message."
+    "An invalid plan. The attribute `problems` has the path and message of each error."
 );
 
 /// Returns all errors of a plan as a Python exception.
@@ -49,10 +49,10 @@ create_exception!(
     sojourn._core,
     PolicyError,
     PyRuntimeError,
-    "A user's policy broke its contract or raised an exception; the message says where."
+    "A user's policy that violated its contract or raised an exception. The message names the place."
 );
 
-/// Returns `error` about `text` as a Python exception; offsets count characters, as Python does.
+/// Returns an error about `text` as a Python exception. Offsets count characters, as in Python.
 pub(crate) fn word_error(
     py: Python<'_>,
     text: &str,

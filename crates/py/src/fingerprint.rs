@@ -1,8 +1,9 @@
-//! Which engine this is.
+//! Identification of the engine: fingerprint and version.
 
 use pyo3::prelude::*;
 
-/// Returns the hash of the sources and lock files that decide results, as `build.rs` computed it.
+/// Returns the engine's fingerprint: the hash of all sources and lock files that affect results,
+/// which `build.rs` computes.
 #[pyfunction]
 pub(crate) fn fingerprint() -> &'static str {
     env!("SOJOURN_FINGERPRINT")

@@ -1,4 +1,4 @@
-//! A plan's flows one by one, for programs that are to do the same as the simulator.
+//! A plan's flows as a list, for programs that generate the same traffic as the simulator.
 
 use crate::errors::{PlanError, word_error};
 use crate::simulate::read;
@@ -10,7 +10,7 @@ use sojourn_queue::classes::filter;
 use sojourn_traffic::App;
 use sojourn_units::{EPOCH, Nanos};
 
-/// A flow, its times in nanoseconds since the run's start.
+/// A flow. Times are in nanoseconds since the run's start.
 #[derive(Serialize)]
 struct Planned<'a> {
     flow: u32,
@@ -29,14 +29,14 @@ struct Planned<'a> {
     command: Option<&'a sojourn_traffic::command::Params>,
 }
 
-/// Returns the flows of a plan's run with a seed, group by group, as JSON.
+/// Returns the flows of a plan's run with this seed as JSON, ordered by group.
 ///
-/// Each has `flow`, its number in the plan; `group`, the index of its group; the group's `name`; its
-/// `number` there; its nodes `from` and `to`; the `servers` of a Web session; `start`, drawn as the
-/// simulator draws it, and `null` if it never starts; `stop`, when its application ends at the
-/// latest; `dscp`; the name of its `app`; the longest UDP `payload` that this
-/// may send; the parameters of `tcp`, `null` over UDP; and those of a `command`, `null` of other
-/// applications.
+/// The fields of a flow are: `flow`, its number in the plan; `group`, the index of its group;
+/// `name`, the group's name; `number`, its number in the group; its nodes `from` and `to`;
+/// `servers`, the servers of a Web session; `start`, drawn as in the simulator, and null if the
+/// flow never starts; `stop`, the latest end of its application; `dscp`; `app`, the name of its
+/// application; `payload`, its longest UDP payload in bytes; `tcp`, the parameters of TCP, null
+/// over UDP; and `command`, the parameters of a user's program, null for other applications.
 #[pyfunction]
 #[pyo3(signature = (plan_json, seed, /))]
 pub(crate) fn plan_flows(plan_json: &str, seed: u64) -> PyResult<String> {
@@ -70,12 +70,13 @@ pub(crate) fn plan_flows(plan_json: &str, seed: u64) -> PyResult<String> {
             });
         }
     }
-    Ok(serde_json::to_string(&flows).expect("flows have no keys that are no texts"))
+    Ok(serde_json::to_string(&flows).expect("all keys of a flow are strings"))
 }
 
-/// Returns which groups of a plan's flows the filters of a link's queue select. `filters` are
-/// statements of one discipline, in the order in which they are asked. Returns for each the groups'
-/// names, and whether it is the packets that answer.
+/// Returns the groups whose packets each filter of a link's queue selects. `filters` are the filter
+/// statements of one discipline, in their order. The result has for each filter a list of pairs:
+/// the name of a group, and whether the selected packets go from the receiver of the group's data
+/// to the sender.
 #[pyfunction]
 #[pyo3(signature = (plan_json, link, filters, /))]
 pub(crate) fn selected_flows(

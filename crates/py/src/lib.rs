@@ -1,7 +1,7 @@
-//! Python bindings: `sojourn._core`.
+//! Python bindings of the engine: the module `sojourn._core`.
 //!
-//! Nothing is decided here. Texts and plans go in, JSON and tables come out; every error becomes a
-//! Python exception that says where and what.
+//! The crate contains no logic of the simulation. It converts between texts, plans, JSON and
+//! tables, and turns each error into a Python exception that states the place and the reason.
 
 mod balance;
 mod buffer;
@@ -25,7 +25,7 @@ mod wire;
 
 use pyo3::prelude::*;
 
-/// The engine, its parsers and its descriptions of itself.
+/// The engine, its parsers, and its descriptions of words and metrics.
 #[pymodule]
 mod _core {
     #[pymodule_export]

@@ -1,4 +1,5 @@
-//! Many runs in one call: Python is entered once for all of them.
+//! Execution of many runs in one call, so that the interpreter is entered only once for all of
+//! them.
 
 use crate::simulate::{Record, columns, make, table_of};
 use pyo3::exceptions::PyIndexError;
@@ -10,16 +11,18 @@ use std::mem::discriminant;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// Time between two calls of `progress`.
+/// Minimum time between two calls of `progress`.
 const LISTEN: Duration = Duration::from_millis(100);
 
-/// Runs plans with seeds one after the other, without holding the interpreter.
+/// Runs plans with seeds one after another, without holding the interpreter.
 ///
-/// `progress(fraction, events)` is called now and then; if it returns `False` the run under way is dropped. So is one
-/// that fails, whose error is the `fault`. The records are those of the runs before it.
+/// `progress(fraction, events)` is called about every 100 ms. If it returns `False`, the current
+/// run is discarded, and the remaining runs are skipped. After a run that fails, the remaining runs
+/// are skipped too, and its error is the attribute `fault`. The result has the records of all runs
+/// before.
 #[pyfunction]
 #[pyo3(signature = (runs, progress=None, /))]
-#[expect(clippy::needless_pass_by_value, reason = "Python hands over a list and a reference")]
+#[expect(clippy::needless_pass_by_value, reason = "PyO3 passes arguments by value")]
 pub(crate) fn simulate_many(
     py: Python<'_>,
     runs: Vec<(PyBackedStr, u64)>,
@@ -27,7 +30,7 @@ pub(crate) fn simulate_many(
 ) -> Records {
     let mut watch = Watch {
         progress: progress.as_ref(),
-        told: Instant::now(),
+        last_call: Instant::now(),
         runs: runs.len(),
         done: 0,
         events: 0,
@@ -54,22 +57,22 @@ pub(crate) fn simulate_many(
     })
 }
 
-/// Receiver of the progress of the runs.
+/// Reports the progress of the runs.
 struct Watch<'a> {
     progress: Option<&'a Py<PyAny>>,
-    told: Instant,
+    last_call: Instant,
     runs: usize,
     done: usize,
     events: u64,
 }
 
 impl Watch<'_> {
-    /// Asks whether to go on, unless that was asked a moment ago.
+    /// Calls `progress`, unless it was called a moment ago. Returns whether the runs continue.
     fn ask(&mut self, now: &sojourn_sim::Progress) -> PyResult<bool> {
-        if self.told.elapsed() < LISTEN {
+        if self.last_call.elapsed() < LISTEN {
             return Ok(true);
         }
-        self.told = Instant::now();
+        self.last_call = Instant::now();
         Python::attach(|py| {
             py.check_signals()?;
             let Some(call) = self.progress else { return Ok(true) };
@@ -80,7 +83,7 @@ impl Watch<'_> {
     }
 }
 
-/// The records of several runs, as a sequence.
+/// The records of several runs, as a Python sequence.
 #[pyclass(frozen, module = "sojourn._core")]
 #[derive(Default)]
 pub(crate) struct Records {
@@ -96,25 +99,28 @@ impl Records {
     }
 
     fn __getitem__(&self, number: usize) -> PyResult<Record> {
-        let record = self.made.get(number).ok_or_else(|| PyIndexError::new_err("no such run"))?;
+        let record = self
+            .made
+            .get(number)
+            .ok_or_else(|| PyIndexError::new_err("there is no record with this number"))?;
         Ok(Record::shared(Arc::clone(record)))
     }
 
-    /// Returns how long each run took.
+    /// Returns the duration of each run in seconds of real time.
     #[getter]
     fn seconds(&self) -> Vec<f64> {
         self.seconds.clone()
     }
 
-    /// Returns the error of the run after the last record.
+    /// Returns the error of the run that followed the last record; `None` if no run failed.
     #[getter]
     fn fault(&self, py: Python<'_>) -> Option<PyErr> {
         self.fault.as_ref().map(|fault| fault.clone_ref(py))
     }
 
-    /// Returns a table of all runs as a list of `(runs, rows, columns)`, one for each set of
-    /// columns: the numbers of the runs that have these columns, the rows of each, and the rows of
-    /// all below each other.
+    /// Returns the table `name` of all runs as a list of `(runs, rows, columns)`, with one element
+    /// for each set of equal columns. `runs` are the numbers of the runs with these columns, `rows`
+    /// the number of rows of each run, and `columns` the rows of all these runs in this order.
     #[pyo3(signature = (name, /))]
     fn tables<'py>(&self, py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyList>> {
         let mut alike: Vec<(Vec<usize>, Vec<&Table>)> = Vec::new();
@@ -143,7 +149,7 @@ fn same_columns(one: &Table, other: &Table) -> bool {
     one.columns.len() == other.columns.len() && one.columns.iter().zip(&other.columns).all(same)
 }
 
-/// Tables of equal columns below each other.
+/// Returns one table with the rows of all `tables`, which must have equal columns.
 fn stacked(tables: &[&Table]) -> Table {
     let mut all = tables[0].clone();
     for table in &tables[1..] {

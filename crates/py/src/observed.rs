@@ -1,4 +1,4 @@
-//! Queues and flows that are measured from outside.
+//! Measurement of queues and flows from journals of observed packets.
 
 use crate::simulate::{columns, read};
 use pyo3::exceptions::PyValueError;
@@ -9,29 +9,31 @@ use sojourn_network::observed::{Observed, Sighting, UNOBSERVED, tables};
 use sojourn_wire::Facts;
 use sojourn_wire::ends::{Seen, flows_seen};
 
-/// Tables for Python.
+/// `N` tables for Python, each a list of columns.
 type Tables<'py, const N: usize> = [Bound<'py, PyList>; N];
 
-/// Bytes of a record of the journal: time, key, length, and the queue's number with bits above it.
+/// Length in bytes of an entry of a queue journal: time, key, length, and the queue's number. The
+/// bits above the number are the flags `LEAVES`, `CONGESTED` and `UDP`.
 const SIGHTING: usize = 24;
 const LEAVES: u32 = 1 << 16;
 const CONGESTED: u32 = 1 << 17;
 const UDP: u32 = 1 << 18;
 
-/// Returns the metrics of queues that are not known of queues measured from outside.
+/// Returns the names of queue metrics that cannot be measured by observing packets.
 #[pyfunction]
 pub(crate) fn unobserved() -> Vec<&'static str> {
     UNOBSERVED.to_vec()
 }
 
-/// Makes the tables `queues`, `distributions` and `series` of a journal of packets.
+/// Computes the tables `queues`, `distributions` and `series` from a journal of packets at queues.
 ///
-/// `journal` is what a guest's first process writes (`crates/guest/src/packets.rs`), in any order;
-/// `links` are the links of its queues, and `queued` the packets in each at `end`, nanoseconds since
-/// the run's start. Raises `ValueError` if the journal is damaged.
+/// `journal` is written by a guest's init process (`crates/guest/src/packets.rs`); its entries may
+/// be in any order. `links` are the indices of the links of its queues, and `queued` the numbers of
+/// packets in each queue at `end`, which is in nanoseconds since the run's start. Raises
+/// `ValueError` if the journal is damaged.
 #[pyfunction]
 #[pyo3(signature = (plan_json, journal, links, queued, end, /))]
-#[expect(clippy::needless_pass_by_value, reason = "Python hands over references of its own")]
+#[expect(clippy::needless_pass_by_value, reason = "PyO3 passes arguments by value")]
 pub(crate) fn observe_queues<'py>(
     py: Python<'py>,
     plan_json: &str,
@@ -43,7 +45,10 @@ pub(crate) fn observe_queues<'py>(
     let plan = read(plan_json)?;
     let mut queues = Vec::new();
     for &link in &links {
-        let link = plan.links.get(link).ok_or_else(|| PyValueError::new_err("no such link"))?;
+        let link = plan
+            .links
+            .get(link)
+            .ok_or_else(|| PyValueError::new_err("the plan has no such link"))?;
         let interval = plan.observe.series_interval;
         let framing = link.params.framing();
         queues.push(Observed::new(link.params.rate, framing, plan.warmup, interval));
@@ -54,11 +59,15 @@ pub(crate) fn observe_queues<'py>(
     }
     let made = py.detach(|| {
         let mut seen: Vec<(usize, Sighting)> = records.iter().map(decode).collect();
-        // Each place is written in the order of time; a packet comes before it leaves.
+        // Entries of one place are in order of time. At equal times, a packet's arrival precedes
+        // departures.
         seen.sort_by_key(|(_, sighting)| (sighting.at, sighting.leaves));
         for (queue, sighting) in seen {
             if sighting.at < end {
-                queues.get_mut(queue).ok_or("a queue that the run has not")?.see(sighting);
+                queues
+                    .get_mut(queue)
+                    .ok_or("the journal names a queue that the run does not have")?
+                    .see(sighting);
             }
         }
         let ended = links.iter().zip(queues).zip(queued);
@@ -85,22 +94,23 @@ fn decode(record: &[u8; SIGHTING]) -> (usize, Sighting) {
     ((bits & 0xFFFF) as usize, sighting)
 }
 
-/// Bytes of a record of the hosts' journal: as of the queues', and the beginning of the IPv4 packet.
+/// Length in bytes of an entry of a host journal: that of a queue journal, plus the beginning of
+/// the IPv4 packet.
 const SEEN: usize = SIGHTING + 40;
-/// The address of node 0, less one.
+/// IPv4 address of node 0, 10.0.0.1 (see `sojourn_plan::address`).
 const FIRST_ADDRESS: u32 = 0x0A00_0001;
 const TCP: u8 = 6;
 const DATAGRAM: u8 = 17;
 
-/// Makes tables of flows, of groups, of all flows together, of distributions and of time series, of what
-/// hosts sent and took; rows are in the plan's order.
+/// Computes five tables from a journal of packets at hosts: flows, groups, all flows together,
+/// distributions, and time series. Rows are in the plan's order.
 ///
-/// `journal` is what a guest's first process writes (`crates/guest/src/packets.rs`), in any order; `end`
-/// are nanoseconds since the run's start. Flows between hosts that are not in it have no more than zeros.
-/// Raises `ValueError` if the journal is damaged.
+/// `journal` is written by a guest's init process (`crates/guest/src/packets.rs`); its entries may
+/// be in any order. `end` is in nanoseconds since the run's start. If the packets of a flow's hosts
+/// were not observed, its counts are 0. Raises `ValueError` if the journal is damaged.
 #[pyfunction]
 #[pyo3(signature = (plan_json, journal, end, /))]
-#[expect(clippy::needless_pass_by_value, reason = "Python hands over references of its own")]
+#[expect(clippy::needless_pass_by_value, reason = "PyO3 passes arguments by value")]
 pub(crate) fn observe_flows<'py>(
     py: Python<'py>,
     plan_json: &str,
@@ -126,7 +136,8 @@ pub(crate) fn observe_flows<'py>(
     ])
 }
 
-/// Returns a packet between two of the nodes, seen at one of its ends.
+/// Returns the observation of a packet between two nodes at its sender or receiver; `None` for
+/// other packets.
 fn seen(record: &[u8; SEEN], nodes: u32) -> Option<Seen> {
     let (head, ip) = record.split_first_chunk::<SIGHTING>()?;
     let (host, sighting) = decode(head);
@@ -134,12 +145,12 @@ fn seen(record: &[u8; SEEN], nodes: u32) -> Option<Seen> {
     let word = |at: usize| u32::from_be_bytes([0, 1, 2, 3].map(|i| ip[at + i]));
     let node = |address: u32| address.checked_sub(FIRST_ADDRESS).filter(|&node| node < nodes);
     let ends = (node(word(12))?, node(word(16))?);
-    // Packets that a host forwards are neither sent nor received there.
+    // Packets that a host only forwards are ignored.
     let own = if sighting.leaves { ends.0 } else { ends.1 };
     if own as usize != host {
         return None;
     }
-    // Of a fragment's place the three bits above are flags.
+    // The three bits above the fragment offset are flags.
     let (total, first) = (u32::from(short(2)), short(6) << 3 == 0);
     let facts = match ip[9] {
         TCP if first => Facts {

@@ -1,4 +1,4 @@
-//! Texts that users write, read by the crates that own their meaning.
+//! Parsers of texts that users write. Each calls the crate that defines the text's meaning.
 
 use crate::errors::{NoKernelEquivalent, word_error};
 use pyo3::IntoPyObjectExt;
@@ -11,14 +11,14 @@ use sojourn_traffic::Carrier;
 use sojourn_units::dimension::{Dimension, Quantity};
 use sojourn_units::quantity::{self, Rate};
 
-/// Returns a quantity as an integer in its base unit (ns, bit/s, B, packets); a probability as a
-/// float.
+/// Parses a quantity. Returns an integer in its base unit (ns, bit/s, B, packets), or a float for a
+/// probability.
 #[pyfunction]
 #[pyo3(signature = (kind, text, /))]
 pub(crate) fn parse_quantity(py: Python<'_>, kind: &str, text: &str) -> PyResult<Py<PyAny>> {
     let text = text.trim();
     let Some(dimension) = Dimension::named(kind) else {
-        return Err(PyValueError::new_err(format!("no such kind of quantity: {kind}")));
+        return Err(PyValueError::new_err(format!("unknown kind of quantity: {kind}")));
     };
     match dimension.read(text).map_err(|error| word_error(py, text, &error))? {
         Quantity::Whole(value) => value.into_py_any(py),
@@ -26,8 +26,8 @@ pub(crate) fn parse_quantity(py: Python<'_>, kind: &str, text: &str) -> PyResult
     }
 }
 
-/// Returns a time or a distribution of times, `exp(5ms)`, as the JSON of the distribution in
-/// nanoseconds.
+/// Parses a time or a distribution of times such as `exp(5ms)`. Returns the distribution in
+/// nanoseconds as JSON.
 #[pyfunction]
 #[pyo3(signature = (text, /))]
 pub(crate) fn parse_span(py: Python<'_>, text: &str) -> PyResult<String> {
@@ -46,7 +46,7 @@ pub(crate) fn parse_span(py: Python<'_>, text: &str) -> PyResult<String> {
     json(&parsed)
 }
 
-/// Returns the shortest text that reads back as `value`.
+/// Returns the shortest text that `parse_quantity` parses to `value`.
 #[pyfunction]
 #[pyo3(signature = (kind, value, /))]
 pub(crate) fn format_quantity(kind: &str, value: u64) -> PyResult<String> {
@@ -54,22 +54,22 @@ pub(crate) fn format_quantity(kind: &str, value: u64) -> PyResult<String> {
         "time" => Ok(quantity::format_time(value)),
         "rate" => Rate::new(value)
             .map(quantity::format_rate)
-            .ok_or_else(|| PyValueError::new_err("a rate must be above zero")),
+            .ok_or_else(|| PyValueError::new_err("the rate must be above 0")),
         "size" => Ok(quantity::format_size(value)),
         "packets" => Ok(format!("{value}p")),
-        _ => Err(PyValueError::new_err(format!("no such kind of quantity: {kind}"))),
+        _ => Err(PyValueError::new_err(format!("unknown kind of quantity: {kind}"))),
     }
 }
 
-/// Returns the candidate nearest to `word`, if one is near.
+/// Returns the candidate most similar to `word`; `None` if no candidate is similar.
 #[pyfunction]
 #[pyo3(signature = (word, candidates, /))]
-#[expect(clippy::needless_pass_by_value, reason = "Python hands over a list")]
+#[expect(clippy::needless_pass_by_value, reason = "PyO3 passes arguments by value")]
 pub(crate) fn nearest(word: &str, candidates: Vec<String>) -> Option<String> {
     sojourn_units::words::nearest(word, candidates.iter().map(String::as_str)).map(str::to_owned)
 }
 
-/// Returns `value` as JSON; all types passed to Python allow it.
+/// Returns `value` as JSON.
 pub(crate) fn json(value: &impl Serialize) -> PyResult<String> {
     serde_json::to_string(value).map_err(|e| PyValueError::new_err(e.to_string()))
 }
@@ -78,7 +78,7 @@ fn device(mtu: u32, hz: u32, rate: Option<u64>) -> sojourn_queue::Device {
     sojourn_queue::Device { psched_mtu: mtu, hz, rate: rate.and_then(Rate::new) }
 }
 
-/// Returns a queue in `tc` syntax as the JSON of its parameters.
+/// Parses a queue in `tc` syntax, and returns its parameters as JSON.
 #[pyfunction]
 #[pyo3(signature = (text, /, mtu=1514, hz=1000, rate=None))]
 pub(crate) fn parse_queue(
@@ -92,45 +92,47 @@ pub(crate) fn parse_queue(
     json(&params.map_err(|e| word_error(py, text, &e))?)
 }
 
-/// Returns notices about a valid queue: assumptions, values that `tc` warns of.
+/// Returns notices about a valid queue: assumptions, and values that `tc` warns about.
 #[pyfunction]
 #[pyo3(signature = (text, /, mtu=1514, hz=1000, rate=None))]
 pub(crate) fn queue_warnings(text: &str, mtu: u32, hz: u32, rate: Option<u64>) -> Vec<String> {
     sojourn_queue::Params::warnings(text, &device(mtu, hz, rate))
 }
 
-/// Returns the warm-up of a run of another length, in ns: the same share.
+/// Returns the warm-up, in ns, for a run of `duration`, such that its share is that of `warmup` in
+/// `before`.
 #[pyfunction]
 #[pyo3(signature = (warmup, before, duration, /))]
 pub(crate) fn scaled_warmup(warmup: u64, before: u64, duration: u64) -> u64 {
     sojourn_plan::scaled_warmup(warmup, before, duration)
 }
 
-/// Returns the description in `text` alone, without the line of `tc` around it.
+/// Returns the description of a queue in `text`, without the other parts of a line of `tc`.
 #[pyfunction]
 #[pyo3(signature = (text, /))]
 pub(crate) fn queue_description(py: Python<'_>, text: &str) -> PyResult<String> {
     sojourn_queue::Params::description(text).map_err(|e| word_error(py, text, &e))
 }
 
-/// Says that a discipline of Linux is not modelled; None of other names.
+/// Returns a message if `name` is a discipline of Linux that is not modelled; `None` for other
+/// names.
 #[pyfunction]
 #[pyo3(signature = (name, /))]
 pub(crate) fn not_modelled(name: &str) -> Option<String> {
     sojourn_queue::not_modelled(name)
 }
 
-/// Returns the kernel's words for a queue's parameters, if one command says it all.
+/// Returns the queue in `tc` syntax. Raises `NoKernelEquivalent` if one command cannot express it.
 #[pyfunction]
 #[pyo3(signature = (params_json, /))]
 pub(crate) fn queue_to_tc(params_json: &str) -> PyResult<String> {
     queue(params_json)?.to_tc().map_err(|e| NoKernelEquivalent::new_err(e.to_string()))
 }
 
-/// Returns the commands of `tc` and `ip` that give a device a queue: at its root, or in the class
+/// Returns the commands of `tc` and `ip` that set a queue on a device: at its root, or in the class
 /// `parent`.
 ///
-/// `handle` is the number that the queue gets, such as `10:`; without it, its own.
+/// `handle` is the queue's number, such as `10:`. Without it, the queue's own number is used.
 #[pyfunction]
 #[pyo3(signature = (params_json, device, /, parent=None, handle=None))]
 pub(crate) fn queue_commands(
@@ -142,7 +144,9 @@ pub(crate) fn queue_commands(
     let params = queue(params_json)?;
     let name = |text: &str| {
         let found = sojourn_queue::classes::Name::read(text).filter(|name| name.major.is_some());
-        found.ok_or_else(|| PyValueError::new_err(format!("`{text}` is no name in full")))
+        found.ok_or_else(|| {
+            PyValueError::new_err(format!("`{text}` must be a complete name such as 1:10"))
+        })
     };
     let parent = parent.map(name).transpose()?;
     let handle = handle.map(name).transpose()?.and_then(|name| name.major);
@@ -150,8 +154,8 @@ pub(crate) fn queue_commands(
     commands.map_err(|e| NoKernelEquivalent::new_err(e.to_string()))
 }
 
-/// Returns the rate in bit/s to which a queue with these parameters holds all packets; None if it
-/// does not.
+/// Returns the rate in bit/s to which a queue with these parameters limits all packets; `None` if
+/// it does not limit them.
 #[pyfunction]
 #[pyo3(signature = (params_json, /))]
 pub(crate) fn queue_rate(params_json: &str) -> PyResult<Option<u64>> {
@@ -162,7 +166,7 @@ fn queue(params_json: &str) -> PyResult<sojourn_queue::Params> {
     serde_json::from_str(params_json).map_err(|e| PyValueError::new_err(e.to_string()))
 }
 
-/// Impairments in netem's words as the JSON of a link's `delay` and `impairments`.
+/// Parses impairments in netem's syntax. Returns a link's `delay` and `impairments` as JSON.
 #[pyfunction]
 #[pyo3(signature = (text, /))]
 pub(crate) fn parse_netem(py: Python<'_>, text: &str) -> PyResult<String> {
@@ -170,38 +174,38 @@ pub(crate) fn parse_netem(py: Python<'_>, text: &str) -> PyResult<String> {
     json(&serde_json::json!({ "delay": netem.delay, "impairments": netem.impairments }))
 }
 
-/// Returns the impairments in `text` alone, without the line of `tc` around them.
+/// Returns the impairments in `text`, without the other parts of a line of `tc`.
 #[pyfunction]
 #[pyo3(signature = (text, /))]
 pub(crate) fn netem_description(py: Python<'_>, text: &str) -> PyResult<String> {
     sojourn_link::Netem::description(text).map_err(|e| word_error(py, text, &e))
 }
 
-/// Returns notices about valid impairments: numbers without a unit, words without effect.
+/// Returns notices about valid impairments: numbers without a unit, and words without effect.
 #[pyfunction]
 #[pyo3(signature = (text, /))]
 pub(crate) fn netem_warnings(text: &str) -> Vec<String> {
     sojourn_link::Netem::warnings(text)
 }
 
-/// Returns how a medium is shared, in one line, as the JSON of its parameters.
+/// Parses a shared medium in one line, and returns its parameters as JSON.
 #[pyfunction]
 #[pyo3(signature = (text, /))]
 pub(crate) fn parse_medium(py: Python<'_>, text: &str) -> PyResult<String> {
     json(&sojourn_link::csma::Params::parse(text).map_err(|e| word_error(py, text, &e))?)
 }
 
-/// Returns how late a host serves a queue, as the JSON of its parameters; files are named, not
-/// read.
+/// Parses a host's delays in serving a queue, and returns the parameters as JSON. Files are named
+/// but not read.
 #[pyfunction]
 #[pyo3(signature = (text, /))]
 pub(crate) fn parse_host(py: Python<'_>, text: &str) -> PyResult<String> {
     json(&sojourn_link::host::Params::parse(text).map_err(|e| word_error(py, text, &e))?)
 }
 
-/// Returns the names of a kind: levels of `consistency`, ways to choose a `coordinator`, code
-/// points (`dscp`), kinds of `request`, choices of `keys`, words of a filter's conditions
-/// (`filter`).
+/// Returns the names of a kind: consistency levels (`consistency`), policies for coordinators
+/// (`coordinator`), code points (`dscp`), kinds of requests (`request`), distributions of keys
+/// (`keys`), or words in conditions of filters (`filter`).
 #[pyfunction]
 #[pyo3(signature = (kind, /))]
 pub(crate) fn names(kind: &str) -> PyResult<Vec<&'static str>> {
@@ -213,18 +217,19 @@ pub(crate) fn names(kind: &str) -> PyResult<Vec<&'static str>> {
         "filter" => Ok(filter::CONDITIONS.to_vec()),
         "request" => Ok(store::REQUESTS.to_vec()),
         "keys" => Ok(store::Keys::ALL.iter().map(|keys| keys.name()).collect()),
-        _ => Err(PyValueError::new_err(format!("no names of this kind: {kind}"))),
+        _ => Err(PyValueError::new_err(format!("unknown kind of names: {kind}"))),
     }
 }
 
-/// Returns the workloads of a store that have names: shares of the kinds of `request`, and choice
-/// of `keys`.
+/// Returns the named workloads of a store. Each has a name, the shares of the kinds of requests,
+/// and the distribution of keys.
 #[pyfunction]
 pub(crate) fn workloads() -> Vec<(&'static str, [f64; 5], &'static str)> {
     store::WORKLOADS.iter().map(|(name, shares, keys)| (*name, *shares, keys.name())).collect()
 }
 
-/// Returns when flows start, in ns: first, span of the draws, from one to the next.
+/// Parses the start times of flows. Returns three times in ns: first start, range of the random
+/// delay, and interval between flows.
 #[pyfunction]
 #[pyo3(signature = (text, /))]
 pub(crate) fn parse_starts(py: Python<'_>, text: &str) -> PyResult<(u64, u64, u64)> {
@@ -232,7 +237,8 @@ pub(crate) fn parse_starts(py: Python<'_>, text: &str) -> PyResult<(u64, u64, u6
     Ok((starts.first, starts.spread, starts.every))
 }
 
-/// Returns when something happens, in ns: first, and from one time to the next (0: only once).
+/// Parses the times of an event. Returns two times in ns: the first time, and the period of
+/// repetition (0 for a single time).
 #[pyfunction]
 #[pyo3(signature = (text, /))]
 pub(crate) fn parse_moments(py: Python<'_>, text: &str) -> PyResult<(u64, u64)> {
@@ -240,14 +246,14 @@ pub(crate) fn parse_moments(py: Python<'_>, text: &str) -> PyResult<(u64, u64)> 
     Ok((moments.first, moments.every))
 }
 
-/// Returns the number of a differentiated services code point.
+/// Parses a differentiated services code point, and returns its number.
 #[pyfunction]
 #[pyo3(signature = (text, /))]
 pub(crate) fn parse_dscp(py: Python<'_>, text: &str) -> PyResult<u8> {
     dscp::parse(text).map_err(|e| word_error(py, text, &e))
 }
 
-/// Returns a transport in one line as the JSON of TCP's parameters.
+/// Parses a transport in one line, and returns TCP's parameters as JSON.
 #[pyfunction]
 #[pyo3(signature = (text, /))]
 pub(crate) fn parse_tcp(py: Python<'_>, text: &str) -> PyResult<String> {
@@ -255,7 +261,7 @@ pub(crate) fn parse_tcp(py: Python<'_>, text: &str) -> PyResult<String> {
     json(&params)
 }
 
-/// Returns an application in one line as the JSON of its parameters.
+/// Parses an application in one line, and returns its parameters as JSON.
 #[pyfunction]
 #[pyo3(signature = (text, /))]
 pub(crate) fn parse_app(py: Python<'_>, text: &str) -> PyResult<String> {
@@ -263,14 +269,17 @@ pub(crate) fn parse_app(py: Python<'_>, text: &str) -> PyResult<String> {
     json(&app)
 }
 
-/// Returns an application with the packets of the capture that it names: its JSON again, complete.
+/// Reads the packets of a capture, which the application `replay` names, from `data`. Returns the
+/// complete parameters as JSON.
 #[pyfunction]
 #[pyo3(signature = (app_json, data, /))]
 pub(crate) fn load_capture(app_json: &str, data: &[u8]) -> PyResult<String> {
     let fail = |why: String| PyValueError::new_err(why);
     let app = serde_json::from_str(app_json).map_err(|e| fail(e.to_string()))?;
     let sojourn_traffic::App::Replay(params) = app else {
-        return Err(fail("only `replay` has a capture".to_owned()));
+        return Err(fail(
+            "the application must be `replay`, since no other one has a capture".to_owned(),
+        ));
     };
     let most = sojourn_traffic::replay::MOST_PACKETS;
     let capture = sojourn_capture::read(data, &params.select, most);
@@ -279,7 +288,7 @@ pub(crate) fn load_capture(app_json: &str, data: &[u8]) -> PyResult<String> {
     json(&sojourn_traffic::App::Replay(loaded))
 }
 
-/// Returns the transports of an application, `tcp` or `udp`, the usual one first.
+/// Returns the transports that an application can use, `tcp` or `udp`, with the default one first.
 #[pyfunction]
 #[pyo3(signature = (text, /))]
 pub(crate) fn app_carriers(py: Python<'_>, text: &str) -> PyResult<Vec<&'static str>> {

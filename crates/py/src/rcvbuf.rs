@@ -1,4 +1,4 @@
-//! Receive buffers of running servers, and of a socket of one's own.
+//! Receive buffers of running servers, and of the calling program's own sockets.
 
 use crate::own::{self, Faults};
 use crate::parse::json;
@@ -17,7 +17,8 @@ use std::io;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// Errors that the user can correct are a `ValueError`, all others an `OSError`.
+/// Converts an error to a `ValueError` if the user can correct its cause, and otherwise to an
+/// `OSError`.
 fn raise(error: &io::Error) -> PyErr {
     match error.kind() {
         io::ErrorKind::InvalidInput | io::ErrorKind::InvalidData => {
@@ -31,11 +32,11 @@ fn folder(given: Option<PathBuf>) -> PyResult<PathBuf> {
     given.map_or_else(|| default_folder().map_err(|error| raise(&error)), Ok)
 }
 
-/// Watches UDP sockets of running programs, and adapts their receive buffers.
+/// Observes UDP sockets of running programs, and adapts their receive buffers.
 ///
-/// Selects sockets: those of a process and its children (`pid`), of a systemd unit (`unit`), of the
-/// owner of a port (`port` alone), or of this machine (`everybody`, with `dry_run`); `port` with
-/// one of the others limits it to that port's sockets. Times are seconds.
+/// The sockets are selected by process and its children (`pid`), by systemd unit (`unit`), by port
+/// (`port` alone), or are all sockets of this machine (`everybody`, only with `dry_run`). With
+/// another selection, `port` limits it to sockets on this port. Times are in seconds.
 #[pyclass(frozen, module = "sojourn._core")]
 pub(crate) struct RcvbufTuner {
     tuner: Mutex<Tuner>,
@@ -48,7 +49,7 @@ impl RcvbufTuner {
     }
 }
 
-/// Its thread may be waiting for Python while it goes.
+/// Releases the interpreter while the tuner stops, since its thread may be waiting for it.
 impl Drop for RcvbufTuner {
     fn drop(&mut self) {
         Python::attach(|py| py.detach(|| self.tuner().stop().len()));
@@ -59,7 +60,7 @@ impl Drop for RcvbufTuner {
 impl RcvbufTuner {
     #[new]
     #[pyo3(signature = (policy="elastic", *, pid=None, unit=None, port=None, everybody=false, interval=0.01, rescan=1.0, dry_run=false, budget=None, share=0.25, sockets=1024, state=None))]
-    #[expect(clippy::too_many_arguments, reason = "keywords in Python")]
+    #[expect(clippy::too_many_arguments, reason = "keyword arguments of the Python class")]
     fn new(
         py: Python<'_>,
         policy: &str,
@@ -83,16 +84,16 @@ impl RcvbufTuner {
             (None, Some(unit), false) => Who::Unit(unit),
             (None, None, false) => Who::Anybody,
             (None, None, true) => Who::Everybody,
-            _ => return fail("one of a process, a unit and everybody"),
+            _ => return fail("`pid`, `unit` and `everybody` exclude each other"),
         };
         if !(0.001..=1.0).contains(&interval) || !(0.05..=60.0).contains(&rescan) {
-            return fail("`interval` is 1 ms to 1 s, `rescan` 50 ms to 60 s");
+            return fail("`interval` must be 1 ms to 1 s, and `rescan` 50 ms to 60 s");
         }
         if !(share > 0.0 && share <= 1.0) {
-            return fail("`share` must be above 0, up to 1");
+            return fail("`share` must be above 0 and at most 1");
         }
         if !(1..=65_536).contains(&sockets) {
-            return fail("`sockets` is 1 to 65536");
+            return fail("`sockets` must be 1 to 65536");
         }
         let nanos = |seconds: f64| (seconds * SECOND as f64) as u64;
         let settings = Settings {
@@ -108,32 +109,33 @@ impl RcvbufTuner {
         Ok(Self { tuner: Mutex::new(tuner), faults })
     }
 
-    /// Returns its state as JSON: bytes as the kernel counts them, seconds. Raises the fault of a
-    /// user's policy.
+    /// Returns the tuner's state as JSON. Sizes are in bytes as the kernel counts them, times in
+    /// seconds. Raises the error of a user's policy, if there is one.
     fn snapshot(&self, py: Python<'_>) -> PyResult<String> {
         self.faults.take().map_or(Ok(()), Err)?;
         json(&py.detach(|| self.tuner().snapshot()))
     }
 
-    /// Returns whether it has ended by itself, since the process that it follows has.
+    /// Returns whether the tuner has ended because all processes that it follows have ended.
     #[getter]
     fn over(&self) -> bool {
         self.tuner().is_over()
     }
 
-    /// Returns as JSON the changes that killed tuners had left, and their outcome.
+    /// Returns the outcomes of restoring sockets that killed tuners had left changed, as JSON.
     #[getter]
     fn recovered(&self) -> PyResult<String> {
         json(&self.tuner().recovered)
     }
 
-    /// Ends it and restores all sizes; returns the outcome for each socket as JSON.
+    /// Stops the tuner and restores all sizes. Returns the outcome for each socket as JSON.
     fn stop(&self, py: Python<'_>) -> PyResult<String> {
         json(&py.detach(|| self.tuner().stop().to_vec()))
     }
 }
 
-/// Restores the sizes that killed tuners had changed; returns the outcome for each socket as JSON.
+/// Restores the sizes of sockets that killed tuners have changed. Returns the outcome for each
+/// socket as JSON.
 #[pyfunction]
 #[pyo3(signature = (state=None))]
 pub(crate) fn rcvbuf_restore(py: Python<'_>, state: Option<PathBuf>) -> PyResult<String> {
@@ -141,16 +143,17 @@ pub(crate) fn rcvbuf_restore(py: Python<'_>, state: Option<PathBuf>) -> PyResult
     json(&py.detach(|| restore(&folder)).map_err(|error| raise(&error))?)
 }
 
-/// Returns the folder in which tuners store the former sizes of sockets.
+/// Returns the folder in which tuners store the original sizes of sockets.
 #[pyfunction]
 pub(crate) fn rcvbuf_state_folder() -> PyResult<PathBuf> {
     folder(None)
 }
 
-/// Looks after the receive buffer of a UDP socket of one's own, by a thread: `AdaptiveBuffer(sock)`.
+/// Adapts the receive buffer of the calling program's UDP socket, by a thread:
+/// `AdaptiveBuffer(sock)`.
 ///
-/// A context manager; at its end the socket is as it was. The thread has a copy of the descriptor, so
-/// the port stays bound until both are closed.
+/// It is a context manager, which restores the socket's original size at its end. The thread has a
+/// copy of the descriptor, so the port stays bound until both descriptors are closed.
 #[pyclass(frozen, module = "sojourn._core")]
 pub(crate) struct AdaptiveBuffer {
     adaptive: Mutex<Adaptive>,
@@ -163,7 +166,7 @@ impl AdaptiveBuffer {
     }
 }
 
-/// Its thread may be waiting for Python while it goes.
+/// Releases the interpreter while the thread stops, since it may be waiting for the interpreter.
 impl Drop for AdaptiveBuffer {
     fn drop(&mut self) {
         Python::attach(|py| py.detach(|| self.adaptive().stop().is_ok()));
@@ -183,7 +186,7 @@ impl AdaptiveBuffer {
         let faults = Arc::new(Faults::default());
         let policy = own::buffer::read(py, policy, &faults)?;
         if !(0.001..=1.0).contains(&interval) {
-            return Err(PyValueError::new_err("`interval` is 1 ms to 1 s"));
+            return Err(PyValueError::new_err("`interval` must be 1 ms to 1 s"));
         }
         let number: i32 = socket.call_method0("fileno")?.extract()?;
         let descriptor = duplicate(number).map_err(|error| raise(&error))?;
@@ -193,8 +196,8 @@ impl AdaptiveBuffer {
         Ok(Self { adaptive: Mutex::new(adaptive), faults })
     }
 
-    /// Returns the state of the socket as JSON: bytes as the kernel counts them, packets dropped.
-    /// Raises the fault of a user's policy.
+    /// Returns the state of the socket as JSON: sizes in bytes as the kernel counts them, and the
+    /// number of dropped packets. Raises the error of a user's policy, if there is one.
     fn stats(&self) -> PyResult<String> {
         self.faults.take().map_or(Ok(()), Err)?;
         let stats = self.adaptive().stats();
@@ -208,7 +211,7 @@ impl AdaptiveBuffer {
         }))
     }
 
-    /// Ends it. True if the socket is exactly as it was.
+    /// Stops the thread. Returns whether the socket has exactly its original size.
     fn stop(&self, py: Python<'_>) -> PyResult<bool> {
         py.detach(|| self.adaptive().stop()).map_err(|error| raise(&error))
     }

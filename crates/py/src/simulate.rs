@@ -1,4 +1,4 @@
-//! Running a plan, and what a run leaves behind.
+//! Simulation of a plan, and access to the results.
 
 use crate::errors::{PlanError, plan_error};
 use crate::own::{self, Faults};
@@ -11,20 +11,22 @@ use sojourn_sim::{Control, RunError};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// Reads a plan, without looking whether it can be run.
+/// Parses a plan without validating it.
 pub(crate) fn read(plan_json: &str) -> PyResult<Plan> {
-    serde_json::from_str(plan_json).map_err(|e| PlanError::new_err(format!("not a plan: {e}")))
+    serde_json::from_str(plan_json)
+        .map_err(|e| PlanError::new_err(format!("the JSON is not a plan: {e}")))
 }
 
-/// Raises `PlanError` if the plan cannot be run; its `problems` are all errors, each with its path.
+/// Raises `PlanError` if the plan is invalid. The attribute `problems` of the exception has all
+/// errors with their paths.
 #[pyfunction]
 #[pyo3(signature = (plan_json, /))]
 pub(crate) fn validate_plan(py: Python<'_>, plan_json: &str) -> PyResult<()> {
     read(plan_json)?.validate().map_err(|errors| plan_error(py, &errors))
 }
 
-/// Raises `PlanError` if the simulator cannot run the plan with any seed; its `problems` are all
-/// errors, each with its path.
+/// Raises `PlanError` if the simulator cannot run the plan with any seed. The attribute `problems`
+/// of the exception has all errors with their paths.
 #[pyfunction]
 #[pyo3(signature = (plan_json, seed, /))]
 pub(crate) fn check(py: Python<'_>, plan_json: &str, seed: u64) -> PyResult<()> {
@@ -33,19 +35,20 @@ pub(crate) fn check(py: Python<'_>, plan_json: &str, seed: u64) -> PyResult<()> 
     plan.validate().and_then(|()| plan.check_simulated()).map_err(|errors| plan_error(py, &errors))
 }
 
-/// Returns the greatest values of what scenarios state in numbers, by name.
+/// Returns the greatest allowed values of numbers in scenarios, by name.
 #[pyfunction]
 pub(crate) fn limits() -> BTreeMap<&'static str, u64> {
     sojourn_plan::limits::TABLE.iter().copied().collect()
 }
 
-/// Runs a plan with a seed, without holding the interpreter.
+/// Simulates a plan with a seed, without holding the interpreter.
 ///
-/// `progress(fraction, events)` is called now and then; if it returns `False` the run stops, and what
-/// was measured until then is the record. An exception in it, or a signal's, ends the run.
+/// `progress(fraction, events)` is called regularly. If it returns `False`, the run stops, and its
+/// record has the measurements until then. An exception in `progress`, or of a signal handler, ends
+/// the run.
 #[pyfunction]
 #[pyo3(signature = (plan_json, seed, progress=None, /))]
-#[expect(clippy::needless_pass_by_value, reason = "Python hands over a reference of its own")]
+#[expect(clippy::needless_pass_by_value, reason = "PyO3 passes arguments by value")]
 pub(crate) fn simulate(
     py: Python<'_>,
     plan_json: &str,
@@ -65,7 +68,8 @@ pub(crate) fn simulate(
     Ok(Record::new(record))
 }
 
-/// Runs a plan with a seed, called without the interpreter; `ask` says whether to go on.
+/// Simulates a plan with a seed, called without the interpreter. `ask` returns whether the run
+/// continues.
 pub(crate) fn make(
     plan_json: &str,
     seed: u64,
@@ -89,7 +93,7 @@ pub(crate) fn make(
         }
     });
     if faults.is_some() {
-        Python::attach(|_| drop(plan)); // it refers to objects of Python's
+        Python::attach(|_| drop(plan)); // the plan refers to Python objects
     }
     if let Some(error) = raised.or_else(|| faults.and_then(|faults| faults.take())) {
         return Err(error);
@@ -100,13 +104,13 @@ pub(crate) fn make(
     })
 }
 
-/// Simulates a UDP server with receive buffers, given as JSON; its outcome as JSON.
+/// Simulates a UDP server with receive buffers. Parameters and results are JSON.
 #[pyfunction]
 #[pyo3(signature = (params_json, seed, /))]
 pub(crate) fn simulate_server(py: Python<'_>, params_json: &str, seed: u64) -> PyResult<String> {
     let fail = |why: String| PlanError::new_err(why);
-    let params: sojourn_sim::server::Params =
-        serde_json::from_str(params_json).map_err(|e| fail(format!("not a server: {e}")))?;
+    let params: sojourn_sim::server::Params = serde_json::from_str(params_json)
+        .map_err(|e| fail(format!("the JSON does not describe a server: {e}")))?;
     let faults = Arc::new(Faults::default());
     let policy = own::buffer::read(py, &params.policy, &faults)
         .map_err(|error| fail(error.value(py).to_string()))?;
@@ -134,44 +138,44 @@ impl Record {
 
 #[pymethods]
 impl Record {
-    /// Returns the hash over every packet event, 32 hexadecimal digits.
+    /// Returns the hash of all packet events, as 32 hexadecimal digits.
     #[getter]
     fn trace_hash(&self) -> String {
         format!("{:032x}", self.record.trace_hash)
     }
 
-    /// Events processed.
+    /// Number of executed events.
     #[getter]
     fn events(&self) -> u64 {
         self.record.events
     }
 
-    /// Returns whether the run reached its end.
+    /// Returns whether the run reached the plan's end.
     #[getter]
     fn complete(&self) -> bool {
         self.record.complete
     }
 
-    /// Returns the simulated nanoseconds reached.
+    /// Returns the simulated time that the run reached, in nanoseconds.
     #[getter]
     fn reached(&self) -> u64 {
         self.record.reached
     }
 
-    /// Returns one pcap file for each link asked for.
+    /// Returns the contents of pcap files, one for each link that the plan captures.
     #[getter]
     fn captures<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
         PyList::new(py, self.record.captures.iter().map(|bytes| PyBytes::new(py, bytes)))
     }
 
-    /// Returns a table as a list of `(column, unit, dtype, data)`.
+    /// Returns the table `name` as a list of columns `(column, unit, dtype, data)`.
     #[pyo3(signature = (name, /))]
     fn table<'py>(&self, py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyList>> {
         columns(py, table_of(&self.record, name)?)
     }
 }
 
-/// Returns the table of a record that is called so.
+/// Returns the table `name` of a record.
 pub(crate) fn table_of<'a>(record: &'a sojourn_sim::Record, name: &str) -> PyResult<&'a Table> {
     Ok(match name {
         "summary" => &record.summary,
@@ -180,7 +184,7 @@ pub(crate) fn table_of<'a>(record: &'a sojourn_sim::Record, name: &str) -> PyRes
         "series" => &record.series,
         "distributions" => &record.distributions,
         "flow_series" => &record.flow_series,
-        _ => return Err(PyKeyError::new_err(format!("no table called `{name}`"))),
+        _ => return Err(PyKeyError::new_err(format!("there is no table `{name}`"))),
     })
 }
 
@@ -199,7 +203,7 @@ fn row<'py>(py: Python<'py>, column: &Column) -> PyResult<Bound<'py, PyTuple>> {
     (&column.name, column.unit, dtype, data).into_pyobject(py)
 }
 
-/// Numbers as one Python `bytes`, written in place.
+/// Returns numbers as one Python `bytes` object, which is written in place.
 fn bytes<const N: usize>(
     py: Python<'_>,
     length: usize,

@@ -1,46 +1,50 @@
-//! The simulator's statistics of values that were measured elsewhere, and Student's t distribution.
+//! The simulator's statistics, for values from other measurements, and Student's t distribution.
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use sojourn_measure::Histogram;
 use statrs::distribution::{Continuous, ContinuousCDF, StudentsT};
 
-/// Moments, percentiles and histogram of whole numbers of nanoseconds, as the simulator works them
-/// out, as JSON: `stats` in seconds, `bins` of least and greatest value in nanoseconds and count.
+/// Returns moments, percentiles and histogram of integers in nanoseconds as JSON, computed as in
+/// the simulator. `stats` is in seconds; each of `bins` has least and greatest value in
+/// nanoseconds, and a count.
 #[pyfunction]
 #[pyo3(signature = (values, /))]
-#[expect(clippy::needless_pass_by_value, reason = "Python hands over a list of its own")]
+#[expect(clippy::needless_pass_by_value, reason = "PyO3 passes arguments by value")]
 pub(crate) fn summarize(values: Vec<u64>) -> String {
     let mut histogram = Histogram::new();
     for &value in &values {
         histogram.record(value);
     }
     let summary = sojourn_endpoint::report::Summary::of(&histogram);
-    serde_json::to_string(&summary).expect("numbers have no keys that are no texts")
+    serde_json::to_string(&summary).expect("all keys of a summary are strings")
 }
 
-/// Returns the probability that Student's t with `df` degrees of freedom is greater than `t`.
+/// Returns the probability that a variable with Student's t distribution with `df` degrees of
+/// freedom exceeds `t`.
 #[pyfunction]
 #[pyo3(signature = (t, df, /))]
 pub(crate) fn t_sf(t: f64, df: f64) -> PyResult<f64> {
     Ok(students_t(df)?.sf(t))
 }
 
-/// Returns the value that Student's t with `df` degrees of freedom exceeds with probability `p`.
+/// Returns the value that a variable with Student's t distribution with `df` degrees of freedom
+/// exceeds with probability `p`.
 #[pyfunction]
 #[pyo3(signature = (p, df, /))]
 pub(crate) fn t_isf(p: f64, df: f64) -> PyResult<f64> {
     if !(0.0..=1.0).contains(&p) {
-        return Err(PyValueError::new_err(format!("a probability is from 0 to 1, not {p}")));
+        return Err(PyValueError::new_err(format!("the probability must be 0 to 1, found {p}")));
     }
     let t = upper(&students_t(df)?, p.min(1.0 - p));
     Ok(if p > 0.5 { -t } else { t })
 }
 
-/// Returns the value that is exceeded with a probability of at most a half.
+/// Returns the value that is exceeded with the probability `p`, which must be at most 0.5.
 ///
-/// By Newton's method on the tail, which is convex: from the median each step goes up, and none goes too far. The
-/// library's own inverse loses digits where there are many degrees of freedom, and has no far tail.
+/// Uses Newton's method on the tail, which is convex: from the median, each step goes up and none
+/// overshoots. The library's own inverse is inaccurate for many degrees of freedom, and fails far
+/// in the tail.
 fn upper(distribution: &StudentsT, p: f64) -> f64 {
     if p == 0.0 {
         return f64::INFINITY;
@@ -56,10 +60,11 @@ fn upper(distribution: &StudentsT, p: f64) -> f64 {
     t
 }
 
-/// More than a probability of 1e-300 takes with one degree of freedom.
+/// Maximum number of Newton steps. A probability of 1e-300 with one degree of freedom needs fewer.
 const NEWTON_STEPS: u32 = 2000;
 
 fn students_t(df: f64) -> PyResult<StudentsT> {
-    StudentsT::new(0.0, 1.0, df)
-        .map_err(|_| PyValueError::new_err(format!("degrees of freedom are above 0, not {df}")))
+    StudentsT::new(0.0, 1.0, df).map_err(|_| {
+        PyValueError::new_err(format!("the degrees of freedom must be above 0, found {df}"))
+    })
 }

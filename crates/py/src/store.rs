@@ -1,4 +1,4 @@
-//! The parts of a plan for a real store: tokens, keys, and the requests of its clients.
+//! Parts of a plan with which a real store is configured: tokens, keys, and the clients' requests.
 
 use crate::errors::PlanError;
 use crate::simulate::read;
@@ -7,10 +7,11 @@ use pyo3::prelude::*;
 use sojourn_plan::Plan;
 use sojourn_sim::store::script;
 
-/// A request: kind, number of its record, records, nanoseconds since the one before.
+/// A request: its kind, the number of its first record, the number of records, and the time since
+/// the previous request in nanoseconds.
 type Line = (&'static str, u64, u32, u64);
 
-/// The parts of a plan's store, in the run with this seed, that a real store is given.
+/// The parts of a plan's store that a real store needs, for the run with this seed.
 #[pyclass(frozen, module = "sojourn._core")]
 pub(crate) struct StoreParts {
     plan: Plan,
@@ -19,7 +20,7 @@ pub(crate) struct StoreParts {
 
 impl StoreParts {
     fn store(&self) -> &sojourn_plan::Store {
-        self.plan.stores().next().expect("looked for when it was made")
+        self.plan.stores().next().expect("the constructor checks that the plan has a store")
     }
 }
 
@@ -36,26 +37,26 @@ impl StoreParts {
         Ok(Self { plan, seed })
     }
 
-    /// Tokens of each node.
+    /// Tokens of each node of the store.
     #[getter]
     fn tokens(&self) -> Vec<Vec<i64>> {
         self.store().node_tokens(self.seed)
     }
 
-    /// Returns the value added to a record's number, in 64 bits, to make its key.
+    /// Returns the value that is added to a record's number, modulo 2^64, to obtain its key.
     #[getter]
     fn first_key(&self) -> i64 {
         self.store().first_key(self.seed) as i64
     }
 
-    /// Replicas that have a write before it is acknowledged.
+    /// Number of replicas that must store a write before it is acknowledged.
     #[getter]
     fn write_need(&self) -> u32 {
         self.store().write_need()
     }
 
-    /// Returns a client's requests, at most `most`: kind, record, records, ns since the previous
-    /// one.
+    /// Returns the first `most` requests of a client. Each has its kind, the number of its first
+    /// record, the number of records, and the time since the previous request in ns.
     #[pyo3(signature = (client, most, /))]
     fn script(&self, client: u32, most: usize) -> Vec<Line> {
         let made = script(&self.plan, self.seed, client, most).into_iter();

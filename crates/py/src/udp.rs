@@ -1,5 +1,5 @@
-//! The UDP transport: a server that receives files or takes messages at a given speed, a client that
-//! sends files, and clients that send messages.
+//! The UDP transport: a server that receives files or processes messages at a given speed, a client
+//! that sends files, and clients that send messages.
 
 use crate::own::{self, Faults};
 use crate::parse::json;
@@ -23,7 +23,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 fn address(text: &str) -> PyResult<SocketAddr> {
     text.parse().map_err(|_| {
-        let what = "an address is written as 127.0.0.1:9440 or [::1]:9440";
+        let what = "an address must have the form 127.0.0.1:9440 or [::1]:9440";
         PyValueError::new_err(format!("{what}; found `{text}`"))
     })
 }
@@ -40,7 +40,7 @@ fn hex(bytes: &[u8]) -> String {
     })
 }
 
-/// A running server that receives files into one folder, or takes messages at a given speed.
+/// A running server that receives files into a folder, or processes messages at a given speed.
 #[pyclass(frozen, module = "sojourn._core")]
 pub(crate) struct UdpServer {
     running: Mutex<Running>,
@@ -54,7 +54,7 @@ impl UdpServer {
     }
 }
 
-/// Its threads may be waiting for Python while it goes.
+/// Releases the interpreter while the server stops, since its threads may be waiting for it.
 impl Drop for UdpServer {
     fn drop(&mut self) {
         Python::attach(|py| self.stop(py));
@@ -87,8 +87,8 @@ impl UdpServer {
         Ok(Self { running: Mutex::new(running), received, faults })
     }
 
-    /// Returns a server whose handler takes messages at the speed of `handler` (JSON of
-    /// `recv::work::Params`) and forgets them.
+    /// Returns a server whose handler processes messages at a given speed and discards them.
+    /// `handler` is the JSON of `recv::work::Params`.
     #[staticmethod]
     #[pyo3(signature = (bind, buffer, handler, seed))]
     fn working(
@@ -108,13 +108,14 @@ impl UdpServer {
         Ok(Self { running: Mutex::new(running), received: Arc::default(), faults })
     }
 
-    /// Returns where it listens.
+    /// Returns the address on which the server listens.
     #[getter]
     fn address(&self, py: Python<'_>) -> String {
         py.detach(|| self.running().address().to_string())
     }
 
-    /// Returns its counters and measurements as JSON: bytes, seconds.
+    /// Returns the server's counters and measurements as JSON. Sizes are in bytes, times in
+    /// seconds.
     fn stats(&self, py: Python<'_>) -> PyResult<String> {
         let stats = py.detach(|| self.running().stats());
         let count = |c: sojourn_measure::Count| object!({"messages": c.packets, "bytes": c.bytes});
@@ -146,13 +147,13 @@ impl UdpServer {
         }))
     }
 
-    /// Files that have come since the last call: name, bytes and SHA-256.
+    /// Files received since the last call: name, length in bytes and SHA-256 of each.
     fn received(&self) -> Vec<(String, u64, String)> {
         let mut received = self.received.lock().unwrap_or_else(PoisonError::into_inner);
         received.drain(..).map(|file| (file.name, file.length, hex(&file.digest))).collect()
     }
 
-    /// Sets another policy for the buffer.
+    /// Replaces the policy of the buffer.
     #[pyo3(signature = (buffer, /))]
     fn set_policy(&self, py: Python<'_>, buffer: &str) -> PyResult<()> {
         let policy = own::buffer::read(py, buffer, &self.faults)?;
@@ -160,21 +161,22 @@ impl UdpServer {
         Ok(())
     }
 
-    /// Returns the reason if it ended by itself. Raises the fault of a user's policy.
+    /// Returns the reason if the server has ended because of an error; otherwise `None`. Raises the
+    /// error of a user's policy, if there is one.
     #[getter]
     fn failure(&self, py: Python<'_>) -> PyResult<Option<String>> {
         self.faults.take().map_or(Ok(()), Err)?;
         Ok(py.detach(|| self.running().failure()))
     }
 
-    /// Ends it; what is unfinished is removed.
+    /// Stops the server, and removes incomplete files.
     fn stop(&self, py: Python<'_>) {
         py.detach(|| self.running().stop());
     }
 }
 
-/// Lets clients send messages to a server for a while (JSON of `recv::fleet::Params`); what they have
-/// counted, as JSON.
+/// Runs clients that send messages to a server for a given time. `params` is the JSON of
+/// `recv::fleet::Params`. Returns the clients' counters as JSON.
 #[pyfunction]
 #[pyo3(signature = (params, /))]
 pub(crate) fn udp_clients(py: Python<'_>, params: &str) -> PyResult<String> {
@@ -184,10 +186,11 @@ pub(crate) fn udp_clients(py: Python<'_>, params: &str) -> PyResult<String> {
     json(&outcome.map_err(|e| PyOSError::new_err((e.raw_os_error(), e.to_string())))?)
 }
 
-/// Returns how much of a file of this length a server keeps of an earlier connection: bytes from
-/// the beginning, and the first 24 bytes of their SHA-256 in hexadecimal digits.
+/// Returns how much of a file with this name and length a server has kept from an earlier
+/// connection: the number of bytes from the beginning, and the first 24 bytes of their SHA-256 in
+/// hexadecimal digits.
 ///
-/// Raises `ConnectionError` if the server does not answer or refuses.
+/// Raises `ConnectionError` if the server does not answer or refuses the question.
 #[pyfunction]
 #[pyo3(signature = (to, name, length, /))]
 pub(crate) fn udp_kept(
@@ -216,15 +219,16 @@ pub(crate) fn udp_kept(
     Ok((offset, hex(&sum)))
 }
 
-/// Sends a file, read piece by piece by `read(n)` (at most `n` bytes, none at the end); returns the
-/// outcome as JSON. `progress(bytes, rtt, cwnd)` returns `False` to stop. With an `offset` above 0,
-/// from `udp_kept`, `read` begins there.
+/// Sends a file. `read(n)` returns its next bytes, at most `n`, and none at the end. If `offset`,
+/// which `udp_kept` returns, is above 0, the first call of `read` returns bytes from there.
+/// `progress(bytes, rtt, cwnd)` is called regularly; the transfer stops if it returns `False`.
+/// Returns the outcome as JSON.
 ///
-/// Raises `ConnectionError` if the server does not answer or refuses.
+/// Raises `ConnectionError` if the server does not answer or refuses the file.
 #[pyfunction]
 #[pyo3(signature = (to, name, read, *, length=None, offset=0, mode="windowed", congestion="cubic", piece=65536, datagram=1452, patience=10.0, progress=None))]
-#[expect(clippy::too_many_arguments, reason = "keywords in Python")]
-#[expect(clippy::needless_pass_by_value, reason = "Python hands over references of its own")]
+#[expect(clippy::too_many_arguments, reason = "keyword arguments of the Python function")]
+#[expect(clippy::needless_pass_by_value, reason = "PyO3 passes arguments by value")]
 pub(crate) fn udp_send(
     py: Python<'_>,
     to: &str,
@@ -250,20 +254,20 @@ pub(crate) fn udp_send(
         "stop-and-wait-processed" => Mode::StopAndWait { processed: true },
         _ => {
             return fail(format!(
-                "unknown mode `{mode}`; there are windowed, stop-and-wait, stop-and-wait-processed"
+                "unknown mode `{mode}`: use windowed, stop-and-wait or stop-and-wait-processed"
             ));
         }
     };
     let faults = Arc::new(Faults::default());
     let congestion = own::congestion::read(py, congestion, &faults)?;
     if !(576..=65_000).contains(&datagram) {
-        return fail(format!("a datagram has 576 to 65000 bytes; found {datagram}"));
+        return fail(format!("`datagram` must be 576 to 65000 bytes; found {datagram}"));
     }
     if !(1..=1 << 22).contains(&piece) {
-        return fail(format!("a piece has 1 to 4194304 bytes; found {piece}"));
+        return fail(format!("`piece` must be 1 to 4194304 bytes; found {piece}"));
     }
     if !(0.0..=3600.0).contains(&patience) {
-        return fail(format!("patience is up to 3600 seconds; found {patience}"));
+        return fail(format!("`patience` must be 0 to 3600 seconds; found {patience}"));
     }
     let settings = Sending {
         chunk: datagram - DATA_HEADER as u16,
@@ -277,7 +281,7 @@ pub(crate) fn udp_send(
     let head = match (offset, length) {
         (0, _) => header(name, length),
         (_, Some(length)) if offset <= length => continuation(name, length, offset),
-        _ => return fail(format!("an offset of {offset} needs a length that is not less")),
+        _ => return fail(format!("`length` must be given and at least the offset, {offset}")),
     };
     let (mut head, mut at) = (Some(head), offset);
     let outcome = py.detach(|| {
@@ -302,7 +306,7 @@ pub(crate) fn udp_send(
             at += length as u64;
             Ok(length > 0)
         };
-        let told = |now: &Progress| {
+        let report = |now: &Progress| {
             let answer = Python::attach(|py| -> PyResult<bool> {
                 py.check_signals()?;
                 if let Some(fault) = faults.take() {
@@ -318,8 +322,8 @@ pub(crate) fn udp_send(
                 false
             })
         };
-        // A piece and its header.
-        send(to, settings, piece as usize + 256, next, told)
+        // A message has a piece of the file and a header, or the name of the file.
+        send(to, settings, piece as usize + 256, next, report)
     });
     if let Some(error) = raised.or(raised_in_progress).or_else(|| faults.take()) {
         return Err(error);
@@ -338,7 +342,7 @@ pub(crate) fn udp_send(
     }
 }
 
-/// Returns the error that nothing could be sent.
+/// Converts the error of a transfer to a Python exception.
 fn lost(to: SocketAddr, error: &SendError) -> PyErr {
     match error {
         SendError::Io(error) => PyOSError::new_err((error.raw_os_error(), error.to_string())),

@@ -1,4 +1,4 @@
-//! Replay of recorded decisions.
+//! Replay of recorded decisions of queue disciplines.
 
 use crate::own::Faults;
 use crate::own::loaded::Loaded;
@@ -9,15 +9,17 @@ use sojourn_queue::external::{Factory, Params};
 use sojourn_units::external::Code;
 use std::sync::Arc;
 
-/// Returns one vector file's replay as JSON; `name` is its name in the report if the text has none.
+/// Replays one vector file, and returns the report as JSON. `name` is the scenario's name in the
+/// report if the text has none.
 #[pyfunction]
 #[pyo3(signature = (name, text, /))]
 pub(crate) fn verify(py: Python<'_>, name: &str, text: &str) -> PyResult<String> {
     json(&py.detach(|| sojourn_vectors::replay(name, text)))
 }
 
-/// Returns one vector file's replay through a user's queue as JSON. `make(words, mtu)` gives JSON of its
-/// parameters and of its sources for `tc`'s words without a name; a second call is a change.
+/// Replays one vector file with a user's queue, and returns the report as JSON. `make(words, mtu)`
+/// returns JSON of the queue's parameters and of its sources. `words` is a text of `tc` without the
+/// discipline's name; a second call is a change.
 #[pyfunction]
 #[pyo3(signature = (name, text, make, /))]
 pub(crate) fn verify_own(
@@ -39,17 +41,17 @@ struct Own {
 impl sojourn_vectors::Own for Own {
     fn params(&mut self, words: &str, mtu: u32) -> Result<Params, String> {
         Python::attach(|py| {
-            let told = |error: PyErr| error.value(py).to_string();
+            let message = |error: PyErr| error.value(py).to_string();
             let (queue, sources): (String, String) = self
                 .make
                 .bind(py)
                 .call1((words, mtu))
                 .and_then(|made| made.extract())
-                .map_err(told)?;
-            let mut params = queue_params(&queue).map_err(told)?;
+                .map_err(message)?;
+            let mut params = queue_params(&queue).map_err(message)?;
             if self.code.get().is_none() {
                 let loaded = Loaded::alone(py, &params.spec, &sources, &self.faults);
-                self.code = code(loaded.map_err(told)?);
+                self.code = code(loaded.map_err(message)?);
             }
             params.code = self.code.clone();
             Ok(params)

@@ -1,4 +1,4 @@
-//! Web sessions of a plan, for a browser that is to behave as the simulator's users do.
+//! Web sessions of a plan, for a browser that requests the same objects as the simulator's users.
 
 use crate::errors::PlanError;
 use crate::simulate::read;
@@ -9,37 +9,39 @@ use sojourn_traffic::App;
 use sojourn_traffic::web::{ObjectId, Session};
 use sojourn_units::EPOCH;
 
-/// A user of the Web: what he asks for, and when, given when he got what he asked for before.
+/// A user of the Web: the objects that the user requests and the times of the requests, depending
+/// on the times at which earlier objects arrived.
 ///
-/// Times are nanoseconds since the run's start.
+/// Times are in nanoseconds since the run's start.
 #[pyclass(module = "sojourn._core")]
 pub(crate) struct WebSession {
     session: Session,
-    /// Number of the flow in the plan.
+    /// Number of the session's flow in the plan.
     #[pyo3(get)]
     flow: u32,
-    /// Port at which its servers listen.
+    /// Port at which the session's servers listen.
     #[pyo3(get)]
     port: u16,
-    /// Nodes of its servers.
+    /// Indices of the nodes of the session's servers.
     #[pyo3(get)]
     servers: Vec<usize>,
-    /// When it asks for nothing more.
+    /// Time after which the session requests no more objects.
     #[pyo3(get)]
     stop: u64,
-    /// Objects asked for that have not come.
+    /// Objects that have been requested and have not arrived.
     asked: Vec<ObjectId>,
 }
 
 #[pymethods]
 impl WebSession {
-    /// Returns the time of the next request, if time alone decides.
+    /// Returns the time of the next request; `None` if it depends on the arrival of an object.
     fn next_event(&self) -> Option<u64> {
         self.session.next_event().map(|at| at.saturating_sub(EPOCH)).filter(|&at| at < self.stop)
     }
 
-    /// Returns the next request that is due by `now`: when it was due, the numbers of its page and
-    /// object, the node of its server, bytes of the request, bytes of the answer.
+    /// Returns the next request that is due by `now`: the time when it was due, the numbers of its
+    /// page and object, the node of its server, and the bytes of request and answer. Returns `None`
+    /// if no request is due.
     #[pyo3(signature = (now, /))]
     fn poll(&mut self, now: u64) -> Option<(u64, u32, u32, usize, u64, u64)> {
         if now >= self.stop {
@@ -52,26 +54,26 @@ impl WebSession {
         Some((request.at - EPOCH, page, object, server, request.request, request.bytes))
     }
 
-    /// Returns an object has come, or never will. Gives the page that it completes: number, start,
-    /// objects.
+    /// Reports that an object has arrived, or will never arrive. Returns number, start and number
+    /// of objects of the page, if this object completes it.
     #[pyo3(signature = (now, page, object, /))]
     fn complete(&mut self, now: u64, page: u32, object: u32) -> PyResult<Option<(u32, u64, u32)>> {
         let id = ObjectId { page, object };
         let asked = self.asked.iter().position(|&other| other == id);
-        let asked = asked.ok_or_else(|| PyValueError::new_err("no such object was asked for"))?;
+        let asked = asked.ok_or_else(|| PyValueError::new_err("this object was not requested"))?;
         self.asked.swap_remove(asked);
         let page = self.session.complete(EPOCH + now, id);
         Ok(page.map(|page| (page.number, page.started - EPOCH, page.objects)))
     }
 
-    /// Returns whether there is nothing more to come.
+    /// Returns whether the session will request no more objects.
     #[getter]
     fn finished(&self) -> bool {
         self.session.is_finished()
     }
 }
 
-/// Returns the Web sessions of the client at node `node`, those that ever start.
+/// Returns the Web sessions of the client at the node `node`, except sessions that never start.
 #[pyfunction]
 #[pyo3(signature = (plan_json, seed, node, /))]
 pub(crate) fn web_sessions(plan_json: &str, seed: u64, node: usize) -> PyResult<Vec<WebSession>> {
@@ -90,8 +92,11 @@ pub(crate) fn web_sessions(plan_json: &str, seed: u64, node: usize) -> PyResult<
             };
             let servers = group.servers(node);
             let port = address::port(mine);
-            let port =
-                port.ok_or_else(|| PyValueError::new_err("no port is left for a session"))?;
+            let port = port.ok_or_else(|| {
+                PyValueError::new_err(
+                    "the plan has too many flows: no port is free for a Web session",
+                )
+            })?;
             let session = Session::new(params, flow.key, servers.len() as u32, start);
             let stop = group.stop.map_or(plan.duration, |stop| stop.min(plan.duration));
             sessions.push(WebSession {

@@ -1,4 +1,4 @@
-//! A wire of real packets.
+//! Emulation of a plan's links on real packets.
 
 use crate::errors::PlanError;
 use crate::own::{self, Faults};
@@ -35,17 +35,17 @@ fn raise(error: WireError) -> PyErr {
 #[serde(deny_unknown_fields)]
 struct Wanted {
     node: usize,
-    /// Path of its network namespace; this process's own if it is not given.
+    /// Path of the device's network namespace; `None` for that of this process.
     #[serde(default)]
     network: Option<String>,
     kind: Kind,
     name: String,
     #[serde(default)]
     addresses: Vec<IpAddr>,
-    /// Index of the device at the other end of its cable.
+    /// Index of the device at the other end of the cable.
     #[serde(default)]
     peer: Option<usize>,
-    /// Whether it belongs to a switch.
+    /// Whether the device belongs to a switch.
     #[serde(default)]
     passing: bool,
 }
@@ -55,7 +55,7 @@ struct Wanted {
 enum Kind {
     Tun,
     Tap,
-    /// One that exists.
+    /// An existing interface.
     Interface,
 }
 
@@ -83,12 +83,13 @@ impl Wanted {
     }
 }
 
-/// Links of a plan between real devices; made with its devices open, and run once.
+/// Links of a plan between real devices. The constructor opens the devices. A wire can run only
+/// once.
 #[pyclass(module = "sojourn._core")]
 pub(crate) struct Wire {
     parts: Mutex<Option<(Links, Inbox)>>,
     handle: Handle,
-    /// Of policies of the user's own, if there are any.
+    /// Errors of users' policies; `None` if the plan has no such policy.
     faults: Option<Arc<Faults>>,
 }
 
@@ -99,7 +100,7 @@ impl Wire {
         plan_json, seed, devices_json, *, mtu=1500, journals=Vec::new(), captures=Vec::new(),
         capture_size=1 << 30,
     ))]
-    #[expect(clippy::needless_pass_by_value, reason = "Python hands over a list of its own")]
+    #[expect(clippy::needless_pass_by_value, reason = "PyO3 passes arguments by value")]
     #[expect(clippy::too_many_arguments, reason = "keyword arguments of the Python class")]
     fn new(
         py: Python<'_>,
@@ -113,8 +114,9 @@ impl Wire {
     ) -> PyResult<Self> {
         let mut plan = read(plan_json)?;
         let faults = own::bind(py, &mut plan)?;
-        let wanted: Vec<Wanted> = serde_json::from_str(devices_json)
-            .map_err(|e| PyValueError::new_err(format!("not a list of devices: {e}")))?;
+        let wanted: Vec<Wanted> = serde_json::from_str(devices_json).map_err(|e| {
+            PyValueError::new_err(format!("the JSON is not a list of devices: {e}"))
+        })?;
         let attachments = wanted.iter().map(Wanted::open).collect::<PyResult<Vec<_>>>()?;
         let captures = captures
             .into_iter()
@@ -129,12 +131,15 @@ impl Wire {
         Self::ready(links, faults)
     }
 
-    /// Returns another wire on the same devices, with links of its own: they run one after the other.
+    /// Returns another wire with the same devices and its own links. The wires must run one after
+    /// another.
     #[pyo3(signature = (plan_json, seed, /, *, mtu=1500))]
     fn sharing(&self, py: Python<'_>, plan_json: &str, seed: u64, mtu: usize) -> PyResult<Self> {
         let parts = self.parts.lock().ok();
         let parts = parts.as_ref().and_then(|parts| parts.as_ref());
-        let gone = || PyRuntimeError::new_err("this wire has its devices no more");
+        let gone = || {
+            PyRuntimeError::new_err("this wire has run or was closed, so its devices are closed")
+        };
         let (links, _) = parts.ok_or_else(gone)?;
         let settings = Settings { mtu, ..Settings::default() };
         let attachments = links.attachments();
@@ -144,14 +149,16 @@ impl Wire {
         Self::ready(other.map_err(raise)?, faults)
     }
 
-    /// Runs from `start`, in nanoseconds of the machine's monotonic clock, to the plan's end, or until
-    /// `stop` is called; the interpreter is free meanwhile. Packets are carried on for `linger`
-    /// nanoseconds more, or until `stop`.
+    /// Runs from `start`, in nanoseconds of the machine's monotonic clock, until the plan's end or
+    /// a call of `stop`, without holding the interpreter. Then packets are carried for another
+    /// `linger` nanoseconds, or until a call of `stop`.
     #[pyo3(signature = (start, /, *, linger=0))]
     fn run(&self, py: Python<'_>, start: u64, linger: u64) -> PyResult<WireOutcome> {
         let parts = self.parts.lock().ok().and_then(|mut parts| parts.take());
         let Some((links, mut inbox)) = parts else {
-            return Err(PyRuntimeError::new_err("a wire runs once"));
+            return Err(PyRuntimeError::new_err(
+                "this wire has already run or was closed, and a wire can run only once",
+            ));
         };
         let outcome = py.detach(|| links.run(start, linger, &mut inbox)).map_err(raise)?;
         if let Some(error) = self.faults.as_ref().and_then(|faults| faults.take()) {
@@ -160,12 +167,13 @@ impl Wire {
         Ok(WireOutcome { outcome })
     }
 
-    /// Ends the run; false if it has ended.
+    /// Stops the run. Returns `False` if the run has already ended.
     fn stop(&self) -> bool {
         self.handle.stop()
     }
 
-    /// Lets go of the devices of a wire that is not to run; one that runs, or has, lets go by itself.
+    /// Closes the devices of a wire that will not run. A wire that has run has closed its devices
+    /// itself.
     fn close(&self) {
         drop(self.parts.lock().ok().and_then(|mut parts| parts.take()));
     }
@@ -177,12 +185,13 @@ impl Wire {
         snapshot.map(|s| to_json(&s)).transpose()
     }
 
-    /// Changes a link, from JSON; raises `ValueError` with the reason if the change is not
-    /// possible.
+    /// Changes a link, as described by JSON. Raises `ValueError` with the reason if the change is
+    /// not possible.
     #[pyo3(signature = (change_json, /))]
     fn set(&self, py: Python<'_>, change_json: &str) -> PyResult<()> {
-        let change = serde_json::from_str(change_json)
-            .map_err(|e| PyValueError::new_err(format!("not a change: {e}")))?;
+        let change = serde_json::from_str(change_json).map_err(|e| {
+            PyValueError::new_err(format!("the JSON is not a change of a link: {e}"))
+        })?;
         let handle = self.handle.clone();
         py.detach(|| handle.set(change)).map_err(PyValueError::new_err)
     }
@@ -213,27 +222,27 @@ pub(crate) struct WireOutcome {
 
 #[pymethods]
 impl WireOutcome {
-    /// Returns the record, as a simulated run's.
+    /// Returns the record of results, in the form of a simulated run's.
     #[getter]
     fn record(&self) -> Record {
         Record::new(self.outcome.record.clone())
     }
 
-    /// Returns the evidence of its validity as JSON.
+    /// Returns measurements that show whether the run is valid, as JSON.
     #[getter]
     fn health(&self) -> PyResult<String> {
         to_json(&self.outcome.health.report())
     }
 
-    /// Returns the results of captures as JSON: a list of link, packets, omitted packets, and
-    /// errors.
+    /// Returns the result of each capture as JSON: link, captured packets, omitted packets, and
+    /// error.
     #[getter]
     fn captures(&self) -> PyResult<String> {
         to_json(&self.outcome.captures)
     }
 
-    /// Returns the journals replayed through fresh links, as JSON: a list of link, whether it
-    /// agrees, and words.
+    /// Returns the result of replaying each link's journal with a new, simulated link, as JSON:
+    /// link, whether the replay agrees, counts, and the first difference.
     #[getter]
     fn agreements(&self) -> PyResult<String> {
         to_json(&self.outcome.agreements)

@@ -533,10 +533,10 @@ fn plans_that_do_not_fit_are_refused() {
     refused(|plan| plan.balancers[0].servers[1].weight = 0, "balancers[0].servers[1].weight");
     refused(|plan| plan.balancers[0].servers[1].port = 99, "there is no link 99");
     refused(|plan| plan.balancers[0].name = "server0".into(), "`server0` is taken");
-    refused(|plan| plan.groups[0].app = app("web"), "has the first server in its pairs");
-    let says = "groups[0].balancer: no balancer chooses the servers of `responsiveness`";
+    refused(|plan| plan.groups[0].app = app("web"), "must contain the balancer's first server");
+    let says = "groups[0].balancer: `responsiveness` cannot use a balancer";
     refused(|plan| plan.groups[0].app = app("responsiveness"), says);
-    refused(|plan| plan.balancers[0].probes.every = 0, "must be 1ms to 60s apart");
+    refused(|plan| plan.balancers[0].probes.every = 0, "must be 1ms to 60s");
     refused(|plan| plan.balancers[0].probes.misses = 0, "must be 1 to 100");
     let fault = |server, at, until| Fault { server, at, until };
     let faulty = |faults: &[Fault], says: &str| {
@@ -546,8 +546,11 @@ fn plans_that_do_not_fit_are_refused() {
         assert!(error.contains(says), "{error}");
     };
     faulty(&[fault(2, 0, None)], "faults[0].server: there is no server 2");
-    faulty(&[fault(0, MS, Some(MS))], "faults[0].until: must end after its begin");
-    faulty(&[fault(0, MS, None), fault(0, 0, Some(2 * MS))], "is already unreachable at that time");
+    faulty(&[fault(0, MS, Some(MS))], "faults[0].until: the end must be after the begin");
+    faulty(
+        &[fault(0, MS, None), fault(0, 0, Some(2 * MS))],
+        "the faults of a server must not overlap",
+    );
     refused(|plan| plan.balancers[0].delay = 61 * SECOND, "balancers[0].delay");
     refused(
         |plan| {

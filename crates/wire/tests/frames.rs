@@ -178,7 +178,7 @@ proptest! {
             prop_assert_eq!(has(TcpView::CWR), first && asked(TcpView::CWR));
             prop_assert_eq!(has(TcpView::FIN), last && asked(TcpView::FIN));
             prop_assert_eq!(has(TcpView::PSH), last && asked(TcpView::PSH));
-            // What is told of a piece is what stands in it.
+            // The returned headers of a piece must equal those in its bytes.
             prop_assert_eq!(piece.headers, Headers::parse(flow.framing(), bytes));
             let mut finished = bytes.clone();
             piece.partial.unwrap().finish(&mut finished);

@@ -1,4 +1,4 @@
-//! Checks of a plan's balancers and of the groups that use them.
+//! Validation of a plan's balancers, and of the groups that use them.
 
 use crate::problems::Problems;
 use crate::{Balancer, Fault, Plan, Transport, at, limits};
@@ -7,7 +7,7 @@ use sojourn_random::Unit;
 use std::collections::BTreeSet;
 
 impl Balancer {
-    /// Checks that indices are in range.
+    /// Checks that indices of nodes, links and servers are in range.
     pub(super) fn check_indices(&self, i: usize, plan: &Plan, problems: &mut Problems) {
         for (j, server) in self.servers.iter().enumerate() {
             let at = |field: &'static str| at!["balancers", i, "servers", j, field];
@@ -38,14 +38,15 @@ impl Balancer {
             }
         }
         if self.servers.is_empty() || self.servers.len() > MOST_SERVERS {
-            problems.add(at("servers"), format!("1 to {MOST_SERVERS} are allowed"));
+            problems
+                .add(at("servers"), format!("the number of servers must be 1 to {MOST_SERVERS}"));
         }
         let mut nodes = BTreeSet::new();
         for (j, server) in self.servers.iter().enumerate() {
             let at = |field: &'static str| at!["balancers", i, "servers", j, field];
             if !nodes.insert(server.node) {
                 let node = &plan.nodes[server.node].name;
-                problems.add(at("node"), format!("`{node}` is listed twice"));
+                problems.add(at("node"), format!("`{node}` must not be listed twice"));
             }
             if server.weight == 0 {
                 problems.add(at("weight"), "must be at least 1");
@@ -63,7 +64,7 @@ impl Balancer {
     fn check_faults(&self, i: usize, problems: &mut Problems) {
         let at = |field: &'static str| at!["balancers", i, field];
         if !(limits::SHORTEST_PROBES..=limits::CONTROL).contains(&self.probes.every) {
-            problems.add(at("probes").join("every"), "must be 1ms to 60s apart");
+            problems.add(at("probes").join("every"), "the interval of probes must be 1ms to 60s");
         }
         if !(1..=limits::MISSES).contains(&self.probes.misses) {
             problems.add(at("probes").join("misses"), format!("must be 1 to {}", limits::MISSES));
@@ -73,11 +74,11 @@ impl Balancer {
         for (j, fault) in self.faults.iter().enumerate() {
             let at = || at("faults").join(j);
             if fault.until.is_some_and(|until| until <= fault.at) {
-                problems.add(at().join("until"), "must end after its begin");
+                problems.add(at().join("until"), "the end must be after the begin");
             }
             let during = |other: &Fault| other.holds(fault.at) || fault.holds(other.at);
             if self.faults[..j].iter().any(|o| o.server == fault.server && during(o)) {
-                problems.add(at(), "its server is already unreachable at that time");
+                problems.add(at(), "the faults of a server must not overlap");
             }
         }
     }
@@ -94,20 +95,24 @@ impl Plan {
             let at = |j: usize| at!["groups", g, "pairs", j];
             let pairs: Vec<_> = group.pairs.iter().map(|&pair| group.client_first(pair)).collect();
             if let Some(j) = pairs.iter().position(|&(_, server)| server != first.node) {
-                problems.add(at(j), "a balanced flow has the first server in its pairs");
+                problems.add(
+                    at(j),
+                    "the pairs of a balanced group must contain the balancer's first server",
+                );
             }
-            // The check of ends refuses the first server's own pair.
+            // A pair with the first server as client is an error in the check of the group's pairs.
             let behind = |client: usize| servers[1..].iter().any(|other| other.node == client);
             if let Some(j) = pairs.iter().position(|&(client, _)| behind(client)) {
                 let node = &self.nodes[pairs[j].0].name;
-                let message = format!("a flow from `{node}` to itself: it is behind the balancer");
+                let message =
+                    format!("the client `{node}` must not be a server behind the balancer");
                 problems.add(at(j), message);
             }
         }
     }
 
-    /// Returns the paths of a balanced group in addition to those of its pairs: from its clients to
-    /// all servers, and back where TCP needs it.
+    /// Returns the routes that a balanced group needs in addition to those of its pairs: from each
+    /// client to all servers, and for TCP back.
     pub(super) fn balanced_ways(&self, g: usize) -> impl Iterator<Item = (usize, usize)> {
         let group = &self.groups[g];
         let servers = group.balancer.map_or(&[][..], |b| &self.balancers[b].servers);

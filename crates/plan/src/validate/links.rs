@@ -1,4 +1,4 @@
-//! Checks of a plan's links: ends, media, impairments, changes, traces.
+//! Validation of a plan's links: nodes, media, impairments, changes, traces.
 
 use crate::apps::App;
 use crate::problems::{Names, Path, Problems};
@@ -8,7 +8,7 @@ use sojourn_units::Nanos;
 use std::collections::BTreeSet;
 
 impl Plan {
-    /// Checks that indices of links and nodes are in range.
+    /// Checks that indices of nodes and media are in range.
     pub(super) fn check_ends(&self, problems: &mut Problems) {
         for (i, link) in self.links.iter().enumerate() {
             for (end, node) in [("from", Some(link.from)), ("to", link.to)] {
@@ -21,7 +21,7 @@ impl Plan {
             } else if link.to.is_none() {
                 problems.add(
                     at!["links", i, "to"],
-                    "only a link on a shared medium has no single receiver",
+                    "only a link on a shared medium may have no receiver",
                 );
             }
         }
@@ -32,11 +32,11 @@ impl Plan {
             names.give(problems, || at!["links", i, "name"], &link.name, "a link");
             if link.to == Some(link.from) {
                 let node = &self.nodes[link.from].name;
-                problems.add(at!["links", i], format!("joins `{node}` to itself"));
+                problems.add(at!["links", i], format!("a link must not join `{node}` to itself"));
             }
             if link.ring > limits::RING {
                 let most = limits::RING;
-                problems.add(at!["links", i, "ring"], format!("at most {most} packets"));
+                problems.add(at!["links", i, "ring"], format!("must be at most {most} packets"));
             }
             let sojourn_link::Params { delay, impairments, .. } = &link.params;
             check_wire(problems, || at!["links", i, "params"], *delay, impairments);
@@ -53,7 +53,7 @@ impl Plan {
         problems.at_most(at!["links"], "opportunities", opportunities, most);
     }
 
-    /// Checks that hosts' own queues are at hosts.
+    /// Checks that links with a host's own queue begin at hosts.
     fn check_host_queues(&self, problems: &mut Problems) {
         if !self.links.iter().any(|link| link.host_queue) {
             return;
@@ -68,7 +68,7 @@ impl Plan {
         }
     }
 
-    /// Returns the nodes where flows, or connections of applications, may begin or end.
+    /// Returns the nodes at which flows or connections of applications may begin or end.
     fn ends(&self) -> impl Iterator<Item = usize> {
         let pairs = self.groups.iter().flat_map(|group| &group.pairs);
         let servers = self.balancers.iter().flat_map(|balancer| &balancer.servers);
@@ -80,7 +80,7 @@ impl Plan {
             .chain(hosts.map(|host| host.node))
     }
 
-    /// Checks that links do not change too often in a run of a length.
+    /// Checks that the links do not change too often in a run of length `duration`.
     pub(super) fn check_change_times(&self, problems: &mut Problems, duration: Nanos) {
         let mut times = 0u64;
         for (i, link) in self.links.iter().enumerate() {
@@ -100,15 +100,16 @@ impl Plan {
 
 fn check_changes(problems: &mut Problems, i: usize, link: &Link) {
     if link.medium.is_some() && !link.changes.is_empty() {
-        problems.add(at!["links", i, "changes"], "a link on a shared medium does not change");
+        problems.add(at!["links", i, "changes"], "a link on a shared medium cannot have changes");
     }
     for (j, change) in link.changes.iter().enumerate() {
         let at = || at!["links", i, "changes", j];
         if change.rate.is_none() && change.wire.is_none() {
-            problems.add(at(), "has no effect: give a rate or netem's words");
+            problems.add(at(), "a change must set a rate or netem's impairments");
         }
         if change.rate.is_some() && link.params.rate.is_none() {
-            problems.add(at().join("rate"), "the link has no initial rate");
+            problems
+                .add(at().join("rate"), "the rate of a link without an initial rate cannot change");
         }
         if let Some(Wire { delay, impairments }) = &change.wire {
             check_wire(problems, || at().join("wire"), *delay, impairments);
@@ -122,11 +123,10 @@ fn check_trace(problems: &mut Problems, i: usize, link: &Link) {
     }
     let at = || at!["links", i, "params", "trace"];
     if link.params.rate.is_some() {
-        problems.add(at(), "a link has a rate or follows a trace, not both");
+        problems.add(at(), "a link must not have both a rate and a trace");
     }
     if link.medium.is_some() || link.ring > 0 || link.host.is_some() {
-        let message =
-            "a link with a transmit ring, a late host or on a shared medium follows no trace";
+        let message = "a link with a transmit ring, with a late host or on a shared medium cannot follow a trace";
         problems.add(at(), message);
     }
 }
@@ -141,7 +141,8 @@ fn check_host(problems: &mut Problems, i: usize, link: &Link) {
     }
 }
 
-/// Checks for errors that a scenario's words exclude, but a plan's numbers do not.
+/// Checks impairments for values that the texts of a scenario exclude but the numbers of a plan do
+/// not.
 fn check_wire(problems: &mut Problems, at: impl Fn() -> Path, delay: Nanos, wire: &Impairments) {
     let spans = [("delay", delay), ("jitter", wire.jitter.map_or(0, |j| j.span))];
     for (name, span) in spans {

@@ -1,4 +1,4 @@
-//! Checks whether a plan can be run: indices in range, routes, sizes.
+//! Validation of a plan: whether it can be run.
 
 mod balancers;
 mod links;
@@ -14,11 +14,11 @@ use sojourn_units::{Nanos, SECOND};
 use std::collections::BTreeSet;
 
 impl Plan {
-    /// Checks everything on which a run relies.
+    /// Checks all conditions that a run requires.
     ///
     /// # Errors
-    /// All errors. Sizes and indices come first, because the other checks rely on them: if one is
-    /// wrong, only such errors are reported.
+    /// All errors in the plan. If a size or an index is out of range, only errors of sizes and
+    /// indices are returned, since the other checks rely on them.
     pub fn validate(&self) -> Result<(), PlanErrors> {
         let mut problems = Problems::default();
         self.check_sizes(&mut problems);
@@ -43,17 +43,17 @@ impl Plan {
         problems.result()
     }
 
-    /// Checks that no part of the plan needs real hosts, which the simulator does not have.
+    /// Checks that the plan has no part that needs real hosts, which the simulator does not have.
     ///
     /// # Errors
-    /// All parts that do.
+    /// All parts that need real hosts.
     pub fn check_simulated(&self) -> Result<(), PlanErrors> {
         let mut problems = Problems::default();
         for (i, group) in self.groups.iter().enumerate() {
             if matches!(group.app, App::Command(_)) {
                 let name = &group.name;
                 let message = format!(
-                    "`{name}` runs a program; the simulator runs none: use `sojourn lab run` or \
+                    "`{name}` runs a program, which the simulator cannot do: use `sojourn lab run` or \
                      `--engine linux`"
                 );
                 problems.add(at!["groups", i, "app"], message);
@@ -62,8 +62,8 @@ impl Plan {
         problems.result()
     }
 
-    /// Returns the links that have columns of their own in series and summary: all links if they
-    /// are few, otherwise those of the bottleneck, if they are few.
+    /// Returns the links that have their own columns in series and summary: all links if there are
+    /// at most [`limits::SHOWN_LINKS`], otherwise those of the bottleneck under the same condition.
     pub fn shown_links(&self) -> Vec<usize> {
         let bottleneck = &self.observe.bottleneck.links;
         if self.links.len() <= limits::SHOWN_LINKS {
@@ -122,7 +122,7 @@ impl Plan {
         }
     }
 
-    /// Returns the run's length if it is valid.
+    /// Checks duration and warm-up. Returns the duration if it is valid.
     fn check_times(&self, problems: &mut Problems) -> Option<Nanos> {
         if self.duration == 0 {
             problems.add(at!["duration"], "must be above zero");
@@ -140,8 +140,8 @@ impl Plan {
         Some(self.duration)
     }
 
-    /// Checks that names are unique: results are named after links, media, balancers, groups and
-    /// applications.
+    /// Checks that names are unique, since results are identified by the names of links, media,
+    /// balancers, groups and applications.
     fn check_names_and_links(&self, problems: &mut Problems) {
         let mut nodes = Names::default();
         for (i, node) in self.nodes.iter().enumerate() {
@@ -154,7 +154,8 @@ impl Plan {
         }
         self.check_links(problems, &mut names);
         let bottleneck = &self.observe.bottleneck;
-        // The columns of a medium differ from those of its links, so it may share a name with one.
+        // A medium's columns differ from those of its links, so the bottleneck may have the
+        // medium's name.
         let lent = self.media.iter().any(|medium| medium.name == bottleneck.name);
         if bottleneck.links.len() > 1 && !lent {
             let at = || at!["observe", "bottleneck"];
@@ -178,11 +179,12 @@ impl Plan {
             problems.add(at("count"), "must be above zero");
         }
         if group.pairs.is_empty() {
-            problems.add(at("pairs"), "needs a pair of nodes");
+            problems.add(at("pairs"), "must contain a pair of nodes");
         }
         if let Some(j) = group.pairs.iter().position(|(from, to)| from == to) {
             let node = &self.nodes[group.pairs[j].0].name;
-            problems.add(at("pairs").join(j), format!("a flow from `{node}` to itself"));
+            problems
+                .add(at("pairs").join(j), format!("a flow must not go from `{node}` to itself"));
         }
         let latest = group.start.saturating_add(group.start_spread);
         if let Some(end) = duration.filter(|&end| latest >= end) {
@@ -192,7 +194,7 @@ impl Plan {
         if group.start_every > 0
             && matches!(&group.app, App::Web(web) if web.inter_session.is_some())
         {
-            problems.add(at("start"), "sessions start by `intersession`, not one by one");
+            problems.add(at("start"), "with `intersession`, the start must not have an interval");
         }
         if group.stop.is_some_and(|stop| stop <= group.start) {
             problems.add(at("stop"), "must be after the start");
@@ -203,14 +205,17 @@ impl Plan {
         self.check_transport(problems, i);
         check_ports(problems, i, group);
         if matches!(group.app, App::Responsiveness(_)) && group.balancer.is_some() {
-            problems.add(at("balancer"), "no balancer chooses the servers of `responsiveness`");
+            problems.add(at("balancer"), "`responsiveness` cannot use a balancer");
         }
         if matches!(group.app, App::Command(_)) {
             if group.dscp != 0 {
-                problems.add(at("dscp"), "the programs of `command` mark their packets themselves");
+                problems.add(
+                    at("dscp"),
+                    "must be 0 for `command`, whose programs mark their packets themselves",
+                );
             }
             if group.balancer.is_some() {
-                problems.add(at("balancer"), "no balancer chooses the servers of `command`");
+                problems.add(at("balancer"), "`command` cannot use a balancer");
             }
         }
     }
@@ -221,7 +226,7 @@ impl Plan {
         match group.transport {
             Transport::Udp if !group.app.sends_packets() => {
                 let name = group.app.name();
-                problems.add(at!["groups", i, "transport"], format!("`{name}` is carried by TCP"));
+                problems.add(at!["groups", i, "transport"], format!("`{name}` needs TCP"));
             }
             Transport::Tcp(ref tcp) if !(1..=limits::PAYLOAD).contains(&tcp.mss) => {
                 let most = limits::PAYLOAD;
@@ -238,15 +243,15 @@ impl Plan {
                 let most = limits::PAYLOAD;
                 problems.add(
                     at!["groups", i, "app"],
-                    format!("a call needs an interval, and at most {most} bytes of payload"),
+                    format!("a call must have an interval above zero and at most {most} bytes of payload"),
                 );
             }
             _ => {}
         }
     }
 
-    /// Checks that the nodes of every pair reach each other: data one way, acknowledgements the
-    /// other.
+    /// Checks that the nodes of each pair reach each other: in the direction of the data, and for
+    /// TCP back.
     fn check_routes(&self, problems: &mut Problems, reach: &Reach) {
         problems.at_most(at!["groups"], "flows", self.flow_count(), limits::FLOWS);
         for (i, group) in self.groups.iter().enumerate() {
@@ -266,7 +271,7 @@ impl Plan {
         }
     }
 
-    /// Returns the error that no links lead from one node to another.
+    /// Returns the message that no path leads from one node to another.
     pub(super) fn no_way(&self, from: usize, to: usize) -> String {
         format!("no links lead from `{}` to `{}`", self.nodes[from].name, self.nodes[to].name)
     }
@@ -276,7 +281,7 @@ impl Plan {
         let observe = &self.observe;
         for (j, link) in observe.capture.iter().enumerate() {
             if observe.capture[..j].contains(link) {
-                problems.add(at!["observe", "capture", j], "is listed twice");
+                problems.add(at!["observe", "capture", j], "must not be listed twice");
                 break;
             }
         }
@@ -285,7 +290,8 @@ impl Plan {
             problems.add(at!["observe", "snaplen"], format!("must be from 1 to {most}"));
         }
         if observe.monitor && observe.series_interval == 0 {
-            let message = "needs a series: its samples are taken with it";
+            let message =
+                "needs a time series, since the monitor takes its samples at the same times";
             problems.add(at!["observe", "monitor"], message);
         }
     }
@@ -294,7 +300,8 @@ impl Plan {
         let observe = &self.observe;
         let Some(samples) = duration.checked_div(observe.series_interval) else { return };
         let instants = samples + 1;
-        // Five values for each link shown, some of its queue's state, and ten for each group.
+        // A generous estimate: 15 values for each shown link and the bottleneck, and 10 for each
+        // group.
         let shown = self.shown_links().len() as u64 + 1;
         let values = instants.saturating_mul(15 * shown + 10 * self.groups.len() as u64);
         let rows = instants.saturating_mul(2 * self.flow_count());
@@ -317,21 +324,24 @@ impl Plan {
         let mut seen = BTreeSet::new();
         if let Some(j) = links.iter().position(|link| !seen.insert(link)) {
             let twice = &self.links[links[j]].name;
-            problems.add(at().join("links").join(j), format!("`{twice}` is listed twice"));
+            problems.add(at().join("links").join(j), format!("`{twice}` must not be listed twice"));
         }
         match links[..] {
-            [] => problems.add(at(), "there is no link"),
+            [] => problems.add(at(), "must contain a link"),
             [link] if self.links[link].name != *name => {
                 let own = &self.links[link].name;
-                problems.add(at(), format!("a single link is called by its name, `{own}`"));
+                problems.add(
+                    at(),
+                    format!("the bottleneck of a single link must have the link's name, `{own}`"),
+                );
             }
             _ => {}
         }
     }
 }
 
-/// Checks the ports of a group: real programs have ports of their own, and two given ports belong
-/// to one connection.
+/// Checks the given ports of a group. Real programs select their ports themselves, and two given
+/// ports identify a single connection.
 fn check_ports(problems: &mut Problems, i: usize, group: &Group) {
     let given = [("source_port", group.source_port), ("destination_port", group.destination_port)];
     for (field, port) in given {
@@ -345,7 +355,8 @@ fn check_ports(problems: &mut Problems, i: usize, group: &Group) {
     }
     let is_one = group.count == 1 && !matches!(group.app, App::Web(_) | App::Responsiveness(_));
     if given.iter().all(|(_, port)| port.is_some()) && !is_one {
-        let message = "connections with both ports given would be the same one: give one port";
+        let message =
+            "with both ports given, all connections would be the same one: give only one port";
         problems.add(at!["groups", i, "destination_port"], message);
     }
 }

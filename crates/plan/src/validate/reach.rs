@@ -2,9 +2,10 @@
 
 use crate::Plan;
 
-/// Which nodes reach which others. Nearly always all do, by links in both directions. Nodes that
-/// reach node 0 and back are therefore settled at once, and only others are searched. Media follow
-/// the nodes.
+/// Reachability between all pairs of nodes. In nearly all plans every node reaches every other one.
+/// Therefore the nodes that reach node 0 and are reached from it are determined once, and only for
+/// other nodes a search is needed. Shared media are vertices of the graph, with numbers after the
+/// nodes.
 pub(super) struct Reach {
     out: Vec<Vec<u32>>,
     hub: Vec<bool>,
@@ -28,7 +29,7 @@ fn search(edges: &[Vec<u32>], from: usize) -> Vec<bool> {
 }
 
 impl Reach {
-    /// Returns the reachability over the links of a plan, whose indices must be in range.
+    /// Returns the reachability over the links of a plan. All indices of the plan must be in range.
     pub fn new(plan: &Plan) -> Self {
         let mut out = vec![Vec::new(); plan.nodes.len() + plan.media.len()];
         let mut into = out.clone();
@@ -37,7 +38,10 @@ impl Reach {
             into[to].push(from as u32);
         };
         for link in &plan.links {
-            let medium = || plan.nodes.len() + link.medium.expect("checked with the links");
+            let medium = || {
+                plan.nodes.len()
+                    + link.medium.expect("`check_ends` has found a medium or a receiver")
+            };
             edge(link.from, link.to.unwrap_or_else(medium));
             if link.to.is_none() {
                 edge(medium(), link.from);
@@ -47,7 +51,7 @@ impl Reach {
         Self { out, hub }
     }
 
-    /// Returns whether links lead from one node to another.
+    /// Returns whether a path of links leads from one node to another.
     pub fn reaches(&self, from: usize, to: usize) -> bool {
         self.hub[from] && self.hub[to] || search(&self.out, from)[to]
     }

@@ -1,4 +1,4 @@
-//! Checks of a plan's store.
+//! Validation of a plan's store.
 
 use super::reach::Reach;
 use crate::problems::Problems;
@@ -9,7 +9,8 @@ use sojourn_units::Nanos;
 use std::collections::BTreeSet;
 
 impl Store {
-    /// Checks that indices are in range; the store is application number `app` of the plan.
+    /// Checks that indices of nodes and data centres are in range. `app` is the index of the store
+    /// among the plan's applications.
     pub(super) fn check_indices(&self, app: usize, plan: &Plan, problems: &mut Problems) {
         for (what, hosts) in [("nodes", &self.nodes), ("clients", &self.clients)] {
             for (i, host) in hosts.iter().enumerate() {
@@ -21,7 +22,8 @@ impl Store {
         }
     }
 
-    /// Checks everything on which a run relies; the store is application number `app` of the plan.
+    /// Checks all conditions that a run requires. `app` is the index of the store among the plan's
+    /// applications.
     pub(super) fn check(&self, app: usize, plan: &Plan, reach: &Reach, problems: &mut Problems) {
         self.check_hosts(app, plan, reach, problems);
         self.check_placement(app, problems);
@@ -34,14 +36,20 @@ impl Store {
     fn check_hosts(&self, app: usize, plan: &Plan, reach: &Reach, problems: &mut Problems) {
         if self.clients.is_empty() || self.clients.len() > limits::CLIENTS {
             let most = limits::CLIENTS;
-            problems.add(at!["apps", app, "clients"], format!("there are 1 to {most} clients"));
+            problems.add(
+                at!["apps", app, "clients"],
+                format!("the number of clients must be 1 to {most}"),
+            );
         }
         let mut seen = BTreeSet::new();
         for (what, hosts) in [("nodes", &self.nodes), ("clients", &self.clients)] {
             for (i, host) in hosts.iter().enumerate() {
                 if !seen.insert(host.node) {
                     let name = &plan.nodes[host.node].name;
-                    problems.add(at!["apps", app, what, i], format!("`{name}` is listed twice"));
+                    problems.add(
+                        at!["apps", app, what, i],
+                        format!("`{name}` must not be listed twice"),
+                    );
                 }
             }
         }
@@ -56,7 +64,8 @@ impl Store {
     fn check_placement(&self, app: usize, problems: &mut Problems) {
         let tokens = self.nodes.len().saturating_mul(self.tokens as usize);
         if self.tokens == 0 || tokens > MOST_TOKENS {
-            let message = format!("{tokens} tokens: 1 to {MOST_TOKENS} in all");
+            let message =
+                format!("the total number of tokens must be 1 to {MOST_TOKENS}, found {tokens}");
             problems.add(at!["apps", app, "tokens"], message);
             return;
         }
@@ -71,7 +80,7 @@ impl Store {
             let local = self.nodes[0].data_centre;
             let (need, all) = (level.need(&self.placement, local).count(), self.placement.factor());
             if need > all {
-                let message = format!("needs {need} replicas, and there are {all}");
+                let message = format!("the level needs {need} replicas, but there are only {all}");
                 problems.add(at!["apps", app, at], message);
             }
         }
@@ -81,11 +90,12 @@ impl Store {
         let load = &self.load;
         if load.outstanding > limits::OUTSTANDING {
             let most = limits::OUTSTANDING;
-            problems.add(at!["apps", app, "load", "outstanding"], format!("at most {most}"));
+            problems
+                .add(at!["apps", app, "load", "outstanding"], format!("must be at most {most}"));
         }
         match &load.arrivals {
             Arrivals::Closed { .. } if load.outstanding == 0 => {
-                let message = "a closed loop needs at least one";
+                let message = "must be at least 1 for a closed loop";
                 problems.add(at!["apps", app, "load", "outstanding"], message);
             }
             Arrivals::Open { every } => {
@@ -126,7 +136,8 @@ impl Store {
             }
         }
         if w.scan > 0.0 && w.scan_length == 0 {
-            problems.add(at("scan_length"), "a scan has at least one record");
+            problems
+                .add(at("scan_length"), "must be at least 1, since the workload contains scans");
         }
     }
 
@@ -152,8 +163,10 @@ impl Store {
             ("speculate", p.speculate.unwrap_or(0), 0),
         ] {
             if !(least..=limits::TIMEOUT).contains(&span) {
-                problems
-                    .add(at!["apps", app, "patience", field], "must be above zero, up to a day");
+                problems.add(
+                    at!["apps", app, "patience", field],
+                    "must be above zero and at most one day",
+                );
             }
         }
     }
@@ -164,7 +177,7 @@ impl Store {
         for (i, fault) in self.faults.iter().enumerate() {
             let at = || at!["apps", app, "faults", i];
             if fault.until.is_some_and(|until| until <= fault.at) {
-                problems.add(at().join("until"), "must end after its begin");
+                problems.add(at().join("until"), "the end must be after the begin");
             }
             let (nodes, clients): (&[u32], &[u32]) = match &fault.what {
                 What::Crash { node } => (std::slice::from_ref(node), &[]),
@@ -173,7 +186,7 @@ impl Store {
             if nodes.iter().any(|&node| node as usize >= self.nodes.len())
                 || clients.iter().any(|&client| client as usize >= self.clients.len())
             {
-                problems.add(at(), "unknown host");
+                problems.add(at(), "names a host that the store does not have");
             }
             let during = |other: &Fault| {
                 fault.at < other.until.unwrap_or(Nanos::MAX)
@@ -182,7 +195,7 @@ impl Store {
             if let What::Crash { .. } = fault.what
                 && self.faults[..i].iter().any(|other| other.what == fault.what && during(other))
             {
-                problems.add(at(), "crashes a node that is already down");
+                problems.add(at(), "the crashes of a node must not overlap");
             }
         }
     }

@@ -1,4 +1,4 @@
-//! A balancing policy in Python.
+//! Balancing policies written in Python.
 
 use super::faults::Faults;
 use super::loaded::{Loaded, alone};
@@ -14,12 +14,13 @@ use sojourn_units::external::{Code, Fault};
 use sojourn_units::{EPOCH, Nanos, Rate};
 use std::sync::Arc;
 
-/// Returns the code of balancers' policies of a class.
+/// Returns the code of a user's class for balancing policies.
 pub(crate) fn code(loaded: Loaded) -> Code<dyn external::Factory> {
     Code::new(Arc::new(Factory(Arc::new(loaded))))
 }
 
-/// Reads a policy: its text, or a user's with its sources as the package has it.
+/// Returns the parameters of a policy. `text` is either the one line of a built-in policy, or the
+/// JSON of a user's policy and its sources.
 pub(crate) fn read(py: Python<'_>, text: &str, faults: &Arc<Faults>) -> PyResult<Params> {
     let Some((mut params, sources)) = alone::<external::Params>(text)? else {
         return Params::parse(text).map_err(|e| word_error(py, text, &e));
@@ -54,10 +55,10 @@ impl external::Factory for Factory {
     }
 }
 
-/// A server as a policy sees it.
+/// A server, as a user's policy reads it.
 #[pyclass(frozen, module = "sojourn._core")]
 pub(crate) struct BalancerServer {
-    /// Its place in the list of servers.
+    /// Position in the list of servers.
     #[pyo3(get)]
     index: usize,
     info: ServerInfo,
@@ -65,50 +66,52 @@ pub(crate) struct BalancerServer {
 
 #[pymethods]
 impl BalancerServer {
-    /// Returns a hash of its name: the same in every run.
+    /// Returns a hash of the server's name, which is the same in every run.
     #[getter]
     fn id(&self) -> u64 {
         self.info.id
     }
 
-    /// Returns its share of the flows, at least 1.
+    /// Returns the server's share of the flows relative to other servers, at least 1.
     #[getter]
     fn weight(&self) -> u32 {
         self.info.weight
     }
 
-    /// Returns whether it may be chosen.
+    /// Returns whether the server is up, so that it may be chosen.
     #[getter]
     fn up(&self) -> bool {
         self.info.is_up
     }
 
-    /// Flows that it was given and that have not finished.
+    /// Number of the server's flows that have not finished; `None` if the policy does not count
+    /// them.
     #[getter]
     fn open(&self) -> Option<u32> {
         self.info.open
     }
 
-    /// Returns the time of the reading of its port; `None` if it was never read.
+    /// Returns the time of the latest reading of the server's port in nanoseconds; `None` without a
+    /// reading.
     #[getter]
     fn read_at(&self) -> Option<Nanos> {
         let backlog = self.info.backlog.map(|(at, _)| at);
         backlog.or(self.info.counters.map(|(at, _)| at))
     }
 
-    /// Packets in the queue of its port.
+    /// Number of packets in the queue of the server's port; `None` without a reading.
     #[getter]
     fn packets(&self) -> Option<u64> {
         self.info.backlog.map(|(_, backlog)| backlog.packets)
     }
 
-    /// Bytes in the queue of its port.
+    /// Number of bytes in the queue of the server's port; `None` without a reading.
     #[getter]
     fn bytes(&self) -> Option<u64> {
         self.info.backlog.map(|(_, backlog)| backlog.bytes)
     }
 
-    /// Packets that the queue of its port holds at most, if that is known.
+    /// Limit of the queue of the server's port in packets; `None` if unknown or in bytes.
     #[getter]
     fn limit(&self) -> Option<u64> {
         match self.info.backlog?.1.limit? {
@@ -117,7 +120,7 @@ impl BalancerServer {
         }
     }
 
-    /// Bytes that the queue of its port holds at most, if that is known.
+    /// Limit of the queue of the server's port in bytes; `None` if unknown or in packets.
     #[getter]
     fn limit_bytes(&self) -> Option<u64> {
         match self.info.backlog?.1.limit? {
@@ -126,19 +129,19 @@ impl BalancerServer {
         }
     }
 
-    /// Returns the rate of its port in bits per second, if it is known.
+    /// Returns the rate of the server's port in bits per second; `None` if unknown.
     #[getter]
     fn rate(&self) -> Option<u64> {
         self.info.backlog?.1.rate.map(Rate::bits)
     }
 
-    /// Packets that its port has sent.
+    /// Number of packets that the server's port has sent; `None` without a reading.
     #[getter]
     fn sent_packets(&self) -> Option<u64> {
         self.info.counters.map(|(_, counters)| counters.packets)
     }
 
-    /// Bytes that its port has sent.
+    /// Number of bytes that the server's port has sent; `None` without a reading.
     #[getter]
     fn sent_bytes(&self) -> Option<u64> {
         self.info.counters.map(|(_, counters)| counters.bytes)
@@ -154,29 +157,30 @@ impl BalancerServer {
     }
 }
 
-/// A flow that begins.
+/// A new flow, for which a server must be chosen.
 #[pyclass(frozen, module = "sojourn._core")]
 pub(crate) struct BalancerFlow {
-    /// A hash of what is equal in all its packets: addresses, protocol and ports.
+    /// A hash of the header fields that all packets of the flow share: addresses, protocol and
+    /// ports.
     #[pyo3(get)]
     hash: u64,
 }
 
-/// The call to a policy, for messages.
+/// The call of a policy that is in progress, for error messages.
 #[derive(Clone, Copy, Debug)]
 enum Asked {
     Method(&'static str),
-    /// For a flow, by its number.
+    /// Choice of a server for a flow, which is given with its number.
     Choice(u64, Flow),
-    /// Of a server's flow that has ended.
+    /// Report of the end of a flow at a server, which is given by its index.
     Finished(usize),
 }
 
-/// An instance of a user's class.
+/// An instance of a user's class for balancing policies.
 struct PyPolicy {
     loaded: Arc<Loaded>,
     object: Py<PyAny>,
-    /// Flows so far.
+    /// Number of flows so far.
     flows: u64,
     asked: Asked,
 }
@@ -187,8 +191,8 @@ impl PyPolicy {
         Self { loaded, object, flows: 0, asked: Asked::Method("__init__") }
     }
 
-    /// Calls a method with `first` and the servers; a method that the class does not have answers
-    /// nothing.
+    /// Calls a method with the arguments `first` and the list of servers. Returns `None` if the
+    /// class does not have the method.
     fn call(
         &self,
         method: &str,
@@ -212,7 +216,7 @@ impl PyPolicy {
     }
 }
 
-/// Returns the server that `choose` returned.
+/// Converts the value that `choose` returned to the index of a server.
 fn chosen(answer: &Bound<'_, PyAny>) -> Result<Option<usize>, Fault> {
     if let Ok(server) = answer.cast::<BalancerServer>() {
         return Ok(Some(server.get().index));

@@ -1,4 +1,4 @@
-//! A user's queue by itself, to be driven step by step: what `sojourn check` tries it with.
+//! A test bench for a user's queue, which `sojourn check` controls step by step.
 
 use super::faults::Faults;
 use super::loaded::Loaded;
@@ -14,7 +14,7 @@ use sojourn_random::Key;
 use sojourn_units::{EPOCH, Nanos};
 use std::sync::Arc;
 
-/// A packet as a schedule has it.
+/// A packet of a test schedule.
 #[derive(Clone, Copy, Debug)]
 struct Given {
     number: u64,
@@ -62,7 +62,7 @@ impl Packet for Given {
     }
 }
 
-/// Packets dropped and marked in a step, by their numbers.
+/// Packets that were dropped or marked in a step, by their numbers.
 #[derive(Default)]
 struct Lost {
     dropped: Vec<(u64, &'static str)>,
@@ -87,11 +87,11 @@ impl Sink<Given> for Lost {
     }
 }
 
-/// The number of the packet that left, the time to wait for, packets dropped with their reasons, and
-/// packets marked.
+/// Result of a step: number of the packet that left, time in nanoseconds before which no packet may
+/// leave, dropped packets with their reasons, and marked packets.
 type Step = (Option<u64>, Option<Nanos>, Vec<(u64, &'static str)>, Vec<u64>);
 
-/// A queue of a user's class, alone.
+/// A queue of a user's class without a link, for tests.
 #[pyclass(module = "sojourn._core")]
 pub(crate) struct QueueBench {
     queue: External<Given>,
@@ -120,7 +120,7 @@ impl QueueBench {
         Ok(Self { queue: External::new(params, EPOCH), draws, faults })
     }
 
-    /// Offers a packet.
+    /// Adds a packet to the queue at the time `now`, in nanoseconds.
     #[pyo3(signature = (now, number, nbytes, flow=0, ecn=0, dscp=0, /))]
     fn enqueue(
         &mut self,
@@ -138,7 +138,7 @@ impl QueueBench {
         self.step(None, None, lost)
     }
 
-    /// Asks for a packet.
+    /// Removes the next packet from the queue at the time `now`, in nanoseconds.
     #[pyo3(signature = (now, /))]
     fn dequeue(&mut self, now: Nanos) -> PyResult<Step> {
         let mut lost = Lost::default();
@@ -149,31 +149,32 @@ impl QueueBench {
         }
     }
 
-    /// Returns when the periodic task is due, if there is one.
+    /// Returns the time of the next call of the periodic task in nanoseconds; `None` without a
+    /// periodic task.
     #[getter]
     fn timer(&self) -> Option<Nanos> {
         self.queue.next_timer()
     }
 
-    /// Runs the periodic task.
+    /// Calls the periodic task.
     #[pyo3(signature = (now, /))]
     fn on_timer(&mut self, now: Nanos) -> PyResult<Step> {
         self.queue.on_timer(now);
         self.step(None, None, Lost::default())
     }
 
-    /// Packets queued.
+    /// Number of packets in the queue.
     fn __len__(&self) -> usize {
         self.queue.packets()
     }
 
-    /// Bytes queued.
+    /// Number of bytes in the queue.
     #[getter]
     fn nbytes(&self) -> u64 {
         self.queue.bytes()
     }
 
-    /// Returns a queue in the same state, independent of this one.
+    /// Returns an independent copy of the queue in its current state.
     fn copy(&self) -> PyResult<Self> {
         let (queue, draws) = (self.queue.clone(), self.draws.clone());
         match self.faults.take() {

@@ -1,4 +1,4 @@
-//! A policy for receive buffers in Python.
+//! Receive buffer policies written in Python.
 
 use super::faults::Faults;
 use super::loaded::{Loaded, alone};
@@ -12,7 +12,8 @@ use sojourn_units::external::{Code, Fault};
 use sojourn_units::{Bytes, EPOCH, Nanos};
 use std::sync::Arc;
 
-/// Reads a policy: its text, or a user's with its sources as the package has it.
+/// Returns the parameters of a policy. `text` is either the one line of a built-in policy, or the
+/// JSON of a user's policy and its sources.
 pub(crate) fn read(py: Python<'_>, text: &str, faults: &Arc<Faults>) -> PyResult<Params> {
     let Some((mut params, sources)) = alone::<external::Params>(text)? else {
         return Params::parse(text).map_err(|e| word_error(py, text, &e));
@@ -43,20 +44,20 @@ impl external::Factory for Factory {
     }
 }
 
-/// A receive buffer as its policy sees it.
+/// State of a receive buffer, as a user's policy reads it.
 #[pyclass(frozen, get_all, module = "sojourn._core")]
 pub(crate) struct BufferView {
-    /// Size in force, in bytes.
+    /// Current size of the buffer in bytes.
     size: Bytes,
-    /// Bytes in the buffer.
+    /// Occupied part of the buffer in bytes.
     occupied: Bytes,
-    /// Bytes of the packet that is about to be added; 0 without a packet.
+    /// Size in bytes of the packet that is about to be added; 0 without a packet.
     needed: Bytes,
-    /// Bytes discarded for lack of room so far.
+    /// Bytes discarded so far because the buffer was full.
     discarded: Bytes,
-    /// Bytes that the handler has taken so far; `None` if that is not known.
+    /// Bytes that the handler has processed so far; `None` if unknown.
     processed: Option<Bytes>,
-    /// All memory and the memory that is available, in bytes; `None` if that is not known.
+    /// Total and available memory in bytes; `None` if unknown.
     memory: Option<(Bytes, Bytes)>,
 }
 
@@ -71,12 +72,12 @@ impl BufferView {
     }
 }
 
-/// An instance of a user's class.
+/// An instance of a user's class for receive buffer policies.
 struct PyPolicy {
     loaded: Arc<Loaded>,
     object: Py<PyAny>,
     observe: Py<PyAny>,
-    /// Observations so far.
+    /// Number of observations so far.
     asked: u64,
 }
 

@@ -1,4 +1,4 @@
-//! A congestion control in Python.
+//! Congestion controls written in Python.
 
 use super::faults::Faults;
 use super::loaded::{Loaded, alone, visit_state};
@@ -14,49 +14,50 @@ use sojourn_units::{Nanos, SECOND};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// Content of an acknowledgement for the sender; bytes and nanoseconds.
+/// An acknowledgement, as a user's congestion control reads it. Sizes are in bytes, times in
+/// nanoseconds.
 #[pyclass(frozen, get_all, module = "sojourn._core")]
-#[expect(clippy::struct_excessive_bools, reason = "independent facts of the protocol")]
+#[expect(clippy::struct_excessive_bools, reason = "the flags are independent of each other")]
 pub(crate) struct Ack {
-    /// How many acknowledgements came before it.
+    /// Number of acknowledgements before this one.
     number: u64,
     /// Bytes newly acknowledged cumulatively.
     acked: u64,
-    /// Bytes newly known to have arrived, cumulatively or selectively.
+    /// Bytes newly reported as received, cumulatively or selectively.
     delivered: u64,
-    /// Bytes newly taken for lost.
+    /// Bytes newly declared lost.
     lost: u64,
-    /// Of the acknowledged bytes, those under an echo of congestion.
+    /// Acknowledged bytes that are covered by an echo of congestion (ECN).
     marked: u64,
-    /// First byte not acknowledged.
+    /// Sequence number of the first unacknowledged byte.
     una: u64,
-    /// First byte not yet sent.
+    /// Sequence number of the first byte that has not been sent.
     nxt: u64,
     /// Bytes in flight before the acknowledgement.
     prior_in_flight: u64,
-    /// Bytes in flight now.
+    /// Bytes in flight after the acknowledgement.
     in_flight: u64,
-    /// The newest round-trip time; 0 if this acknowledgement gives none.
+    /// Round-trip time of this acknowledgement; 0 if it gives no sample.
     rtt: u64,
-    /// The smoothed round-trip time; 0 before the first sample.
+    /// Smoothed round-trip time; 0 before the first sample.
     srtt: u64,
-    /// The least round-trip time seen; 0 before the first sample.
+    /// Least round-trip time so far; 0 before the first sample.
     min_rtt: u64,
-    /// Whether the transport lets the window grow: no loss is being repaired.
+    /// Whether the transport permits growth of the window, which it does not during loss recovery.
     may_grow: bool,
     /// Whether the window, not the application or the receiver, limited the sender (RFC 7661).
     cwnd_limited: bool,
-    /// Whether losses that acknowledgements showed are being repaired.
+    /// Whether the sender is in loss recovery that acknowledgements have started.
     in_recovery: bool,
-    /// Whether the sender has nothing left that it could send.
+    /// Whether the sender has no more data that it could send.
     app_limited: bool,
-    /// The delivery rate in bytes per second; `None` if this acknowledgement gives none.
+    /// Delivery rate in bytes per second; `None` if this acknowledgement gives no sample.
     rate: Option<u64>,
-    /// Whether the sender ran out of data while the rate was measured.
+    /// Whether the sender ran out of data during the rate sample.
     rate_app_limited: bool,
-    /// Bytes delivered since the connection began.
+    /// Total bytes delivered since the start of the connection.
     total_delivered: u64,
-    /// Bytes that had been delivered when the newest acknowledged segment left.
+    /// Value of `total_delivered` when the newest acknowledged segment was sent.
     prior_delivered: u64,
 }
 
@@ -96,20 +97,21 @@ impl Ack {
     }
 }
 
-/// The congestion window of a connection, in bytes.
+/// The congestion window of a connection, as a user's congestion control reads and sets it. Sizes
+/// are in bytes.
 #[pyclass(module = "sojourn._core")]
 pub(crate) struct Window {
     bytes: Bytes,
     pacing_rate: Option<u64>,
 }
 
-/// Returns a number of bytes that a policy sets; fractions are cut off.
+/// Checks a number of bytes that a policy sets, and returns it without its fraction.
 fn bytes(name: &str, value: &Bound<'_, PyAny>, least: u64, most: u64) -> PyResult<u64> {
     let given: Option<f64> = value.extract().ok();
     match given {
         Some(number) if number >= least as f64 && number <= most as f64 => Ok(number as u64),
         _ => Err(PolicyError::new_err(format!(
-            "{name} was set to {}: it is a number from {least} to {most}",
+            "{name} must be a number from {least} to {most}, found {}",
             shown(value)
         ))),
     }
@@ -117,7 +119,7 @@ fn bytes(name: &str, value: &Bound<'_, PyAny>, least: u64, most: u64) -> PyResul
 
 #[pymethods]
 impl Window {
-    /// Bytes that may be in flight, from one segment to 1 GiB.
+    /// Maximum number of bytes in flight, from one segment to 1 GiB.
     #[getter]
     fn cwnd(&self) -> u64 {
         self.bytes.cwnd
@@ -129,7 +131,7 @@ impl Window {
         Ok(())
     }
 
-    /// Returns the window below which slow start applies; at least two segments.
+    /// Returns the window below which slow start applies, at least two segments.
     #[getter]
     fn ssthresh(&self) -> u64 {
         self.bytes.ssthresh
@@ -141,19 +143,19 @@ impl Window {
         Ok(())
     }
 
-    /// Returns the payload of a full segment.
+    /// Returns the payload of a full segment in bytes.
     #[getter]
     fn mss(&self) -> u64 {
         self.bytes.mss
     }
 
-    /// Returns whether cwnd is still below ssthresh.
+    /// Returns whether the window is below `ssthresh`.
     #[getter]
     fn in_slow_start(&self) -> bool {
         self.bytes.in_slow_start()
     }
 
-    /// Bytes per second at which segments leave; `None` for the transport's own.
+    /// Pacing rate in bytes per second; `None` to use the transport's own rate.
     #[getter]
     fn pacing_rate(&self) -> Option<u64> {
         self.pacing_rate
@@ -167,8 +169,8 @@ impl Window {
     }
 }
 
-/// Reads a congestion control of the transport over UDP: its name, or a user's with its sources as the
-/// package has it.
+/// Returns the parameters of a congestion control for the UDP transport. `text` is either a name,
+/// or the JSON of a user's congestion control and its sources.
 pub(crate) fn read(
     py: Python<'_>,
     text: &str,
@@ -178,7 +180,7 @@ pub(crate) fn read(
         let known = ["cubic", "reno", "bbr"].contains(&text);
         return sojourn_congestion::Params::named(text).filter(|_| known).ok_or_else(|| {
             PyValueError::new_err(format!(
-                "unknown congestion control `{text}`; there are cubic, reno, bbr, and those of your \
+                "unknown congestion control `{text}`: use cubic, reno, bbr, or a class of your \
                  own (FILE:CLASS)"
             ))
         });
@@ -188,13 +190,13 @@ pub(crate) fn read(
     Ok(params.into())
 }
 
-/// Makes a control's policies of a class.
+/// Creates instances of a user's class for congestion controls.
 struct Factory {
     loaded: Arc<Loaded>,
     values: BTreeMap<String, Value>,
 }
 
-/// Returns the code of a congestion control by its class.
+/// Returns the code of a user's class for congestion controls.
 pub(crate) fn code(
     loaded: Loaded,
     values: &BTreeMap<String, Value>,
@@ -227,7 +229,7 @@ impl external::Factory for Factory {
     }
 }
 
-/// An instance of a user's class.
+/// An instance of a user's class for congestion controls.
 struct PyPolicy {
     loaded: Arc<Loaded>,
     object: Py<PyAny>,
@@ -235,7 +237,7 @@ struct PyPolicy {
     window: Py<Window>,
     pacing_rate: Option<u64>,
     acks: u64,
-    /// The call to the policy, for messages.
+    /// Name of the called method, for error messages.
     asked: &'static str,
     now: Nanos,
 }
@@ -254,7 +256,7 @@ impl PyPolicy {
         })
     }
 
-    /// Calls the instance, which sees `window` and may change it.
+    /// Calls the instance with a view of `window`, and copies the changed values back.
     fn ask<T>(
         &mut self,
         method: &'static str,
@@ -276,8 +278,8 @@ impl PyPolicy {
         })
     }
 
-    /// Calls a method that a class need not have.
-    fn tell(
+    /// Calls a method if the class has it.
+    fn call_optional(
         &mut self,
         method: &'static str,
         now: Nanos,
@@ -323,17 +325,19 @@ impl Policy for PyPolicy {
 
     fn on_undo(&mut self) -> Result<(), Fault> {
         let any = &mut Bytes::new(1, 1);
-        self.tell("on_undo", self.now, any, |object, _| object.call_method0("on_undo").map(|_| ()))
+        self.call_optional("on_undo", self.now, any, |object, _| {
+            object.call_method0("on_undo").map(|_| ())
+        })
     }
 
     fn on_recovery_exit(&mut self, window: &mut Bytes) -> Result<(), Fault> {
-        self.tell("on_recovery_exit", self.now, window, |object, window| {
+        self.call_optional("on_recovery_exit", self.now, window, |object, window| {
             object.call_method1("on_recovery_exit", (window,)).map(|_| ())
         })
     }
 
     fn on_restart(&mut self, window: &Bytes, now: Nanos, idle: Nanos) -> Result<(), Fault> {
-        self.tell("on_restart", now, &mut window.clone(), |object, window| {
+        self.call_optional("on_restart", now, &mut window.clone(), |object, window| {
             object.call_method1("on_restart", (now, idle, window)).map(|_| ())
         })
     }
@@ -370,11 +374,13 @@ impl Policy for PyPolicy {
     }
 }
 
-/// Returns a control's parameters from their JSON, which must be those of an external one.
+/// Returns the parameters of a user's congestion control from their JSON.
 pub(crate) fn control_params(json: &str) -> PyResult<external::Params> {
     let fail = |why: String| PyValueError::new_err(why);
     match serde_json::from_str(json).map_err(|e| fail(e.to_string()))? {
         sojourn_congestion::Params::External(params) => Ok(params),
-        other => Err(fail(format!("`{}` is no policy of a user's", other.name()))),
+        other => {
+            Err(fail(format!("`{}` is a built-in congestion control, not a user's", other.name())))
+        }
     }
 }

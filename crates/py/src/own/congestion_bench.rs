@@ -1,4 +1,4 @@
-//! A user's congestion control by itself, to be driven step by step: what `sojourn check` tries it with.
+//! A test bench for a user's congestion control, which `sojourn check` controls step by step.
 
 use super::congestion::{code, control_params};
 use super::faults::Faults;
@@ -9,19 +9,19 @@ use sojourn_congestion::{Ack, Cause, Control, RateSample, Window};
 use sojourn_units::{Bytes, EPOCH, Nanos};
 use std::sync::Arc;
 
-/// Segments of the window that a connection begins with.
+/// Initial window of a connection in segments.
 const INITIAL_SEGMENTS: u64 = 10;
 
-/// cwnd, ssthresh and pacing rate.
+/// Result of a step: window and slow start threshold in bytes, and pacing rate in bytes per second.
 type Step = (Bytes, Bytes, Option<u64>);
 
-/// A control of a user's class, with the window of a connection.
+/// A user's congestion control with the window of one connection, for tests.
 #[pyclass(module = "sojourn._core")]
 pub(crate) struct ControlBench {
     control: External,
     window: Window,
     una: u64,
-    /// The window before the last reduction.
+    /// Window before the last reduction; `None` before the first reduction, and after an undo.
     before: Option<Window>,
     faults: Arc<Faults>,
 }
@@ -57,8 +57,8 @@ impl ControlBench {
         Ok(bench)
     }
 
-    /// An acknowledgement of `acked` bytes comes, `marked` of them under an echo, with a round-trip
-    /// time or 0.
+    /// Processes an acknowledgement of `acked` bytes, of which `marked` are covered by an echo of
+    /// congestion. `rtt` is the round-trip time, or 0 without a sample.
     #[pyo3(signature = (now, acked, marked, rtt, cwnd_limited, in_recovery, /))]
     fn on_ack(
         &mut self,
@@ -102,8 +102,8 @@ impl ControlBench {
         self.step()
     }
 
-    /// Returns the window is reduced, as a transport does it: to the new ssthresh, or to one
-    /// segment after a timeout.
+    /// Reduces the window as a transport does: to the new slow start threshold, or to one segment
+    /// after a timeout.
     #[pyo3(signature = (now, cause, /))]
     fn reduce(&mut self, now: Nanos, cause: &str) -> PyResult<Step> {
         let cause = match cause {
@@ -122,7 +122,7 @@ impl ControlBench {
         self.step()
     }
 
-    /// Returns the last reduction was a mistake.
+    /// Undoes the last reduction, as after a spurious one.
     fn undo(&mut self) -> PyResult<Step> {
         if let Some(before) = self.before.take() {
             self.window.cwnd = self.window.cwnd.max(before.cwnd);
@@ -132,26 +132,26 @@ impl ControlBench {
         self.step()
     }
 
-    /// Losses are repaired.
+    /// Reports the end of loss recovery.
     fn recovery_exit(&mut self) -> PyResult<Step> {
         self.control.on_recovery_exit(&mut self.window);
         self.step()
     }
 
-    /// Sending starts again after a silence of `idle`.
+    /// Reports that sending restarts after an idle time of `idle` nanoseconds.
     #[pyo3(signature = (now, idle, /))]
     fn restart(&mut self, now: Nanos, idle: Nanos) -> PyResult<Step> {
         self.control.on_restart(&mut self.window, now, idle);
         self.step()
     }
 
-    /// Returns whether the control answers marks itself.
+    /// Returns whether the congestion control itself responds to ECN marks.
     #[getter]
     fn answers_marks(&self) -> bool {
         self.control.answers_marks()
     }
 
-    /// Returns a bench in the same state, independent of this one.
+    /// Returns an independent copy of the bench in its current state.
     fn copy(&self) -> PyResult<Self> {
         let copy = Self { control: self.control.clone(), faults: self.faults.clone(), ..*self };
         copy.step()?;

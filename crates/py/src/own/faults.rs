@@ -1,4 +1,4 @@
-//! Faults of a user's policy: the first fault ends the run, with its place.
+//! Errors in users' policies. The first error ends the run and is reported with its place.
 
 use super::package::package;
 use crate::errors::PolicyError;
@@ -9,7 +9,7 @@ use sojourn_units::{EPOCH, Nanos};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, OnceLock, PoisonError};
 
-/// The first fault of a run's policies.
+/// The first error in the policies of a run.
 #[derive(Default)]
 pub(crate) struct Faults {
     any: AtomicBool,
@@ -18,12 +18,12 @@ pub(crate) struct Faults {
 }
 
 impl Faults {
-    /// Returns whether there is one, so that the run is to stop.
+    /// Returns whether an error has occurred, so that the run must stop.
     pub(crate) fn any(&self) -> bool {
         self.any.load(Ordering::Relaxed)
     }
 
-    /// Has `stop` called at each fault, for a run that does not look at [`Faults::any`].
+    /// Sets a function that is called at each error, for a run that does not check [`Faults::any`].
     pub(crate) fn on_fault(&self, stop: impl Fn() + Send + Sync + 'static) {
         let _ = self.stop.set(Box::new(stop));
     }
@@ -36,31 +36,31 @@ impl Faults {
         }
     }
 
-    /// A policy broke its contract or raised an exception: `name` is its name, `place` what it was
-    /// asked.
+    /// Records that the policy `name` violated its contract or raised an exception. `place` names
+    /// the call, `now` is its time.
     pub(crate) fn report(&self, name: &str, place: &str, now: Nanos, message: &str) {
         let at = seconds(now.saturating_sub(EPOCH));
         self.keep(PolicyError::new_err(format!("{name} failed at {at} s in {place}: {message}")));
     }
 
-    /// Returns the fault as an exception, once.
+    /// Returns the error as an exception, and removes it.
     pub(crate) fn take(&self) -> Option<PyErr> {
         self.first.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 
-    /// Returns an exception of the user's code as a message; an exception that is not its error,
-    /// such as an interrupt, ends the run unchanged.
+    /// Returns a message for an exception of the user's code. An exception that is not an error of
+    /// the code, such as an interrupt, ends the run unchanged.
     pub(crate) fn explain(&self, py: Python<'_>, error: PyErr) -> String {
         if !error.is_instance_of::<PyException>(py) {
             self.keep(error);
             return String::new();
         }
         let text = error.to_string();
-        // With its traceback, which contains the user's line.
+        // The package's function adds the traceback, which contains the line of the user's code.
         let value = error.into_value(py);
-        let told = package(py)
+        let explained = package(py)
             .and_then(|package| package.call_method1("explain", (value,)))
             .and_then(|text| text.extract());
-        told.unwrap_or(text)
+        explained.unwrap_or(text)
     }
 }

@@ -12,12 +12,12 @@ use sojourn_units::external::{Spec, Value};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// Sources of policies by their digests, as a plan has them.
+/// Sources of policies in a plan: for each digest, the files' names and contents.
 pub(crate) type Sources = BTreeMap<String, BTreeMap<String, String>>;
 
-/// A policy's class, loaded, and what goes wrong in its code.
+/// A loaded class of a user's policy, and the record of errors in its code.
 pub(crate) struct Loaded {
-    /// Its name as the user writes it.
+    /// Name of the policy, as the user writes it.
     pub(crate) name: String,
     class: Py<PyAny>,
     pub(crate) faults: Arc<Faults>,
@@ -31,27 +31,28 @@ impl Loaded {
         faults: &Arc<Faults>,
     ) -> PyResult<Self> {
         let files = sources.get(&spec.source).ok_or_else(|| {
-            PlanError::new_err(format!("the plan has no source of `{}`", spec.policy))
+            PlanError::new_err(format!("the plan does not contain the source of `{}`", spec.policy))
         })?;
         let class =
             package(py)?.call_method1("load", (&spec.policy, &spec.source, files.clone()))?;
         Ok(Self { name: spec.policy.clone(), class: class.unbind(), faults: faults.clone() })
     }
 
-    /// Returns a policy outside a plan, its sources as JSON.
+    /// Loads the class of a policy outside a plan. `sources_json` contains its sources.
     pub(crate) fn alone(
         py: Python<'_>,
         spec: &Spec,
         sources_json: &str,
         faults: &Arc<Faults>,
     ) -> PyResult<Self> {
-        let sources = serde_json::from_str(sources_json)
-            .map_err(|e| PlanError::new_err(format!("not sources: {e}")))?;
+        let sources = serde_json::from_str(sources_json).map_err(|e| {
+            PlanError::new_err(format!("the JSON does not contain sources of policies: {e}"))
+        })?;
         Self::new(py, spec, &sources, faults)
     }
 
-    /// Returns a copy of an instance. One that cannot be made is a fault; it is the instance itself
-    /// then.
+    /// Returns a copy of an instance. If copying fails, the error is recorded and the instance
+    /// itself is returned.
     pub(crate) fn copy<'py>(&self, object: &Bound<'py, PyAny>) -> Bound<'py, PyAny> {
         let py = object.py();
         let copied = py.import("copy").and_then(|copy| copy.call_method1("deepcopy", (object,)));
@@ -62,7 +63,7 @@ impl Loaded {
         })
     }
 
-    /// Returns an instance of the class; without `draws` in a family that is given none.
+    /// Returns a new instance of the class. `draws` is `None` for families without random draws.
     pub(crate) fn instance<'py>(
         &self,
         py: Python<'py>,
@@ -78,8 +79,8 @@ impl Loaded {
     }
 }
 
-/// Returns a policy outside a plan as the package passes it: its parameters and its sources; none
-/// if `text` is that of a policy of the engine's.
+/// Parses a user's policy outside a plan: returns its parameters and its sources. Returns `None` if
+/// `text` is not JSON, and so describes a built-in policy.
 pub(crate) fn alone<P: DeserializeOwned>(text: &str) -> PyResult<Option<(P, Sources)>> {
     #[derive(Deserialize)]
     struct Alone<P> {
@@ -91,11 +92,13 @@ pub(crate) fn alone<P: DeserializeOwned>(text: &str) -> PyResult<Option<(P, Sour
     }
     match serde_json::from_str(text) {
         Ok(Alone { policy, sources }) => Ok(Some((policy, sources))),
-        Err(error) => Err(PlanError::new_err(format!("not a policy of a user's: {error}"))),
+        Err(error) => {
+            Err(PlanError::new_err(format!("the JSON does not describe a user's policy: {error}")))
+        }
     }
 }
 
-/// Returns the object that a policy gets its parameters as.
+/// Returns the object with the parameters that the constructor of a policy receives.
 pub(crate) fn params<'py>(
     py: Python<'py>,
     values: &BTreeMap<String, Value>,
@@ -113,7 +116,8 @@ pub(crate) fn params<'py>(
     package(py)?.call_method1("params", (all,))
 }
 
-/// Visits the numbers that the method `state` of an instance gives, if it has one.
+/// Calls `visit` for each number that the method `state` of an instance returns. Does nothing if
+/// there is no such method.
 pub(super) fn visit_state(object: &Bound<'_, PyAny>, visit: &mut dyn FnMut(&str, i128)) {
     let Ok(state) = object.call_method0("state") else { return };
     let Ok(state) = state.cast::<PyDict>() else { return };

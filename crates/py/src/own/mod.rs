@@ -1,4 +1,4 @@
-//! Policies that users write in Python: bound to the plans that name them, and watched.
+//! Policies that users write in Python: binding to plans, and handling of their errors.
 
 pub(crate) mod balancer;
 pub(crate) mod bench;
@@ -20,8 +20,8 @@ use sojourn_plan::{External, Plan};
 use std::sync::Arc;
 pub(crate) use words::{own_tcp, parse_own, policy_values};
 
-/// Binds what a plan names to its code, and gives what watches it; none if it names no policy of a
-/// user's.
+/// Binds all external policies of a plan to the users' code. Returns the record of errors in this
+/// code; `None` if the plan has no such policy.
 pub(crate) fn bind(py: Python<'_>, plan: &mut Plan) -> PyResult<Option<Arc<Faults>>> {
     if plan.sources.is_empty() {
         return Ok(None);

@@ -1,4 +1,4 @@
-//! The Python package's side of policies of a user's own.
+//! Access to the Python package's functions for users' policies.
 
 use pyo3::prelude::*;
 

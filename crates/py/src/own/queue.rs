@@ -1,4 +1,4 @@
-//! A queue discipline in Python.
+//! Queue disciplines written in Python.
 
 use super::loaded::{Loaded, params as params_object, visit_state};
 use super::package::package;
@@ -13,12 +13,12 @@ use sojourn_units::Nanos;
 use sojourn_units::external::Code;
 use std::sync::Arc;
 
-/// Makes a queue's policies of a class.
+/// Creates instances of a user's class for queue disciplines.
 struct Factory {
     loaded: Arc<Loaded>,
 }
 
-/// Returns the code of a queue discipline by its class.
+/// Returns the code of a user's class for queue disciplines.
 pub(crate) fn code(loaded: Loaded) -> Code<dyn external::Factory> {
     Code::new(Arc::new(Factory { loaded: Arc::new(loaded) }))
 }
@@ -55,21 +55,21 @@ impl external::Factory for Factory {
     }
 }
 
-/// The call to a policy, for messages.
+/// The call of a policy that is in progress, for error messages.
 #[derive(Clone, Copy, Debug)]
 struct Asked {
     method: &'static str,
     packet: Option<(u64, u32)>,
 }
 
-/// An instance of a user's class.
+/// An instance of a user's class for queue disciplines.
 struct PyPolicy {
     loaded: Arc<Loaded>,
     object: Py<PyAny>,
     enqueue: Py<PyAny>,
     dequeue: Py<PyAny>,
     queue: Py<Queue>,
-    /// `sojourn.DROP`, `ACCEPT` and `MARK`, by their values.
+    /// The objects `sojourn.DROP`, `ACCEPT` and `MARK`, in the order of their values.
     verdicts: [Py<PyAny>; 3],
     period: Nanos,
     timer: Option<Nanos>,
@@ -96,7 +96,7 @@ impl PyPolicy {
         })
     }
 
-    /// Lends the backlog to Python while `call` runs.
+    /// Makes the backlog available to Python while `call` runs.
     fn lend<T>(
         &self,
         py: Python<'_>,
@@ -109,9 +109,9 @@ impl PyPolicy {
         result.map_err(|error| Fault(self.loaded.faults.explain(py, error)))
     }
 
-    /// Returns the decision about an arriving packet, by the value that `enqueue` returned.
+    /// Converts the value that `enqueue` returned to a decision about the arriving packet.
     fn verdict(&self, answer: &Bound<'_, PyAny>) -> Result<Verdict, Fault> {
-        // The constants are known by identity: numbers of an enumeration are slow to read.
+        // Compare the objects first, since reading the value of an enumeration is slow.
         let known = self.verdicts.iter().position(|verdict| verdict.is(answer));
         match known.map_or_else(|| answer.extract(), |known| Ok(known as u8)) {
             Ok(0) => Ok(Verdict::Drop(DropReason::Early)),
@@ -125,7 +125,7 @@ impl PyPolicy {
         }
     }
 
-    /// Returns the next departure, by the value that `dequeue` returned.
+    /// Converts the value that `dequeue` returned to the next departure.
     fn next(&self, answer: &Bound<'_, PyAny>) -> Result<Next, Fault> {
         if let Ok(packet) = answer.cast::<Packet>() {
             let id = packet.get().id;
@@ -137,7 +137,7 @@ impl PyPolicy {
             return match known {
                 Some(_) => Ok(Next::Packet(id)),
                 None => Err(Fault(format!(
-                    "returned {}, which is not in the queue: it has left or was dropped",
+                    "returned {}, which is not in the queue: it has already left or was dropped",
                     shown(answer)
                 ))),
             };
@@ -148,7 +148,7 @@ impl PyPolicy {
         answer.extract::<u64>().map(Next::NotBefore).map_err(|_| {
             Fault(format!(
                 "returned {}: return a packet of the queue, None if it is empty, or the time \
-                 (int, nanoseconds) before which none may leave",
+                 (int, nanoseconds) before which no packet may leave",
                 shown(answer)
             ))
         })
@@ -158,7 +158,7 @@ impl PyPolicy {
 impl Policy for PyPolicy {
     fn enqueue(&mut self, now: Nanos, id: Id, backlog: &mut Backlog) -> Result<Verdict, Fault> {
         let Some(info) = backlog.get(id).copied() else {
-            return Err(Fault("no packet arrives".to_owned()));
+            return Err(Fault("enqueue was called without an arriving packet".to_owned()));
         };
         self.asked = Asked { method: "enqueue", packet: Some((info.number, info.len)) };
         Python::attach(|py| {
@@ -215,7 +215,7 @@ impl Policy for PyPolicy {
                 let object = self.object.bind(py);
                 if !object.hasattr("change")? {
                     return Err(crate::errors::PolicyError::new_err(
-                        "the class has no method `change`, so its parameters stay as they are",
+                        "the class has no method `change`, so its parameters cannot be changed",
                     ));
                 }
                 let params = params_object(py, &params.spec.params, &others(py, params)?)?;
@@ -255,11 +255,13 @@ impl Policy for PyPolicy {
     }
 }
 
-/// Returns a queue's parameters from their JSON, which must be those of an external one.
+/// Returns the parameters of a user's queue discipline from their JSON.
 pub(crate) fn queue_params(json: &str) -> PyResult<Params> {
     let fail = |why: String| pyo3::exceptions::PyValueError::new_err(why);
     match serde_json::from_str(json).map_err(|e| fail(e.to_string()))? {
         sojourn_queue::Params::External(params) => Ok(params),
-        other => Err(fail(format!("`{}` is no policy of a user's", other.name()))),
+        other => {
+            Err(fail(format!("`{}` is a built-in queue discipline, not a user's", other.name())))
+        }
     }
 }

@@ -1,4 +1,4 @@
-//! A traffic source in Python.
+//! Traffic sources written in Python.
 
 use super::faults::Faults;
 use super::loaded::{Loaded, visit_state};
@@ -14,12 +14,12 @@ use sojourn_units::Nanos;
 use sojourn_units::external::Code;
 use std::sync::Arc;
 
-/// Makes a flow's sources of a class.
+/// Creates instances of a user's class for traffic sources.
 struct Factory {
     loaded: Arc<Loaded>,
 }
 
-/// Returns the code of a traffic source by its class.
+/// Returns the code of a user's class for traffic sources.
 pub(super) fn code(loaded: Loaded) -> Code<dyn external::Factory> {
     Code::new(Arc::new(Factory { loaded: Arc::new(loaded) }))
 }
@@ -52,7 +52,7 @@ impl external::Factory for Factory {
     }
 }
 
-/// An instance of a user's class.
+/// An instance of a user's class for traffic sources.
 struct PyPolicy {
     loaded: Arc<Loaded>,
     object: Py<PyAny>,
@@ -66,7 +66,7 @@ impl PyPolicy {
     }
 }
 
-/// Returns the packet that `next` returned.
+/// Converts the value that `next` returned to the next packet; `None` if no more packets follow.
 fn packet(answer: &Bound<'_, PyAny>) -> Result<Option<Emission>, Fault> {
     if answer.is_none() {
         return Ok(None);
@@ -75,7 +75,7 @@ fn packet(answer: &Bound<'_, PyAny>) -> Result<Option<Emission>, Fault> {
         Ok((at, payload)) => Ok(Some(Emission { at, payload })),
         Err(_) => Err(Fault(format!(
             "returned {}: return the time of the next packet (int, nanoseconds) and its length (int, \
-             bytes), or None if there are no more",
+             bytes), or None if no more packets follow",
             shown(answer)
         ))),
     }
@@ -107,7 +107,7 @@ impl Policy for PyPolicy {
     }
 }
 
-/// A traffic source of a user's class, alone: what `sojourn check` tries it with.
+/// A test bench for a user's traffic source, which `sojourn check` controls step by step.
 #[pyclass(module = "sojourn._core")]
 pub(crate) struct SourceBench {
     source: External,
@@ -135,7 +135,7 @@ impl SourceBench {
             serde_json::from_str(app_json).map_err(|e| PyValueError::new_err(e.to_string()))?;
         let App::External(mut params) = app else {
             return Err(PyValueError::new_err(format!(
-                "`{}` is no policy of a user's",
+                "`{}` is a built-in application, not a user's source",
                 app.name()
             )));
         };
@@ -147,13 +147,14 @@ impl SourceBench {
         Ok(bench)
     }
 
-    /// Returns the time and the length of the next packet; `None` if there are no more.
+    /// Returns the time in nanoseconds and the length in bytes of the next packet; `None` if no
+    /// more packets follow.
     fn next(&mut self) -> PyResult<Option<(Nanos, u32)>> {
         let next = Some(self.source.next_packet()).filter(|next| *next != Emission::NONE);
         self.checked(next.map(|next| (next.at, next.payload)))
     }
 
-    /// Returns a source in the same state, independent of this one.
+    /// Returns an independent copy of the source in its current state.
     fn copy(&self) -> Self {
         Self { source: self.source.clone(), faults: self.faults.clone() }
     }

@@ -1,4 +1,4 @@
-//! The objects that a policy in Python reads: packets, queues and draws.
+//! Objects that users' policies read: packets, queues and random draws.
 
 use crate::errors::PolicyError;
 use pyo3::prelude::*;
@@ -11,35 +11,35 @@ pub(super) fn raise(fault: Fault) -> PyErr {
     PolicyError::new_err(fault.0)
 }
 
-/// A packet in a queue.
+/// A packet in a queue, as a user's policy reads it.
 #[pyclass(frozen, dict, weakref, module = "sojourn._core")]
 pub(crate) struct Packet {
     pub(super) id: Id,
-    /// When it arrived, in nanoseconds.
+    /// Time of arrival in nanoseconds.
     #[pyo3(get)]
     at: u64,
-    /// How many packets had arrived at the queue before it.
+    /// Number of packets that arrived at the queue before this one.
     #[pyo3(get)]
     number: u64,
-    /// Length in bytes, from the Ethernet header on.
+    /// Length in bytes, including the Ethernet header.
     #[pyo3(get)]
     bytes: u32,
-    /// Memory that it occupies, in bytes.
+    /// Memory that the packet occupies, in bytes.
     #[pyo3(get)]
     truesize: u32,
-    /// Hash of its flow: equal for all packets of one.
+    /// Hash of the flow, which is equal for all packets of a flow.
     #[pyo3(get)]
     flow: u32,
-    /// Number of the host that sent it.
+    /// Number of the sending host.
     #[pyo3(get)]
     source: u32,
-    /// Number of the host that it goes to.
+    /// Number of the receiving host.
     #[pyo3(get)]
     destination: u32,
-    /// Port that it comes from; 0 if it is not known.
+    /// Source port; 0 if unknown.
     #[pyo3(get)]
     source_port: u16,
-    /// Port that it goes to; 0 if it is not known.
+    /// Destination port; 0 if unknown.
     #[pyo3(get)]
     destination_port: u16,
     /// Protocol of the IP header: 6 is TCP, 17 UDP.
@@ -48,7 +48,7 @@ pub(crate) struct Packet {
     /// Differentiated services code point.
     #[pyo3(get)]
     dscp: u8,
-    /// The firewall's mark.
+    /// Firewall mark.
     #[pyo3(get)]
     mark: u32,
     ecn: AtomicU8,
@@ -87,13 +87,15 @@ impl Packet {
 
 #[pymethods]
 impl Packet {
-    /// Returns the ECN field: 0 is not ECN-capable, 1 ECT(1), 2 ECT(0), 3 congestion experienced.
+    /// Returns the ECN field: 0 for not ECN-capable, 1 for ECT(1), 2 for ECT(0), 3 for congestion
+    /// experienced.
     #[getter]
     fn ecn(&self) -> u8 {
         self.ecn.load(Ordering::Relaxed)
     }
 
-    /// Returns the class of the queue that the packet is in; it may be set in `enqueue`.
+    /// Returns the number of the class within the queue that holds the packet. It may be set in
+    /// `enqueue`.
     #[getter]
     fn classid(&self) -> u16 {
         self.class()
@@ -113,7 +115,8 @@ impl Packet {
     }
 }
 
-/// The queue while its policy is asked: packets in the order of their arrival.
+/// The queue of a user's policy, available during each call. Packets are in the order of their
+/// arrival.
 #[pyclass(module = "sojourn._core")]
 #[derive(Default)]
 pub(crate) struct Queue {
@@ -139,31 +142,30 @@ fn drop_reason(name: &str) -> PyResult<DropReason> {
     let known = [DropReason::Early, DropReason::Forced, DropReason::Overflow];
     known.into_iter().find(|reason| reason.name() == name).ok_or_else(|| {
         PolicyError::new_err(format!(
-            "no reason for a drop is called `{name}`: early, forced or overflow"
+            "the reason of a drop must be early, forced or overflow, found `{name}`"
         ))
     })
 }
 
 #[pymethods]
 impl Queue {
-    /// Packets queued.
+    /// Number of packets in the queue.
     fn __len__(&self) -> usize {
         self.backlog.packets()
     }
 
-    /// Returns a queue is there also while it is empty.
+    /// Returns whether the queue contains a packet.
     fn __bool__(&self) -> bool {
         self.backlog.packets() > 0
     }
 
-    /// Bytes queued.
+    /// Number of bytes in the queue.
     #[getter]
     fn bytes(&self) -> u64 {
         self.backlog.bytes()
     }
 
-    /// Returns the packet that arrived first, or the first one of a class; `None` if the queue is
-    /// empty.
+    /// Returns the first packet of the queue, or of a class; `None` if the queue or class is empty.
     #[pyo3(signature = (classid=None))]
     fn head(&self, py: Python<'_>, classid: Option<u16>) -> Option<Py<Packet>> {
         let id =
@@ -171,28 +173,28 @@ impl Queue {
         self.packet(py, id)
     }
 
-    /// Returns the packet that arrived last; `None` if the queue is empty.
+    /// Returns the last packet of the queue; `None` if the queue is empty.
     fn tail(&self, py: Python<'_>) -> Option<Py<Packet>> {
         self.packet(py, self.backlog.tail())
     }
 
-    /// Packets of a class.
+    /// Number of packets in a class.
     fn packets_of(&self, classid: u16) -> usize {
         self.backlog.class_packets(classid)
     }
 
-    /// Bytes of a class.
+    /// Number of bytes in a class.
     fn bytes_of(&self, classid: u16) -> u64 {
         self.backlog.class_bytes(classid)
     }
 
-    /// Returns the packets in the order of their arrival.
+    /// Returns all packets of the queue in the order of their arrival.
     fn packets(&self, py: Python<'_>) -> Vec<Py<Packet>> {
         self.backlog.iter().filter_map(|id| self.packet(py, Some(id))).collect()
     }
 
-    /// Takes the first packet, or the first of a class, to return or to drop it; `None` if the
-    /// queue is empty.
+    /// Removes the first packet of the queue, or of a class, and returns it. The policy must return
+    /// it from `dequeue` or drop it. Returns `None` if the queue or class is empty.
     #[pyo3(signature = (classid=None))]
     fn pop(&mut self, py: Python<'_>, classid: Option<u16>) -> PyResult<Option<Py<Packet>>> {
         let id = match classid {
@@ -205,7 +207,7 @@ impl Queue {
         Ok(self.packet(py, id))
     }
 
-    /// Drops a packet that is queued or was taken.
+    /// Drops a packet that is in the queue or was removed by `pop`.
     #[pyo3(signature = (packet, reason=None))]
     fn drop(&mut self, packet: &Packet, reason: Option<&str>) -> PyResult<()> {
         let reason = reason.map_or(Ok(DropReason::Early), drop_reason)?;
@@ -216,7 +218,8 @@ impl Queue {
         Ok(())
     }
 
-    /// Sets CE on a packet; `False`, and nothing is done, if it is not ECN-capable.
+    /// Sets congestion experienced (CE) on a packet. Returns `False` and does nothing if the packet
+    /// is not ECN-capable.
     fn mark(&mut self, packet: &Packet) -> PyResult<bool> {
         let done = self.backlog.mark(packet.id, MarkReason::Early).map_err(raise)?;
         if done {
@@ -226,14 +229,14 @@ impl Queue {
     }
 }
 
-/// Random draws of the run: a stream of the policy's own.
+/// Random draws for one policy. Each policy has its own stream of the run's random numbers.
 #[pyclass(module = "sojourn._core")]
 pub(crate) struct Draws {
     pub(super) stream: Stream,
 }
 
 impl Draws {
-    /// Returns a stream of its own, by its key.
+    /// Returns the stream with the key `key`.
     pub(super) fn keyed(key: u64) -> Self {
         Self { stream: Stream::keyed(key) }
     }
@@ -256,15 +259,15 @@ impl Draws {
         self.stream.draw_u64()
     }
 
-    /// Returns a whole number from 0 to n - 1.
+    /// Returns a random integer from 0 to n - 1.
     fn below(&mut self, n: u32) -> PyResult<u32> {
         if n == 0 {
-            return Err(PolicyError::new_err("no whole number is below 0"));
+            return Err(PolicyError::new_err("the limit must be above 0"));
         }
         Ok(self.stream.draw_below(n))
     }
 
-    /// Returns a real number between 0 and 1, neither included.
+    /// Returns a random real number between 0 and 1, excluding both.
     fn uniform(&mut self) -> f64 {
         self.stream.uniform()
     }
@@ -274,9 +277,9 @@ impl Draws {
     }
 }
 
-/// Returns a Python object as a message shows it.
+/// Returns the text of a Python object for messages, at most 60 characters long.
 pub(super) fn shown(value: &Bound<'_, PyAny>) -> String {
     let text = value.repr().ok().map(|text: Bound<'_, PyString>| text.to_string());
-    let text = text.unwrap_or_else(|| "an object without a name".to_owned());
+    let text = text.unwrap_or_else(|| "an object that cannot be printed".to_owned());
     if text.chars().count() > 60 { text.chars().take(60).collect::<String>() + "…" } else { text }
 }

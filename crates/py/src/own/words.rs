@@ -1,4 +1,4 @@
-//! The words of users' policies, read by the engine's own parser.
+//! Words of users' policies, which the engine's own parser reads.
 
 use super::congestion::control_params;
 use crate::errors::word_error;
@@ -11,7 +11,7 @@ use sojourn_units::words::{self, Given, Kind, Table, Word};
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{LazyLock, Mutex, PoisonError};
 
-/// A word as the package declares it.
+/// Declaration of a word in the Python package.
 #[derive(Deserialize)]
 struct Declared {
     name: String,
@@ -19,13 +19,13 @@ struct Declared {
     default: String,
 }
 
-/// The words of a policy, alone or with TCP's.
+/// Tables of words of a policy: its own words, and together with those of TCP.
 struct Tables {
     own: &'static Table,
     tcp: LazyLock<Table, Box<dyn FnOnce() -> Table + Send>>,
 }
 
-/// Tables of policies read so far: they live as long as the process, as those of the engine do.
+/// Tables of all policies so far. Like the tables of built-in policies, they are never freed.
 static TABLES: Mutex<Option<HashMap<String, &'static Tables>>> = Mutex::new(None);
 
 fn leak(text: &str) -> &'static str {
@@ -44,7 +44,7 @@ fn word(declared: &Declared) -> PyResult<Word> {
         "integer" => Kind::Signed { min: i64::MIN, max: i64::MAX },
         "real" => Kind::Real { min: f64::MIN, max: f64::MAX },
         "name" => Kind::Name,
-        other => return Err(PyValueError::new_err(format!("no kind of word is called {other}"))),
+        other => return Err(PyValueError::new_err(format!("unknown kind of word: {other}"))),
     };
     Ok(Word { name, kind, default: leak(&declared.default), doc: "" })
 }
@@ -67,7 +67,7 @@ fn tables(name: &str, declared: &str) -> PyResult<&'static Tables> {
     Ok(made)
 }
 
-/// Returns the given values, in base units.
+/// Returns the given values of a policy's own words, in base units.
 fn values(table: &Table, given: &Given) -> BTreeMap<&'static str, Setting> {
     let value = |word: &Word| match word.kind {
         Kind::Switch { .. } => given.flag(word.name).map(Setting::Flag),
@@ -79,8 +79,8 @@ fn values(table: &Table, given: &Given) -> BTreeMap<&'static str, Setting> {
     table.words.iter().filter_map(|word| Some((word.name, value(word)?))).collect()
 }
 
-/// Reads `text`, whose first word is `name`, against words declared as JSON; returns the given
-/// values as JSON. With `tcp`, TCP's words are allowed too.
+/// Parses `text`, whose first word is `name`, according to words that are declared as JSON. Returns
+/// the given values as JSON. With `tcp`, TCP's words are allowed too.
 #[pyfunction]
 #[pyo3(signature = (name, declared, text, /, *, tcp=false))]
 pub(crate) fn parse_own(
@@ -97,8 +97,8 @@ pub(crate) fn parse_own(
     json(&values(tables.own, &given))
 }
 
-/// Returns a plan's TCP with a congestion control (JSON of its parameters) whose words are declared
-/// as JSON, and what `text` says of TCP.
+/// Parses `text` as TCP with a user's congestion control, whose words are declared as JSON. Returns
+/// TCP's parameters as JSON. `control_json` contains the parameters of the congestion control.
 #[pyfunction]
 #[pyo3(signature = (name, declared, text, control_json, /))]
 pub(crate) fn own_tcp(
@@ -115,7 +115,7 @@ pub(crate) fn own_tcp(
     json(&read.map_err(|e| word_error(py, text, &e))?)
 }
 
-/// Returns the defaults of words declared as JSON, read as a user's text would be.
+/// Returns the default values of words that are declared as JSON, as JSON in base units.
 #[pyfunction]
 #[pyo3(signature = (name, declared, /))]
 pub(crate) fn policy_values(py: Python<'_>, name: &str, declared: &str) -> PyResult<String> {
