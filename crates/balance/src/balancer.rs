@@ -1,4 +1,4 @@
-//! A policy with its servers.
+//! A balancer: a policy together with the state of its servers.
 
 use crate::facts::{Flow, Reading, Server};
 use crate::family::{Any, Params};
@@ -7,18 +7,19 @@ use crate::pick::{Draws, Reason};
 use crate::view::Known;
 use sojourn_units::Nanos;
 
-/// Choice of a server.
+/// The choice of a server for a flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Choice {
     /// Index of the server.
     pub server: usize,
     /// Reason of the choice.
     pub reason: Reason,
-    /// Age in nanoseconds of the information about the server; `None` without information.
+    /// Age of the latest reading of the server, in nanoseconds; `None` if the policy uses no
+    /// readings or has no reading yet.
     pub age: Option<Nanos>,
 }
 
-/// A policy with its servers.
+/// A policy together with the state of its servers.
 #[derive(Clone, Debug)]
 pub struct Balancer {
     servers: Vec<Known>,
@@ -26,15 +27,15 @@ pub struct Balancer {
     needs: Needs,
 }
 
-/// Largest number of servers.
+/// Maximum number of servers.
 pub const MOST_SERVERS: usize = 4096;
 
 impl Balancer {
-    /// Returns a balancer with the policy of `params` for `servers`, all of them up. `key` is the
-    /// key of the random stream of an external policy.
+    /// Returns a balancer with the policy of `params` for `servers`, which are all up. `key` is the
+    /// key of the random stream that an external policy receives.
     ///
     /// # Panics
-    /// Panics with more than [`MOST_SERVERS`] servers.
+    /// If there are more than [`MOST_SERVERS`] servers.
     pub fn new(params: &Params, servers: &[Server], key: u64) -> Self {
         assert!(servers.len() <= MOST_SERVERS, "at most {MOST_SERVERS} servers");
         let mut balancer = Self {
@@ -46,7 +47,7 @@ impl Balancer {
         balancer
     }
 
-    /// Returns the information that its policy needs.
+    /// Returns the information that the policy needs.
     pub fn needs(&self) -> Needs {
         self.needs
     }
@@ -56,17 +57,18 @@ impl Balancer {
         self.servers.len()
     }
 
-    /// Returns whether it has no servers.
+    /// Returns whether the balancer has no servers.
     pub fn is_empty(&self) -> bool {
         self.servers.is_empty()
     }
 
-    /// Passes readings of all servers at `now` to the policy, in the servers' order.
+    /// Stores readings of all servers, taken at `now` and given in the order of the servers, and
+    /// passes them to the policy.
     ///
     /// # Panics
-    /// Panics unless there is one reading per server.
+    /// If the number of readings differs from the number of servers.
     pub fn observe(&mut self, now: Nanos, readings: &[Reading]) {
-        assert_eq!(readings.len(), self.servers.len(), "a reading for each server");
+        assert_eq!(readings.len(), self.servers.len(), "there must be one reading for each server");
         for (known, reading) in self.servers.iter_mut().zip(readings) {
             if let Some(backlog) = reading.backlog {
                 known.backlog = Some((now, backlog));
@@ -78,12 +80,12 @@ impl Balancer {
         self.policy.observe(now, &self.servers);
     }
 
-    /// Returns the server for a new flow, which counts as open from now on; `None` if all servers
-    /// are down, or if the policy refuses the flow.
+    /// Returns the server for a new flow, which then counts as open. Returns `None` if all servers
+    /// are down or the policy refuses the flow.
     pub fn choose(&mut self, now: Nanos, flow: &Flow, draws: &mut Draws<'_>) -> Option<Choice> {
         let (server, reason) = self.policy.choose(now, *flow, &self.servers, draws)?;
         let known = &mut self.servers[server];
-        debug_assert!(known.up, "a server that is down was chosen");
+        debug_assert!(known.up, "the policy chose a server that is down");
         known.open = known.open.saturating_add(1);
         let age = |at: Nanos| now.saturating_sub(at);
         let age = match self.needs.signal {
@@ -95,21 +97,22 @@ impl Balancer {
         Some(Choice { server, reason, age })
     }
 
-    /// Counts a flow that the policy was not asked about as open at `server`: a flow older than
-    /// this balancer, or one that follows its client's other flows.
+    /// Assigns a flow to `server` without a choice, and counts it as open. Used for flows that are
+    /// older than this balancer, or that follow their client's other flows.
     pub fn adopt(&mut self, server: usize) {
         let known = &mut self.servers[server];
         known.open = known.open.saturating_add(1);
     }
 
-    /// Records the end of a flow at `server`. `latency` is the duration of its request in
+    /// Records the end of a flow at `server`. `latency` is the duration of the flow's request in
     /// nanoseconds, if known.
     pub fn finished(&mut self, now: Nanos, server: usize, latency: Option<Nanos>) {
         self.servers[server].open = self.servers[server].open.saturating_sub(1);
         self.policy.finished(now, server, latency, &self.servers);
     }
 
-    /// Sets whether a server is up. On a change its readings are discarded; its open flows are not.
+    /// Sets whether a server is up. If this changes, the server's readings are discarded; its open
+    /// flows remain.
     pub fn set_up(&mut self, server: usize, up: bool) {
         let known = &mut self.servers[server];
         if known.up != up {
@@ -123,12 +126,13 @@ impl Balancer {
         self.servers[server].up
     }
 
-    /// Returns the number of flows assigned to a server that have not finished.
+    /// Returns the number of a server's flows that have not finished.
     pub fn open(&self, server: usize) -> u32 {
         self.servers[server].open
     }
 
-    /// Visits the policy's state for traces and views: server, name and value.
+    /// Calls `visit` for each variable of the policy's state, with the server, the name and the
+    /// value.
     pub fn state(&self, visit: &mut dyn FnMut(usize, &str, f64)) {
         self.policy.state(visit);
     }

@@ -1,11 +1,11 @@
-//! External balancing policies: policies from outside this crate.
+//! External balancing policies, whose code is outside this crate.
 //!
-//! A [`Policy`] decides. [`External`] shows it the servers, checks each answer and guarantees the
-//! contract regardless of the policy: a server that is down is never chosen. A policy that violates
-//! its contract, or returns a [`Fault`], is informed once ([`Policy::on_fault`]) and not called
-//! again; from then on flows go to the servers in turn, so that the run can complete.
+//! A [`Policy`] decides. [`External`] shows the servers to it, checks its answers, and guarantees
+//! that a server that is down is never chosen. If a policy violates its contract or returns a
+//! [`Fault`], [`Policy::on_fault`] is called once, and the policy is not called again. From then on
+//! the servers are chosen in turn, so that the run can complete.
 //!
-//! `examples/policies/` has a complete policy with its own `main`.
+//! `examples/policies/` contains a complete policy with its own `main`.
 
 use crate::contract::{self, PolicyParams, Request};
 use crate::facts::{Backlog, Counters, Flow};
@@ -19,43 +19,44 @@ use sojourn_units::words::Table;
 use sojourn_units::{Nanos, params};
 use std::sync::Arc;
 
-/// Information about a server for an external policy: only the fields that the policy's `look`
-/// includes are set.
+/// Information about a server for an external policy. Only the fields that the policy's `look`
+/// selects are set.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ServerInfo {
-    /// Identifier: a hash of the server's name, the same in every run.
+    /// Identifier of the server: a hash of its name, which is the same in every run.
     pub id: u64,
-    /// Share of the flows; at least 1.
+    /// Weight of the server, at least 1.
     pub weight: u32,
     /// Whether the server is up and may be chosen.
     pub is_up: bool,
-    /// Number of flows assigned to the server that have not finished.
+    /// Number of the server's flows that have not finished; `None` if not selected.
     pub open: Option<u32>,
-    /// Queue of its port, with the time of the reading; `None` before the first reading.
+    /// Queue of the server's port, with the time of the reading; `None` if not selected or not read
+    /// yet.
     pub backlog: Option<(Nanos, Backlog)>,
-    /// Counters of its port, with the time of the reading; `None` before the first reading.
+    /// Counters of the server's port, with the time of the reading; `None` if not selected or not
+    /// read yet.
     pub counters: Option<(Nanos, Counters)>,
 }
 
-/// Decisions of an external balancing policy.
+/// An external balancing policy.
 ///
 /// # Contract
-/// - `choose` returns a server that is up. It may return `None`: then the flow is refused, and asks
-///   again.
-/// - [`Policy::changed`] is called before any other method, and whenever a server has come up or
-///   gone down.
-/// - The same calls with the same draws give the same decisions.
+/// - `choose` returns a server that is up, or `None` to refuse the flow, which then asks again.
+/// - [`Policy::changed`] is called before all other methods, and whenever servers have gone up or
+///   down.
+/// - The same calls with the same random draws lead to the same choices.
 pub trait Policy: Send + Sync {
-    /// Called after readings have been taken.
+    /// Called after readings of the servers.
     ///
     /// # Errors
-    /// A fault in the policy's code.
+    /// If the policy's code fails.
     fn observe(&mut self, now: Nanos, servers: &[ServerInfo]) -> Result<(), Fault>;
 
     /// Returns the server for a new flow; `None` to refuse the flow.
     ///
     /// # Errors
-    /// A fault in the policy's code.
+    /// If the policy's code fails.
     fn choose(
         &mut self,
         now: Nanos,
@@ -63,11 +64,11 @@ pub trait Policy: Send + Sync {
         servers: &[ServerInfo],
     ) -> Result<Option<usize>, Fault>;
 
-    /// Called after a flow of `server` has ended; `latency` is its duration in nanoseconds, if
-    /// known.
+    /// Called after the end of a flow of `server`. `latency` is the duration of the flow's request
+    /// in nanoseconds, if known.
     ///
     /// # Errors
-    /// A fault in the policy's code.
+    /// If the policy's code fails.
     fn finished(
         &mut self,
         now: Nanos,
@@ -76,31 +77,32 @@ pub trait Policy: Send + Sync {
         servers: &[ServerInfo],
     ) -> Result<(), Fault>;
 
-    /// Called after servers have come up or gone down.
+    /// Called after servers have gone up or down.
     ///
     /// # Errors
-    /// A fault in the policy's code.
+    /// If the policy's code fails.
     fn changed(&mut self, servers: &[ServerInfo]) -> Result<(), Fault>;
 
-    /// Visits the state that the policy exposes: server, name and value.
+    /// Calls `visit` for each variable of the policy's state, with the server, the name and the
+    /// value.
     fn state(&self, visit: &mut dyn FnMut(usize, &str, f64));
 
-    /// Returns a copy of the policy in its present state.
+    /// Returns a copy of the policy in its current state.
     fn copy(&self) -> Box<dyn Policy>;
 
-    /// Called once, after the first fault.
+    /// Called once, after the first fault. The policy is not called again.
     fn on_fault(&mut self, now: Nanos, fault: &Fault);
 }
 
-/// Creates policies of one class with its parameters, one for each balancer.
+/// Creates instances of a policy with its parameters, one for each balancer.
 pub trait Factory: Send + Sync {
-    /// Returns a policy for `servers` servers; `key` is the key of its random stream.
+    /// Returns a policy for `servers` servers. `key` is the key of the policy's random stream.
     ///
     /// # Errors
-    /// A fault in the policy's code.
+    /// If the policy's code fails.
     fn create(&self, params: &Params, servers: usize, key: u64) -> Result<Box<dyn Policy>, Fault>;
 
-    /// Called after [`Factory::create`] failed; flows then go to the servers in turn.
+    /// Called after [`Factory::create`] failed. The servers are then chosen in turn.
     fn on_fault(&self, fault: &Fault);
 }
 
@@ -109,20 +111,20 @@ params! {
     #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
     #[serde(default, deny_unknown_fields)]
     pub struct Params {
-        /// The policy and its values.
+        /// Name of the policy and values of its parameters.
         spec: Spec = unset(),
         /// Information that the policy uses.
         look: Signal = derived(|()| Signal::Nothing),
-        /// Time from one reading to the next; with 0 readings are taken for each choice.
+        /// Time between two readings in nanoseconds; 0 for a reading at each choice.
         period: Nanos = unset(),
-        /// Code of the policy.
+        /// Code of the policy, to which the plan must be bound before a run.
         #[serde(skip)]
         code: Code<dyn Factory> = unset(),
     }
 }
 
 impl Params {
-    /// Returns the parameters of a user's policy in Rust.
+    /// Returns the parameters of a policy that a user wrote in Rust.
     pub fn bound(name: &str, look: Signal, factory: Arc<dyn Factory>) -> Self {
         Self { spec: Spec::named(name), look, code: Code::new(factory), ..Self::default() }
     }
@@ -162,23 +164,23 @@ impl PolicyParams for Params {
         match (self.look, self.period) {
             (_, period) if period > LONGEST => Err("`period` must be at most 1h".to_owned()),
             (Signal::Counters, 0) => {
-                Err("`period` must be above 0s where counters are looked at".to_owned())
+                Err("`period` must be above 0s for a policy that uses counters".to_owned())
             }
             _ => Ok(()),
         }
     }
 }
 
-/// An external policy with the state that it needs for its calls.
+/// An external policy with the state that is needed to call it.
 pub struct External {
     look: Signal,
-    /// `None` after a fault.
+    /// The policy; `None` after a fault.
     policy: Option<Box<dyn Policy>>,
-    /// Buffer for the information that the policy is shown.
+    /// Buffer for the information that is passed to the policy.
     servers: Vec<ServerInfo>,
     /// Time of the latest call.
     now: Nanos,
-    /// Next server in turn after a fault.
+    /// After a fault, index from which the next server in turn is searched.
     turn: usize,
 }
 
@@ -196,7 +198,7 @@ impl std::fmt::Debug for External {
 }
 
 impl External {
-    /// Returns the policy's answer to `ask`; `None` after a fault.
+    /// Calls the policy by `ask`, and returns its answer; `None` after a fault.
     fn ask<T>(
         &mut self,
         now: Nanos,
@@ -246,7 +248,9 @@ impl contract::Policy for External {
             match chosen.map(|server| (server, servers.get(server))) {
                 Some((server, None)) => {
                     let all = servers.len();
-                    Err(Fault(format!("chose server {server}: there are {all}, from 0 on")))
+                    Err(Fault(format!(
+                        "chose server {server}; there are only {all}, numbered from 0"
+                    )))
                 }
                 Some((server, Some(info))) if !info.is_up => {
                     Err(Fault(format!("chose server {server}, which is down")))

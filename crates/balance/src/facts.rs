@@ -1,25 +1,25 @@
-//! Information that choices depend on: servers, readings of their ports, flows.
+//! Data on which choices depend: servers, readings of their ports, and flows.
 
 use serde::{Deserialize, Serialize};
 use sojourn_units::{Bytes, Rate};
 
-/// A server's configuration.
+/// Identity and weight of a server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Server {
-    /// Identifier: a hash of the server's name or address, the same in every run.
+    /// Identifier of the server: a hash of its name or address, which is the same in every run.
     pub id: u64,
-    /// Share of the flows, for policies that use weights; at least 1.
+    /// Weight of the server relative to others, for policies that use weights; at least 1.
     pub weight: u32,
 }
 
 impl Server {
-    /// Returns the server with this name and weight.
+    /// Returns the server with this name and weight. A weight of 0 becomes 1.
     pub fn new(name: &str, weight: u32) -> Self {
         Self { id: hash_of(name.as_bytes()), weight: weight.max(1) }
     }
 }
 
-/// Returns a hash of bytes, such as a flow's addresses, protocol and ports; the same on every
+/// Returns a hash of bytes, such as a flow's addresses, protocol and ports. It is the same on every
 /// machine.
 pub fn hash_of(bytes: &[u8]) -> u64 {
     let fnv = bytes.iter().fold(0xCBF2_9CE4_8422_2325u64, |h, &b| {
@@ -28,7 +28,7 @@ pub fn hash_of(bytes: &[u8]) -> u64 {
     mix(fnv)
 }
 
-/// Spreads a number over all bits (the finaliser of `SplitMix64`; a bijection).
+/// Distributes a number over all bits with the finaliser of `SplitMix64`, which is a bijection.
 pub(crate) fn mix(mut x: u64) -> u64 {
     x = (x ^ (x >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
     x = (x ^ (x >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
@@ -39,27 +39,27 @@ pub(crate) fn mix(mut x: u64) -> u64 {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Limit {
-    /// Number of packets.
+    /// Limit in packets.
     Packets(u64),
-    /// Number of bytes.
+    /// Limit in bytes.
     Bytes(Bytes),
 }
 
-/// Queue of the port to a server.
+/// State of the queue at the port to a server.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Backlog {
     /// Number of packets in the queue.
     pub packets: u64,
     /// Number of bytes in the queue.
     pub bytes: Bytes,
-    /// Limit of the queue, if known.
+    /// Limit of the queue; `None` if unknown.
     pub limit: Option<Limit>,
-    /// Rate of the link behind the queue, if known.
+    /// Rate of the link after the queue; `None` if unknown.
     pub rate: Option<Rate>,
 }
 
 impl Backlog {
-    /// Returns the used share of the limit; 0 without a limit.
+    /// Returns the share of the limit that is used; 0 if the limit is unknown.
     pub fn occupancy(&self) -> f64 {
         let share =
             |used: u64, limit: u64| if limit == 0 { 1.0 } else { used as f64 / limit as f64 };
@@ -71,7 +71,7 @@ impl Backlog {
     }
 }
 
-/// Counters of the traffic that the port to a server has sent, from an arbitrary start.
+/// Counters of the traffic that the port to a server has sent. They may start at any value.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
     /// Bytes sent.
@@ -80,8 +80,8 @@ pub struct Counters {
     pub packets: u64,
 }
 
-/// Reading of a server's port at one time. A part that could not be read is `None`; then the
-/// previous reading of that part stays valid, and ages.
+/// Reading of a server's port at one time. A part is `None` if it could not be read; then the
+/// previous reading of this part remains in use, with its age.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Reading {
     /// Queue of the port.
@@ -93,6 +93,7 @@ pub struct Reading {
 /// A new flow.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Flow {
-    /// Hash of the fields that all its packets share ([`hash_of`] addresses, protocol and ports).
+    /// Hash of the header fields that all packets of the flow share: [`hash_of`] addresses,
+    /// protocol and ports.
     pub hash: u64,
 }

@@ -1,4 +1,4 @@
-//! The family: one type for all policies, and one for their parameters.
+//! The family of balancing policies: one enumeration of all policies, and one of their parameters.
 
 use crate::contract::{Policy, PolicyParams, Request};
 use crate::facts::Flow;
@@ -11,12 +11,12 @@ use sojourn_units::words::{self, WordError};
 use sojourn_units::{Nanos, each, family};
 
 policies!(family! (
-    /// A policy's kind and parameters.
+    /// Parameters of a policy; the variant determines the policy.
     #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
     #[serde(rename_all = "kebab-case", tag = "name")]
     pub enum Params by PolicyParams;
 
-    /// A policy with static dispatch.
+    /// A policy, called with static dispatch.
     #[derive(Clone, Debug)]
     pub(crate) enum Any of Policy;
 ));
@@ -25,29 +25,29 @@ impl Params {
     /// Parses a description such as `iqlb threshold 80% period 100ms`.
     ///
     /// # Errors
-    /// A description that cannot be parsed, with the place and the reason.
+    /// If the description is invalid: the place and the reason.
     pub fn parse(text: &str) -> Result<Self, WordError> {
         let (table, given) = words::describe("balancing policy", tables(), text)?;
-        let mut params = Self::named(table.name).expect("each table is a policy's");
+        let mut params = Self::named(table.name).expect("each table belongs to a policy");
         policies!(each! (Params, &mut params, params => params.set(&given)))?;
         Ok(params)
     }
 
-    /// Checks parameters that were not parsed from a text.
+    /// Checks parameters that did not come from a text.
     ///
     /// # Errors
-    /// A value outside its bounds.
+    /// If a value is outside its bounds.
     pub fn check(&self) -> Result<(), String> {
         policies!(each! (Params, self, params => params.check()))
     }
 
-    /// Returns the information that the policy needs from the program that drives it.
+    /// Returns the information that the policy needs from its caller.
     pub fn needs(&self) -> Needs {
         policies!(each! (Params, self, params => params.needs()))
     }
 }
 
-/// The description that [`Params::parse`] parses to these parameters.
+/// Writes the description, which [`Params::parse`] can parse.
 impl std::fmt::Display for Params {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(&policies!(each! (Params, self, params => params.text())))

@@ -1,8 +1,8 @@
-//! The flow's hash modulo the number of servers, as in ECMP.
+//! Choice by the flow's hash modulo the number of servers, as in ECMP.
 //!
-//! The policy has no state, and several balancers agree without communication. When a server is
-//! added or removed, almost all flows would move to other servers; see [`maglev`](super::maglev)
-//! for a remedy.
+//! The policy has no state, so several balancers agree without communication. If a server is added
+//! or removed, almost all flows are assigned to other servers; [`maglev`](super::maglev) avoids
+//! this.
 
 use crate::contract::{Policy, PolicyParams, Request};
 use crate::needs::{Needs, Signal};
@@ -13,7 +13,7 @@ use sojourn_units::params;
 use sojourn_units::words::Table;
 
 params! {
-    /// No parameters.
+    /// The policy has no parameters.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
     #[serde(deny_unknown_fields)]
     pub struct Params {}

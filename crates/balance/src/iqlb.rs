@@ -1,9 +1,10 @@
-//! IQLB: the shortest queue below a threshold.
+//! IQLB: the shortest queue among those below a threshold.
 //!
 //! Equation 1 of the queue-lb paper: among the ports whose queue is below 80 % of its limit, the
-//! one with the fewest packets, with ties broken at random. The paper does not define the choice
-//! when all queues are above the threshold: here the parameter `full` does, by default the shortest
-//! queue. A queue without a known limit is never above the threshold.
+//! port with the fewest packets is chosen. Ties are broken at random. The paper does not define the
+//! choice if all queues are above the threshold. Here the parameter `full` determines it; by
+//! default the shortest queue is chosen. A queue whose limit is unknown counts as below the
+//! threshold.
 
 use crate::contract::{Policy, PolicyParams, Request};
 use crate::facts::Backlog;
@@ -15,40 +16,40 @@ use sojourn_units::words::{Kind, Meaning, Table, Value};
 use sojourn_units::{Nanos, choices, params};
 
 choices! {
-    /// Choice when all queues are above the threshold.
+    /// Choice if all queues are above the threshold.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
     #[serde(rename_all = "snake_case")]
     pub enum Full {
-        /// The shortest queue of all.
+        /// The server with the shortest queue.
         Shortest = "shortest",
-        /// Any server, by draw.
+        /// A random server.
         Random = "random",
-        /// None: the flow is refused.
+        /// No server: the flow is refused.
         Refuse = "refuse",
     }
 }
 
 const FULL: &[Meaning] = &[
-    Meaning { name: "shortest", doc: "The shortest queue of all." },
-    Meaning { name: "random", doc: "Any server, by draw." },
-    Meaning { name: "refuse", doc: "None: the flow is turned away." },
+    Meaning { name: "shortest", doc: "The server with the shortest queue." },
+    Meaning { name: "random", doc: "A random server." },
+    Meaning { name: "refuse", doc: "No server: the flow is refused." },
 ];
 
 params! {
-    /// Threshold and age of the information.
+    /// Threshold, choice above it, and period of readings.
     #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
     #[serde(default, deny_unknown_fields)]
     pub struct Params {
-        /// Share of a queue's limit at which it receives no new flows.
+        /// Share of a queue's limit from which on the queue receives no new flows.
         threshold: f64 = probability("0.8"),
-        /// Choice when all queues are above the threshold.
+        /// Choice if all queues are above the threshold.
         full: Full = Param::word(
             Kind::Named { of: FULL },
             "shortest",
             |value| Full::named(value.text()).ok_or_else(|| "is not known".to_owned()),
             |full| Some(Value::Text(full.name().to_owned())),
         ),
-        /// Time from one reading to the next; with 0s readings are taken for each choice.
+        /// Time between two readings; with 0s, the queues are read at each choice.
         period: Nanos = period(),
     }
 }

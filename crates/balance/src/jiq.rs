@@ -1,7 +1,8 @@
-//! Join an idle queue: a server that has reported itself idle, or a random server if none is idle.
+//! Join-idle-queue: a server that has reported that it is idle, or a random server if no server is
+//! idle.
 //!
-//! A server whose last flow has ended goes to the end of a list. A new flow takes the first server
-//! of the list; if the list is empty, a server is drawn. No information is requested when a flow
+//! A server whose last flow has ended is appended to a list. A new flow goes to the first server of
+//! the list, or to a random server if the list is empty. No information is requested when a flow
 //! begins.
 
 use crate::contract::{Policy, PolicyParams, Request};
@@ -15,7 +16,7 @@ use sojourn_units::{Nanos, params};
 use std::collections::VecDeque;
 
 params! {
-    /// No parameters.
+    /// The policy has no parameters.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
     #[serde(deny_unknown_fields)]
     pub struct Params {}
@@ -43,7 +44,7 @@ impl PolicyParams for Params {
 /// The policy of one balancer.
 #[derive(Clone, Debug)]
 pub struct Jiq {
-    /// Idle servers, each at most once.
+    /// Idle servers in the order of their reports, each at most once.
     idle: VecDeque<usize>,
 }
 
@@ -61,7 +62,7 @@ impl Policy for Jiq {
 
     fn choose(&mut self, Request { servers, draws, .. }: Request<'_, Connections>) -> Option<Pick> {
         while let Some(server) = self.idle.pop_front() {
-            // A server that was drawn in the meantime is no longer idle.
+            // A server that was chosen at random in the meantime is no longer idle.
             if servers.get(server).is_some_and(|seen| seen.open == 0) {
                 return Some((server, Reason::Idle));
             }

@@ -1,8 +1,9 @@
 //! Join the shortest queue.
 //!
-//! The queue with the fewest packets, with ties broken at random. For queues of equal rate and
-//! current lengths, no policy has a lower mean delay in heavy traffic. With outdated lengths, all
-//! flows of a period join the same queue (Mitzenmacher, "How useful is old information?").
+//! The queue with the fewest packets is chosen; ties are broken at random. For queues of equal rate
+//! and with current lengths, no policy has a lower mean delay in heavy traffic. With outdated
+//! lengths, all flows of a period join the same queue (Mitzenmacher, "How useful is old
+//! information?").
 
 use crate::contract::{Policy, PolicyParams, Request};
 use crate::facts::Backlog;
@@ -14,11 +15,11 @@ use sojourn_units::words::Table;
 use sojourn_units::{Nanos, params};
 
 params! {
-    /// Age of the information.
+    /// Period of readings.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
     #[serde(default, deny_unknown_fields)]
     pub struct Params {
-        /// Time from one reading to the next; with 0s readings are taken for each choice.
+        /// Time between two readings; with 0s, the queues are read at each choice.
         period: Nanos = period(),
     }
 }

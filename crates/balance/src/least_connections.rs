@@ -1,8 +1,8 @@
-//! The server with the fewest open connections for its weight.
+//! The server with the fewest open connections relative to its weight.
 //!
-//! The balancer counts its own connections, so the information is always current, but it says
-//! nothing about the load of a connection. Weighted as in LVS' `wlc`: open connections over weight,
-//! with ties broken at random.
+//! The balancer counts the connections itself, so the numbers are always current. But they do not
+//! show the load of a connection. As in the scheduler `wlc` of LVS, the number of open connections
+//! is divided by the weight; ties are broken at random.
 
 use crate::contract::{Policy, PolicyParams, Request};
 use crate::needs::{Needs, Signal};
@@ -14,7 +14,7 @@ use sojourn_units::params;
 use sojourn_units::words::Table;
 
 params! {
-    /// No parameters: the weights belong to the servers.
+    /// The policy has no parameters; weights belong to the servers.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
     #[serde(deny_unknown_fields)]
     pub struct Params {}

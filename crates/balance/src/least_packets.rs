@@ -1,12 +1,13 @@
-//! The server whose port has sent the fewest packets in the last period.
+//! The server whose port sent the fewest packets in the last period.
 //!
-//! The paper's SLPLB, which is defined only in prose: the polling period, and the load as the
-//! packets sent since the last poll, are a reconstruction.
+//! This is the policy SLPLB of the queue-lb paper, which defines it only in prose. The polling
+//! period, and the definition of the load as the packets sent since the last poll, are a
+//! reconstruction.
 //!
-//! The load is known after two readings; until then servers are drawn at random. All flows that
-//! begin within a period go to the same server, which then becomes the busiest: with flows shorter
-//! than the period, the policy herds. When all ports are saturated, the slowest port has the least
-//! load.
+//! The load is known after two readings; until then servers are chosen at random. All flows that
+//! begin in one period go to the same server, which then becomes the busiest one. With flows
+//! shorter than the period, the policy therefore overloads one server after another. If all ports
+//! are saturated, the slowest port has the least load.
 
 use crate::contract::PolicyParams;
 use crate::needs::{Freshness, Needs, Signal, span};
@@ -17,11 +18,11 @@ use sojourn_units::words::Table;
 use sojourn_units::{Nanos, params};
 
 params! {
-    /// Polling period.
+    /// Period of readings.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
     #[serde(default, deny_unknown_fields)]
     pub struct Params {
-        /// Time from one reading of the counters to the next.
+        /// Time between two readings of the counters.
         period: Nanos = span("1s"),
     }
 }

@@ -1,24 +1,25 @@
-//! Policies that choose a server for a new flow.
+//! Balancing policies: they choose a server for each new flow.
 //!
-//! A balancer distributes flows over servers that do the same work: a switch with a port to each of
-//! them, or a proxy. At a flow's first packet a policy chooses the server, and all packets of the
-//! flow go there. A policy has no clock, no I/O and no randomness: time and draws are arguments.
+//! A balancer distributes flows over servers that offer the same service. It is a switch with a
+//! port to each server, or a proxy. The policy chooses a server at a flow's first packet, and all
+//! packets of the flow go there. A policy has no clock, I/O or randomness: time and random draws
+//! are arguments.
 //!
-//! The type of a policy determines the information that it may use ([`Policy::View`]): none, its
-//! own open connections, counters of ports, or backlogs of their queues. A [`Balancer`] stores the
-//! latest readings ([`Balancer::observe`]) and shows each policy only its own part, so the program
-//! that drives it determines the age of the information: [`Needs::freshness`] states whether readings
-//! are taken at each choice or once per period.
+//! The type of a policy determines which information about servers it may use ([`Policy::View`]):
+//! none, the number of open connections, counters of ports, or backlogs of queues. A [`Balancer`]
+//! stores the latest readings ([`Balancer::observe`]) and shows each policy only its part.
+//! Therefore the caller determines the age of the information. [`Needs::freshness`] states whether
+//! readings must be taken at each choice or once per period.
 //!
-//! # Invariants (one contract test for all)
+//! # Invariants (tested for all policies)
 //! A server that is down is never chosen; if all are down, no server is chosen. The same calls with
-//! the same draws give the same choices. A draw is requested only where it is needed. The stored
-//! state does not grow with the number of flows. A server without a reading is chosen only if no
-//! other server has one.
+//! the same draws lead to the same choices. Random numbers are drawn only if the choice depends on
+//! them. The size of the stored state does not depend on the number of flows. A server without a
+//! reading is chosen only if no server has a reading.
 
 use sojourn_units::modules;
 
-/// The policies, one per line: the module, which has the policy's `Params`, and the policy.
+/// List of all policies: the module, which contains the policy's `Params`, and the policy.
 macro_rules! policies {
     ($macro:ident! $($arguments:tt)*) => {
         $macro! {

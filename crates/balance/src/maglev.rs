@@ -1,9 +1,10 @@
-//! Maglev's consistent hashing: a table that servers fill in turns.
+//! Maglev's consistent hashing, with a table that the servers fill in turns.
 //!
-//! Each server visits the entries of the table in its own order (`offset + j skip mod M`, with
-//! offset and skip from its hash), and the servers take turns to claim their next free entry. So
-//! each gets floor or ceil(M/N) entries, and the removal of a server moves few other entries. With
-//! weights, a server's turns are in proportion to its weight, as in Envoy.
+//! Each server visits the M entries of the table in its own order (`offset + j skip mod M`, where
+//! offset and skip depend on the server's hash). The N servers take turns, and in each turn a
+//! server takes its next free entry. Therefore each server gets floor(M/N) or ceil(M/N) entries,
+//! and the removal of a server changes few other entries. With weights, the number of a server's
+//! turns is proportional to its weight, as in Envoy.
 
 use crate::contract::{Policy, PolicyParams, Request};
 use crate::facts::mix;
@@ -15,7 +16,7 @@ use sojourn_units::declare::{Param, Parameters};
 use sojourn_units::params;
 use sojourn_units::words::{Kind, Table, Value};
 
-/// Largest size of the table.
+/// Maximum number of entries in the table.
 const MOST: u64 = 5_000_011;
 
 params! {
@@ -23,7 +24,8 @@ params! {
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
     #[serde(default, deny_unknown_fields)]
     pub struct Params {
-        /// Entries in the table, a prime; should be much larger than the number of servers.
+        /// Number of entries in the table. It must be a prime, and should be much larger than the
+        /// number of servers.
         table: u64 = Param::word(
             Kind::Integer { min: 2, max: MOST },
             "65537",
@@ -61,10 +63,12 @@ fn prime(n: u64) -> Result<u64, String> {
         return Ok(n);
     }
     let next = (n..=MOST).find(|&n| is_prime(n)).unwrap_or(MOST);
-    Err(format!("must be a prime, or places would be out of reach: {next} is the next"))
+    Err(format!(
+        "must be a prime, since otherwise some entries cannot be reached; the next prime is {next}"
+    ))
 }
 
-/// Entry without a server.
+/// Value of an entry without a server.
 const FREE: u16 = u16::MAX;
 
 /// The policy of one balancer.
@@ -79,7 +83,7 @@ struct Claimant {
     place: u64,
     skip: u64,
     weight: u64,
-    /// Number of turns taken, times the greatest weight.
+    /// Number of turns that the server has taken, times the greatest weight.
     spent: u64,
 }
 
@@ -116,7 +120,7 @@ impl Policy for Maglev {
                 spent: 0,
             })
             .collect();
-        // Sorted by identifier, so that the position at which a server is added does not matter.
+        // Sorted by identifier, so that the table does not depend on the order of the servers.
         claimants.sort_by_key(|c| (servers.id(usize::from(c.server)), c.server));
         let Some(heaviest) = claimants.iter().map(|c| c.weight).max() else { return };
         let mut free = size;

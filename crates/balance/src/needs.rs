@@ -1,4 +1,4 @@
-//! The information that a policy needs, and its age.
+//! The information that a policy needs, and how current it must be.
 
 use serde::{Deserialize, Serialize};
 use sojourn_units::choices;
@@ -6,51 +6,51 @@ use sojourn_units::declare::{Param, time};
 use sojourn_units::{Nanos, SECOND};
 
 choices! {
-    /// Information that a policy uses.
+    /// Kind of information that a policy uses.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
     #[serde(rename_all = "kebab-case")]
     pub enum Signal {
         /// No information.
         Nothing = "nothing",
-        /// Open connections: flows assigned minus flows finished.
+        /// Number of open connections: flows assigned minus flows finished.
         Connections = "connections",
-        /// Open connections, and latencies of requests.
+        /// Numbers of open connections, and latencies of requests.
         Latency = "latency",
-        /// Counters of bytes and packets sent by ports.
+        /// Counters of the bytes and packets that ports have sent.
         Counters = "counters",
-        /// Backlogs of ports' queues.
+        /// Backlogs of the ports' queues.
         Backlog = "backlog",
     }
 }
 
-/// Times of readings, which determine the age of the information at a choice.
+/// Times at which readings are taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case", tag = "fresh")]
 pub enum Freshness {
-    /// No readings.
+    /// Readings are never taken.
     Unread,
-    /// A reading for each choice.
+    /// Readings are taken at each choice.
     Now,
-    /// A reading once per period.
+    /// Readings are taken once per period.
     Sampled {
-        /// Time between readings, in nanoseconds.
+        /// Time between two readings in nanoseconds.
         period: Nanos,
     },
-    /// A reading once per period, averaged.
+    /// Readings are taken once per period, and averaged.
     Averaged {
-        /// Time between readings, in nanoseconds.
+        /// Time between two readings in nanoseconds.
         period: Nanos,
     },
 }
 
 impl Freshness {
-    /// Returns readings once per period; for each choice with period 0.
+    /// Returns readings once per `period`, or at each choice if `period` is 0.
     pub fn every(period: Nanos) -> Self {
         if period == 0 { Self::Now } else { Self::Sampled { period } }
     }
 
-    /// Returns the period of readings in nanoseconds; 0 for readings at each choice, `None` without
-    /// readings.
+    /// Returns the time between two readings in nanoseconds; 0 for readings at each choice, `None`
+    /// if readings are never taken.
     pub fn period(self) -> Option<Nanos> {
         match self {
             Self::Unread => None,
@@ -60,13 +60,13 @@ impl Freshness {
     }
 }
 
-/// Information that a policy needs from the program that drives it.
+/// Information that a policy needs from its caller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Needs {
-    /// Content of readings.
+    /// Kind of information.
     #[serde(rename = "look")]
     pub signal: Signal,
-    /// Times of readings.
+    /// Times at which readings are taken.
     #[serde(flatten)]
     pub freshness: Freshness,
     /// Whether the limits of queues affect choices.
@@ -78,37 +78,34 @@ pub struct Needs {
 }
 
 impl Needs {
-    /// Returns a need for `signal` without readings; limits, rates and weights have no effect.
+    /// Returns the needs of a policy that uses `signal` without readings, and no limits, rates or
+    /// weights.
     pub fn of(signal: Signal) -> Self {
         Self { signal, freshness: Freshness::Unread, limits: false, rates: false, weights: false }
     }
 
-    /// As [`Needs::of`], for a policy that uses weights.
+    /// Returns the needs of a policy that uses `signal` without readings, and weights.
     pub fn weighted(signal: Signal) -> Self {
         Self { weights: true, ..Self::of(signal) }
     }
 
-    /// Returns a need for readings of `signal` at these times.
+    /// Returns the needs of a policy that uses readings of `signal` at the times `freshness`.
     pub fn read(signal: Signal, freshness: Freshness) -> Self {
         Self { freshness, ..Self::of(signal) }
     }
 }
 
-/// Longest period, which keeps sums of times far from overflow.
+/// Maximum period in nanoseconds. It prevents overflow of sums of times.
 pub(crate) const LONGEST: Nanos = 3600 * SECOND;
 
-/// Period of readings; with 0 they are taken for each choice.
+/// Time between two readings; with 0, readings are taken at each choice.
 pub(crate) const fn period() -> Param<Nanos> {
-    time("0s").check(
-        |&period| {
-            if period <= LONGEST { Ok(()) } else { Err("must be from 0s up to 1h") }
-        },
-    )
+    time("0s").check(|&period| if period <= LONGEST { Ok(()) } else { Err("must be at most 1h") })
 }
 
-/// Duration above zero.
+/// A duration above zero and at most one hour.
 pub(crate) const fn span(default: &'static str) -> Param<Nanos> {
     time(default).check(|&span| {
-        if 0 < span && span <= LONGEST { Ok(()) } else { Err("must be above 0s up to 1h") }
+        if 0 < span && span <= LONGEST { Ok(()) } else { Err("must be above 0s and at most 1h") }
     })
 }

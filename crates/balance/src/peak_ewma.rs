@@ -1,9 +1,10 @@
-//! Peak EWMA: the least expected latency of the servers drawn, by default two.
+//! Peak EWMA: the least expected latency among some random servers, by default two.
 //!
-//! A server's cost is its latency times the number of open requests including the new one. The
-//! average of latencies decays with time, but a latency above the average replaces it at once:
-//! increases count immediately, decreases only gradually. While a server is silent its average
-//! decays, so that it is tried again. Default of Finagle and Linkerd; the definition is tower's.
+//! A server's cost is its average latency times the number of its open requests, including the new
+//! one. The average of latencies decays with time. A latency above the average replaces it
+//! immediately, so increases take effect at once and decreases only gradually. The average of a
+//! server without requests decays too, so that the server is tried again. The policy is the default
+//! of Finagle and Linkerd; the definition is that of tower.
 
 use crate::contract::{Policy, PolicyParams, Request};
 use crate::needs::{Needs, Signal, span};
@@ -16,15 +17,16 @@ use sojourn_units::words::Table;
 use sojourn_units::{Nanos, params};
 
 params! {
-    /// Averaging of latencies.
+    /// Average of latencies, and number of random servers.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
     #[serde(default, deny_unknown_fields)]
     pub struct Params {
-        /// Time constant of the average: after this time, an old latency has 1/e of its weight.
+        /// Time constant of the average: after this time, the weight of an old latency has fallen
+        /// to 1/e.
         decay: Nanos = span("10s"),
-        /// Assumed latency of a server before its first measurement.
+        /// Latency that is assumed for a server before its first measurement.
         default: Nanos = span("1s"),
-        /// Servers drawn for each flow.
+        /// Number of random servers among which each flow chooses.
         d: u64 = drawn(),
     }
 }
@@ -32,7 +34,7 @@ params! {
 impl PolicyParams for Params {
     const TABLE: Table = Table {
         name: "peak-ewma",
-        summary: "of servers drawn, the one with the least latency times open requests",
+        summary: "among d random servers, the one with the least latency times open requests",
         source: "tower::load::PeakEwma; Finagle",
         words: Self::WORDS,
     };
@@ -49,7 +51,7 @@ impl PolicyParams for Params {
     }
 }
 
-/// A server's latency.
+/// The average latency of a server: its value in nanoseconds, and the time of its last update.
 #[derive(Clone, Copy, Debug)]
 struct Latency {
     at: Option<Nanos>,
@@ -57,12 +59,12 @@ struct Latency {
 }
 
 impl Latency {
-    /// Returns the weight at `now` of an average from time `at`.
+    /// Returns the weight that an average of the time `at` has at `now`.
     fn weight(at: Nanos, now: Nanos, decay: Nanos) -> f64 {
         libm::exp(-(now.saturating_sub(at) as f64 / decay as f64))
     }
 
-    /// Returns the decayed latency at `now`, in nanoseconds.
+    /// Returns the average at `now`, in nanoseconds.
     fn decayed(self, now: Nanos, decay: Nanos) -> f64 {
         self.value * self.at.map_or(1.0, |at| Self::weight(at, now, decay))
     }

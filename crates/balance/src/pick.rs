@@ -1,9 +1,10 @@
-//! Picks, their reasons, and the draws that decide some of them.
+//! The chosen server, the reason of the choice, and the source of random draws.
 
 use serde::Serialize;
 use sojourn_units::choices;
 
-/// Source of draws: returns a uniformly distributed integer below its argument.
+/// Source of random draws. It returns a uniformly distributed integer from 0 to its argument minus
+/// 1.
 pub type Draws<'a> = dyn FnMut(u64) -> u64 + 'a;
 
 choices! {
@@ -11,23 +12,23 @@ choices! {
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
     #[serde(rename_all = "snake_case")]
     pub enum Reason {
-        /// The server's turn.
+        /// It was the server's turn.
         Turn = "turn",
-        /// Random draw.
+        /// The server was drawn at random.
         Drawn = "drawn",
-        /// Hash of the flow.
+        /// The hash of the flow selects the server.
         Hashed = "hashed",
-        /// Least value of the policy's measure.
+        /// The server has the least value of the policy's measure.
         Least = "least",
-        /// Random draw among several servers with the same least value.
+        /// The server was drawn at random among several servers with the same least value.
         Tie = "tie",
-        /// All queues were above the threshold.
+        /// All queues are above the threshold.
         Full = "full",
-        /// The server was idle.
+        /// The server is idle.
         Idle = "idle",
-        /// Choice of an external policy.
+        /// An external policy chose the server.
         Policy = "policy",
-        /// Random draw among all servers, before the first reading.
+        /// The server was drawn at random among all servers, because there was no reading.
         Unread = "unread",
     }
 }

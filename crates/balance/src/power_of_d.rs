@@ -1,11 +1,12 @@
 //! Power of d choices, with memory.
 //!
-//! The policy draws `d` servers and chooses the one with the fewest packets among these and the
-//! `memory` least loaded servers of the previous choice (DRILL's (d, m)). Two choices shorten the
-//! longest queues exponentially compared with one. Since the drawn servers differ from flow to
-//! flow, outdated lengths do not make all flows herd; with memory they do, since a remembered
-//! server stays the shortest in the outdated lengths. The fraction of queues with at least k jobs
-//! tends to `rho^((d^k - 1)/(d - 1))` (memory 0, many servers).
+//! The policy draws `d` servers at random. It chooses the server with the fewest packets among
+//! these and the `memory` least loaded servers of the previous choice (the (d, m) policy of DRILL).
+//! With two choices instead of one, the longest queues are exponentially shorter. With outdated
+//! lengths and without memory, flows do not all choose the same server, since the random servers
+//! differ from flow to flow. With memory they do, since a remembered server remains the shortest
+//! until the next reading. Without memory and with many servers, the fraction of queues with at
+//! least k jobs tends to `rho^((d^k - 1)/(d - 1))`.
 
 use crate::contract::{Policy, PolicyParams, Request};
 use crate::facts::Backlog;
@@ -18,15 +19,15 @@ use sojourn_units::words::Table;
 use sojourn_units::{Nanos, params};
 
 params! {
-    /// Number of choices.
+    /// Number of random and remembered servers, and period of readings.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
     #[serde(default, deny_unknown_fields)]
     pub struct Params {
-        /// Different servers drawn for each flow.
+        /// Number of different random servers among which each flow chooses.
         d: u64 = drawn(),
-        /// Least loaded servers of the previous choice that are considered again.
+        /// Number of least loaded servers of the previous choice that are considered again.
         memory: u64 = integer(0, MOST, "1"),
-        /// Time from one reading to the next; with 0s readings are taken for each choice.
+        /// Time between two readings; with 0s, the queues are read at each choice.
         period: Nanos = period(),
     }
 }
@@ -34,7 +35,7 @@ params! {
 impl PolicyParams for Params {
     const TABLE: Table = Table {
         name: "power-of-d",
-        summary: "the shortest of d queues drawn at random and of those remembered",
+        summary: "the shortest of d random queues and of the queues remembered from the last choice",
         source: "Mitzenmacher 2001; Ghorbani et al. 2017 (DRILL)",
         words: Self::WORDS,
     };
@@ -61,7 +62,7 @@ pub struct PowerOfD {
     params: Params,
     /// Least loaded servers of the previous choice.
     remembered: Vec<usize>,
-    /// Servers considered for one flow.
+    /// Servers that are considered for the current flow.
     looked: Vec<usize>,
     urn: Urn,
 }
@@ -81,8 +82,8 @@ impl Policy for PowerOfD {
         let picked = servers
             .least_of(self.looked.iter().copied(), packets, draws)
             .or_else(|| servers.least(packets, draws));
-        // The sort is stable, so the drawn servers come first in a random order: among equal
-        // queues, any may be remembered.
+        // The sort is stable, so among servers with equal queues the drawn ones come first, in
+        // random order.
         self.looked.sort_by_key(|&i| packets(i).unwrap_or(u64::MAX));
         self.remembered.clear();
         self.remembered.extend(self.looked.iter().take(self.params.memory as usize));

@@ -1,10 +1,11 @@
 //! QTM: the shortest average queue.
 //!
-//! Equation 2 of the queue-lb paper: every second each queue's length enters an average,
+//! Equation 2 of the queue-lb paper: once per second the length of each queue enters an average,
 //! `avg = (1 - w) avg + w length` with w = 0.5, and a new flow goes to the queue with the least
-//! average. Averages begin at 0, as in the paper's flowchart. The paper does not define ties; here
-//! they are broken at random. There is no threshold. All flows that begin within a period go to
-//! the same server: with flows shorter than the period, the policy herds.
+//! average. Averages begin at 0, as in the paper's flow chart. The paper does not define ties; here
+//! they are broken at random. There is no threshold. All flows that begin in one period go to the
+//! same server. With flows shorter than the period, the policy therefore overloads one server after
+//! another.
 
 use crate::contract::{Policy, PolicyParams, Request};
 use crate::facts::Backlog;
@@ -21,9 +22,9 @@ params! {
     #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
     #[serde(default, deny_unknown_fields)]
     pub struct Params {
-        /// Weight of a new sample in the average.
+        /// Weight of a new reading in the average.
         weight: f64 = probability("0.5"),
-        /// Time from one sample to the next.
+        /// Time between two readings.
         period: Nanos = span("1s"),
     }
 }
@@ -31,7 +32,7 @@ params! {
 impl PolicyParams for Params {
     const TABLE: Table = Table {
         name: "qtm",
-        summary: "the shortest average queue, sampled once a period",
+        summary: "the shortest average queue, which is read once per period",
         source: "queue-length load balancing (the queue-lb paper), equation 2",
         words: Self::WORDS,
     };
@@ -51,7 +52,7 @@ impl PolicyParams for Params {
 #[derive(Clone, Debug)]
 pub struct Qtm {
     params: Params,
-    /// Average of each queue in packets; `None` before its first reading.
+    /// Average length of each queue in packets; `None` before the first reading.
     average: Vec<Option<f64>>,
 }
 
@@ -71,7 +72,7 @@ impl Policy for Qtm {
         servers.least(|i| self.average[i], draws)
     }
 
-    /// Resets the average of a server that was down.
+    /// Resets the averages of servers that have no readings, since they were down.
     fn changed(&mut self, servers: &Servers<'_, Backlog>) {
         for (i, average) in self.average.iter_mut().enumerate() {
             if servers.get(i).is_none() {

@@ -1,9 +1,9 @@
-//! The queue with the shortest delay for a new packet: backlog over rate.
+//! The queue in which a new packet would wait the shortest time: backlog over rate.
 //!
-//! A queue of 50 packets on a link of 100 Mbit/s has a shorter delay than one of 20 packets on a
-//! link of 10 Mbit/s. A full frame of the new flow is added to the backlog, so that the faster of
-//! two empty queues is chosen. For a port with an unknown rate, the rate is the server's weight in
-//! Mbit/s.
+//! A queue of 50 packets on a link of 100 Mbit/s has a shorter delay than a queue of 20 packets on
+//! a link of 10 Mbit/s. The backlog includes one full frame of the new flow, so that among empty
+//! queues the fastest is chosen. If the rate of a port is unknown, the server's weight in Mbit/s is
+//! used.
 
 use crate::contract::{Policy, PolicyParams, Request};
 use crate::facts::Backlog;
@@ -15,11 +15,11 @@ use sojourn_units::words::Table;
 use sojourn_units::{Nanos, Rate, params};
 
 params! {
-    /// Age of the information.
+    /// Period of readings.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
     #[serde(default, deny_unknown_fields)]
     pub struct Params {
-        /// Time from one reading to the next; with 0s readings are taken for each choice.
+        /// Time between two readings; with 0s, the queues are read at each choice.
         period: Nanos = period(),
     }
 }
@@ -27,7 +27,7 @@ params! {
 impl PolicyParams for Params {
     const TABLE: Table = Table {
         name: "queue-delay",
-        summary: "the queue with the least backlog over rate: the shortest wait",
+        summary: "the queue with the shortest wait, which is its backlog over its rate",
         source: "shortest expected delay; Banawan and Zahorjan 1989",
         words: Self::WORDS,
     };

@@ -1,7 +1,7 @@
-//! A random server, with probabilities in proportion to the weights.
+//! A random server, with probabilities proportional to the weights.
 //!
-//! The baseline: it needs no information and cannot herd. The longest of n queues is far above the
-//! mean (balls into bins).
+//! This is the baseline: the policy needs no information, and its flows never all choose the same
+//! server. But the longest of n queues is far above the mean (balls into bins).
 
 use crate::contract::{Policy, PolicyParams, Request};
 use crate::needs::{Needs, Signal};
@@ -12,7 +12,7 @@ use sojourn_units::params;
 use sojourn_units::words::Table;
 
 params! {
-    /// No parameters.
+    /// The policy has no parameters.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
     #[serde(deny_unknown_fields)]
     pub struct Params {}

@@ -1,5 +1,5 @@
-//! The server whose port has sent the least in the last period: base of policies that compare the
-//! growth of a counter.
+//! The server whose port sent the least in the last period. Policies that compare the growth of a
+//! counter are based on this module.
 
 use crate::contract::{Policy, Request};
 use crate::facts::Counters;
@@ -7,7 +7,7 @@ use crate::pick::Pick;
 use crate::view::Servers;
 use sojourn_units::Nanos;
 
-/// Rates of counters between their last two readings.
+/// Growth rates of a counter of each port between its last two readings.
 #[derive(Clone, Debug)]
 pub struct Rates {
     ports: Vec<Port>,
@@ -17,12 +17,12 @@ pub struct Rates {
 #[derive(Clone, Copy, Debug, Default)]
 struct Port {
     last: Option<(Nanos, u64)>,
-    /// Growth per second.
+    /// Growth rate per second; `None` before the second reading.
     rate: Option<f64>,
 }
 
 impl Rates {
-    /// Returns the rates of `servers` servers' ports for the counter `count`.
+    /// Returns the rates of `servers` ports for the counter that `count` selects.
     pub fn new(servers: usize, count: fn(&Counters) -> u64) -> Self {
         Self { ports: vec![Port::default(); servers], count }
     }
@@ -41,7 +41,8 @@ impl Policy for Rates {
                 if now <= at {
                     continue;
                 }
-                // A counter that decreased was reset, so the growth in this period is unknown.
+                // If a counter has decreased, it was reset, so its growth in this period is
+                // unknown.
                 if let Some(growth) = value.checked_sub(before) {
                     port.rate = Some(growth as f64 / sojourn_units::time::seconds(now - at));
                 }

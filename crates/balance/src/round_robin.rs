@@ -1,6 +1,7 @@
 //! Round robin: each server in turn.
 //!
-//! Flows are distributed evenly, regardless of the servers, their links and the sizes of flows.
+//! Each server gets the same number of flows, regardless of its capacity, its link and the sizes of
+//! flows.
 
 use crate::contract::{Policy, PolicyParams, Request};
 use crate::needs::{Needs, Signal};
@@ -11,7 +12,7 @@ use sojourn_units::params;
 use sojourn_units::words::Table;
 
 params! {
-    /// No parameters.
+    /// The policy has no parameters.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
     #[serde(deny_unknown_fields)]
     pub struct Params {}
@@ -20,7 +21,7 @@ params! {
 impl PolicyParams for Params {
     const TABLE: Table = Table {
         name: "round-robin",
-        summary: "one server after the other, all alike",
+        summary: "each server in turn, regardless of weights",
         source: "",
         words: Self::WORDS,
     };

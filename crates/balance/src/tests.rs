@@ -228,7 +228,7 @@ fn errors_name_place_found_and_allowed() {
     assert_eq!((unknown.at, unknown.found.as_str()), (0..4, "iqbl"));
     assert!(unknown.allowed.contains(&"queue-delay".to_owned()));
     assert!(error("jsq d 2").to_string().contains("`d`"));
-    assert_eq!(error("qtm period 0s").to_string(), "`period` must be above 0s up to 1h");
+    assert_eq!(error("qtm period 0s").to_string(), "`period` must be above 0s and at most 1h");
     let prime = error("maglev table 1000");
     assert_eq!(prime.at, 13..17);
     assert!(prime.to_string().contains("1009 is the next"));

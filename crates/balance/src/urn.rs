@@ -1,18 +1,18 @@
-//! Draws of servers without replacement.
+//! Random draws of servers without replacement.
 
 use crate::pick::Draws;
 use crate::view::{Servers, View};
 use sojourn_units::declare::{Param, integer};
 
-/// Largest number of servers that may be drawn, or remembered.
+/// Maximum number of servers that may be drawn for a flow, or remembered.
 pub(crate) const MOST: u64 = 16;
 
-/// Number of servers drawn for each flow.
+/// Number of random servers among which each flow chooses.
 pub(crate) const fn drawn() -> Param<u64> {
     integer(1, MOST, "2")
 }
 
-/// Buffer for the servers that are up.
+/// Buffer for the indices of servers that are up.
 #[derive(Clone, Debug)]
 pub(crate) struct Urn(Vec<usize>);
 
@@ -22,8 +22,8 @@ impl Urn {
         Self(Vec::with_capacity(servers))
     }
 
-    /// Draws `d` different servers that are up; returns all of them, without a draw, if there are
-    /// no more than `d`.
+    /// Draws `d` different servers that are up. If at most `d` servers are up, returns all of them
+    /// without a random draw.
     pub(crate) fn draw<V: View>(
         &mut self,
         servers: &Servers<'_, V>,

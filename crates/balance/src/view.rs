@@ -1,11 +1,11 @@
-//! A policy's view of its servers: the part of the information that its type permits.
+//! A policy's view of the servers, limited to the information that the policy's type permits.
 
 use crate::facts::{Backlog, Counters, Server};
 use crate::pick::{Draws, Pick, Reason};
 use sojourn_units::Nanos;
 use std::marker::PhantomData;
 
-/// All information about a server.
+/// Everything that a balancer knows of a server.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Known {
     pub(crate) server: Server,
@@ -16,33 +16,33 @@ pub(crate) struct Known {
 }
 
 impl Known {
-    /// Returns a server that is up, without any readings.
+    /// Returns a server that is up and has no flows or readings.
     pub(crate) fn new(server: Server) -> Self {
         Self { server, up: true, open: 0, backlog: None, counters: None }
     }
 }
 
-/// A part of the information about a server; `None` before its first reading.
+/// A part of the information about a server. It is `None` before the first reading.
 pub trait View: Copy {
     #[doc(hidden)]
     fn of(known: &Facts<'_>) -> Option<Self>;
 }
 
-/// All information about a server, hidden from policies.
+/// All information about a server, which policies cannot access.
 #[derive(Debug)]
 pub struct Facts<'a>(&'a Known);
 
-/// View without any information.
+/// The empty view, for policies without information.
 impl View for () {
     fn of(_: &Facts<'_>) -> Option<Self> {
         Some(())
     }
 }
 
-/// Flows assigned to a server that have not finished.
+/// Open flows of a server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Connections {
-    /// Number of flows.
+    /// Number of the server's flows that have not finished.
     pub open: u32,
 }
 
@@ -64,14 +64,14 @@ impl View for Backlog {
     }
 }
 
-/// All information about a server, with the times of readings.
+/// All information about a server, including the times of readings.
 #[derive(Clone, Copy, Debug)]
 pub struct Everything {
-    /// Number of flows assigned to the server that have not finished.
+    /// Number of the server's flows that have not finished.
     pub open: u32,
-    /// Queue of its port, with the time of the reading.
+    /// Queue of the server's port, with the time of the reading.
     pub backlog: Option<(Nanos, Backlog)>,
-    /// Counters of its port, with the time of the reading.
+    /// Counters of the server's port, with the time of the reading.
     pub counters: Option<(Nanos, Counters)>,
 }
 
@@ -82,7 +82,7 @@ impl View for Everything {
     }
 }
 
-/// The servers as seen by a policy with view `V`.
+/// The servers of a balancer, as a policy with the view `V` sees them.
 #[derive(Debug)]
 pub struct Servers<'a, V> {
     servers: &'a [Known],
@@ -124,14 +124,14 @@ impl<'a, V: View> Servers<'a, V> {
         V::of(&Facts(&self.servers[server]))
     }
 
-    /// Returns the servers that are up.
+    /// Returns the indices of the servers that are up.
     pub fn up(&self) -> impl Iterator<Item = usize> + Clone + 'a {
         let servers = self.servers;
         (0..servers.len()).filter(move |&i| servers[i].up)
     }
 
-    /// Returns a random server among those that are up and for which `fits` is true, all equally
-    /// likely.
+    /// Returns a random server among those that are up and for which `fits` returns true; `None` if
+    /// no server fits. All these servers are equally likely.
     pub fn draw(&self, fits: impl Fn(usize) -> bool, draws: &mut Draws<'_>) -> Option<usize> {
         let fitting = || self.up().filter(|&i| fits(i));
         match fitting().count() {
@@ -141,8 +141,8 @@ impl<'a, V: View> Servers<'a, V> {
         }
     }
 
-    /// Returns the server with the least `key` among those that are up, with ties broken at random.
-    /// Servers without a key are excluded. If no server that is up has a key, one of them is drawn.
+    /// Returns the server with the least `key` among those that are up; ties are broken at random.
+    /// Servers without a key are excluded. If no server has a key, returns a random one.
     pub fn least<K: PartialOrd + Copy>(
         &self,
         key: impl Fn(usize) -> Option<K>,
@@ -152,7 +152,8 @@ impl<'a, V: View> Servers<'a, V> {
             .or_else(|| self.draw(|_| true, draws).map(|i| (i, Reason::Unread)))
     }
 
-    /// As [`least`](Self::least), among the given servers; `None` if none of them has a key.
+    /// Like [`least`](Self::least), but among the servers `among`; `None` if none of these has a
+    /// key.
     pub fn least_of<K: PartialOrd + Copy>(
         &self,
         among: impl Iterator<Item = usize> + Clone,

@@ -1,9 +1,9 @@
-//! Turns in proportion to the weights, evenly interleaved.
+//! Turns in proportion to the servers' weights, evenly interleaved.
 //!
-//! Smooth weighted round robin, as in nginx: at each choice, each server's credit grows by its
-//! weight; the server with the highest credit is chosen, and the sum of all weights is subtracted
-//! from its credit. With weights 5, 1, 1 the turns are a a b a c a a, not a a a a a b c. In every
-//! full round, each server has as many turns as its weight.
+//! This is the smooth weighted round robin of nginx. At each choice, the credit of each server
+//! grows by its weight. The server with the highest credit is chosen, and the sum of all weights is
+//! subtracted from its credit. With the weights 5, 1, 1 the order is a a b a c a a instead of a a a
+//! a a b c. In every full round, the number of a server's turns equals its weight.
 
 use crate::contract::{Policy, PolicyParams, Request};
 use crate::needs::{Needs, Signal};
@@ -15,7 +15,7 @@ use sojourn_units::params;
 use sojourn_units::words::Table;
 
 params! {
-    /// No parameters: the weights belong to the servers.
+    /// The policy has no parameters; weights belong to the servers.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
     #[serde(deny_unknown_fields)]
     pub struct Params {}
@@ -24,7 +24,7 @@ params! {
 impl PolicyParams for Params {
     const TABLE: Table = Table {
         name: "weighted-round-robin",
-        summary: "turns in proportion to the servers' weights, spread out",
+        summary: "turns in proportion to the servers' weights, evenly interleaved",
         source: "nginx, ngx_http_upstream_round_robin.c",
         words: Self::WORDS,
     };
@@ -64,7 +64,8 @@ impl Policy for WeightedRoundRobin {
         Some((server, Reason::Turn))
     }
 
-    /// Resets all credits: a returning server's old credit would distort the turns of the others.
+    /// Resets all credits, since the old credit of a returning server would distort the turns of
+    /// the others.
     fn changed(&mut self, _servers: &Servers<'_, ()>) {
         self.credit.fill(0);
     }

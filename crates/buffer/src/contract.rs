@@ -1,4 +1,4 @@
-//! Contract between a receive buffer and its policy, and declarations of policies.
+//! The traits of receive buffer policies and of their parameters.
 
 use crate::observation::{Decision, GREATEST, Observation, Reason};
 use sojourn_units::declare::{Param, Parameters, size, time};
@@ -6,17 +6,18 @@ use sojourn_units::quantity::format_size;
 use sojourn_units::words::{Given, Table, Text, WordError};
 use sojourn_units::{Bytes, Nanos, SECOND};
 
-/// Policy for the size of a receive buffer.
+/// A policy for the size of a receive buffer.
 pub trait Sizing {
-    /// Returns the size of the buffer from now on. If time or counters go back, they count as
-    /// unchanged.
+    /// Returns the size that the buffer must have from now on. If the time or a counter has
+    /// decreased, it counts as unchanged.
     fn observe(&mut self, seen: &Observation) -> Decision;
 
-    /// Visits the policy's state for traces and views: names and values, sizes in bytes.
+    /// Calls `visit` for each variable of the policy's state, with its name and value. Sizes are in
+    /// bytes.
     fn state(&self, _visit: &mut dyn FnMut(&str, f64)) {}
 }
 
-/// Parameters of a policy, and what the family needs from them.
+/// Parameters of a policy, with everything that the family of policies needs.
 pub trait PolicyParams: Parameters<On = ()> + Default {
     /// Name and words of the policy.
     const TABLE: Table;
@@ -27,8 +28,8 @@ pub trait PolicyParams: Parameters<On = ()> + Default {
     /// Returns the policy of a new buffer.
     fn build(&self) -> Self::Policy;
 
-    /// Returns sizes in ascending order with their words; the least, initial and greatest size are
-    /// among them.
+    /// Returns the policy's sizes with the names of their words, which must be in ascending order.
+    /// The minimum, initial and maximum size are among them.
     fn sizes(&self) -> Vec<(&'static str, Bytes)>;
 
     /// Returns the initial size of a buffer in bytes.
@@ -36,21 +37,22 @@ pub trait PolicyParams: Parameters<On = ()> + Default {
         self.bounds().0
     }
 
-    /// Returns the least and the greatest size in bytes.
+    /// Returns the minimum and the maximum size in bytes.
     fn bounds(&self) -> (Bytes, Bytes) {
         let sizes = self.sizes();
         (sizes[0].1, sizes[sizes.len() - 1].1)
     }
 
-    /// Returns the size in bytes that a buffer of `size`, held for `reason`, could have at once.
+    /// Returns the size in bytes that a buffer with the current `size`, decided for `reason`, could
+    /// have immediately.
     fn potential(&self, size: Bytes, _reason: Reason) -> Bytes {
         size
     }
 
-    /// Adopts the given values.
+    /// Replaces the values of the given words.
     ///
     /// # Errors
-    /// A value outside its range, or values that contradict each other.
+    /// If a value is outside its range, or the sizes are not in ascending order.
     fn read(&mut self, given: &Given) -> Result<(), WordError> {
         self.set(given)?;
         for pair in self.sizes().windows(2) {
@@ -58,35 +60,44 @@ pub trait PolicyParams: Parameters<On = ()> + Default {
             if least > greatest {
                 let word = if given.has(low) { low } else { high };
                 let (least, greatest) = (format_size(least), format_size(greatest));
-                let message = format!("`{low}` ({least}) is above `{high}` ({greatest})");
+                let message = format!("`{low}` ({least}) must not be above `{high}` ({greatest})");
                 return Err(given.error(word, message));
             }
         }
         Ok(())
     }
 
-    /// Returns a description that parses to these parameters.
+    /// Returns the description of these parameters, which [`crate::Params::parse`] can parse.
     fn text(&self) -> String {
         self.write(Text::new(Self::TABLE.name)).done()
     }
 }
 
-/// Returns `size` limited to `floor` and `ceiling`, but not below the occupied size.
+/// Returns `size` limited to the range from `floor` to `ceiling`, but not below the bytes that are
+/// `occupied`.
 #[inline]
 pub(crate) fn within(size: Bytes, floor: Bytes, ceiling: Bytes, occupied: Bytes) -> Bytes {
     size.min(ceiling).max(floor).max(occupied)
 }
 
-/// Size of a buffer: 1 byte to [`GREATEST`].
+/// A size of a buffer, from 1 byte to [`GREATEST`].
 pub(crate) const fn bytes(default: &'static str) -> Param<Bytes> {
     size(default).check(|&size| {
-        if 0 < size && size <= GREATEST { Ok(()) } else { Err("must be above 0, up to 1048576mb") }
+        if 0 < size && size <= GREATEST {
+            Ok(())
+        } else {
+            Err("must be above 0 and at most 1048576mb")
+        }
     })
 }
 
-/// Duration above 0, at most an hour.
+/// A duration above 0 and at most one hour.
 pub(crate) const fn span(default: &'static str) -> Param<Nanos> {
     time(default).check(|&span| {
-        if 0 < span && span <= 3600 * SECOND { Ok(()) } else { Err("must be above 0, up to 1h") }
+        if 0 < span && span <= 3600 * SECOND {
+            Ok(())
+        } else {
+            Err("must be above 0 and at most 1h")
+        }
     })
 }

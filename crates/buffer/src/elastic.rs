@@ -1,24 +1,27 @@
-//! A policy that grows on demand, shrinks again, and does not enlarge a standing queue.
+//! A policy that enlarges the buffer on demand, shrinks it again, and does not enlarge it for a
+//! standing queue.
 //!
-//! A policy of this project. The buffer grows when a packet does not fit; it waits for no epoch and
-//! predicts no rate. Differences from RRDA:
+//! This policy is this project's own. The buffer grows when a packet does not fit; the policy waits
+//! for no epoch and predicts no rate. It differs from RRDA in these points:
 //!
-//! * It handles pauses of any length, since every packet can cause growth. Observed from outside, every
-//!   10 ms or so, the size exceeds the occupied size by twice the largest recent step, and doubles
-//!   after discards.
-//! * It shrinks to the peak of the last one or two windows, not by the balance of two rates: an idle
-//!   buffer shrinks to its floor, by half per window at most.
-//! * More room helps against a pause, not against a slow handler, where it only adds delay. If the
-//!   handler has not caught up (a quarter of `target`'s work, or of the floor, left) for `patience`,
-//!   the buffer no longer grows, and shrinks to the work of one `target` as it empties, until the
-//!   handler has caught up. As in `CoDel`, time distinguishes a standing queue from a burst.
+//! * It handles pauses of any length, since every packet can enlarge the buffer. If it observes a
+//!   buffer from outside about every 10 ms, the size exceeds the occupied part by twice the largest
+//!   recent step, and doubles after discards.
+//! * It shrinks the buffer to the peak of the last one or two windows, not by the difference of two
+//!   rates. An idle buffer shrinks to its minimum, by at most half per window.
+//! * A larger buffer helps against a pause, but with a slow handler it only adds delay. A handler
+//!   has caught up when the buffer holds less than a quarter of the work of one `target` or of the
+//!   minimum size. If it has not caught up for `patience`, the buffer no longer grows. As the
+//!   buffer empties, it shrinks to the work of one `target`, until the handler has caught up. As in
+//!   `CoDel`, time distinguishes a standing queue from a burst.
 //!
-//! The work that the handler does in `target` is measured only while the buffer is never empty, so
-//! that silence is not mistaken for slowness. The best of the last windows counts, so that a pause
-//! is not. Without `processed` the buffer does not shrink because of a standing queue, but growth
-//! still ends after `patience`.
+//! The work that the handler does in one `target` is measured only while the buffer is not empty,
+//! so that an idle time is not mistaken for slowness. The greatest value of the last windows
+//! counts, so that a pause is not mistaken for slowness either. If `processed` is unknown, the
+//! buffer does not shrink because of a standing queue, but its growth still ends after `patience`.
 //!
-//! Growth is at least a quarter (hysteresis); shrinking requires a free quarter.
+//! The buffer grows by at least a quarter, which is a hysteresis. It shrinks only if a quarter is
+//! free.
 
 use crate::contract::{PolicyParams, Sizing, bytes, span, within};
 use crate::observation::{Decision, GREATEST, Memory, Observation, Reason};
@@ -28,26 +31,26 @@ use sojourn_units::words::Table;
 use sojourn_units::{Bytes, Nanos, params};
 
 params! {
-    /// Bounds and times.
+    /// Bounds of the size, and times.
     #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
     #[serde(default, deny_unknown_fields)]
     pub struct Params {
-        /// Least and initial size.
+        /// Minimum and initial size.
         floor: Bytes = bytes("64kb"),
-        /// Least size for a first burst, if above `floor`, while the handler catches up and memory
-        /// suffices.
+        /// Minimum size for a first burst while the handler catches up and memory suffices. It has
+        /// no effect if it is not above `floor`.
         ready: Bytes = size("0b").check(|&size| {
-            if size <= GREATEST { Ok(()) } else { Err("must be up to 1048576mb") }
+            if size <= GREATEST { Ok(()) } else { Err("must be at most 1048576mb") }
         }),
-        /// Greatest size.
+        /// Maximum size.
         ceiling: Bytes = bytes("256mb"),
-        /// Largest share of total memory, if the memory is known.
+        /// Maximum size as a share of the total memory, if the memory is known.
         share: f64 = probability("0.1"),
-        /// Work that remains in the buffer of a handler that does not catch up.
+        /// Work that may remain in the buffer if the handler does not catch up, as a time.
         target: Nanos = span("100ms"),
-        /// Time to catch up; after it, growth ends.
+        /// Time that the handler has to catch up; after it, the buffer no longer grows.
         patience: Nanos = span("3s"),
-        /// Window of the peak: the buffer shrinks to the peak of one or two windows.
+        /// Window of the peak: the buffer shrinks to the peak of the last one or two windows.
         window: Nanos = span("10s"),
     }
 }
@@ -55,7 +58,7 @@ params! {
 impl PolicyParams for Params {
     const TABLE: Table = Table {
         name: "elastic",
-        summary: "a receive buffer that grows on demand, gives back, and feeds no standing queue",
+        summary: "a receive buffer that grows on demand, shrinks again, and does not grow for a standing queue",
         source: "ours",
         words: Self::WORDS,
     };
@@ -92,10 +95,10 @@ impl PolicyParams for Params {
     }
 }
 
-/// Memory is short if less than one part in this number is available.
+/// Memory is short if the available part is less than one over this number of the total.
 const SHORT: Bytes = 20;
 
-/// Maximum of this window and the previous one.
+/// Maximum of a value in the current and in the previous window.
 #[derive(Clone, Copy, Debug, Default)]
 struct Peak {
     before: Bytes,
@@ -116,11 +119,11 @@ impl Peak {
     }
 }
 
-/// Last observation.
+/// Values of the last observation.
 #[derive(Clone, Copy, Debug)]
 struct Last {
     now: Nanos,
-    /// Occupied bytes including the packet about to be stored.
+    /// Occupied bytes, including the packet that was about to be stored.
     held: Bytes,
     discarded: Bytes,
     processed: Option<Bytes>,
@@ -131,26 +134,26 @@ struct Last {
 pub struct Elastic {
     params: Params,
     last: Option<Last>,
-    /// Busy time and work of the current sample of the work in `target`.
+    /// Duration in nanoseconds and bytes of the current measurement of the handler's work.
     busy: (Nanos, Bytes),
-    /// Bytes processed in `target` of busy time.
+    /// Bytes that the handler processes in one `target` while the buffer is not empty.
     work: Peak,
     /// Last time at which the handler had caught up.
     caught_up: Nanos,
     standing: bool,
-    /// Occupied bytes.
+    /// Greatest number of occupied bytes.
     held: Peak,
-    /// Growth of the occupied bytes, discards included, between two observations.
+    /// Greatest growth of the occupied bytes between two observations, including discards.
     step: Peak,
     window_end: Nanos,
 }
 
 impl Sizing for Elastic {
-    /// Grows, shrinks or keeps the buffer.
+    /// Decides whether the buffer grows, shrinks or stays.
     #[inline]
     fn observe(&mut self, seen: &Observation) -> Decision {
         let wanted = seen.occupied.saturating_add(seen.needed);
-        // Incomplete messages are a delay of their senders, not of the handler.
+        // Incomplete messages wait for their senders, not for the handler.
         let waiting = seen.occupied.saturating_sub(seen.reserved);
         let last = self.last.unwrap_or_else(|| {
             self.caught_up = seen.now;
@@ -194,12 +197,14 @@ impl Sizing for Elastic {
 }
 
 impl Elastic {
-    /// Returns the work of one `target`, as far as known; at least the floor.
+    /// Returns the bytes that the handler processes in one `target`, or the minimum size if this is
+    /// larger.
     fn enough(&self) -> Bytes {
         self.work.value().max(self.params.floor)
     }
 
-    /// Adds the time since the last observation to the measurement if the buffer was never empty.
+    /// Adds the time since the last observation to the measurement of the handler's work, if the
+    /// buffer was not empty.
     fn measure_work(&mut self, seen: &Observation, last: &Last, now: Nanos) {
         let (Some(processed), Some(before)) = (seen.processed, last.processed) else { return };
         if seen.occupied <= seen.reserved || last.held == 0 {
@@ -268,7 +273,7 @@ impl Elastic {
     fn turn(&mut self, now: Nanos) {
         self.held.turn();
         self.step.turn();
-        // Without a new measurement the previous one holds.
+        // Without a new measurement the previous one remains valid.
         if self.work.now > 0 {
             self.work.turn();
         }

@@ -1,10 +1,10 @@
-//! Policies for receive buffers from outside this crate.
+//! External receive buffer policies, whose code is outside this crate.
 //!
-//! A [`Policy`] returns a size; [`External`] limits it to the bounds of its parameters, but not
-//! below the occupied size. A policy that returns a [`Fault`] is informed once
-//! ([`Policy::on_fault`]) and not called again; the buffer then keeps its size.
+//! A [`Policy`] returns a size. [`External`] limits the size to the bounds of the parameters, but
+//! not below the occupied bytes. If a policy returns a [`Fault`], [`Policy::on_fault`] is called
+//! once, the policy is not called again, and the buffer keeps its size.
 //!
-//! `examples/policies/` has a complete policy with its own `main`.
+//! `examples/policies/` contains a complete policy with its own `main`.
 
 use crate::contract::{PolicyParams, Sizing, bytes, within};
 use crate::observation::{Decision, Observation, Reason};
@@ -15,38 +15,38 @@ use sojourn_units::words::Table;
 use sojourn_units::{Bytes, Nanos, params};
 use std::sync::Arc;
 
-/// A policy's decisions.
+/// An external receive buffer policy.
 ///
 /// # Contract
-/// - The first observation is the baseline: the buffer may be in use. Time and counters that go back
-///   count as standing still.
-/// - Same observations give same decisions.
+/// - The first observation is the baseline of the counters; the buffer may already be in use.
+/// - If the time or a counter has decreased, it counts as unchanged.
+/// - The same observations lead to the same decisions.
 pub trait Policy: Send + Sync {
-    /// Returns the size of the buffer from now on, in bytes.
+    /// Returns the size that the buffer must have from now on, in bytes.
     ///
     /// # Errors
-    /// A fault in the policy's code.
+    /// If the policy's code fails.
     fn observe(&mut self, seen: &Observation) -> Result<Bytes, Fault>;
 
-    /// Visits the state that the policy exposes.
+    /// Calls `visit` for each variable of the policy's state, with its name and value.
     fn state(&self, visit: &mut dyn FnMut(&str, f64));
 
-    /// Returns a copy of the policy in its present state.
+    /// Returns a copy of the policy in its current state.
     fn copy(&self) -> Box<dyn Policy>;
 
-    /// Called once, after the first fault.
+    /// Called once, after the first fault. The policy is not called again.
     fn on_fault(&mut self, now: Nanos, fault: &Fault);
 }
 
-/// Creates policies of one class with its parameters, one for each buffer.
+/// Creates instances of a policy with its parameters, one for each buffer.
 pub trait Factory: Send + Sync {
     /// Returns the policy of a new buffer.
     ///
     /// # Errors
-    /// A fault in the policy's code.
+    /// If the policy's code fails.
     fn create(&self, params: &Params) -> Result<Box<dyn Policy>, Fault>;
 
-    /// Called after [`Factory::create`] failed; the buffer keeps its size.
+    /// Called after [`Factory::create`] failed. The buffer keeps its size.
     fn on_fault(&self, fault: &Fault);
 }
 
@@ -55,20 +55,20 @@ params! {
     #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
     #[serde(default, deny_unknown_fields)]
     pub struct Params {
-        /// The policy and its values.
+        /// Name of the policy and values of its parameters.
         spec: Spec = unset(),
-        /// Least and initial size.
+        /// Minimum and initial size.
         floor: Bytes = bytes("64kb"),
-        /// Greatest size.
+        /// Maximum size.
         ceiling: Bytes = bytes("256mb"),
-        /// The code.
+        /// Code of the policy, to which the parameters must be bound before a run.
         #[serde(skip)]
         code: Code<dyn Factory> = unset(),
     }
 }
 
 impl Params {
-    /// A user's policy in Rust.
+    /// Returns the parameters of a policy that a user wrote in Rust.
     pub fn bound(name: &str, factory: Arc<dyn Factory>) -> Self {
         Self { spec: Spec::named(name), code: Code::new(factory), ..Self::default() }
     }
@@ -94,11 +94,11 @@ impl PolicyParams for Params {
     }
 }
 
-/// An external policy with its bounds.
+/// An external policy with the bounds of the size.
 pub struct External {
     floor: Bytes,
     ceiling: Bytes,
-    /// `None` after a fault.
+    /// The policy; `None` after a fault.
     policy: Option<Box<dyn Policy>>,
 }
 

@@ -1,4 +1,5 @@
-//! The family: one type for all policies, and one for their parameters.
+//! The family of receive buffer policies: one enumeration of all policies, and one of their
+//! parameters.
 
 use crate::contract::{PolicyParams, Sizing};
 use crate::observation::{Decision, Observation, Reason};
@@ -7,12 +8,12 @@ use sojourn_units::words::{self, WordError};
 use sojourn_units::{Bytes, each, family};
 
 policies!(family! (
-    /// A policy's kind and parameters.
+    /// Parameters of a policy; the variant determines the policy.
     #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
     #[serde(rename_all = "kebab-case", tag = "name")]
     pub enum Params by PolicyParams;
 
-    /// A policy with static dispatch.
+    /// A policy, called with static dispatch.
     #[derive(Clone, Debug)]
     pub enum Policy of Policy;
 ));
@@ -21,10 +22,10 @@ impl Params {
     /// Parses a description such as `elastic ceiling 64mb target 50ms`.
     ///
     /// # Errors
-    /// The position and the reason.
+    /// If the description is invalid: the place and the reason.
     pub fn parse(text: &str) -> Result<Self, WordError> {
         let (table, given) = words::describe("buffer policy", tables(), text)?;
-        let mut params = Self::named(table.name).expect("each table is a policy's");
+        let mut params = Self::named(table.name).expect("each table belongs to a policy");
         policies!(each! (Params, &mut params, params => params.read(&given)))?;
         Ok(params)
     }
@@ -34,19 +35,19 @@ impl Params {
         policies!(each! (Params, self, params => params.initial()))
     }
 
-    /// Returns the least and the greatest size in bytes.
+    /// Returns the minimum and the maximum size in bytes.
     pub fn bounds(&self) -> (Bytes, Bytes) {
         policies!(each! (Params, self, params => params.bounds()))
     }
 
-    /// Returns the size in bytes that a buffer of `size`, held for `reason`, could have at once.
-    /// Senders may rely on it.
+    /// Returns the size in bytes that a buffer with the current `size`, decided for `reason`, could
+    /// have immediately. Senders may rely on it.
     pub fn potential(&self, size: Bytes, reason: Reason) -> Bytes {
         policies!(each! (Params, self, params => params.potential(size, reason))).max(size)
     }
 }
 
-/// Returns a description that [`Params::parse`] accepts.
+/// Writes the description, which [`Params::parse`] can parse.
 impl std::fmt::Display for Params {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(&policies!(each! (Params, self, params => params.text())))
@@ -54,7 +55,7 @@ impl std::fmt::Display for Params {
 }
 
 impl Policy {
-    /// Returns the policy with these parameters.
+    /// Returns a new policy with these parameters.
     pub fn new(params: &Params) -> Self {
         policies!(each! (Params to Policy, params, (params, policy) => policy(params.build())))
     }

@@ -1,23 +1,23 @@
 //! Policies for the size of a receive buffer.
 //!
-//! A buffer decouples a sender from a handler that pauses; packets that do not fit are discarded. A
+//! A receive buffer holds packets while a handler pauses; packets that do not fit are discarded. A
 //! policy receives an [`Observation`] and returns a [`Decision`] on the size. Inside a program it
-//! decides before every packet that is stored; for a socket of another program, about every 10 ms.
-//! It has no clock: time is an argument.
+//! decides before each packet is stored, and for a socket of another program about every 10 ms. A
+//! policy has no clock: time is part of the observation.
 //!
-//! All sizes are bytes as the buffer counts them (Linux charges a socket the memory of packets, not
-//! their length). Counters only grow; policies use differences. Arrived less processed bytes of a
-//! period equal the change of the occupied bytes plus the discarded bytes, so arrivals need no
-//! counter.
+//! All sizes are in bytes as the buffer counts them; Linux charges a socket the memory of packets,
+//! not their length. Counters only grow, and policies use differences. In any period, arrived bytes
+//! minus processed bytes equal the change of the occupied bytes plus the discarded bytes, so no
+//! counter of arrivals is needed.
 //!
-//! # Invariants (one contract test for all)
-//! A decision is never below the occupied size, never below the policy's least size, and above its
-//! greatest only if that much is occupied. The first observation is the baseline: a policy may take
-//! over a buffer in use.
+//! # Invariants (tested for all policies)
+//! A decided size is never below the occupied bytes and never below the policy's minimum. It is
+//! above the policy's maximum only if more bytes are occupied. The first observation is the
+//! baseline of the counters, so that a policy may begin with a buffer in use.
 
 use sojourn_units::modules;
 
-/// The policies, one per line: module with `Params`, and policy.
+/// List of all policies: the module, which contains the policy's `Params`, and the policy.
 macro_rules! policies {
     ($macro:ident! $($arguments:tt)*) => {
         $macro! {

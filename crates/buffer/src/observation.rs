@@ -1,9 +1,9 @@
-//! Input and output of a policy.
+//! Observations and decisions: input and output of a policy.
 
 use serde::{Deserialize, Serialize};
 use sojourn_units::{Bytes, Nanos, choices};
 
-/// Largest size of a buffer, 1 TiB, so that sums of sizes cannot overflow.
+/// Maximum size of a buffer in bytes, 1 TiB. It prevents overflow of sums of sizes.
 pub const GREATEST: Bytes = 1 << 40;
 
 /// Memory of the machine, or of the control group to which the buffer is charged.
@@ -11,13 +11,14 @@ pub const GREATEST: Bytes = 1 << 40;
 pub struct Memory {
     /// Total memory in bytes.
     pub total: Bytes,
-    /// Memory available without swapping, in bytes (`MemAvailable`, or the group's limit less its
-    /// use).
+    /// Memory in bytes that is available without swapping: `MemAvailable`, or the control group's
+    /// limit minus its use.
     pub available: Bytes,
 }
 
 impl Memory {
-    /// Returns the share in use, 0 to 1: RRDA's alpha. Memory of size zero counts as fully used.
+    /// Returns the share of memory in use, 0 to 1, which is alpha of RRDA. If the total is 0,
+    /// returns 1.
     pub fn utilisation(self) -> f64 {
         if self.total == 0 {
             return 1.0;
@@ -29,22 +30,23 @@ impl Memory {
 /// State of a buffer at one time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Observation {
-    /// Present time, by any clock that does not go back.
+    /// Current time in nanoseconds, by any clock that does not go back.
     pub now: Nanos,
-    /// Present size in bytes. A kernel may have granted more or less than the last decision.
+    /// Current size in bytes. It may differ from the last decision, since a kernel may set more or
+    /// less.
     pub size: Bytes,
-    /// Occupied bytes.
+    /// Occupied bytes, including reserved ones.
     pub occupied: Bytes,
     /// Occupied bytes that are reserved for incomplete packets, which the handler cannot process
     /// yet.
     pub reserved: Bytes,
-    /// Bytes of the packet about to be stored; 0 if none.
+    /// Size in bytes of the packet that is about to be stored; 0 without a packet.
     pub needed: Bytes,
-    /// Bytes discarded for lack of room since the buffer was created.
+    /// Bytes discarded because the buffer was full, since the buffer was created.
     pub discarded: Bytes,
-    /// Bytes processed by the handler since the buffer was created, if known.
+    /// Bytes that the handler has processed since the buffer was created; `None` if unknown.
     pub processed: Option<Bytes>,
-    /// Memory to which the buffer belongs, if known.
+    /// Memory of the machine or control group; `None` if unknown.
     pub memory: Option<Memory>,
 }
 
@@ -53,23 +55,23 @@ choices! {
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
     #[serde(rename_all = "snake_case")]
     pub enum Reason {
-        /// No change is needed.
+        /// The size need not change.
         Hold = "hold",
-        /// The next packet does not fit, or soon will not.
+        /// The next packet does not fit, or will soon not fit.
         Demand = "demand",
         /// Packets were discarded since the last observation.
         Discards = "discards",
-        /// More or fewer bytes arrived than were processed.
+        /// The numbers of bytes that arrived and that were processed differ.
         Rate = "rate",
-        /// The recent peak needs less.
+        /// The recent peak needs a smaller buffer.
         Idle = "idle",
-        /// The handler does not catch up: more room would only add delay.
+        /// The handler does not catch up, so a larger buffer would only add delay.
         Standing = "standing",
-        /// A bound of the policy.
+        /// The policy's minimum or maximum limits the size.
         Bound = "bound",
         /// Memory is short.
         Pressure = "pressure",
-        /// Decision of an external policy.
+        /// An external policy decided.
         Policy = "policy",
     }
 }
@@ -79,6 +81,6 @@ choices! {
 pub struct Decision {
     /// Size from now on, in bytes.
     pub size: Bytes,
-    /// Why.
+    /// Reason for the decision.
     pub reason: Reason,
 }

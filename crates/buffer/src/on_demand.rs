@@ -1,8 +1,8 @@
-//! Growth when a packet does not fit, within a budget.
+//! A policy that enlarges the buffer if a packet does not fit, up to a budget.
 //!
-//! The simplest adaptive policy: the size doubles when needed and never shrinks. Observed from
-//! outside, where a packet that does not fit is lost before the policy decides, it doubles after
-//! discards and when more than half is occupied.
+//! This is the simplest adaptive policy: the size doubles if necessary, and never shrinks. If the
+//! policy observes a buffer from outside, a packet that does not fit is lost before the policy
+//! decides; then the size doubles after discards and if more than half is occupied.
 
 use crate::contract::{PolicyParams, Sizing, bytes, within};
 use crate::observation::{Decision, Observation, Reason};
@@ -12,13 +12,13 @@ use sojourn_units::words::Table;
 use sojourn_units::{Bytes, params};
 
 params! {
-    /// Bounds of the growth.
+    /// Bounds of the size.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
     #[serde(default, deny_unknown_fields)]
     pub struct Params {
-        /// Least and initial size.
+        /// Minimum and initial size.
         floor: Bytes = bytes("64kb"),
-        /// Greatest size.
+        /// Maximum size.
         budget: Bytes = bytes("256mb"),
     }
 }
@@ -27,7 +27,7 @@ impl PolicyParams for Params {
     const TABLE: Table = Table {
         name: "on-demand",
         summary: "a receive buffer that doubles when a packet does not fit, within a budget",
-        source: "ours, a baseline",
+        source: "this project's own baseline",
         words: Self::WORDS,
     };
 
@@ -50,12 +50,12 @@ impl PolicyParams for Params {
 #[derive(Clone, Debug)]
 pub struct OnDemand {
     params: Params,
-    /// Discarded bytes at the last observation.
+    /// Discarded bytes at the last observation; `None` before the first one.
     discarded: Option<Bytes>,
 }
 
 impl Sizing for OnDemand {
-    /// Doubles the size, repeatedly if needed.
+    /// Doubles the size until the next packet fits.
     #[inline]
     fn observe(&mut self, seen: &Observation) -> Decision {
         let lost = seen.discarded > self.discarded.unwrap_or(seen.discarded);

@@ -1,8 +1,8 @@
-//! The buffer: packets in order of arrival, within the size that a policy sets.
+//! A receive buffer: packets in the order of arrival, in a buffer whose size a policy decides.
 //!
-//! Invariants: the occupied size is the sum of the stored packets and never above the size; arrived
-//! = accepted + discarded and accepted = processed + stored + reserved + abandoned, in packets and
-//! in bytes.
+//! Invariants: the occupied bytes are the sum over the stored and reserved packets, and never above
+//! the size. In packets and in bytes, arrived = accepted + discarded, and accepted = processed +
+//! stored + reserved + abandoned.
 
 use crate::family::{Params, Policy};
 use crate::observation::{Memory, Observation, Reason};
@@ -10,18 +10,18 @@ use sojourn_measure::Count;
 use sojourn_units::{Bytes, Nanos};
 use std::collections::VecDeque;
 
-/// Counters of a buffer since its creation.
+/// Counters of a buffer since it was created.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
-    /// Offered.
+    /// Packets that were offered to the buffer.
     pub arrived: Count,
-    /// Put in.
+    /// Packets that were stored, or for which space was reserved.
     pub accepted: Count,
-    /// Discarded for lack of room.
+    /// Packets discarded because they did not fit.
     pub discarded: Count,
-    /// Taken out.
+    /// Packets that were taken from the buffer.
     pub processed: Count,
-    /// Reservations for data that never arrived in full.
+    /// Reservations that were released because the data did not arrive completely.
     pub abandoned: Count,
 }
 
@@ -30,9 +30,9 @@ pub struct Counters {
 pub struct Taken<T> {
     /// The packet.
     pub item: T,
-    /// Charged bytes.
+    /// Bytes that the packet occupied.
     pub bytes: Bytes,
-    /// Time at which it was stored.
+    /// Time at which the packet was stored.
     pub arrived: Nanos,
 }
 
@@ -41,7 +41,7 @@ pub struct Taken<T> {
 pub struct ReceiveBuffer<T> {
     params: Params,
     policy: Policy,
-    /// Whether the policy decides before each packet, not only in [`ReceiveBuffer::tick`].
+    /// Whether the policy decides before each packet in addition to [`ReceiveBuffer::tick`].
     each: bool,
     size: Bytes,
     reason: Reason,
@@ -51,12 +51,12 @@ pub struct ReceiveBuffer<T> {
     reserved: Bytes,
     items: VecDeque<Taken<T>>,
     counters: Counters,
-    /// Greatest size and occupancy so far.
+    /// Greatest size and greatest number of occupied bytes so far.
     peaks: (Bytes, Bytes),
 }
 
 impl<T> ReceiveBuffer<T> {
-    /// Returns an empty buffer. With `each` the policy decides before each packet.
+    /// Returns an empty buffer. With `each`, the policy also decides before each packet.
     pub fn new(params: Params, each: bool) -> Self {
         let size = params.initial();
         Self {
@@ -74,19 +74,19 @@ impl<T> ReceiveBuffer<T> {
         }
     }
 
-    /// Replaces the policy; stored packets remain.
+    /// Replaces the policy; stored packets remain in the buffer.
     pub fn set_policy(&mut self, now: Nanos, params: Params) {
         self.policy = Policy::new(&params);
         self.params = params;
         self.ask(now, 0);
     }
 
-    /// Sets the known state of memory.
+    /// Sets the memory that the policy is shown; `None` if unknown.
     pub fn set_memory(&mut self, memory: Option<Memory>) {
         self.memory = memory;
     }
 
-    /// Lets the policy decide as from outside, without a packet about to be stored.
+    /// Calls the policy without a packet that is about to be stored.
     pub fn tick(&mut self, now: Nanos) {
         self.ask(now, 0);
     }
@@ -107,10 +107,10 @@ impl<T> ReceiveBuffer<T> {
         self.peaks.0 = self.peaks.0.max(self.size);
     }
 
-    /// Stores a packet, or returns it if it does not fit.
+    /// Stores a packet if it fits.
     ///
     /// # Errors
-    /// The packet, which counts as discarded.
+    /// If the packet does not fit: the packet itself. It counts as discarded.
     #[inline]
     pub fn offer(&mut self, now: Nanos, bytes: Bytes, item: T) -> Result<(), T> {
         if self.reserve(now, bytes) {
@@ -121,8 +121,8 @@ impl<T> ReceiveBuffer<T> {
         }
     }
 
-    /// Reserves room for data that arrive in parts. Returns false if there is no room; the data
-    /// count as discarded.
+    /// Reserves space for data that arrive in parts. Returns false if they do not fit; they count
+    /// as discarded.
     #[inline]
     pub fn reserve(&mut self, now: Nanos, bytes: Bytes) -> bool {
         if self.each {
@@ -140,37 +140,37 @@ impl<T> ReceiveBuffer<T> {
         true
     }
 
-    /// Stores data for which room was reserved.
+    /// Stores data for which space was reserved.
     #[inline]
     pub fn complete(&mut self, now: Nanos, bytes: Bytes, item: T) {
         self.reserved -= bytes;
         self.items.push_back(Taken { item, bytes, arrived: now });
     }
 
-    /// Releases a reservation.
+    /// Releases a reservation whose data will not arrive completely.
     pub fn release(&mut self, bytes: Bytes) {
         self.occupied -= bytes;
         self.reserved -= bytes;
         self.counters.abandoned.count(bytes);
     }
 
-    /// Returns the bytes that the buffer could hold at once if needed. Senders may rely on it.
+    /// Returns the size in bytes that the buffer could have immediately. Senders may rely on it.
     pub fn potential(&self) -> Bytes {
         self.params.potential(self.size, self.reason)
     }
 
-    /// Returns the packet that is next in order.
+    /// Returns the oldest packet without removing it; `None` if the buffer is empty.
     pub fn first(&self) -> Option<&Taken<T>> {
         self.items.front()
     }
 
-    /// Takes the oldest packet.
+    /// Removes and returns the oldest packet; `None` if the buffer is empty.
     #[inline]
     pub fn take(&mut self) -> Option<Taken<T>> {
         let taken = self.items.pop_front()?;
         self.occupied -= taken.bytes;
         self.counters.processed.count(taken.bytes);
-        // Memory of a burst is returned to the machine when the size shrinks.
+        // Releases the memory that a burst of packets has used.
         if self.items.is_empty() && self.items.capacity() > 4096 {
             self.items = VecDeque::new();
         }
@@ -182,27 +182,27 @@ impl<T> ReceiveBuffer<T> {
         &self.params
     }
 
-    /// Size now.
+    /// Current size in bytes.
     pub fn size(&self) -> Bytes {
         self.size
     }
 
-    /// Returns the reason of the present size.
+    /// Returns the reason for the current size.
     pub fn reason(&self) -> Reason {
         self.reason
     }
 
-    /// Bytes stored.
+    /// Occupied bytes, including reserved ones.
     pub fn occupied(&self) -> Bytes {
         self.occupied
     }
 
-    /// Packets stored.
+    /// Number of stored packets.
     pub fn len(&self) -> usize {
         self.items.len()
     }
 
-    /// Returns whether the buffer is empty.
+    /// Returns whether no packet is stored.
     pub fn is_empty(&self) -> bool {
         self.items.is_empty()
     }
@@ -212,7 +212,7 @@ impl<T> ReceiveBuffer<T> {
         self.peaks.0
     }
 
-    /// Returns the greatest occupancy so far, in bytes.
+    /// Returns the greatest number of occupied bytes so far.
     pub fn peak_occupied(&self) -> Bytes {
         self.peaks.1
     }

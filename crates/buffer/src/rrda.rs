@@ -1,22 +1,23 @@
-//! RRDA: rate and resource detection.
+//! RRDA: rate and resource detection based adaptation.
 //!
 //! Source: H. Liu, Y. Zhang, Y. Zhou, R. Xue, "A Rate and Resource Detection Based Receive Buffer
-//! Adaptation Approach for High-speed Data Transportation", equations 1 to 6. The paper gives no code
-//! and leaves units open, so this is a reconstruction:
+//! Adaptation Approach for High-speed Data Transportation", equations 1 to 6. The paper contains no
+//! code and does not define all units, so this is a reconstruction:
 //!
-//! * D(n) is arrived bytes of epoch n, *discarded ones included*, less processed bytes, in bytes per
-//!   epoch. So beta is a number of epochs, a look-ahead of 1.6 s with the paper's values. With D in
-//!   bytes/s the buffer would be ten times as large for the same discards.
-//! * Equation 1: v'(n) = omega D(n) + (1 - omega) v'(n-1), v'(0) = 0.
-//! * Equation 2 names the epochs n-k to n-1, while equation 4 uses v'(n): here the k epochs that end
-//!   with n decide f.
-//! * Equation 4: L grows by (1 - alpha) beta |v'(n)| if all k are above zero, shrinks by
-//!   alpha beta |v'(n)| if all are below; alpha is the share of memory in use.
-//! * L stays within `floor` and `ceiling` and not below the occupied size, which the paper does not
-//!   mention. If the memory is unknown, alpha is one half.
+//! * D(n) is the difference between arrived bytes, *including discarded ones*, and processed bytes
+//!   in epoch n, in bytes per epoch. Therefore beta is a number of epochs, which is a look-ahead of
+//!   1.6 s with the paper's values. With D in bytes/s the buffer would be ten times as large for
+//!   the same number of discards.
+//! * Equation 1: v'(n) = omega D(n) + (1 - omega) v'(n-1), with v'(0) = 0.
+//! * Equation 2 uses the epochs n-k to n-1, but equation 4 uses v'(n). Here the last k epochs,
+//!   including n, determine f.
+//! * Equation 4: if v' is above zero in all k epochs, L grows by (1 - alpha) beta |v'(n)|; if it is
+//!   below zero in all, L shrinks by alpha beta |v'(n)|. alpha is the share of memory in use.
+//! * L stays between `floor` and `ceiling`, and not below the occupied bytes, which the paper does
+//!   not mention. If the memory is unknown, alpha is one half.
 //!
-//! Weaknesses of the paper's method: it does not notice pauses shorter than k epochs; below alpha =
-//! 1/2 it shrinks by less than it grew; an idle buffer keeps its size; an overload fills the
+//! Weaknesses of the paper's method: it does not react to pauses shorter than k epochs. If alpha is
+//! below 1/2, L shrinks by less than it grew. An idle buffer keeps its size. An overload fills the
 //! buffer.
 
 use crate::contract::{PolicyParams, Sizing, bytes, span, within};
@@ -27,25 +28,25 @@ use sojourn_units::words::{Kind, Table, Value};
 use sojourn_units::{Bytes, Nanos, params};
 
 params! {
-    /// Constants of the paper and bounds of this implementation.
+    /// Constants of the paper, and bounds of the size.
     #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
     #[serde(default, deny_unknown_fields)]
     pub struct Params {
         /// Initial size.
         initial: Bytes = bytes("1mb"),
-        /// Least size.
+        /// Minimum size.
         floor: Bytes = bytes("64kb"),
-        /// Greatest size; the paper has none.
+        /// Maximum size, which the paper does not have.
         ceiling: Bytes = bytes("1gb"),
-        /// Time between decisions.
+        /// Length of an epoch, which is the time between two decisions.
         epoch: Nanos = span("100ms"),
-        /// Consecutive epochs whose difference must have one sign.
+        /// Number of consecutive epochs in which the difference must have the same sign.
         k: u32 = integer(1, 1000, "3"),
-        /// Epochs of the difference by which the size changes.
+        /// Factor of the average difference by which the size changes, as a number of epochs.
         beta: f64 = real(0.0, 1e6, "16"),
-        /// Weight of the newest epoch in the moving average.
+        /// Weight of the latest epoch in the moving average.
         omega: f64 = probability("0.5"),
-        /// Share of memory in use, in place of the observed one.
+        /// Fixed share of memory in use. If it is not given, the observed share is used.
         alpha: Option<f64> = Param::word(
             Kind::Probability,
             "",
@@ -59,7 +60,7 @@ params! {
 impl PolicyParams for Params {
     const TABLE: Table = Table {
         name: "rrda",
-        summary: "a receive buffer sized by arrivals less processing, and by the memory in use",
+        summary: "a receive buffer whose size follows arrivals minus processing, and the memory in use",
         source: "Liu, Zhang, Zhou, Xue: RRDA, equations 1 to 6; reconstructed",
         words: Self::WORDS,
     };
@@ -79,10 +80,10 @@ impl PolicyParams for Params {
     }
 }
 
-/// Most epochs that one observation ends; the average no longer contains older ones.
+/// Maximum number of epochs that one observation ends. Older epochs have no effect on the average.
 const MOST_EPOCHS: u64 = 64;
 
-/// Beginning of the current epoch.
+/// Values at the beginning of the current epoch.
 #[derive(Clone, Copy, Debug)]
 struct Start {
     at: Nanos,
@@ -95,16 +96,18 @@ struct Start {
 pub struct Rrda {
     params: Params,
     start: Option<Start>,
-    /// v', in bytes per epoch.
+    /// The average v', in bytes per epoch.
     average: f64,
-    /// Consecutive epochs with v' above (positive) or below (negative) zero.
+    /// Number of consecutive epochs with v' above zero, or its negative for epochs with v' below
+    /// zero.
     run: i32,
-    /// Number of decisions that increased and decreased the size.
+    /// Numbers of decisions that increased and that decreased the size.
     moves: (u64, u64),
 }
 
 impl Sizing for Rrda {
-    /// Ends the epochs that are over. A late observation is distributed evenly over several epochs.
+    /// Ends all epochs that are over. After a late observation, the difference is distributed
+    /// evenly over several epochs.
     #[inline]
     fn observe(&mut self, seen: &Observation) -> Decision {
         let here = Start { at: seen.now, occupied: seen.occupied, discarded: seen.discarded };
@@ -144,7 +147,7 @@ impl Rrda {
         self.params.alpha.unwrap_or_else(observed)
     }
 
-    /// Applies equations 1, 2 and 4 to one epoch.
+    /// Applies equations 1, 2 and 4 to one epoch, and returns the new size.
     fn close(&mut self, size: Bytes, difference: f64, alpha: f64) -> Bytes {
         let omega = self.params.omega;
         self.average = omega * difference + (1.0 - omega) * self.average;
@@ -157,7 +160,7 @@ impl Rrda {
             return size;
         }
         let step = self.params.beta * self.average.abs();
-        // Casts to integers saturate and round down.
+        // A cast to an integer saturates and rounds down.
         if self.run > 0 {
             self.moves.0 += 1;
             size.saturating_add(((1.0 - alpha) * step) as u64).min(GREATEST)

@@ -1,8 +1,8 @@
-//! A constant size.
+//! A policy with a constant size.
 //!
-//! The configuration of most servers and the baseline of every comparison: UDT 4 reserves 8192
-//! packets of 1500 bytes (12 MB), Linux gives a socket 212 992 bytes (208 KiB), the RRDA paper
-//! compares with 1 MB.
+//! Most servers are configured in this way, and every comparison uses it as a baseline. UDT 4
+//! reserves 8192 packets of 1500 bytes (12 MB), Linux gives a socket 212 992 bytes (208 KiB), and
+//! the RRDA paper uses 1 MB for comparison.
 
 use crate::contract::{PolicyParams, Sizing, bytes};
 use crate::observation::{Decision, Observation, Reason};
@@ -12,11 +12,11 @@ use sojourn_units::words::Table;
 use sojourn_units::{Bytes, params};
 
 params! {
-    /// The size.
+    /// The constant size.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
     #[serde(default, deny_unknown_fields)]
     pub struct Params {
-        /// The size.
+        /// Size of the buffer.
         size: Bytes = bytes("1mb"),
     }
 }
@@ -24,7 +24,7 @@ params! {
 impl PolicyParams for Params {
     const TABLE: Table = Table {
         name: "static",
-        summary: "a receive buffer of one size",
+        summary: "a receive buffer of constant size",
         source: "the baseline; 1 MB as in the RRDA paper, 12 MB as in UDT 4",
         words: Self::WORDS,
     };
@@ -47,7 +47,7 @@ pub struct Static {
 }
 
 impl Sizing for Static {
-    /// The constant size in bytes.
+    /// Returns the constant size, or the occupied bytes if they are more.
     #[inline]
     fn observe(&mut self, seen: &Observation) -> Decision {
         Decision { size: self.params.size.max(seen.occupied), reason: Reason::Hold }

@@ -118,9 +118,12 @@ fn defaults_are_those_of_the_tables() {
 fn errors_name_the_word() {
     let error = |text: &str| Params::parse(text).unwrap_err().to_string();
     assert_eq!(error("elastik"), "unknown buffer policy `elastik`: did you mean `elastic`?");
-    assert_eq!(error("static size 0"), "`size` must be above 0, up to 1048576mb");
-    assert_eq!(error("elastic floor 2mb ceiling 1mb"), "`floor` (2mb) is above `ceiling` (1mb)");
-    assert_eq!(error("rrda epoch 0ms"), "`epoch` must be above 0, up to 1h");
+    assert_eq!(error("static size 0"), "`size` must be above 0 and at most 1048576mb");
+    assert_eq!(
+        error("elastic floor 2mb ceiling 1mb"),
+        "`floor` (2mb) must not be above `ceiling` (1mb)"
+    );
+    assert_eq!(error("rrda epoch 0ms"), "`epoch` must be above 0 and at most 1h");
     assert!(error("rrda alpha 1.5").contains("`alpha`"));
 }
 

@@ -1,22 +1,22 @@
-//! Headers of packets: addresses, protocol and ports.
+//! Parsing of packets' headers: addresses, protocol and ports.
 
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// Bytes of an Ethernet header.
+/// Length of an Ethernet header in bytes.
 const ETHERNET: u32 = 14;
 const TCP: u8 = 6;
 const UDP: u8 = 17;
 
-/// First header of the packets on a link.
+/// Kind of the first header of a link's packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Link {
     /// An Ethernet header.
     Ethernet,
-    /// A header of this many bytes, then an IP header.
+    /// A link-layer header of this many bytes, followed by an IP header.
     Ip(u8),
 }
 
-/// Addresses, protocol and ports of a packet.
+/// Addresses, protocol and ports of an IP packet. Ports are `None` if they are unknown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Headers {
     pub source: (IpAddr, Option<u16>),
@@ -25,28 +25,28 @@ pub(crate) struct Headers {
 }
 
 impl Link {
-    /// Returns the link with this number in the registry of link types.
+    /// Returns the link for a number in the registry of link types.
     pub fn of(number: u32) -> Result<Self, String> {
         Ok(match number {
             1 => Self::Ethernet,
-            // BSD loopback, in both byte orders.
+            // BSD loopback in both byte orders.
             0 | 108 => Self::Ip(4),
-            // Raw IP; some systems use 12 and 14 for it.
+            // Raw IP, for which some systems use the numbers 12 and 14.
             12 | 14 | 101 | 228 | 229 => Self::Ip(0),
-            // Linux "any" interface.
+            // The interface "any" of Linux ("cooked" captures).
             113 => Self::Ip(16),
             276 => Self::Ip(20),
             _ => {
                 return Err(format!(
-                    "packets of link type {number}; known are Ethernet (1), raw IP (101, 228, 229), \
-                     Linux cooked (113, 276) and loopback (0, 108)"
+                    "unsupported link type {number}: use Ethernet (1), raw IP (101, 228, 229), \
+                     Linux cooked (113, 276) or loopback (0, 108)"
                 ));
             }
         })
     }
 
-    /// Returns the length of the Ethernet frame that carries a packet of `length` bytes on this
-    /// link.
+    /// Returns the length in bytes of the Ethernet frame that would carry a packet with `length`
+    /// bytes on this link.
     pub fn frame(self, length: u32) -> u32 {
         match self {
             Self::Ethernet => length,
@@ -54,14 +54,14 @@ impl Link {
         }
     }
 
-    /// Returns the captured headers of a packet; `None` if it is not IP.
+    /// Returns the headers of a packet; `None` if it is not IP or too few bytes were captured.
     pub fn headers(self, data: &[u8]) -> Option<Headers> {
         let mut at = match self {
             Self::Ethernet => ETHERNET as usize,
             Self::Ip(header) => usize::from(header),
         };
         if self == Self::Ethernet {
-            // VLAN tags precede the type.
+            // VLAN tags precede the ethertype.
             while matches!(data.get(at - 2..at)?, [0x81, 0x00] | [0x88, 0xa8]) {
                 at += 4;
             }
@@ -97,7 +97,7 @@ fn ipv6(ip: &[u8]) -> Option<Headers> {
     let (source, destination) = (address(8)?, address(24)?);
     let mut protocol = *ip.get(6)?;
     let mut rest = ip.get(40..);
-    // Hop-by-hop options, routing, destination options; then possibly a fragment header.
+    // Hop-by-hop options, routing and destination options may follow, and then a fragment header.
     while matches!(protocol, 0 | 43 | 60) {
         let header = rest.filter(|rest| rest.len() >= 2)?;
         protocol = header[0];

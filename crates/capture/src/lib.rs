@@ -1,15 +1,15 @@
-//! Capture files: a reader of packets' times and lengths.
+//! A reader of capture files, which returns the times and lengths of packets.
 //!
-//! Source: draft-ietf-opsawg-pcap, draft-ietf-opsawg-pcapng; link types after the registry of
+//! Source: draft-ietf-opsawg-pcap, draft-ietf-opsawg-pcapng; link types of the registry of
 //! tcpdump.org.
-//! Idea: [`read`] iterates over a file in memory, matches each packet's headers with [`Select`], and
-//! keeps the packet's time and its length on the wire as an Ethernet frame, even if only a part of it
-//! was captured.
-//! Invariants: no input causes a panic, or uses memory beyond the permitted number of packets; every
-//! error states its place in the file.
+//! Method: [`read`] iterates over a file in memory and compares each packet's headers with
+//! [`Select`]. It returns the time and the length on the wire of each selected packet, as an
+//! Ethernet frame, even if only a part of the packet was captured.
+//! Invariants: no input causes a panic, or uses memory for more than the permitted number of
+//! packets. Every error states its place in the file.
 //!
-//! The crate `pcap-file` is not used: its release 2.0 reads every time in a pcapng file as
-//! nanoseconds.
+//! The crate `pcap-file` is not used, since its release 2.0 interprets all times in a pcapng file
+//! as nanoseconds.
 
 mod headers;
 mod pcap;
@@ -25,17 +25,17 @@ use std::fmt;
 pub struct Packet {
     /// Time of capture in nanoseconds since 1970.
     pub time: Nanos,
-    /// Length of its Ethernet frame in bytes, without FCS; packets captured without an Ethernet
-    /// header count as if they had one.
+    /// Length of the packet's Ethernet frame in bytes, without FCS. If the packet was captured
+    /// without an Ethernet header, the length includes one.
     pub frame: u32,
 }
 
-/// Content of a capture.
+/// The packets of a capture file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Capture {
     /// Selected packets, in the order of the file.
     pub packets: Vec<Packet>,
-    /// Number of all packets in the file.
+    /// Number of packets in the file, including those that were not selected.
     pub seen: u64,
 }
 
@@ -44,7 +44,7 @@ pub struct Capture {
 pub struct CaptureError {
     /// Offset of the error in the file, in bytes.
     pub at: usize,
-    /// Description of the error.
+    /// Explanation of the error.
     pub message: String,
 }
 
@@ -65,17 +65,17 @@ impl std::error::Error for CaptureError {}
 /// A packet in a file.
 #[derive(Clone, Copy, Debug)]
 struct Record<'a> {
-    /// Offset in the file, in bytes.
+    /// Offset of the packet in the file, in bytes.
     at: usize,
     time: Nanos,
     link: headers::Link,
     /// Length on the wire in bytes, without FCS.
     length: u32,
-    /// Captured bytes.
+    /// Captured bytes of the packet.
     data: &'a [u8],
 }
 
-/// A part of a file, with the byte order of its numbers.
+/// A part of a file, and the byte order of its numbers.
 #[derive(Clone, Copy, Debug)]
 struct Fields<'a> {
     bytes: &'a [u8],
@@ -108,17 +108,21 @@ impl<'a> Fields<'a> {
     }
 }
 
-/// Reads a pcap or pcapng file: the packets that `select` matches, at most `most`.
+/// Reads a pcap or pcapng file. Returns the packets that `select` selects, at most `most` of them.
 ///
 /// # Errors
-/// A malformed file, with the place; or a file with more than `most` matching packets.
+/// If the file is malformed: the place and the reason. If it contains more than `most` selected
+/// packets.
 pub fn read(bytes: &[u8], select: &Select, most: usize) -> Result<Capture, CaptureError> {
     let mut capture = Capture { packets: Vec::new(), seen: 0 };
     let mut take = |record: Record<'_>| {
         capture.seen += 1;
         if select.is_all() || select.means(record.link.headers(record.data).as_ref()) {
             if capture.packets.len() == most {
-                return Err(CaptureError::new(record.at, format!("more than {most} packets")));
+                return Err(CaptureError::new(
+                    record.at,
+                    format!("the file must not contain more than {most} selected packets"),
+                ));
             }
             let frame = record.link.frame(record.length);
             capture.packets.push(Packet { time: record.time, frame });
@@ -129,7 +133,7 @@ pub fn read(bytes: &[u8], select: &Select, most: usize) -> Result<Capture, Captu
     match first {
         Some(pcapng::SECTION) => pcapng::read(bytes, &mut take)?,
         Some(magic) => pcap::read(bytes, magic, &mut take)?,
-        None => return Err(CaptureError::new(0, "too short to be a capture file")),
+        None => return Err(CaptureError::new(0, "the file is too short for a capture file")),
     }
     Ok(capture)
 }

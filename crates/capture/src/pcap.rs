@@ -1,21 +1,22 @@
-//! pcap: a header, then packets one after the other (draft-ietf-opsawg-pcap).
+//! The pcap format: a header, followed by packets (draft-ietf-opsawg-pcap).
 
 use crate::headers::Link;
 use crate::{CaptureError, Fields, Record};
 use sojourn_units::{Nanos, SECOND};
 
-/// First number of a file with times in microseconds, and in nanoseconds, in the file's byte order.
+/// First number of a file whose times are in microseconds (or nanoseconds), in the byte order of
+/// the file.
 const MICROSECONDS: u32 = 0xa1b2_c3d4;
 const NANOSECONDS: u32 = 0xa1b2_3c4d;
 
 const HEADER: usize = 24;
 const RECORD: usize = 16;
 
-/// Largest number of captured bytes in a record, as in libpcap; a larger number means a corrupt
+/// Maximum number of captured bytes of a packet, as in libpcap. A larger number indicates a corrupt
 /// file.
 const LONGEST: u32 = 1 << 26;
 
-/// Reads a file whose first number, read as big-endian, is `magic`.
+/// Reads a file whose first four bytes, as a big-endian number, are `magic`.
 pub(crate) fn read<'a>(
     bytes: &'a [u8],
     magic: u32,
@@ -26,17 +27,17 @@ pub(crate) fn read<'a>(
         (NANOSECONDS, _) => (true, 1),
         (_, MICROSECONDS) => (false, 1000),
         (_, NANOSECONDS) => (false, 1),
-        _ => return Err(CaptureError::new(0, "neither a pcap nor a pcapng file")),
+        _ => return Err(CaptureError::new(0, "the file is neither a pcap nor a pcapng file")),
     };
     let fields = Fields { bytes, big };
     let (Some(major), Some(network)) = (fields.u16(4), fields.u32(20)) else {
         return Err(CaptureError::new(0, "the file ends within its header"));
     };
     if major != 2 {
-        return Err(CaptureError::new(4, format!("pcap version {major}; 2 can be read")));
+        return Err(CaptureError::new(4, format!("the pcap version must be 2, found {major}")));
     }
-    // The upper bits contain the number of 16-bit words of frame check sequence at the end of each
-    // packet, if known.
+    // The upper bits contain the length of the frame check sequence at the end of each packet in
+    // 16-bit words, if it is known.
     let fcs = if network & 1 << 26 == 0 { 0 } else { (network >> 28) * 2 };
     let link = Link::of(network & 0xffff).map_err(|why| CaptureError::new(20, why))?;
     let mut at = HEADER;
@@ -45,7 +46,10 @@ pub(crate) fn read<'a>(
         let field = |i: usize| fields.u32(at + 4 * i).ok_or_else(cut);
         let (seconds, fraction, kept, length) = (field(0)?, field(1)?, field(2)?, field(3)?);
         if kept > LONGEST {
-            return Err(CaptureError::new(at + 8, format!("a packet of {kept} captured bytes")));
+            return Err(CaptureError::new(
+                at + 8,
+                format!("a packet must not have more than {LONGEST} captured bytes, found {kept}"),
+            ));
         }
         let data = fields.slice(at + RECORD, kept as usize).ok_or_else(cut)?;
         let time = Nanos::from(seconds) * SECOND + Nanos::from(fraction) * unit;

@@ -1,10 +1,11 @@
-//! pcapng: blocks; only sections, interfaces and packets are read (draft-ietf-opsawg-pcapng).
+//! The pcapng format: a sequence of blocks, of which sections, interfaces and packets are read
+//! (draft-ietf-opsawg-pcapng).
 
 use crate::headers::Link;
 use crate::{CaptureError, Fields, Record};
 use sojourn_units::{Nanos, SECOND};
 
-/// Types of blocks; the type of a section reads the same in both byte orders.
+/// Types of blocks. The type of a section header is the same number in both byte orders.
 pub(crate) const SECTION: u32 = 0x0a0d_0d0a;
 const INTERFACE: u32 = 1;
 const OLD_PACKET: u32 = 2;
@@ -13,25 +14,25 @@ const PACKET: u32 = 6;
 
 const BYTE_ORDER: u32 = 0x1a2b_3c4d;
 
-/// Options of an interface.
+/// Types of an interface's options.
 const END_OF_OPTIONS: u16 = 0;
 const RESOLUTION: u16 = 9;
 const FCS_LENGTH: u16 = 13;
 const OFFSET: u16 = 14;
 
-/// Largest number of interfaces in a section; more than in any real capture.
+/// Maximum number of interfaces in a section, which is more than in any real capture.
 const MOST_INTERFACES: usize = 1 << 16;
 
 /// Description of an interface.
 #[derive(Clone, Copy, Debug)]
 struct Interface {
-    /// Number of the link type.
+    /// Number of the link type in the registry.
     link: u32,
-    /// Time units per second.
+    /// Resolution of the times, in units per second.
     resolution: u128,
-    /// Seconds added to its times.
+    /// Offset that is added to the times, in seconds.
     offset: i64,
-    /// Bytes of frame check sequence at the end of its packets.
+    /// Length of the frame check sequence at the end of each packet, in bytes.
     fcs: u32,
 }
 
@@ -43,7 +44,7 @@ impl Interface {
     }
 }
 
-/// Reads a file that begins with a section.
+/// Reads a file that begins with a section header.
 pub(crate) fn read<'a>(
     bytes: &'a [u8],
     take: &mut impl FnMut(Record<'a>) -> Result<(), CaptureError>,
@@ -58,7 +59,8 @@ pub(crate) fn read<'a>(
                 BYTE_ORDER => true,
                 order if order.swap_bytes() == BYTE_ORDER => false,
                 order => {
-                    let message = format!("a section's byte order is {order:#010x}");
+                    let message =
+                        format!("the byte-order number of a section is invalid: {order:#010x}");
                     return Err(CaptureError::new(at + 8, message));
                 }
             };
@@ -68,31 +70,41 @@ pub(crate) fn read<'a>(
         let (kind, total) =
             (fields.u32(at).ok_or_else(cut)?, fields.u32(at + 4).ok_or_else(cut)? as usize);
         if total < 12 || !total.is_multiple_of(4) {
-            return Err(CaptureError::new(at + 4, format!("a block of {total} bytes")));
+            return Err(CaptureError::new(
+                at + 4,
+                format!("the length of a block is invalid: {total} bytes"),
+            ));
         }
         let body = fields.slice(at + 8, total - 12).ok_or_else(cut)?;
         if fields.u32(at + total - 4).ok_or_else(cut)? as usize != total {
-            return Err(CaptureError::new(at + total - 4, "a block ends with another length"));
+            return Err(CaptureError::new(
+                at + total - 4,
+                "the two lengths of a block must be equal",
+            ));
         }
         let body = Fields { bytes: body, big };
         match kind {
             INTERFACE if interfaces.len() == MOST_INTERFACES => {
-                let message = format!("more than {MOST_INTERFACES} interfaces");
+                let message =
+                    format!("a section must not have more than {MOST_INTERFACES} interfaces");
                 return Err(CaptureError::new(at, message));
             }
             INTERFACE => interfaces.push(interface(body, at + 8)?),
             PACKET | OLD_PACKET => take(packet(body, at, kind == OLD_PACKET, &interfaces)?)?,
             SIMPLE_PACKET => {
-                return Err(CaptureError::new(at, "a packet without a time (simple packet block)"));
+                return Err(CaptureError::new(
+                    at,
+                    "packets must have times; a simple packet block has none",
+                ));
             }
             SECTION => {
                 let major = body.u16(4).ok_or_else(cut)?;
                 if major != 1 {
-                    let message = format!("pcapng version {major}; 1 can be read");
+                    let message = format!("the pcapng version must be 1, found {major}");
                     return Err(CaptureError::new(at + 12, message));
                 }
             }
-            // Names, statistics and comments contain no packets.
+            // Blocks with names, statistics or comments contain no packets.
             _ => {}
         }
         at += total;
@@ -115,7 +127,7 @@ fn interface(body: Fields<'_>, at: usize) -> Result<Interface, CaptureError> {
                 let power = u32::from(value.bytes[0] & 0x7f);
                 let base: u128 = if value.bytes[0] & 0x80 == 0 { 10 } else { 2 };
                 interface.resolution = base.checked_pow(power).ok_or_else(|| {
-                    let message = format!("a unit of time of {base}^-{power} s");
+                    let message = format!("the unit of time is too small: {base}^-{power} s");
                     CaptureError::new(at + next, message)
                 })?;
             }
@@ -143,8 +155,9 @@ fn packet<'a>(
     let ticks = u64::from(field(4)?) << 32 | u64::from(field(8)?);
     let (kept, length) = (field(12)?, field(16)?);
     let data = body.slice(20, kept as usize).ok_or_else(cut)?;
-    let time =
-        interface.time(ticks).ok_or_else(|| CaptureError::new(at + 12, "a time out of range"))?;
+    let time = interface
+        .time(ticks)
+        .ok_or_else(|| CaptureError::new(at + 12, "the packet's time is out of range"))?;
     let link = Link::of(interface.link).map_err(|why| CaptureError::new(at, why))?;
     let length = length.saturating_sub(interface.fcs);
     Ok(Record { at, time, link, length, data })

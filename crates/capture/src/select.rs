@@ -1,22 +1,23 @@
-//! Selection of packets from a capture.
+//! Selection of packets of a capture by their headers.
 
 use crate::headers::Headers;
 use core::net::{IpAddr, SocketAddr};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// An address, a port, or both.
+/// An address, a port, or both, which a packet's source or destination must match.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Endpoint {
-    /// IP address; `None` matches any.
+    /// IP address; `None` for any address.
     pub address: Option<IpAddr>,
-    /// Port; `None` matches any.
+    /// Port; `None` for any port.
     pub port: Option<u16>,
 }
 
 impl Endpoint {
-    /// Parses `10.0.0.1`, `10.0.0.1:443`, `:443`, `2001:db8::1` or `[2001:db8::1]:443`.
+    /// Parses a text such as `10.0.0.1`, `10.0.0.1:443`, `:443`, `2001:db8::1` or
+    /// `[2001:db8::1]:443`; `None` if it has another form.
     pub fn parse(text: &str) -> Option<Self> {
         if let Some(port) = text.strip_prefix(':').and_then(|port| port.parse().ok()) {
             return Some(Self { address: None, port: Some(port) });
@@ -43,20 +44,20 @@ impl fmt::Display for Endpoint {
     }
 }
 
-/// Conditions for packets; all given conditions must hold.
+/// Conditions for packets. A packet is selected if all given conditions hold.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Select {
-    /// Source of the packets.
+    /// Source of the packets; `None` for any source.
     pub source: Option<Endpoint>,
-    /// Destination of the packets.
+    /// Destination of the packets; `None` for any destination.
     pub destination: Option<Endpoint>,
-    /// Protocol number in the IP header.
+    /// Protocol number in the IP header; `None` for any protocol.
     pub protocol: Option<u8>,
 }
 
 impl Select {
-    /// Returns whether all packets match, including those without IP headers.
+    /// Returns whether all packets are selected, including those without IP headers.
     pub fn is_all(&self) -> bool {
         *self == Self::default()
     }

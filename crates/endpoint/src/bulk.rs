@@ -1,9 +1,9 @@
 //! Endless transfers over TCP, with samples of their connections from the kernel.
 //!
-//! One thread per end writes, or reads and discards, in calls of [`CALL`] bytes each. It waits
-//! within the kernel, so that packets cost no system calls. The host's own thread samples both ends
-//! at multiples of [`SAMPLE`]: `TCP_INFO` of the sender, and the bytes delivered in order to the
-//! receiver.
+//! At each end of a flow, one thread writes, or reads and discards, up to 1 MiB per
+//! system call. The thread waits within the kernel, so that it does not need a system call for each
+//! packet. The thread of the host samples both ends at multiples of [`SAMPLE`] after the run's
+//! start: it logs `TCP_INFO` of the sender, and the bytes that the receiver has received in order.
 
 use crate::log::Kind;
 use crate::net::{self, Ends, World};
@@ -17,20 +17,23 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread;
 
-/// Time between two samples, in nanoseconds.
+/// Time between two samples of a connection, in nanoseconds.
 pub const SAMPLE: Nanos = 100 * MILLISECOND;
-/// Stack of a thread in bytes: it repeats a single call.
+/// Size in bytes of the stack of a thread; it is small since the thread only repeats one system
+/// call.
 const STACK: usize = 64 << 10;
 
-/// Returns the first multiple of [`SAMPLE`] after `now`, counted from the run's start.
+/// Returns the first multiple of [`SAMPLE`] after `now`. The multiples are counted from the run's
+/// start.
 fn next_sample(now: Nanos) -> Nanos {
     let since = now.saturating_sub(EPOCH);
     EPOCH + (since / SAMPLE + 1) * SAMPLE
 }
 
-/// Repeats a call on a socket in a separate thread, until the call fails or returns 0.
+/// Repeats `call` on a socket in a separate thread, until `call` fails or returns 0.
 ///
-/// Returns the socket and the error number, which is 0 without an error.
+/// Returns the socket, and a cell with the number of the error that ended the thread; the cell is 0
+/// while there was no error.
 fn drive(
     socket: OwnedFd,
     call: impl Fn(&OwnedFd) -> io::Result<usize> + Send + 'static,
@@ -51,45 +54,51 @@ fn drive(
     Ok((socket, failed))
 }
 
-/// The sending end of a flow.
+/// The sending end of a flow with an endless transfer.
 #[derive(Debug)]
 pub struct Sender {
     ends: Ends,
     tcp: sojourn_tcp::Params,
     stop: Nanos,
     state: State,
-    /// Time of the next action.
+    /// Time when the sender must act next (open, take a sample or close); `None` if only an event
+    /// of the socket can start an action.
     at: Option<Nanos>,
 }
 
 #[derive(Debug)]
 enum State {
-    /// Not started.
+    /// The connection was not opened yet.
     Idle,
-    /// Opening.
+    /// The connection is being opened.
     Opening(OwnedFd),
-    /// Open; a thread writes into it.
+    /// The connection is open, and a thread writes into the socket. The second value is the error
+    /// number of the thread, or 0.
     Open(Arc<OwnedFd>, Arc<AtomicU32>),
-    /// The last byte was written; the socket stays open so that the kernel can retransmit.
+    /// The application has written its last byte. The socket stays open so that the kernel can
+    /// retransmit.
     Closed(Arc<OwnedFd>),
-    /// Failed, or never to start.
+    /// The connection has failed, or the flow never starts.
     Gone,
 }
 
 impl Sender {
-    /// Returns a sender whose connection opens at `start` and that writes until `stop`.
+    /// Returns a sender that opens its connection at `start` and writes until `stop`. If `stop` is
+    /// not after `start`, the sender does nothing.
     pub fn new(ends: Ends, tcp: sojourn_tcp::Params, start: Nanos, stop: Nanos) -> Self {
         let begins = start < stop;
         let state = if begins { State::Idle } else { State::Gone };
         Self { ends, tcp, stop, state, at: begins.then_some(start) }
     }
 
-    /// Returns the time of the next action, if no event comes first.
+    /// Returns the time when [`due`](Self::due) must be called; `None` if only an event of the
+    /// socket can start an action.
     pub fn deadline(&self) -> Option<Nanos> {
         self.at
     }
 
-    /// Opens the connection, takes a sample, or closes the connection, as due.
+    /// Opens the connection, takes a sample, or takes the last sample and closes the connection,
+    /// depending on the state and the time.
     pub fn due(&mut self, world: &mut World, token: u64) {
         let outcome = match &self.state {
             State::Idle => self.open(world, token),
@@ -108,7 +117,7 @@ impl Sender {
         };
     }
 
-    /// Takes the last sample.
+    /// Takes the last sample, at the end of the run.
     pub fn end(&mut self, world: &mut World) {
         if let State::Open(socket, _) | State::Closed(socket) = &self.state {
             let outcome = self.sample(world, socket);
@@ -116,7 +125,7 @@ impl Sender {
         }
     }
 
-    /// Handles a socket that has opened or failed.
+    /// Handles an event of the socket: the connection has opened or failed.
     pub fn ready(&mut self, world: &mut World) {
         let outcome = self.begin(world);
         self.settle(world, outcome);
@@ -136,7 +145,7 @@ impl Sender {
         Ok(())
     }
 
-    /// Starts to write, if the connection is open.
+    /// Starts the writing thread, if the connection is open.
     fn begin(&mut self, world: &World) -> io::Result<()> {
         let State::Opening(socket) = &self.state else { return Ok(()) };
         sockopt::socket_error(socket)??;
@@ -176,23 +185,24 @@ impl Sender {
     }
 }
 
-/// The receiving end of a flow; it accepts one connection and counts the received bytes.
+/// The receiving end of a flow with an endless transfer. It accepts one connection and counts the
+/// received bytes.
 #[derive(Debug)]
 pub struct Receiver {
     ends: Ends,
     listener: OwnedFd,
     connection: Option<Arc<OwnedFd>>,
-    /// Delivered bytes in the latest log record.
-    told: u64,
-    /// Time of the next sample.
+    /// Received bytes in the last log record.
+    logged: u64,
+    /// Time of the next sample; `None` without a connection.
     at: Option<Nanos>,
 }
 
 impl Receiver {
-    /// Returns a receiver that listens from now on.
+    /// Returns a receiver that listens from this call on.
     pub fn new(ends: Ends) -> io::Result<Self> {
         let listener = net::listener(&ends)?;
-        Ok(Self { ends, listener, connection: None, told: 0, at: None })
+        Ok(Self { ends, listener, connection: None, logged: 0, at: None })
     }
 
     /// Returns the listening socket.
@@ -200,26 +210,26 @@ impl Receiver {
         &self.listener
     }
 
-    /// Returns the time of the next action, if no event comes first.
+    /// Returns the time when [`due`](Self::due) must be called; `None` without a connection.
     pub fn deadline(&self) -> Option<Nanos> {
         self.at
     }
 
-    /// Takes a sample.
+    /// Takes a sample of the connection; logs the received bytes if the number has changed.
     pub fn due(&mut self, world: &mut World) {
         let Some(connection) = &self.connection else { return };
-        // A connection without `TCP_INFO` delivers no more data.
+        // If `TCP_INFO` fails, the connection has ended and delivers no more data.
         self.at = None;
         if let Ok(info) = sys::tcp_info(connection) {
-            if info.received != self.told {
-                self.told = info.received;
+            if info.received != self.logged {
+                self.logged = info.received;
                 world.log(self.ends.flow, Kind::Delivered, info.received, 0, world.now());
             }
             self.at = Some(next_sample(world.now()));
         }
     }
 
-    /// Accepts the connection.
+    /// Accepts the connection and starts the reading thread; later connections are not accepted.
     pub fn ready(&mut self, world: &mut World, token: u64) -> io::Result<()> {
         let Some(socket) = net::accept(&self.listener)? else { return Ok(()) };
         world.rewatch(&self.listener, token, EventFlags::empty())?;

@@ -9,15 +9,16 @@ use sojourn_units::{Nanos, SECOND};
 use std::io::{self, IoSliceMut};
 use std::os::fd::{AsRawFd, OwnedFd};
 
-/// Bytes of a datagram that carry its number.
+/// Length in bytes of the datagram's number, at the start of the payload.
 pub const NUMBER: usize = 8;
-/// Longest plausible wait of a datagram in a socket, in nanoseconds: a longer wait means that the
-/// wall clock was set.
+/// Longest plausible waiting time of a datagram in a socket, in nanoseconds. A longer time means
+/// that the wall clock was set in the meantime; then the time of receiving is used as arrival time.
 const LONGEST_WAIT: u64 = 60 * SECOND;
-/// Datagrams that one flow sends or receives before other flows have their turn.
+/// Maximum number of datagrams that one flow sends or receives before the other flows of the host
+/// are served.
 const TURN: usize = 64;
 
-/// The sending end of a flow.
+/// The sending end of a flow over UDP.
 #[derive(Debug)]
 pub struct Sender {
     ends: Ends,
@@ -25,13 +26,13 @@ pub struct Sender {
     source: PacketSource,
     next: Emission,
     seq: u64,
-    /// Time before which it sends.
+    /// Time from which on the sender sends no more datagrams.
     last: Nanos,
     buffer: Vec<u8>,
 }
 
 impl Sender {
-    /// Returns the sender of the packets from `source` that are due before `last`; `longest` is the
+    /// Returns a sender of those packets of `source` that are due before `last`. `longest` is the
     /// largest payload in bytes.
     pub fn new(
         ends: Ends,
@@ -45,12 +46,12 @@ impl Sender {
         Ok(Self { ends, socket, source, next, seq: 0, last, buffer })
     }
 
-    /// Returns the time of the next datagram.
+    /// Returns the time when the next datagram is due; `None` after the last one.
     pub fn deadline(&self) -> Option<Nanos> {
         (self.next.at < self.last).then_some(self.next.at)
     }
 
-    /// Sends the datagrams that are due.
+    /// Sends the datagrams that are due, at most [`TURN`].
     pub fn due(&mut self, world: &mut World) {
         for _ in 0..TURN {
             let now = world.now();
@@ -74,8 +75,8 @@ impl Sender {
     }
 }
 
-/// Sends a datagram. A reported refusal belongs to an earlier datagram, which found no listener, so
-/// the datagram is sent again.
+/// Sends a datagram. The error "connection refused" belongs to an earlier datagram, for whose port
+/// there was no listener. The call has then sent nothing, so the datagram is sent again.
 fn send(socket: &OwnedFd, datagram: &[u8]) -> rustix::io::Result<()> {
     match rustix::net::send(socket, datagram, SendFlags::NOSIGNAL) {
         Err(rustix::io::Errno::CONNREFUSED) => {
@@ -85,18 +86,20 @@ fn send(socket: &OwnedFd, datagram: &[u8]) -> rustix::io::Result<()> {
     }
 }
 
-/// Writes the low bytes of a number at the beginning of the datagram, as many as fit.
+/// Writes the number `seq` at the beginning of the datagram in network byte order; a datagram with
+/// fewer than [`NUMBER`] bytes carries only the low bytes of `seq`.
 fn write_number(datagram: &mut [u8], seq: u64) {
     let room = datagram.len().min(NUMBER);
     datagram[..room].copy_from_slice(&seq.to_be_bytes()[NUMBER - room..]);
 }
 
-/// Returns the number in `carried`; fewer than eight bytes lack its high bytes.
+/// Returns the number that the bytes `carried` contain. With fewer than eight bytes, the high bytes
+/// of the number are missing and count as 0.
 fn read_number(carried: &[u8]) -> u64 {
     carried.iter().fold(0, |number, byte| number << 8 | u64::from(*byte))
 }
 
-/// The receiving end of a flow.
+/// The receiving end of a flow over UDP.
 #[derive(Debug)]
 pub struct Receiver {
     ends: Ends,
@@ -106,24 +109,25 @@ pub struct Receiver {
 }
 
 impl Receiver {
-    /// Returns a receiver that listens from now on.
+    /// Returns a receiver that listens from this call on.
     pub fn new(ends: Ends) -> io::Result<Self> {
         let socket = net::datagram_receiver(&ends)?;
         let control = nix::cmsg_space!(nix::sys::time::TimeSpec, u32);
         Ok(Self { ends, socket, control, overflowed: 0 })
     }
 
-    /// Returns the socket.
+    /// Returns the socket that receives the datagrams.
     pub fn socket(&self) -> &OwnedFd {
         &self.socket
     }
 
-    /// Receives the waiting datagrams and logs them.
+    /// Receives and logs the datagrams that wait in the socket, at most [`TURN`].
     pub fn ready(&mut self, world: &mut World) -> io::Result<()> {
         for _ in 0..TURN {
             let mut carried = [0; NUMBER];
             let mut parts = [IoSliceMut::new(&mut carried)];
-            // With `MSG_TRUNC` the length is that of the datagram, although the buffer is smaller.
+            // With `MSG_TRUNC`, `message.bytes` is the length of the datagram, even if it is larger
+            // than the buffer.
             let flags = MsgFlags::MSG_TRUNC | MsgFlags::MSG_DONTWAIT;
             let fd = self.socket.as_raw_fd();
             let message = match recvmsg::<()>(fd, &mut parts, Some(&mut self.control), flags) {
@@ -137,7 +141,8 @@ impl Receiver {
             let (mut at, mut overflowed) = (now, self.overflowed);
             for control in message.cmsgs()? {
                 match control {
-                    // The timestamp is from the wall clock: only the age of the datagram is used.
+                    // The kernel's timestamp is in wall-clock time, but the log uses the run's
+                    // clock. Therefore only the age of the datagram is taken from the timestamp.
                     ControlMessageOwned::ScmTimestampns(time) => {
                         let came = time.tv_sec() as u64 * SECOND + time.tv_nsec() as u64;
                         let ago = wall.saturating_sub(came);

@@ -1,4 +1,4 @@
-//! The endpoints of one host in a run.
+//! All sending and receiving ends of flows at one host in a run.
 
 use crate::net::{Ends, World};
 use crate::{bulk, datagrams, transfers, writes};
@@ -19,7 +19,7 @@ use std::io;
 use std::num::NonZeroU64;
 use std::os::fd::OwnedFd;
 
-/// One end of a flow.
+/// One sending or receiving end of a flow.
 #[derive(Debug)]
 enum Role {
     SendDatagrams(Box<datagrams::Sender>),
@@ -32,8 +32,9 @@ enum Role {
     ReceiveBulk(Box<bulk::Receiver>),
 }
 
-/// Tokens of events: the index of the role in the low half, the connection in the high half (0 for
-/// the role's own socket). The following two tokens belong to no role.
+/// Tokens of events: the low 32 bits are the index of the role; the high 32 bits are the number of
+/// the connection plus 1, or 0 for the role's own socket. The following two tokens belong to no
+/// role.
 const TIMER: u64 = u64::MAX;
 const STOP: u64 = u64::MAX - 1;
 
@@ -41,9 +42,10 @@ fn token(role: usize, connection: u64) -> u64 {
     connection << 32 | role as u64
 }
 
-/// A host's part in a run: its ends of packet sources and transfers.
+/// The sending and receiving ends of one host's flows in a run, for packet sources and transfers.
 ///
-/// The receiving ends listen from construction on; [`run`](Self::run) starts the sending ends.
+/// The receiving ends listen from [`new`](Self::new) on. [`run`](Self::run) starts the sending
+/// ends.
 #[derive(Debug)]
 pub struct Endpoint {
     roles: Vec<Role>,
@@ -51,11 +53,12 @@ pub struct Endpoint {
 }
 
 impl Endpoint {
-    /// Creates the endpoints of the host at node `node`; with those of endless transfers only if
-    /// `bulk`.
+    /// Creates the ends of flows at node `node`; those of endless transfers (`bulk`) only if the
+    /// parameter `bulk` is true.
     ///
     /// # Errors
-    /// A socket that cannot be created.
+    /// \n
+    /// If a socket cannot be created.
     pub fn new(plan: &Plan, seed: u64, node: usize, bulk: bool) -> io::Result<Self> {
         let mut roles = Vec::new();
         let mut number = 0;
@@ -83,24 +86,25 @@ impl Endpoint {
         Ok(Self { roles, duration: plan.duration })
     }
 
-    /// Returns the number of ends.
+    /// Returns the number of sending and receiving ends.
     pub fn len(&self) -> usize {
         self.roles.len()
     }
 
-    /// Returns whether the host has no ends.
+    /// Returns whether the host has no sending or receiving end.
     pub fn is_empty(&self) -> bool {
         self.roles.is_empty()
     }
 
-    /// Serves all ends until the run's end, or until `stop` is readable.
+    /// Serves all ends until the run's end, or until the descriptor `stop` becomes readable.
     ///
-    /// `start` is the monotonic time of the run's start in nanoseconds. Events are written to
-    /// `log`.
+    /// `start` is the time of the run's start on the machine's monotonic clock, in nanoseconds. All
+    /// events are written to `log`.
     ///
     /// # Errors
-    /// A failure of the machine, such as lack of memory or of room for the log. Failures of one
-    /// flow are logged.
+    /// \n
+    /// If a system call for the whole host fails, or if the log cannot be written. A failure of one
+    /// flow's connection is logged instead.
     pub fn run(&mut self, start: u64, log: File, stop: impl AsFd) -> io::Result<()> {
         rustix::thread::set_current_timer_slack(NonZeroU64::new(1))?;
         let mut world = World::new(start, self.duration, log)?;
@@ -134,8 +138,8 @@ impl Endpoint {
             alarms.set(i, role.deadline());
         }
         let mut events = Vec::with_capacity(256);
-        // System calls dominate the CPU time of a host. Therefore the clock is read only after the
-        // timer has expired, and the timer is set only if its time changes.
+        // System calls dominate the CPU time of a host. Therefore the due times are checked only
+        // after the timer has expired, and the timer is set only if its time has changed.
         let mut rang = true;
         let mut armed = None;
         loop {
@@ -144,8 +148,8 @@ impl Endpoint {
                     self.roles.iter_mut().for_each(|role| role.end(world));
                     return Ok(());
                 }
-                // Serves due roles, in at most as many calls as there are roles; then the sockets
-                // are served, even if a role is due again.
+                // Serves the roles that are due, with at most as many calls as there are roles.
+                // Afterwards the sockets are served, even if a role is due again.
                 for _ in 0..self.roles.len() {
                     let Some(i) = alarms.due(world.now()) else { break };
                     self.roles[i].due(world, i);
@@ -175,8 +179,8 @@ impl Endpoint {
     }
 }
 
-/// Sets the timer to `at` in nanoseconds of the machine's clock; if `at` has passed, the timer
-/// expires at once.
+/// Sets the timer to the time `at` of the machine's monotonic clock, in nanoseconds. If `at` has
+/// passed, the timer expires at once.
 fn set(timer: impl AsFd, at: u64) -> io::Result<()> {
     let value = Timespec { tv_sec: (at / SECOND) as i64, tv_nsec: (at % SECOND) as i64 };
     let once = Itimerspec { it_interval: Timespec { tv_sec: 0, tv_nsec: 0 }, it_value: value };
@@ -254,7 +258,7 @@ impl Role {
         }
     }
 
-    /// Ends the run: endless transfers take a last sample.
+    /// Takes the last sample of endless transfers at the end of the run.
     fn end(&mut self, world: &mut World) {
         match self {
             Self::Bulk(sender) => sender.end(world),
@@ -281,7 +285,8 @@ impl Role {
     }
 }
 
-/// Due times of the roles. Obsolete entries are skipped when they reach the top of the heap.
+/// Times when the roles are due, as a heap. If the time of a role changes, the earlier entry stays
+/// in the heap; it is skipped when it reaches the top.
 #[derive(Debug)]
 struct Alarms {
     heap: BinaryHeap<Reverse<(Nanos, usize)>>,
@@ -312,7 +317,8 @@ impl Alarms {
         None
     }
 
-    /// Returns a role that is due by `now`, and removes its due time.
+    /// Returns the role with the earliest time if this time is not after `now`, and removes its
+    /// time; `None` if no role is due.
     fn due(&mut self, now: Nanos) -> Option<usize> {
         self.first().filter(|&at| at <= now)?;
         let Reverse((_, role)) = self.heap.pop()?;

@@ -1,17 +1,19 @@
-//! Endpoints: traffic sources on real sockets, and reports of their traffic.
+//! Endpoints: traffic sources and receivers on real sockets, and reports of their traffic.
 //!
-//! An [`Endpoint`] is one host's part in a run. It sends the traffic of the plan's packet sources
-//! and transfers of this host, driven by the simulator's state machines and random draws, and
-//! receives the traffic of others. One thread serves all flows of a host. An endpoint decides and
-//! measures nothing: it writes every event to a [log](log::Event). After the run, [`report`]
-//! computes the results from the logs of all hosts, with the simulator's receiver model.
+//! An [`Endpoint`] contains all sending and receiving ends of one host in a run. It sends the
+//! traffic of the plan's packet sources and transfers, with the state machines and random draws of
+//! the simulator, and receives the traffic that other hosts send to it. One thread serves all flows
+//! of a host, except for endless transfers, which have one thread per connection end. An endpoint
+//! computes no results: it writes every event to a [log](log::Event). After the run, [`report`]
+//! computes the results from the logs of all hosts, with the simulator's model of receivers.
 //!
-//! All times are from one clock: the machine's monotonic clock, shifted so that the run begins at
+//! All times are from one clock: the machine's monotonic clock, shifted such that the run begins at
 //! [`EPOCH`](sojourn_units::EPOCH).
 //!
-//! A datagram begins with its number, as many of the low bytes as fit, without any other header.
-//! The receiver answers a transfer with eight bytes: the arrival time of its last byte, from which
-//! the sender counts the think time.
+//! A datagram has no header of the endpoint. Its payload begins with its number; a datagram shorter
+//! than eight bytes contains only the low bytes of the number. When a transfer is complete, the
+//! receiver answers with eight bytes: the arrival time of the transfer's last byte. The sender's
+//! think time begins at this time.
 
 mod log;
 pub mod report;

@@ -1,48 +1,52 @@
-//! Logs of endpoints: one record of 24 bytes per event, in the order of events.
+//! Logs of endpoints: one record of 24 bytes per event, in the order in which the events were
+//! logged.
 
 use sojourn_units::Nanos;
 use std::io::{self, Write};
 
-/// Bytes of a record.
+/// Size of a record in bytes.
 pub const RECORD: usize = 24;
 
-/// Kind of event.
+/// Kind of event, which defines the meaning of `number` and `length`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// Datagram `number` was sent; `length` is its payload in bytes.
     Sent,
     /// Datagram `number` could not be sent; `length` is the error number.
     NotSent,
-    /// A datagram of `length` bytes arrived; it carries `number`.
+    /// A datagram with `length` bytes of payload arrived; `number` is the number that it carries.
     Received,
-    /// The receiver's socket has dropped `number` datagrams so far, for lack of room.
+    /// The receiver's socket has dropped `number` datagrams since the run's start, because its
+    /// receive buffer was full.
     Overflowed,
-    /// Write `number` of `length` bytes entered the send buffer.
+    /// Write `number` with `length` bytes entered the send buffer.
     Written,
-    /// Write `number` was refused.
+    /// Write `number` with `length` bytes was refused, because the send buffer was full.
     Refused,
-    /// The application has made its last write.
+    /// The application has closed the stream after its last write; `number` is the number of its
+    /// writes.
     Closed,
-    /// A connection has delivered `number` bytes in total; `length` is the number of the
-    /// connection.
+    /// Connection `length` has delivered `number` bytes in total. Connections are counted from 0 in
+    /// the order in which the receiver accepted them.
     Delivered,
-    /// A transfer of `number` bytes was due; `length` counts a flow's transfers from 0.
+    /// A transfer of `number` bytes was due; `length` is its number, counted from 0 per flow.
     Due,
-    /// The connection of a transfer is open.
+    /// The connection of transfer `length` is open.
     Connected,
-    /// The last byte of a transfer has arrived; `length` counts the connections that the receiver
-    /// accepted.
+    /// The last byte of a transfer with `number` bytes has arrived; `length` is the number of its
+    /// connection, counted from 0 in the order in which the receiver accepted them.
     Completed,
-    /// A connection failed; `length` is the error number, `number` counts connections from 0.
+    /// Connection `number` failed (counted from 0 per flow); `length` is the error number.
     Failed,
-    /// A connection's congestion window is `number` bytes; `length` is the payload of a full
+    /// The connection's congestion window is `number` bytes; `length` is the payload of a full
     /// segment in bytes.
     Window,
-    /// A connection's smoothed round-trip time is `number` nanoseconds.
+    /// The connection's smoothed round-trip time is `number` nanoseconds.
     RoundTrip,
-    /// A connection has retransmitted `number` segments.
+    /// The connection has retransmitted `number` segments since it was opened.
     Retransmitted,
-    /// A connection's retransmission timer has expired `number` times.
+    /// The connection's retransmission timer has expired `number` times since the connection was
+    /// opened.
     TimedOut,
 }
 
@@ -65,18 +69,19 @@ const KINDS: [Kind; 16] = [
     Kind::TimedOut,
 ];
 
-/// One event.
+/// One event of a flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Event {
-    /// Number of the flow in the plan.
+    /// Number of the flow in the plan, counted from 0.
     pub flow: u32,
-    /// Kind of event.
+    /// Kind of the event.
     pub kind: Kind,
-    /// Value by kind, see [`Kind`]; below 2^24.
+    /// Second value of the event, whose meaning depends on the [`Kind`]; only the low 24 bits are
+    /// logged.
     pub length: u32,
-    /// Value by kind, see [`Kind`].
+    /// First value of the event, whose meaning depends on the [`Kind`].
     pub number: u64,
-    /// Time of the event.
+    /// Time of the event on the run's clock.
     pub at: Nanos,
 }
 
@@ -104,47 +109,52 @@ impl Event {
     }
 }
 
-/// Returns the events of a log. An incomplete record at the end is ignored.
+/// Returns the events of a log. An incomplete record at the end of the log is ignored.
 ///
 /// # Errors
-/// A record that no endpoint writes: its place in the log.
+/// \n
+/// An item is an error if its record contains no valid kind of event; the message contains the
+/// position of the record in the log.
 pub fn read(log: &[u8]) -> impl Iterator<Item = Result<Event, String>> + '_ {
     let (records, _) = log.as_chunks::<RECORD>();
     records.iter().enumerate().map(|(i, record)| {
-        Event::decode(record).ok_or_else(|| format!("byte {}: no event of an endpoint", i * RECORD))
+        Event::decode(record)
+            .ok_or_else(|| format!("byte {}: the record has no valid kind of event", i * RECORD))
     })
 }
 
-/// A log during writing.
+/// Writer of a log, with a buffer.
 #[derive(Debug)]
 pub struct Log<W: Write> {
     buffer: Vec<u8>,
     to: W,
 }
 
-/// Bytes in the buffer at which it is written.
+/// Number of bytes in the buffer at which the buffer is written to the file.
 const GATHERED: usize = 64 << 10;
 
 impl<W: Write> Log<W> {
-    /// Returns an empty log.
+    /// Returns an empty log that is written to `to`.
     pub fn new(to: W) -> Self {
         Self { buffer: Vec::with_capacity(GATHERED + RECORD), to }
     }
 
-    /// Adds an event.
+    /// Adds an event to the buffer, and writes the buffer when it is full.
     ///
     /// # Errors
-    /// A log that cannot be written.
+    /// \n
+    /// If the log cannot be written.
     #[inline]
     pub fn add(&mut self, event: &Event) -> io::Result<()> {
         self.buffer.extend_from_slice(&event.encode());
         if self.buffer.len() >= GATHERED { self.flush() } else { Ok(()) }
     }
 
-    /// Writes all events in the buffer.
+    /// Writes all events of the buffer.
     ///
     /// # Errors
-    /// A log that cannot be written.
+    /// \n
+    /// If the log cannot be written.
     pub fn flush(&mut self) -> io::Result<()> {
         self.to.write_all(&self.buffer)?;
         self.buffer.clear();
@@ -177,11 +187,11 @@ mod tests {
         log.flush().unwrap();
         assert_eq!(bytes.len(), KINDS.len() * RECORD);
         assert_eq!(read(&bytes).collect::<Result<Vec<_>, _>>().as_ref(), Ok(&events));
-        // Cut off, and damaged.
+        // A log with an incomplete record, and a log with an invalid kind.
         assert_eq!(read(&bytes[..bytes.len() - 1]).count(), KINDS.len() - 1);
         bytes[RECORD + 7] = 99;
         let error = read(&bytes).nth(1).unwrap().unwrap_err();
-        assert_eq!(error, "byte 24: no event of an endpoint");
+        assert_eq!(error, "byte 24: the record has no valid kind of event");
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! Sockets for flows, the clock, and the state that all parts of an endpoint share.
+//! Sockets of flows, the run's clock, and the state that all ends of a host share.
 
 use crate::log::{Event, Kind, Log};
 use crate::sys;
@@ -14,45 +14,50 @@ use std::io;
 use std::net::SocketAddrV4;
 use std::os::fd::{AsFd, OwnedFd};
 
-/// Payload bytes; their content is never read.
+/// Payload that is sent; the receivers never evaluate its content.
 pub static ZEROS: [u8; 64 << 10] = [0; 64 << 10];
-/// Receive buffer of a datagram socket in bytes, if the machine permits it.
+/// Size of the receive buffer of a datagram socket in bytes. Without the necessary privilege, the
+/// kernel may limit the size.
 const RECEIVE_BUFFER: usize = 8 << 20;
-/// A rate without effect, in bytes per second.
+/// Greatest maximum rate that the kernel accepts, in bytes per second. It turns pacing on, but is
+/// too high to limit any connection.
 const PACED: u32 = u32::MAX - 1;
 
-/// The two ends of a flow.
+/// The receiver and the class of a flow.
 #[derive(Clone, Copy, Debug)]
 pub struct Ends {
-    /// Number of the flow in the plan.
+    /// Number of the flow in the plan, counted from 0.
     pub flow: u32,
-    /// Node of the receiver; the port follows from the flow.
+    /// Node of the receiver. The receiver's port follows from the number of the flow.
     pub receiver: usize,
-    /// Type of service.
+    /// Type of service byte of the flow's packets.
     pub tos: u8,
 }
 
 impl Ends {
-    /// Returns the destination of the flow's data.
+    /// Returns the address and port to which the flow's data are sent.
     pub fn to(&self) -> io::Result<SocketAddrV4> {
-        let port = address::port(self.flow).ok_or_else(|| io::Error::other("no port is left"))?;
+        let port = address::port(self.flow).ok_or_else(|| {
+            io::Error::other("the plan has too many flows: no port is free for this flow")
+        })?;
         Ok(SocketAddrV4::new(address::ipv4(self.receiver), port))
     }
 }
 
-/// The run's clock and log, and the set of watched sockets.
+/// The run's clock and log, and the set of watched sockets, which all roles of a host share.
 #[derive(Debug)]
 pub struct World {
-    /// Monotonic time minus run time, in nanoseconds.
+    /// Difference between the machine's monotonic clock and the run's clock, in nanoseconds.
     shift: u64,
-    /// End of the run.
+    /// End of the run on the run's clock.
     pub end: Nanos,
     log: Log<File>,
     epoll: OwnedFd,
 }
 
 impl World {
-    /// Creates the world of a run; `start` is the monotonic time of its start in nanoseconds.
+    /// Creates the shared state of a run. `start` is the time of the run's start on the machine's
+    /// monotonic clock, in nanoseconds.
     pub fn new(start: u64, duration: Nanos, log: File) -> io::Result<Self> {
         let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
         Ok(Self {
@@ -63,45 +68,47 @@ impl World {
         })
     }
 
-    /// Returns the time of the run's clock.
+    /// Returns the present time on the run's clock.
     #[inline]
     pub fn now(&self) -> Nanos {
         monotonic().wrapping_sub(self.shift)
     }
 
-    /// Converts a time of the run's clock to one of the machine's monotonic clock.
+    /// Converts a time `at` of the run's clock to the machine's monotonic clock, in nanoseconds.
     pub fn monotonic(&self, at: Nanos) -> u64 {
         at.wrapping_add(self.shift)
     }
 
-    /// Logs an event at `at`, which is now or in the past.
+    /// Logs an event with the time `at`, which is the present or a past time.
     #[inline]
     pub fn log(&mut self, flow: u32, kind: Kind, number: u64, length: u32, at: Nanos) {
-        // The error is not lost: `flush` fails too.
+        // An error is not lost: the log keeps the records that it could not write, and `flush`
+        // fails when it tries to write them again.
         let _ = self.log.add(&Event { flow, kind, length, number, at });
     }
 
-    /// Writes the rest of the log.
+    /// Writes the events that are still in the buffer of the log.
     pub fn flush(&mut self) -> io::Result<()> {
         self.log.flush()
     }
 
-    /// Watches `socket`; its events carry `token`.
+    /// Watches `socket`. Each event of `socket` carries `token`.
     pub fn watch(&self, socket: impl AsFd, token: u64, flags: EventFlags) -> io::Result<()> {
         Ok(epoll::add(&self.epoll, socket, EventData::new_u64(token), flags)?)
     }
 
-    /// Changes the watched events of a socket.
+    /// Changes the events for which a watched socket is watched.
     pub fn rewatch(&self, socket: impl AsFd, token: u64, flags: EventFlags) -> io::Result<()> {
         Ok(epoll::modify(&self.epoll, socket, EventData::new_u64(token), flags)?)
     }
 
-    /// Stops watching a socket.
+    /// Stops watching `socket`.
     pub fn forget(&self, socket: impl AsFd) -> io::Result<()> {
         Ok(epoll::delete(&self.epoll, socket)?)
     }
 
-    /// Waits for events and stores them in `events`.
+    /// Waits until at least one event has happened, and stores the events in `events`. After an
+    /// interrupted wait `events` is empty.
     pub fn wait(&self, events: &mut Vec<epoll::Event>) -> io::Result<()> {
         events.clear();
         match epoll::wait(&self.epoll, rustix::buffer::spare_capacity(events), None) {
@@ -134,7 +141,7 @@ fn open(kind: SocketType) -> io::Result<OwnedFd> {
     Ok(rustix::net::socket_with(AddressFamily::INET, kind, flags, Some(protocol))?)
 }
 
-/// Adds the address to an error.
+/// Returns the error with the address at the start of its message.
 fn at(address: SocketAddrV4, error: impl Into<io::Error>) -> io::Error {
     let error = error.into();
     io::Error::new(error.kind(), format!("{address}: {error}"))
@@ -149,7 +156,8 @@ pub fn datagram_sender(ends: &Ends) -> io::Result<OwnedFd> {
     Ok(socket)
 }
 
-/// Creates a socket that receives a flow's datagrams, with the kernel's timestamps.
+/// Creates a socket that receives a flow's datagrams, with the kernel's time of arrival and number
+/// of dropped datagrams.
 pub fn datagram_receiver(ends: &Ends) -> io::Result<OwnedFd> {
     let socket = open(SocketType::DGRAM)?;
     let to = ends.to()?;
@@ -167,14 +175,15 @@ pub fn listener(ends: &Ends) -> io::Result<OwnedFd> {
     let socket = open(SocketType::STREAM)?;
     let to = ends.to()?;
     options::set_socket_reuseaddr(&socket, true)?;
-    // Accepted sockets inherit it: acknowledgements have the flow's class too.
+    // Accepted sockets inherit the type of service, so that acknowledgements have the class of the
+    // flow too.
     options::set_ip_tos(&socket, ends.tos)?;
     rustix::net::bind(&socket, &to).map_err(|e| at(to, e))?;
     rustix::net::listen(&socket, 128)?;
     Ok(socket)
 }
 
-/// Accepts a waiting connection; `None` without one.
+/// Accepts a waiting connection; returns `None` if no connection waits or if it was aborted.
 pub fn accept(listener: &OwnedFd) -> io::Result<Option<OwnedFd>> {
     let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
     match rustix::net::accept_with(listener, flags) {
@@ -184,7 +193,8 @@ pub fn accept(listener: &OwnedFd) -> io::Result<Option<OwnedFd>> {
     }
 }
 
-/// Starts to open a connection for a flow's data.
+/// Starts to open a connection for a flow's data, and returns its socket, which may not be open
+/// yet.
 pub fn connect(ends: &Ends, tcp: &sojourn_tcp::Params) -> io::Result<OwnedFd> {
     let socket = open(SocketType::STREAM)?;
     let to = ends.to()?;
@@ -206,7 +216,7 @@ pub fn would_block(error: rustix::io::Errno) -> bool {
     error == rustix::io::Errno::AGAIN || error == rustix::io::Errno::INTR
 }
 
-/// Returns the number of an error, for the log.
+/// Returns the operating system's number of an error; 0 if it has none.
 pub fn number(error: &io::Error) -> u32 {
     error.raw_os_error().unwrap_or(0) as u32
 }

@@ -1,11 +1,12 @@
 //! System calls for which neither `nix` nor `rustix` has a safe wrapper.
-#![expect(unsafe_code, reason = "calls of the C library, each with a value of ours behind it")]
+#![expect(unsafe_code, reason = "calls of the C library whose pointers are valid during the call")]
 
 use nix::libc;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd, RawFd};
 
-/// Returns the bytes written into a TCP socket and not yet acknowledged (`SIOCOUTQ`).
+/// Returns the number of bytes that were written into a TCP socket and are not yet acknowledged
+/// (`SIOCOUTQ`).
 pub fn unacknowledged(socket: impl AsFd) -> io::Result<u64> {
     let mut bytes: libc::c_int = 0;
     // SAFETY: the call writes one int to `bytes`.
@@ -13,9 +14,9 @@ pub fn unacknowledged(socket: impl AsFd) -> io::Result<u64> {
     if status < 0 { Err(io::Error::last_os_error()) } else { Ok(bytes as u64) }
 }
 
-/// Makes the kernel pace a TCP socket, at no more than `rate` bytes per second.
+/// Turns on the kernel's pacing for a TCP socket, with a maximum of `rate` bytes per second.
 pub fn set_max_pacing_rate(socket: impl AsFd, rate: u32) -> io::Result<()> {
-    // SAFETY: the call reads one int from `rate`.
+    // SAFETY: the call reads one 32-bit integer from `rate`.
     let status = unsafe {
         libc::setsockopt(
             socket.as_fd().as_raw_fd(),
@@ -28,7 +29,7 @@ pub fn set_max_pacing_rate(socket: impl AsFd, rate: u32) -> io::Result<()> {
     if status < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
-/// State of a connection in the kernel.
+/// State of a connection in the kernel (`TCP_INFO`).
 #[derive(Clone, Copy, Debug)]
 pub struct TcpInfo {
     /// Congestion window in bytes.
@@ -37,18 +38,19 @@ pub struct TcpInfo {
     pub mss: u32,
     /// Smoothed round-trip time in nanoseconds.
     pub smoothed_rtt: u64,
-    /// Number of segments retransmitted since the connection's opening.
+    /// Number of segments retransmitted since the connection was opened.
     pub retransmitted: u32,
-    /// Number of expiries of the retransmission timer since the connection's opening; `None` if the
-    /// kernel does not count them (it does since Linux 6.7).
+    /// Number of times that the retransmission timer has expired since the connection was opened;
+    /// `None` if the kernel does not count them (Linux does since version 6.7).
     pub timeouts: Option<u32>,
-    /// Bytes received in order.
+    /// Number of bytes received in order since the connection was opened.
     pub received: u64,
 }
 
 /// Returns the state of a connection (`TCP_INFO`).
 pub fn tcp_info(socket: impl AsFd) -> io::Result<TcpInfo> {
-    // The structure as 32-bit words, up to the word whose lower half is `tcpi_total_rto`.
+    // `struct tcp_info` as 32-bit words, up to the word whose first half is `tcpi_total_rto`. The
+    // constants below are indices of these words.
     const WORDS: usize = 61;
     const RECEIVED: usize = 32;
     const TIMEOUTS: usize = 60;
@@ -81,29 +83,31 @@ pub fn tcp_info(socket: impl AsFd) -> io::Result<TcpInfo> {
     })
 }
 
-/// Returns the first of the two halves of a word in memory.
+/// Returns the half of a word that comes first in memory.
 fn lower_half(word: u32) -> u32 {
     let [first, second, ..] = word.to_ne_bytes();
     u16::from_ne_bytes([first, second]).into()
 }
 
-/// Bytes of one call of [`fill`] or [`discard`].
+/// Maximum number of bytes of one call of [`fill`] or [`discard`].
 const CALL: usize = 1 << 20;
-/// Content that [`fill`] writes.
+/// Data that [`fill`] writes.
 static CONTENT: [u8; CALL] = [0; CALL];
 
-/// Writes into a blocking socket, and waits until all is written; returns the number of bytes.
+/// Writes [`CALL`] bytes into a blocking socket, and waits until the kernel has taken them. Returns
+/// the number of bytes written.
 pub fn fill(socket: &OwnedFd) -> io::Result<usize> {
     Ok(rustix::net::send(socket, &CONTENT, rustix::net::SendFlags::NOSIGNAL)?)
 }
 
-/// Discards received data of a blocking socket without a copy; returns the number of bytes, 0 at
-/// the end of the stream.
+/// Discards received data of a blocking socket without a copy to the process. Returns the number of
+/// bytes discarded, or 0 at the end of the stream.
 ///
-/// The call returns only after many bytes, although it consumes data as they arrive (`MSG_WAITALL`,
-/// `MSG_TRUNC`; tcp(7)).
+/// The kernel discards data as they arrive, but the call returns only after [`CALL`] bytes or at
+/// the end of the stream (`MSG_WAITALL` and `MSG_TRUNC`; see tcp(7)).
 pub fn discard(socket: &OwnedFd) -> io::Result<usize> {
-    // SAFETY: with these flags TCP writes nothing to the buffer, so the pointer is null.
+    // SAFETY: with `MSG_TRUNC` the kernel writes nothing to the buffer of a TCP socket, so a null
+    // pointer is valid.
     let bytes = unsafe {
         libc::recv(
             socket.as_raw_fd(),
@@ -115,16 +119,17 @@ pub fn discard(socket: &OwnedFd) -> io::Result<usize> {
     if bytes < 0 { Err(io::Error::last_os_error()) } else { Ok(bytes as usize) }
 }
 
-/// Returns a new descriptor for the open file with number `fd`.
+/// Returns a new descriptor for the open file with the descriptor number `fd`.
 ///
 /// # Errors
-/// A number without an open file.
+/// \n
+/// If `fd` is not the number of an open file.
 pub fn duplicate(fd: RawFd) -> io::Result<OwnedFd> {
-    // SAFETY: the call takes numbers only.
+    // SAFETY: the call takes integers only.
     let copy = unsafe { libc::fcntl(fd, libc::F_DUPFD_CLOEXEC, 0) };
     if copy < 0 {
         return Err(io::Error::last_os_error());
     }
-    // SAFETY: the descriptor is new, and no other code has its number.
+    // SAFETY: the descriptor is new, and no other code owns it.
     Ok(unsafe { OwnedFd::from_raw_fd(copy) })
 }

@@ -1,10 +1,10 @@
-//! Transfers: one after the other, each on its own connection.
+//! Transfers over TCP: one after another, each on a new connection.
 //!
 //! The sender opens the connection when the transfer is due, writes the data, and shuts down its
-//! direction. The receiver answers with the arrival time of the last byte. So a completion time is
-//! defined as in the simulator: from the due time of the transfer, through the opening of its
-//! connection, to the arrival of its last byte. The think time also begins there, although the
-//! sender receives the answer half a round trip later.
+//! direction of the connection. The receiver answers with the arrival time of the last byte. The
+//! completion time is defined as in the simulator: it begins when the transfer is due, includes the
+//! opening of the connection, and ends with the arrival of the last byte. The think time also
+//! begins with this arrival, although the sender receives the answer half a round-trip time later.
 
 use crate::log::Kind;
 use crate::net::{self, Ends, World, ZEROS};
@@ -17,17 +17,17 @@ use std::collections::BTreeMap;
 use std::io;
 use std::os::fd::OwnedFd;
 
-/// Bytes of the receiver's answer: a time of the run's clock in nanoseconds.
+/// Size in bytes of the receiver's answer, which is a time of the run's clock in nanoseconds.
 const ANSWER: usize = 8;
 
-/// The sending end of a flow.
+/// The sending end of a flow with transfers.
 #[derive(Debug)]
 pub struct Sender {
     ends: Ends,
     tcp: sojourn_tcp::Params,
     jobs: Transfers,
     job: Option<Job>,
-    /// Time before which transfers start.
+    /// Time from which on no transfer starts.
     last: Nanos,
     count: u32,
     active: Option<Active>,
@@ -44,7 +44,7 @@ struct Active {
 }
 
 impl Sender {
-    /// Returns a sender whose first transfer is due after `start`.
+    /// Returns a sender of the transfers in `jobs` that are due from `start` on and before `last`.
     pub fn new(
         ends: Ends,
         tcp: sojourn_tcp::Params,
@@ -56,7 +56,8 @@ impl Sender {
         Self { ends, tcp, jobs, job, last, count: 0, active: None }
     }
 
-    /// Returns the time of the next transfer, if no transfer is active.
+    /// Returns the time when the next transfer is due; `None` while a transfer is active, or after
+    /// the last one.
     pub fn deadline(&self) -> Option<Nanos> {
         if self.active.is_some() { None } else { self.job.map(|job| job.at) }
     }
@@ -86,7 +87,8 @@ impl Sender {
         }
     }
 
-    /// Handles a connection that has opened, is writable again, was answered, or has failed.
+    /// Handles an event of the socket: the connection has opened, can be written again, has an
+    /// answer to read, or has failed.
     pub fn ready(&mut self, world: &mut World) {
         let Some(active) = &mut self.active else { return };
         match active.go_on() {
@@ -103,7 +105,7 @@ impl Sender {
         }
     }
 
-    /// Logs the failure; the user continues with the next transfer.
+    /// Logs the failure of the active transfer, and prepares the next transfer.
     fn failed(&mut self, world: &mut World, error: &io::Error) {
         let now = world.now();
         let number = u64::from(self.count);
@@ -119,8 +121,8 @@ impl Sender {
 }
 
 impl Active {
-    /// Writes the data that the kernel takes, and reads the answer; returns whether the connection
-    /// has just opened.
+    /// Writes the data that the kernel accepts, and reads the answer. Returns whether the
+    /// connection has just opened.
     fn go_on(&mut self) -> io::Result<bool> {
         sockopt::socket_error(&self.socket)??;
         if !self.connected && rustix::net::getpeername(&self.socket).is_err() {
@@ -151,7 +153,7 @@ impl Active {
     }
 }
 
-/// The receiving end of a flow.
+/// The receiving end of a flow with transfers.
 #[derive(Debug)]
 pub struct Receiver {
     ends: Ends,
@@ -168,7 +170,7 @@ struct Incoming {
 }
 
 impl Receiver {
-    /// Returns a receiver that listens from now on.
+    /// Returns a receiver that listens from this call on.
     pub fn new(ends: Ends) -> io::Result<Self> {
         Ok(Self { ends, listener: net::listener(&ends)?, open: BTreeMap::new(), accepted: 0 })
     }
@@ -178,7 +180,7 @@ impl Receiver {
         &self.listener
     }
 
-    /// Accepts connections.
+    /// Accepts all waiting connections.
     pub fn ready(&mut self, world: &mut World, token: impl Fn(u32) -> u64) -> io::Result<()> {
         while let Some(socket) = net::accept(&self.listener)? {
             let number = self.accepted;
@@ -190,7 +192,7 @@ impl Receiver {
         Ok(())
     }
 
-    /// Receives data from connection `number`; answers at its end.
+    /// Receives data from connection `number`, and sends the answer when the transfer is complete.
     pub fn take(&mut self, world: &mut World, number: u32) {
         let Some(incoming) = self.open.get_mut(&number) else { return };
         let before = incoming.delivered;
@@ -204,7 +206,8 @@ impl Receiver {
             if whole {
                 let (bytes, last) = (incoming.delivered, incoming.last);
                 world.log(flow, Kind::Completed, bytes, number, last);
-                // A new socket has room for eight bytes.
+                // The send buffer of this socket is empty, so it has space for the eight bytes of
+                // the answer.
                 let answer = last.to_be_bytes();
                 let _ = rustix::net::send(&incoming.socket, &answer, SendFlags::NOSIGNAL);
             }

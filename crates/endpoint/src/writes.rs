@@ -1,9 +1,10 @@
-//! Packet sources over TCP: each emission is a write into the stream of one connection.
+//! Packet sources over TCP: each packet of the source is a write into the stream of one connection.
 //!
-//! The rules are the simulator's. The send buffer holds written data without acknowledgement. A
-//! write enters the buffer completely or not at all. A write without room is refused, or, if the
-//! socket is `blocking`, waits for room; the writes that fall due in the meantime follow. Data that
-//! the kernel does not take at once, for lack of memory, stay here and count as written.
+//! The rules are those of the simulator. The send buffer contains the written data that are not yet
+//! acknowledged. A write enters the send buffer completely or not at all. If the send buffer has no
+//! space for a write, the write is refused; on a `blocking` socket it waits for space instead, and
+//! the writes that become due in the meantime follow it. Data that the kernel does not accept at
+//! once, for lack of memory, stay in the sender and count as written.
 
 use crate::log::Kind;
 use crate::net::{self, Ends, World, ZEROS};
@@ -15,10 +16,12 @@ use sojourn_units::{MILLISECOND, Nanos};
 use std::io;
 use std::os::fd::OwnedFd;
 
-/// Interval of checks for room while the application waits, in nanoseconds: the kernel does not
-/// notify of it.
+/// Time between two checks for space in the send buffer while the application waits, in
+/// nanoseconds. The checks are necessary since the kernel does not notify the application when the
+/// send buffer of the simulator's rules has space.
 const LOOK: Nanos = MILLISECOND / 2;
-/// Writes made before other flows have their turn.
+/// Maximum number of writes, or of calls that receive, before the other flows of the host are
+/// served.
 const TURN: usize = 64;
 
 /// The sending end of a flow.
@@ -33,29 +36,30 @@ pub struct Sender {
     stop: Nanos,
     end: Nanos,
     state: State,
-    /// Bytes that the kernel has not taken yet.
+    /// Number of written bytes that the kernel has not accepted yet.
     pending: u64,
-    /// Next check for room while the application waits.
+    /// Time of the next check for space in the send buffer; `None` unless the application waits.
     look: Option<Nanos>,
 }
 
 #[derive(Debug)]
 enum State {
-    /// Not started.
+    /// The connection was not opened yet.
     Idle,
-    /// Open, or opening.
+    /// The connection is open or being opened.
     Open(OwnedFd),
-    /// The last write was made; the connection is shut down after the kernel has taken all data.
+    /// The application has closed the stream. The sender shuts the connection down after the kernel
+    /// has accepted all data.
     Closing(OwnedFd),
-    /// Shut down; the socket stays open so that the kernel can retransmit.
+    /// The connection is shut down. The socket stays open so that the kernel can retransmit.
     Closed(OwnedFd),
-    /// Failed, or without any write.
+    /// The connection has failed, or no write is due in the run.
     Gone,
 }
 
 impl Sender {
-    /// Returns a sender whose connection opens at `start`, if a write is due before `stop` and
-    /// `end`.
+    /// Returns a sender that opens its connection at `start`. If the first write is not due before
+    /// `stop` and `end`, the sender does nothing.
     pub fn new(
         ends: Ends,
         tcp: sojourn_tcp::Params,
@@ -67,7 +71,8 @@ impl Sender {
         Self { ends, tcp, source, next, seq: 0, start, stop, end, state, pending: 0, look: None }
     }
 
-    /// Returns the time of the next action, if no event comes first.
+    /// Returns the time when [`due`](Self::due) must be called; `None` if only an event of the
+    /// socket can start an action.
     pub fn deadline(&self) -> Option<Nanos> {
         let at = match &self.state {
             State::Idle => self.start,
@@ -87,7 +92,8 @@ impl Sender {
         self.settle(world, outcome);
     }
 
-    /// Handles a socket that has opened, is writable again, or has failed.
+    /// Handles an event of the socket: the connection has opened, can be written again, or has
+    /// failed.
     pub fn ready(&mut self, world: &mut World) {
         let outcome = self.flush().and_then(|()| self.write(world));
         self.settle(world, outcome);
@@ -102,13 +108,13 @@ impl Sender {
 
     fn open(&mut self, world: &mut World, token: u64) -> io::Result<()> {
         let socket = net::connect(&self.ends, &self.tcp)?;
-        // Edge-triggered: a writable socket matters only after it was full.
+        // Edge-triggered: an event is needed only when a full socket becomes writable.
         world.watch(&socket, token, EventFlags::OUT | EventFlags::RDHUP | EventFlags::ET)?;
         self.state = State::Open(socket);
         Ok(())
     }
 
-    /// Makes the writes that are due.
+    /// Makes the writes that are due, at most [`TURN`]. Closes the stream at the time `stop`.
     fn write(&mut self, world: &mut World) -> io::Result<()> {
         self.look = None;
         for _ in 0..TURN {
@@ -139,7 +145,7 @@ impl Sender {
         Ok(())
     }
 
-    /// Ends the stream: the application has written all its data.
+    /// Closes the stream, since the application has made all its writes.
     fn close(&mut self, world: &mut World, now: Nanos) -> io::Result<()> {
         if let State::Open(socket) = std::mem::replace(&mut self.state, State::Gone) {
             world.log(self.ends.flow, Kind::Closed, self.seq, 0, now);
@@ -148,7 +154,7 @@ impl Sender {
         self.flush()
     }
 
-    /// Passes pending data to the kernel, as much as it takes.
+    /// Passes pending data to the kernel until it accepts no more.
     fn flush(&mut self) -> io::Result<()> {
         let (State::Open(socket) | State::Closing(socket) | State::Closed(socket)) = &self.state
         else {
@@ -164,7 +170,7 @@ impl Sender {
             }
         }
         if let State::Closing(socket) = &self.state {
-            // The connection cannot be shut down before it is open.
+            // A connection that is not open cannot be shut down.
             if rustix::net::getpeername(socket).is_err() {
                 return Ok(());
             }
@@ -177,7 +183,7 @@ impl Sender {
     }
 }
 
-/// The receiving end of a flow; it accepts one connection and counts the received bytes.
+/// The receiving end of a flow. It accepts one connection and counts the received bytes.
 #[derive(Debug)]
 pub struct Receiver {
     ends: Ends,
@@ -187,7 +193,7 @@ pub struct Receiver {
 }
 
 impl Receiver {
-    /// Returns a receiver that listens from now on.
+    /// Returns a receiver that listens from this call on.
     pub fn new(ends: Ends) -> io::Result<Self> {
         Ok(Self { ends, listener: net::listener(&ends)?, connection: None, delivered: 0 })
     }
@@ -197,7 +203,7 @@ impl Receiver {
         &self.listener
     }
 
-    /// Accepts the connection, or receives data from it.
+    /// Accepts the connection if there is none yet, and receives data from it.
     pub fn ready(&mut self, world: &mut World, token: u64) -> io::Result<()> {
         if self.connection.is_none() {
             let Some(socket) = net::accept(&self.listener)? else { return Ok(()) };
@@ -208,7 +214,7 @@ impl Receiver {
         match take(socket, world, self.ends.flow, 0, &mut self.delivered) {
             Taken::More => Ok(()),
             Taken::End(_) => {
-                // The flow has only one connection.
+                // The flow has only one connection, so the listener must accept no other.
                 world.rewatch(&self.listener, token, EventFlags::empty())?;
                 self.connection = None;
                 Ok(())
@@ -221,11 +227,11 @@ impl Receiver {
 pub enum Taken {
     /// The connection is still open.
     More,
-    /// The connection has ended; true if its sender closed it in order.
+    /// The connection has ended; true if its sender closed it regularly, false after an error.
     End(bool),
 }
 
-/// Receives data from a connection, and logs the total number of bytes.
+/// Receives data from a connection, and logs the total number of received bytes after each part.
 pub fn take(
     socket: &OwnedFd,
     world: &mut World,
@@ -242,7 +248,7 @@ pub fn take(
                 world.log(flow, Kind::Delivered, *delivered, connection, world.now());
             }
             Err(error) if net::would_block(error) => return Taken::More,
-            // The sender logs the cause.
+            // The sender logs the cause of the error.
             Err(_) => return Taken::End(false),
         }
     }

@@ -1,4 +1,5 @@
-//! Captures of the kernel's queues: the packets before and after a queue, as a file for Wireshark.
+//! Captures of the kernel's queues: the packets before and after a queue, in a file that Wireshark
+//! can read.
 
 use crate::job::{OUTPUTS, Queue};
 use crate::machine::{Outcome, at};
@@ -11,31 +12,37 @@ use sojourn_wire::capture::{Captured, Outside, Side};
 use std::fs::File;
 use std::io::BufWriter;
 
-/// Bytes of a file that are written at once.
+/// Size in bytes of the buffer of a file; the buffer is written at once.
 const WRITTEN: usize = 1 << 20;
 const SIDES: [Side; 2] = [Side::Before, Side::After];
 
 /// A capture of one queue.
 pub struct Capture {
-    /// Sockets before and after the queue.
+    /// Packet sockets at the device before the queue and at the device after it.
     sockets: [OwnedFd; 2],
     /// Wall-clock time of the run's start, in nanoseconds.
     shift: u64,
     headers: MultiHeaders<LinkAddr>,
     buffers: Vec<Vec<u8>>,
-    /// Packets to write, not yet in order of time.
+    /// Packets that were taken from the sockets and not yet written: time since the run's start,
+    /// side of the queue, captured bytes, and complete length in bytes. They are not yet ordered by
+    /// time.
     seen: Vec<(u64, Side, Vec<u8>, u32)>,
     file: Outside<BufWriter<File>>,
 }
 
 impl Capture {
-    /// Returns a capture of a queue; `None` if the plan requests none. The present namespace must
-    /// be that of the queue's host.
+    /// Returns the capture of a queue; `None` if the plan requests none for it. The caller must be
+    /// in the network namespace of the queue's host.
     pub fn new(plan: &Plan, queue: &Queue) -> Outcome<Option<Self>> {
         let (Some(link), Some(arrivals)) = (queue.capture, &queue.arrivals) else {
             return Ok(None);
         };
-        let name = &plan.links.get(link).ok_or("a capture of a link that is not there")?.name;
+        let name = &plan
+            .links
+            .get(link)
+            .ok_or("the plan has no link with the number of the capture")?
+            .name;
         let snaplen = plan.observe.snaplen;
         let path = capture_of(link);
         let file = BufWriter::with_capacity(WRITTEN, at(path.display(), File::create(&path))?);
@@ -49,12 +56,12 @@ impl Capture {
         }))
     }
 
-    /// Sets the wall-clock time of the run's start, from which packets are written.
+    /// Sets the wall-clock time of the run's start. Earlier packets are not written.
     pub fn begin(&mut self, wall: u64) {
         self.shift = wall;
     }
 
-    /// Writes the packets observed since the last call, in order of time.
+    /// Takes the packets that were observed since the last call, and writes them in order of time.
     pub fn write(&mut self) -> Outcome<()> {
         let mut taken = [Taken::default(); BATCH];
         for (socket, side) in self.sockets.iter().zip(SIDES) {
@@ -77,7 +84,7 @@ impl Capture {
         Ok(())
     }
 
-    /// Completes the file.
+    /// Completes the file. Fails if a packet is missing because the buffer of a socket was full.
     pub fn finish(self) -> Outcome<Captured> {
         self.sockets.iter().try_for_each(|socket| whole(socket, "a capture"))?;
         at(OUTPUTS, self.file.finish())

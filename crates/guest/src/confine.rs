@@ -1,9 +1,10 @@
-//! Confines a kernel's process to the resources that it needs.
+//! Confines the process of a guest's kernel to the resources that it needs.
 //!
-//! Through `hostfs`, root inside a guest has the rights of the user outside on every file that the
-//! kernel's process can reach. Therefore the process drops access that it does not need: with
-//! Landlock (landlock(7)) it keeps one folder to write and some to read, with seccomp it can open
-//! only local sockets, and it ends when its parent ends.
+//! A guest can access files of the host machine through `hostfs`. Root in the guest has the rights
+//! of the host machine's user for every file that the kernel's process can reach. Therefore the
+//! process gives up all access that it does not need before it starts the kernel: with Landlock
+//! (landlock(7)) it can write to one folder and read some others, and with seccomp it can open only
+//! local sockets. It also ends when its parent process ends.
 
 use crate::machine::{Outcome, at};
 use landlock::{
@@ -19,33 +20,43 @@ use std::ffi::OsString;
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 
-/// Arguments: `--write DIR` and `--read DIR` any number of times, `--cpu N`, `--`, program and
-/// arguments.
+/// Confines this process and replaces it with the given program.
+/// \n
+/// The arguments are `--write DIR` and `--read DIR`, each any number of times, `--cpu N`, `--`, and
+/// the program with its arguments.
 ///
-/// A guest runs on one processor at a time. Pinned to one processor, its threads switch without
-/// waking another processor.
+/// `--cpu` is useful because a guest runs on one processor at a time: on a single processor, a
+/// switch between the threads of the guest wakes no other processor.
 pub fn run(words: &[OsString]) -> Outcome<()> {
     let (mut read, mut write) = (Vec::new(), Vec::new());
     let mut rest = words.iter();
     loop {
-        let word = rest.next().ok_or("confine: no program")?;
+        let word = rest.next().ok_or("confine: the program is missing; write it after `--`")?;
         let list = match word.to_str() {
             Some("--read") => &mut read,
             Some("--write") => &mut write,
             Some("--cpu") => {
-                let word =
-                    rest.next().and_then(|word| word.to_str()).ok_or("confine: which cpu?")?;
+                let word = rest
+                    .next()
+                    .and_then(|word| word.to_str())
+                    .ok_or("confine: the number after `--cpu` is missing")?;
                 let mut set = rustix::thread::CpuSet::new();
                 set.set(at("confine: --cpu", word.parse())?);
                 at("confine: --cpu", rustix::thread::sched_setaffinity(None, &set))?;
                 continue;
             }
             Some("--") => break,
-            _ => return Err(format!("confine: what is {}?", word.display()).into()),
+            _ => {
+                return Err(format!(
+                    "confine: {} is not an option; the options are --read, --write and --cpu",
+                    word.display()
+                )
+                .into());
+            }
         };
-        list.push(rest.next().ok_or("confine: no folder")?);
+        list.push(rest.next().ok_or("confine: the folder after the option is missing")?);
     }
-    let program = rest.next().ok_or("confine: no program")?;
+    let program = rest.next().ok_or("confine: the program is missing; write it after `--`")?;
     rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::KILL))
         .map_err(|error| format!("confine: {error}"))?;
     files(&read, &write)?;
@@ -54,7 +65,8 @@ pub fn run(words: &[OsString]) -> Outcome<()> {
 }
 
 fn files(read: &[&OsString], write: &[&OsString]) -> Outcome<()> {
-    // The access rights of the first version are required, those of later versions are optional.
+    // The access rights of Landlock's first version must be available; those of later versions are
+    // denied where the kernel supports them.
     let best = ABI::V6;
     let rules = at(
         "confine",
@@ -76,12 +88,15 @@ fn files(read: &[&OsString], write: &[&OsString]) -> Outcome<()> {
     }
     let status = at("confine", rules.restrict_self())?;
     if status.ruleset == RulesetStatus::NotEnforced {
-        return Err("this kernel has no Landlock (Linux 5.13, CONFIG_SECURITY_LANDLOCK)".into());
+        return Err(
+            "the kernel must support Landlock (Linux 5.13 or later, with CONFIG_SECURITY_LANDLOCK)"
+                .into(),
+        );
     }
     Ok(())
 }
 
-/// Denies all sockets except local ones.
+/// Denies the opening of all sockets except local ones (`AF_UNIX`).
 fn sockets() -> Outcome<()> {
     let local = at(
         "confine",

@@ -1,4 +1,4 @@
-//! The first process of a guest.
+//! The guest's first process, which sets up the hosts and controls the run.
 
 use crate::captures::Capture;
 use crate::host::{READY, job, log_of};
@@ -17,17 +17,20 @@ use std::io::{BufRead, BufReader, BufWriter, Read, Write};
 use std::path::Path;
 use std::process::{Child, ChildStdin, Command, Stdio};
 
-/// Time from the readiness of all hosts to the start of the run, in nanoseconds. The kernel takes up to a second to
-/// notice that devices are connected, and drops what they send until then.
+/// Time from the readiness of all hosts to the start of the run, in nanoseconds. The kernel may
+/// take a second to notice that a device is connected, and drops all packets of the device until
+/// then.
 const LEAD: u64 = 2 * SECOND;
-/// Bytes of the journal that are written at once: each write is a write of the host machine.
+/// Size in bytes of the buffer of a journal. A large buffer is useful since each write to the
+/// outputs is a write on the host machine.
 const WRITTEN: usize = 1 << 20;
-/// Interval at which the progress of time is reported to the host machine, in nanoseconds.
-const TOLD: u64 = 100 * MILLISECOND;
-/// Longest time for hosts to write their logs after the run's end, in nanoseconds.
+/// Interval of the reports of the guest's time to the host machine, in nanoseconds.
+const PROGRESS: u64 = 100 * MILLISECOND;
+/// Longest time after the run's end for hosts to write their logs, in nanoseconds.
 const GRACE: u64 = SECOND;
 
-/// Runs the guest and powers it off.
+/// Runs the guest and powers it off. With a job it plays the run; without one it writes facts about
+/// the kernel.
 pub fn main() -> ! {
     let outcome =
         mount_all().and_then(|()| if Path::new(FILE).exists() { play() } else { facts() });
@@ -38,7 +41,7 @@ pub fn main() -> ! {
         }
     }
     rustix::fs::sync();
-    // The call returns only if it fails; then the kernel stops because its first process ends.
+    // The call returns only if it fails. Then the end of this first process stops the kernel.
     let _ = reboot(RebootCommand::PowerOff);
     std::process::exit(1)
 }
@@ -61,7 +64,7 @@ fn sleep_until(at: u64) {
     }
 }
 
-/// Writes facts about the kernel.
+/// Writes facts about the kernel to `facts.json`.
 fn facts() -> Outcome<()> {
     let read = |path: &str| at(path, fs::read_to_string(path));
     let names = |path: &str| -> Outcome<Vec<String>> {
@@ -92,7 +95,7 @@ fn facts() -> Outcome<()> {
     write_json("facts.json", &facts)
 }
 
-/// A process that takes part in the run: a host's traffic, or the wire.
+/// A process that takes part in the run: the traffic of a host, or the wire.
 struct Player {
     name: String,
     process: Child,
@@ -103,9 +106,9 @@ fn play() -> Outcome<()> {
     let job = job()?;
     job.folders.iter().try_for_each(|folder| show(folder))?;
     let namespaces = Namespaces::new(job.hosts.len())?;
-    // The wire creates devices, which must exist before they are set up.
+    // The wire creates the devices of the hosts, so it must start before the devices are set up.
     let mut running = vec!["the guest's first process".to_owned()];
-    tell(&running)?;
+    write_running(&running)?;
     let mut wire = job.wire.as_ref().map(|_| player("wire", &["wire"])).transpose()?;
     running.extend(wire.as_ref().map(|_| "the wire".to_owned()));
     set_up(&job, &namespaces, &running)?;
@@ -120,7 +123,7 @@ fn play() -> Outcome<()> {
             let name = format!("host {number}");
             players.push(player(&name, &["host", &number.to_string()])?);
             running.push(format!("the traffic of {}", name_of(&job, number)));
-            tell(&running)?;
+            write_running(&running)?;
         }
     }
     let mut hosts = tapped(&job, &namespaces)?;
@@ -149,8 +152,8 @@ fn play() -> Outcome<()> {
     let end = start + job.plan.duration;
     let mut warmed = job.plan.warmup == 0;
     let mut next = start;
-    // The host machine reads this as progress of time.
-    let mut told = start;
+    // Time of the last report of progress to the host machine, on the monotonic clock.
+    let mut reported = start;
     loop {
         programs.wait(start, next, sleep_until)?;
         for sampler in &mut samplers {
@@ -167,8 +170,8 @@ fn play() -> Outcome<()> {
             warmed = true;
             write_text("tc-warm.json", &statistics(&namespaces, &job)?)?;
         }
-        if next >= told + TOLD {
-            told = next;
+        if next >= reported + PROGRESS {
+            reported = next;
             write_text("now", (next - start).to_string().as_bytes())?;
         }
         if next >= end {
@@ -190,7 +193,7 @@ fn play() -> Outcome<()> {
         finish(&player.name, &mut player.process, end + GRACE)?;
     }
     if let Some(Player { name, mut process, input }) = wire {
-        // The wire's devices disappear with the wire.
+        // The devices of the wire disappear when the wire ends, so their counters are read before.
         write_json("dropped.json", &dropped(&job, &namespaces)?)?;
         drop(input);
         finish(&name, &mut process, nanos(ClockId::Monotonic) + GRACE)?;
@@ -204,7 +207,8 @@ fn play() -> Outcome<()> {
     write_json("done.json", &Done { error: None, start, wall })
 }
 
-/// Returns the samplers of the queues, and the journals of their packets, by host.
+/// Returns the samplers of the queues, and the journals of the packets at the queues: one sampler
+/// and one journal per host with queues.
 fn queues(job: &Job, namespaces: &Namespaces) -> Outcome<(Vec<Sampler>, Vec<Journal>)> {
     let mut by_host: BTreeMap<usize, Vec<_>> = BTreeMap::new();
     for (number, queue) in job.queues.iter().enumerate() {
@@ -219,7 +223,7 @@ fn queues(job: &Job, namespaces: &Namespaces) -> Outcome<(Vec<Sampler>, Vec<Jour
     Ok((samplers, journals))
 }
 
-/// Returns the captures of the queues that the plan requests, in the order of its links.
+/// Returns the captures of the queues that the plan requests, in the order of the plan's links.
 fn captures(job: &Job, namespaces: &Namespaces) -> Outcome<Vec<Capture>> {
     let mut queues: Vec<_> = job.queues.iter().filter(|queue| queue.capture.is_some()).collect();
     queues.sort_by_key(|queue| queue.capture);
@@ -230,17 +234,19 @@ fn captures(job: &Job, namespaces: &Namespaces) -> Outcome<Vec<Capture>> {
     Ok(captures)
 }
 
-/// Returns the journals of the packets that hosts send and receive.
+/// Returns the journals of the packets that hosts send and receive, one for each host of `taps`.
 fn tapped(job: &Job, namespaces: &Namespaces) -> Outcome<Vec<Journal>> {
     let journal = |&host: &usize| {
         let described = &job.hosts[host];
-        let node = described.node.ok_or("packets of a host that is no node")?;
+        let node = described.node.ok_or(
+            "the packets of a host can be recorded only if the host is a node of the plan",
+        )?;
         namespaces.within(Some(host), || Journal::of_host(node, &described.devices))
     };
     job.taps.iter().map(journal).collect()
 }
 
-/// Creates a file of the outputs with a buffer.
+/// Creates a file in the folder of the outputs, with a buffer.
 fn output(name: &str) -> Outcome<BufWriter<File>> {
     let path = Path::new(OUTPUTS).join(name);
     Ok(BufWriter::with_capacity(WRITTEN, at(path.display(), File::create(&path))?))
@@ -250,7 +256,7 @@ fn write_text(name: &str, text: &[u8]) -> Outcome<()> {
     at(name, fs::write(Path::new(OUTPUTS).join(name), text))
 }
 
-/// Opens the job's shell, and waits for its end.
+/// Starts the job's shell, and waits until it ends.
 fn shell(mut wire: Option<Player>) -> Outcome<()> {
     let start = nanos(ClockId::Monotonic);
     if let Some(wire) = &mut wire {
@@ -259,7 +265,8 @@ fn shell(mut wire: Option<Player>) -> Outcome<()> {
     let mut command = Command::new("/init");
     command.arg("shell").stderr(Stdio::piped());
     let process = at("shell", command.spawn())?;
-    // This output is an error before the shell's start: the shell itself uses the console.
+    // The shell itself uses the console. Output on standard error is therefore an error that
+    // occurred before the shell started.
     let output = at("shell", process.wait_with_output())?;
     if !output.stderr.is_empty() {
         return Err(String::from_utf8_lossy(&output.stderr).trim().to_owned().into());
@@ -267,20 +274,20 @@ fn shell(mut wire: Option<Player>) -> Outcome<()> {
     write_json("done.json", &Done { error: None, start, wall: 0 })
 }
 
-/// Writes the list of running processes, in the order of their starts. If time stops, the host
-/// machine uses it to identify the process that spins.
-fn tell(running: &[String]) -> Outcome<()> {
+/// Writes the names of the running processes, in the order of their starts. If the guest's time
+/// stops, the host machine uses the list to identify the process that never sleeps.
+fn write_running(running: &[String]) -> Outcome<()> {
     write_text("running", running.join("\n").as_bytes())
 }
 
-/// Returns the name of the host with this number.
+/// Returns the name of host `number`: that of its node, or `hNUMBER` without a node.
 fn name_of(job: &Job, number: usize) -> String {
     let node = job.hosts[number].node.and_then(|node| job.plan.nodes.get(node));
     node.map_or_else(|| format!("h{number}"), |node| node.name.clone())
 }
 
-/// Sets up links, addresses, routes, queue disciplines and sysctls; `running` are the present
-/// processes.
+/// Executes the job's commands, which set up links, addresses, routes and queue disciplines, and
+/// sets sysctls. `running` contains the names of the running processes.
 fn set_up(job: &Job, namespaces: &Namespaces, running: &[String]) -> Outcome<()> {
     for (number, host) in job.hosts.iter().enumerate() {
         namespaces.within(Some(number), || {
@@ -291,7 +298,7 @@ fn set_up(job: &Job, namespaces: &Namespaces, running: &[String]) -> Outcome<()>
         for command in job.commands.iter().filter(|command| command.early == early) {
             let place = command.host.map(|host| format!(" in {}", name_of(job, host)));
             let name = format!("`{}`{}", command.words.join(" "), place.unwrap_or_default());
-            tell(&[running, &[name]].concat())?;
+            write_running(&[running, &[name]].concat())?;
             namespaces.within(command.host, || execute(&command.words, &command.input))?;
         }
         if early {
@@ -305,7 +312,8 @@ fn set_up(job: &Job, namespaces: &Namespaces, running: &[String]) -> Outcome<()>
     Ok(())
 }
 
-/// Returns the output of `tc` for all disciplines of hosts with queues, as one list of lists.
+/// Returns the statistics of all queue disciplines of the hosts with queues, as a JSON list with
+/// one list of `tc` per host.
 fn statistics(namespaces: &Namespaces, job: &Job) -> Outcome<Vec<u8>> {
     let mut text = b"[".to_vec();
     let words: Vec<_> =
@@ -323,15 +331,18 @@ fn statistics(namespaces: &Namespaces, job: &Job) -> Outcome<Vec<u8>> {
 }
 
 /// Returns for each host the number of packets that its device dropped because the wire did not
-/// read in time.
+/// read them in time.
 fn dropped(job: &Job, namespaces: &Namespaces) -> Outcome<Vec<u64>> {
     let file = "/proc/self/net/dev";
     let count = || {
         let text = at(file, fs::read_to_string(file))?;
         let line = text.lines().find_map(|line| line.trim().strip_prefix(wire::DEVICE));
-        let words = line.ok_or("a host without a device")?.trim_start_matches(':');
-        // The drop counter of the transmit half.
-        let word = words.split_whitespace().nth(11).ok_or("a device without counters")?;
+        let words = line.ok_or("the host has no device")?.trim_start_matches(':');
+        // Position of the transmit drop counter: the device transmits to the wire.
+        let word = words
+            .split_whitespace()
+            .nth(11)
+            .ok_or("the device has no counter of dropped packets")?;
         at(file, word.parse())
     };
     (0..job.hosts.len()).map(|number| namespaces.within(Some(number), count)).collect()
@@ -347,22 +358,23 @@ fn player(name: &str, words: &[&str]) -> Outcome<Player> {
             .stderr(Stdio::piped())
             .spawn(),
     )?;
-    let input = process.stdin.take().ok_or("a process without input")?;
-    let output = process.stdout.take().ok_or("a process without output")?;
+    let input = process.stdin.take().ok_or("the process has no standard input")?;
+    let output = process.stdout.take().ok_or("the process has no standard output")?;
     let mut line = String::new();
     at(name, BufReader::new(output).read_line(&mut line))?;
     let mut player = Player { name: name.to_owned(), process, input };
     if line.trim() == READY { Ok(player) } else { Err(failure(name, &mut player.process)) }
 }
 
-/// Waits for the end of a process.
+/// Waits until a process has ended. Fails if it ended with an error or has not ended by `deadline`,
+/// a time of the monotonic clock in nanoseconds.
 fn finish(name: &str, process: &mut Child, deadline: u64) -> Outcome<()> {
     loop {
         match at(name, process.try_wait())? {
             Some(status) if status.success() => return Ok(()),
             Some(_) => return Err(failure(name, process)),
             None if nanos(ClockId::Monotonic) > deadline => {
-                return Err(format!("{name} does not end").into());
+                return Err(format!("{name}: the process did not end in time").into());
             }
             None => std::thread::sleep(std::time::Duration::from_nanos(MILLISECOND)),
         }

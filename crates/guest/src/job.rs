@@ -1,41 +1,46 @@
-//! The job of a guest: written by `sojourn.linux`, read by the guest's first process.
+//! The job of a guest, which `sojourn.linux` writes and the guest's first process reads, and the
+//! results that the guest writes.
 
 use serde::{Deserialize, Serialize};
 use sojourn_plan::Plan;
 use sojourn_units::Nanos;
 
-/// Path of the job.
+/// Path of the file with the job, in the guest.
 pub const FILE: &str = "/job.json";
-/// Folder of the outputs.
+/// Path of the folder with the outputs, in the guest.
 pub const OUTPUTS: &str = "/out";
 
-/// A run.
+/// The job of a guest: one run, or one shell.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Job {
-    /// Seed of the traffic's draws; the kernel's own draws follow from `SOJOURN_SEED`.
+    /// Seed of the random draws of the plan's traffic. The draws of the kernel depend on
+    /// `SOJOURN_SEED` instead.
     pub seed: u64,
-    /// Plan, including probes next to its flows.
+    /// Plan of the run. Its flows include the probes.
     pub plan: Plan,
-    /// Network namespaces.
+    /// Network namespaces; all indices of hosts refer to this list.
     pub hosts: Vec<Host>,
-    /// Commands that set up links, addresses, routes and queue disciplines, in order.
+    /// Commands that set up links, addresses, routes and queue disciplines, in the order of their
+    /// execution.
     pub commands: Vec<Command>,
-    /// Links by this project's wire; `None` if the commands create the links.
+    /// Settings of this project's wire, if it emulates the links; `None` if the kernel emulates
+    /// them and the commands create them.
     pub wire: Option<Wire>,
-    /// Shell at the console, in place of the plan's traffic.
+    /// Shell that is opened at the console instead of a run of the plan's traffic; `None` for a
+    /// run.
     pub shell: Option<Shell>,
-    /// The user's programs.
+    /// Programs of the user that run in hosts.
     #[serde(default)]
     pub programs: Vec<Program>,
-    /// Indices of hosts whose sent and received packets are recorded.
+    /// Indices of the hosts whose sent and received packets are recorded.
     #[serde(default)]
     pub taps: Vec<usize>,
-    /// Queue disciplines to sample.
+    /// Queue disciplines that are sampled during the run.
     pub queues: Vec<Queue>,
-    /// Time between two samples of queues, in nanoseconds.
+    /// Time between two samples of the queues, in nanoseconds.
     pub interval: Nanos,
-    /// Folders of the host machine that are mounted at the same path, read-only.
+    /// Folders of the host machine that are mounted in the guest at the same path, read-only.
     pub folders: Vec<String>,
 }
 
@@ -43,113 +48,121 @@ pub struct Job {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Host {
-    /// Node in the plan; `None` for a namespace that only has queues.
+    /// Index of the host's node in the plan; `None` for a namespace that contains only queues.
     pub node: Option<usize>,
-    /// Whether the host has traffic of the plan.
+    /// Whether the host sends or receives traffic of the plan.
     pub plays: bool,
-    /// Sysctls: paths below `/proc/sys`, and values.
+    /// Sysctls that are set in the host: paths below `/proc/sys`, and values.
     pub sysctls: Vec<(String, String)>,
-    /// Devices whose offloads are disabled.
+    /// Names of the devices whose offloads are disabled.
     pub devices: Vec<String>,
 }
 
-/// The plan's links, emulated by this project's wire.
+/// Settings of this project's wire, which emulates the plan's links.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Wire {
-    /// Largest packet in bytes.
+    /// Largest packet in bytes, with its IP header.
     pub mtu: usize,
-    /// Links whose arrivals are recorded and replayed at the end.
+    /// Indices of the links whose arrivals are recorded; after the run they are replayed in a
+    /// simulation of the link.
     pub journals: Vec<usize>,
-    /// Links whose packets are written to a file.
+    /// Indices of the links whose packets are written to a capture file.
     pub captures: Vec<usize>,
 }
 
-/// A program of the guest's root file system, with its standard input.
+/// A program of the guest's root file system that is executed once before the run.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Command {
-    /// Index of the host in whose namespace it runs; `None` is the namespace of the first process.
+    /// Index of the host in whose network namespace the program runs; `None` for the namespace of
+    /// the first process.
     pub host: Option<usize>,
     /// Path and arguments of the program.
     pub words: Vec<String>,
-    /// Standard input.
+    /// Text that the program reads from standard input.
     pub input: String,
-    /// Whether it runs before the devices' offloads are disabled.
+    /// Whether the program runs before the offloads of the devices are disabled; the others run
+    /// afterwards.
     pub early: bool,
 }
 
-/// An interactive shell.
+/// An interactive shell at the console.
 #[derive(Clone, Copy, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Shell {
-    /// Index of its host.
+    /// Index of the host in which the shell runs.
     pub host: usize,
     /// Number of lines of the terminal.
     pub rows: u16,
-    /// Number of characters per line.
+    /// Number of characters per line of the terminal.
     pub columns: u16,
 }
 
-/// A program of the user.
+/// A program of the user that runs in a host.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Program {
-    /// Name in messages.
+    /// Name of the program in messages.
     pub name: String,
-    /// Index of its host.
+    /// Index of the host in which the program runs.
     pub host: usize,
     /// Path and arguments of the program.
     pub words: Vec<String>,
-    /// Its folder on the host machine, mounted read-only.
+    /// Working folder of the program on the host machine, which is mounted in the guest read-only.
     pub folder: String,
-    /// Environment variables.
+    /// Environment variables of the program: names and values. The program gets no others except
+    /// `SOJOURN_PROGRAM`.
     pub environment: Vec<(String, String)>,
-    /// Start in nanoseconds after the run's start; `None` starts it before the run.
+    /// Time of the start in nanoseconds since the run's start; `None` for a server that starts
+    /// before the run.
     pub start: Option<Nanos>,
-    /// Stop in nanoseconds after the run's start.
+    /// Time of the stop in nanoseconds since the run's start.
     pub stop: Nanos,
-    /// Port on which it listens before the run begins.
+    /// TCP or UDP port on which the program must listen before the run begins; `None` if the run
+    /// does not wait for a port.
     pub port: Option<u16>,
 }
 
-/// A queue discipline.
+/// A queue discipline of the kernel that is sampled.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Queue {
-    /// Index of its host.
+    /// Index of the host that contains the queue.
     pub host: usize,
-    /// Device at which packets leave the queue.
+    /// Device at which packets leave the queue, and to which the queue discipline belongs.
     pub device: String,
-    /// Device at which packets arrive, if arrivals are recorded.
+    /// Device at which the packets of the queue arrive; `None` if the packets are not recorded.
     pub arrivals: Option<String>,
-    /// Handle, such as 0x100000 for `10:`.
+    /// Handle of the queue discipline as a number, such as 0x100000 for `10:`.
     pub handle: u32,
-    /// Index of its link, if its packets are written to a file.
+    /// Index of the queue's link in the plan if its packets are written to a capture file,
+    /// otherwise `None`.
     #[serde(default)]
     pub capture: Option<usize>,
 }
 
-/// Facts about a kernel: written in place of a run's outputs if there is no job.
+/// Facts about a kernel, which the guest writes if there is no job.
 #[derive(Debug, Serialize)]
 pub struct Facts {
-    /// Release, as printed by `uname -r`.
+    /// Release of the kernel, as printed by `uname -r`.
     pub release: String,
-    /// Loaded congestion controls.
+    /// Names of the available TCP congestion controls.
     pub controls: Vec<String>,
-    /// Parameters of the module `tcp_cubic`.
+    /// Parameters of the kernel module `tcp_cubic`: names and values.
     pub cubic: Vec<(String, String)>,
-    /// Names below `net/ipv4` that a host may set.
+    /// Names of the sysctls below `net/ipv4` that exist in this kernel.
     pub sysctls: Vec<String>,
 }
 
-/// End of a run.
+/// Result of a run or a shell.
 #[derive(Debug, Serialize)]
 pub struct Done {
-    /// Error, if the run failed.
+    /// Text of the error, if the run failed, otherwise `None`.
     pub error: Option<String>,
-    /// Monotonic clock at the run's start, in nanoseconds.
+    /// Time of the run's start on the guest's monotonic clock, in nanoseconds; 0 after an error.
     pub start: u64,
-    /// Wall clock at the run's start, in nanoseconds.
+    /// Time of the run's start on the guest's wall clock, in nanoseconds; 0 after an error or for a
+    /// shell.
     pub wall: u64,
 }

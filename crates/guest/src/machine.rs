@@ -1,4 +1,4 @@
-//! The guest's machine: mounts, namespaces, sysctls, offloads.
+//! Mounts, network namespaces, sysctls and offloads of the guest.
 
 use nix::libc;
 use rustix::fd::{AsFd, AsRawFd, OwnedFd};
@@ -13,15 +13,15 @@ use std::io;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-/// Result whose error is a sentence for the run's record.
+/// Result whose error is a sentence that is recorded with the run.
 pub type Outcome<T> = Result<T, Box<dyn Error>>;
 
-/// Prefixes an error with `what`.
+/// Prefixes the error of a result with `what` and a colon.
 pub fn at<T, E: std::fmt::Display>(what: impl std::fmt::Display, of: Result<T, E>) -> Outcome<T> {
     of.map_err(|error| format!("{what}: {error}").into())
 }
 
-/// Mounts the file systems that programs expect.
+/// Mounts the file systems that programs expect in the guest.
 pub fn mount_all() -> Outcome<()> {
     let none = MountFlags::empty();
     for (kind, target) in
@@ -32,8 +32,8 @@ pub fn mount_all() -> Outcome<()> {
     at("/run/netns", fs::create_dir("/run/netns"))
 }
 
-/// Mounts a folder of the host machine at the same path, read-only. A path that is a symbolic link
-/// exists already.
+/// Mounts a folder of the host machine at the same path in the guest, read-only. If the path is a
+/// symbolic link, it already exists in the guest and nothing is mounted.
 pub fn show(folder: &str) -> Outcome<()> {
     if Path::new(folder).is_symlink() {
         return Ok(());
@@ -43,9 +43,9 @@ pub fn show(folder: &str) -> Outcome<()> {
     at(folder, mount("none", folder, "hostfs", MountFlags::RDONLY, Some(outside.as_c_str())))
 }
 
-/// Gives the calling process private mounts: an empty `/tmp`, none of the run's files, the `folder`
-/// of the host machine unless it is below one of those already `shown`, and everything else
-/// read-only.
+/// Gives the calling process its own mounts. `/tmp`, `/run` and the folder of the outputs are
+/// empty. The `folder` of the host machine is mounted, unless it is below one of the folders
+/// `shown`, which are already mounted. All other files are read-only.
 pub fn private_mounts(folder: &str, shown: &[String]) -> Outcome<()> {
     at("unshare", nix::sched::unshare(nix::sched::CloneFlags::CLONE_NEWNS))?;
     let private = MountPropagationFlags::PRIVATE | MountPropagationFlags::REC;
@@ -63,35 +63,38 @@ fn namespace(path: &str) -> io::Result<OwnedFd> {
     Ok(rustix::fs::open(path, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())?)
 }
 
-/// Returns the path of the namespace of host `number`; `ip` knows it as `hNUMBER`.
+/// Returns the path of the network namespace of host `number`. The command `ip netns` shows it as
+/// `hNUMBER`.
 pub fn path_of(number: usize) -> String {
     format!("/run/netns/h{number}")
 }
 
-/// Moves the calling process into a namespace.
+/// Moves the calling process into a network namespace.
 pub fn enter(namespace: impl AsFd) -> Outcome<()> {
     at("setns", move_into_link_name_space(namespace.as_fd(), Some(LinkNameSpaceType::Network)))
 }
 
-/// Moves the calling process into the namespace of host `number`.
+/// Moves the calling process into the network namespace of host `number`.
 pub fn enter_host(number: usize) -> Outcome<()> {
     enter(at(path_of(number), namespace(&path_of(number)))?)
 }
 
-/// Network namespaces of the hosts, and that of this process.
+/// Network namespaces of the hosts and of this process.
 #[derive(Debug)]
 pub struct Namespaces {
     own: OwnedFd,
 }
 
 impl Namespaces {
-    /// Creates `count` namespaces.
+    /// Creates `count` namespaces with their loopback devices, and returns to the namespace of this
+    /// process.
     pub fn new(count: usize) -> Outcome<Self> {
         let own = at("namespace", namespace("/proc/self/ns/net"))?;
         let made = Self { own };
         loopback()?;
         for number in 0..count {
-            // Only one thread runs, and only the network namespace changes.
+            // Before `unshare` this process has only one thread, and `unshare` changes only the
+            // network namespace.
             at("unshare", nix::sched::unshare(nix::sched::CloneFlags::CLONE_NEWNET))?;
             let path = path_of(number);
             at(&path, fs::write(&path, ""))?;
@@ -102,7 +105,8 @@ impl Namespaces {
         Ok(made)
     }
 
-    /// Calls `act` in the namespace of a host; `None` is the namespace of this process.
+    /// Calls `act` in the network namespace of a host, or in the namespace of this process if
+    /// `host` is `None`.
     pub fn within<T>(&self, host: Option<usize>, act: impl FnOnce() -> Outcome<T>) -> Outcome<T> {
         let Some(number) = host else { return act() };
         enter_host(number)?;
@@ -112,10 +116,11 @@ impl Namespaces {
     }
 }
 
-/// Runs a program of the guest's root file system to its end, with this input; returns its output.
+/// Runs a program of the guest's root file system until it ends, with the text `input` as standard
+/// input. Returns its output. Fails if the program fails.
 pub fn execute(words: &[String], input: &str) -> Outcome<Vec<u8>> {
     let name = words.join(" ");
-    let (program, rest) = words.split_first().ok_or("a command without words")?;
+    let (program, rest) = words.split_first().ok_or("the command is empty")?;
     let file = "/run/input";
     at(file, fs::write(file, input))?;
     let command = Command::new(program)
@@ -133,13 +138,14 @@ pub fn execute(words: &[String], input: &str) -> Outcome<Vec<u8>> {
     Err(format!("{name}: {}: {}", output.status, said.trim()).into())
 }
 
-/// Sets a sysctl of the present namespace.
+/// Sets a sysctl of the present network namespace; `path` is below `/proc/sys`.
 pub fn sysctl(path: &str, value: &str) -> Outcome<()> {
     let file = Path::new("/proc/sys").join(path);
     at(file.display(), fs::write(&file, value))
 }
 
-/// A request about a device (`struct ifreq`): its name, and a pointer or flags.
+/// Argument of an `ioctl` about a device (`struct ifreq`): the name of the device, and flags or a
+/// pointer.
 #[repr(C)]
 struct Request {
     name: [u8; libc::IFNAMSIZ],
@@ -153,7 +159,7 @@ union Value {
     room: [u8; 24],
 }
 
-/// `struct ethtool_value` of linux/ethtool.h.
+/// `struct ethtool_value` of `linux/ethtool.h`: a command and its value.
 #[repr(C)]
 struct Ethtool {
     command: u32,
@@ -169,35 +175,38 @@ impl Request {
     }
 }
 
-#[expect(unsafe_code, reason = "requests about devices, each with a structure of ours behind it")]
+#[expect(unsafe_code, reason = "an `ioctl` with a valid structure; no library has these requests")]
 fn ask(code: libc::Ioctl, request: &mut Request) -> io::Result<()> {
     let socket = rustix::net::socket(
         rustix::net::AddressFamily::INET,
         rustix::net::SocketType::DGRAM,
         None,
     )?;
-    // SAFETY: the kernel reads and writes one `ifreq`, as long as the structure given here.
+    // SAFETY: the kernel reads and writes one `ifreq`, and `Request` has the size and layout of
+    // `ifreq`.
     let status = unsafe { libc::ioctl(socket.as_raw_fd(), code, &raw mut *request) };
     if status < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
-/// Brings up the loopback device of the present namespace.
+/// Turns on the loopback device of the present network namespace.
 fn loopback() -> Outcome<()> {
     let mut request = Request::new("lo");
     request.value = Value { flags: (libc::IFF_UP | libc::IFF_RUNNING) as libc::c_short };
     at("lo", ask(libc::SIOCSIFFLAGS, &mut request))
 }
 
-/// Disables offloads that merge packets on a device (segmentation), and checksum offloads.
+/// Disables the offloads of a device that merge packets (segmentation and receive offloads), and
+/// the checksum offloads.
 pub fn plain_packets(device: &str) -> Outcome<()> {
-    // ETHTOOL_STSO, ETHTOOL_SGSO, ETHTOOL_SGRO, ETHTOOL_SSG, ETHTOOL_STXCSUM, ETHTOOL_SRXCSUM.
+    // In this order: ETHTOOL_STSO, ETHTOOL_SGSO, ETHTOOL_SGRO, ETHTOOL_SSG, ETHTOOL_STXCSUM,
+    // ETHTOOL_SRXCSUM.
     for command in [0x1f, 0x24, 0x2c, 0x19, 0x17, 0x15] {
         let mut data = Ethtool { command, value: 0 };
         let mut request = Request::new(device);
         request.value = Value { data: &raw mut data };
         match ask(libc::SIOCETHTOOL, &mut request) {
             Err(error) if error.raw_os_error() != Some(libc::EOPNOTSUPP) => {
-                return Err(format!("offloads of {device}: {error}").into());
+                return Err(format!("cannot disable the offloads of {device}: {error}").into());
             }
             _ => {}
         }

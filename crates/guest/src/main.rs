@@ -1,11 +1,12 @@
-//! The first process of a Linux kernel in virtual time, and the launcher that confines the kernel.
+//! The first process of a Linux kernel in virtual time, and the launcher that confines this kernel.
 //!
-//! A User-Mode Linux kernel runs as an ordinary process. [`confine`] removes its access to
-//! everything that it does not need, and executes it. The kernel starts this program again as its
-//! first process ([`init`]). It creates the hosts and links of a [job](job::Job), starts the
-//! traffic of each host ([`host`]), the user's programs ([`programs`]) and, for links by this
-//! project's wire, the wire ([`wire`]). It samples the queues and powers the kernel off. All
-//! outputs are files below `out` in the job's folder.
+//! A User-Mode Linux kernel runs as an ordinary process on the host machine. The launcher
+//! ([`confine`]) gives up all access that the kernel does not need, and then executes the kernel.
+//! The kernel starts the same program as its first process ([`init`]). The first process creates
+//! the hosts and links of a [job](job::Job). It starts the traffic of each host ([`host`]), the
+//! user's programs ([`programs`]) and, if this project's wire emulates the links, the wire
+//! ([`wire`]). It samples the queues and powers the kernel off at the end. All outputs are files in
+//! the folder `out` of the job's folder.
 
 #[cfg(target_os = "linux")]
 mod captures;
@@ -39,7 +40,7 @@ fn main() -> std::process::ExitCode {
         Some("shell") => host::shell(),
         Some("program") => programs::run(&words[1..]),
         Some("wire") => wire::run(),
-        _ => Err("usage: sojourn-guest confine ..., or as the first process of a kernel".into()),
+        _ => Err("usage: `sojourn-guest confine [OPTIONS] -- PROGRAM`; otherwise it can run only as the first process of a kernel".into()),
     };
     match outcome {
         Ok(()) => std::process::ExitCode::SUCCESS,
@@ -52,6 +53,6 @@ fn main() -> std::process::ExitCode {
 
 #[cfg(not(target_os = "linux"))]
 fn main() {
-    eprintln!("only Linux runs this program");
+    eprintln!("this program runs only on Linux");
     std::process::exit(1);
 }

@@ -1,10 +1,11 @@
-//! Journals of the packets that arrive at queues and leave them, or that hosts send and receive.
+//! Journals of the packets that arrive at and leave queues, or that hosts send and receive.
 //!
-//! One packet socket (packet(7)) sees the packets that a queue's router receives, another the
-//! packets that leave after the queue. A record has the kernel's timestamp, a key that identifies
-//! the same packet at both places, its length, and whether it carries Congestion Experienced. The
-//! key excludes fields that queues and routers change: the ECN field, the time to live, and
-//! checksums. A host's record also has the first bytes of the packet.
+//! A queue has two packet sockets (packet(7)): one receives the packets that arrive at the router
+//! of the queue, the other the packets that have left the queue. Each record of the journal
+//! contains the kernel's timestamp, a key that identifies the same packet in both sockets, the
+//! length of the packet, and whether it carries Congestion Experienced. The key excludes the fields
+//! that queues and routers change: the ECN field, the time to live, and checksums. A record of a
+//! host also contains the first bytes of the packet.
 
 use crate::job::Queue;
 use crate::machine::{Outcome, at};
@@ -16,24 +17,29 @@ use nix::sys::socket::{
 use rustix::fd::{AsRawFd, OwnedFd};
 use std::io::{IoSliceMut, Write};
 
-/// Largest number of packets received by one system call.
+/// Largest number of packets that one system call receives.
 pub const BATCH: usize = 64;
-/// Bytes of a packet that are read: Ethernet, IPv4 and TCP headers without options.
+/// Number of bytes of each packet that are read: the headers of Ethernet, IPv4 and TCP without
+/// options.
 const SEEN: usize = 14 + 20 + 20;
-/// Receive buffer of a socket in bytes; if it overflows, the journal has a gap, which is an error.
+/// Size of a socket's receive buffer in bytes. If it is too small, packets are missing in the
+/// journal, which is an error.
 const ROOM: usize = 64 << 20;
 
-/// A place where packets are observed.
+/// One packet socket, which observes the packets of one device.
 #[derive(Debug)]
 struct Tap {
     socket: OwnedFd,
-    /// Number of the queue, and whether packets leave it here; for a host, its node.
+    /// Value for the last word of each record: for a queue, its number, with the flag [`LEAVES`] at
+    /// the device after the queue; for a host, the number of its node.
     place: u32,
-    /// Whether the place is a host; then the kernel reports the direction of each packet.
+    /// Whether the socket observes a host's device. Then the kernel's direction of each packet sets
+    /// the flag [`LEAVES`].
     host: bool,
 }
 
-/// The observed places of one host's queues, or of the host.
+/// Journal of the packets at the queues of one host, or of the packets that one host sends and
+/// receives.
 pub struct Journal {
     taps: Vec<Tap>,
     /// Wall-clock time of the run's start, in nanoseconds.
@@ -42,15 +48,17 @@ pub struct Journal {
     buffers: Vec<[u8; SEEN]>,
 }
 
-/// `PACKET_OUTGOING`: the host itself sent the packet.
+/// Packet type of the kernel for packets that the host itself sends (`PACKET_OUTGOING`).
 const OUTGOING: u8 = libc::PACKET_OUTGOING;
-/// Flags in a record's last word, next to the queue's number.
+/// Flags of a record's last word: the packet leaves the queue or the host, it carries Congestion
+/// Experienced, and it is a UDP packet. The low 16 bits are the number of the queue or node.
 const LEAVES: u32 = 1 << 16;
 const CONGESTED: u32 = 1 << 17;
 const UDP: u32 = 1 << 18;
 
 impl Journal {
-    /// Returns a journal of these queues; the present namespace must be that of their host.
+    /// Returns a journal of the packets at these queues. The caller must be in the network
+    /// namespace of the host with the queues.
     pub fn new(queues: &[(usize, &Queue)]) -> Outcome<Self> {
         let mut taps = Vec::new();
         for (number, queue) in queues {
@@ -62,8 +70,8 @@ impl Journal {
         Ok(Self::of(taps))
     }
 
-    /// Returns a journal of the packets that the host at `node` sends and receives by these
-    /// devices; the present namespace must be that of the host.
+    /// Returns a journal of the packets that the host at node `node` sends and receives on these
+    /// devices. The caller must be in the network namespace of the host.
     pub fn of_host(node: usize, devices: &[String]) -> Outcome<Self> {
         let place = node as u32;
         let tap = |device: &String| Ok(Tap { socket: tap(device)?, place, host: true });
@@ -74,12 +82,13 @@ impl Journal {
         Self { taps, shift: 0, headers: headers(), buffers: vec![[0; SEEN]; BATCH] }
     }
 
-    /// Sets the wall-clock time of the run's start, from which records count.
+    /// Sets the wall-clock time of the run's start. Earlier packets are not written, and the times
+    /// of records count from it.
     pub fn begin(&mut self, wall: u64) {
         self.shift = wall;
     }
 
-    /// Writes the packets observed since the last call.
+    /// Writes the packets that were observed since the last call.
     pub fn write(&mut self, to: &mut impl Write) -> Outcome<()> {
         for tap in &self.taps {
             while drain(tap, self.shift, &mut self.headers, &mut self.buffers, to)? == BATCH {}
@@ -87,24 +96,26 @@ impl Journal {
         Ok(())
     }
 
-    /// Fails if a packet is missing because a socket's buffer was full.
+    /// Fails if a packet is missing because the receive buffer of a socket was full.
     pub fn check(&self) -> Outcome<()> {
         self.taps.iter().try_for_each(|tap| whole(&tap.socket, "the journal"))
     }
 }
 
-/// Fails if a socket has dropped a packet that belongs to `what`.
+/// Fails if a socket has dropped packets since the last such check; `what` is the name in the
+/// message of the file with the packets.
 pub fn whole(socket: &OwnedFd, what: &str) -> Outcome<()> {
     match lost(socket)? {
         0 => Ok(()),
-        lost => Err(format!("{what} misses {lost} packets").into()),
+        lost => Err(format!("{lost} packets are missing in {what}").into()),
     }
 }
 
-/// Opens a socket that sees the packets of a device.
+/// Opens a socket that receives all packets of a device.
 pub fn tap(device: &str) -> Outcome<OwnedFd> {
     let flags = SockFlag::SOCK_CLOEXEC | SockFlag::SOCK_NONBLOCK;
-    // Without a protocol the socket receives no packets until it is bound.
+    // The socket has no protocol yet, so that it receives no packets before it is bound to the
+    // device.
     let socket = at("packet socket", socket(AddressFamily::Packet, SockType::Raw, flags, None))?;
     at("packet socket", setsockopt(&socket, sockopt::RcvBufForce, &ROOM))?;
     at("packet socket", setsockopt(&socket, sockopt::ReceiveTimestampns, &true))?;
@@ -113,14 +124,14 @@ pub fn tap(device: &str) -> Outcome<OwnedFd> {
     Ok(socket)
 }
 
-#[expect(unsafe_code, reason = "addresses of packet sockets, which no library builds")]
+#[expect(unsafe_code, reason = "no library builds addresses of packet sockets")]
 fn bind(socket: &OwnedFd, index: u32) -> std::io::Result<()> {
-    // SAFETY: all of its fields may be zero.
+    // SAFETY: zero is a valid value for all fields of the structure.
     let mut address: libc::sockaddr_ll = unsafe { std::mem::zeroed() };
     address.sll_family = libc::AF_PACKET as u16;
     address.sll_protocol = (libc::ETH_P_ALL as u16).to_be();
     address.sll_ifindex = index as i32;
-    // SAFETY: the kernel reads one address of the given length.
+    // SAFETY: the kernel reads one address with the given length.
     let status = unsafe {
         libc::bind(
             socket.as_raw_fd(),
@@ -131,8 +142,9 @@ fn bind(socket: &OwnedFd, index: u32) -> std::io::Result<()> {
     if status < 0 { Err(std::io::Error::last_os_error()) } else { Ok(()) }
 }
 
-/// Returns the number of packets that a socket dropped (`PACKET_STATISTICS`).
-#[expect(unsafe_code, reason = "an option that no library has")]
+/// Returns the number of packets that a socket has dropped since the last call
+/// (`PACKET_STATISTICS`).
+#[expect(unsafe_code, reason = "no library has this option of packet sockets")]
 fn lost(socket: &OwnedFd) -> Outcome<u32> {
     let mut counts = [0u32; 2];
     let mut length = size_of_val(&counts) as libc::socklen_t;
@@ -152,18 +164,19 @@ fn lost(socket: &OwnedFd) -> Outcome<u32> {
     Ok(counts[1])
 }
 
-/// A packet received by a packet socket.
+/// A packet that a packet socket received.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Taken {
-    /// Wall-clock time in nanoseconds.
+    /// Wall-clock time at which the kernel saw the packet, in nanoseconds.
     pub at: u64,
-    /// Complete length in bytes.
+    /// Complete length of the packet in bytes, with its Ethernet header.
     pub length: u32,
-    /// Whether the host itself sent it.
+    /// Whether the host itself sent the packet.
     outgoing: bool,
 }
 
-/// Receives up to [`BATCH`] packets from a socket, truncated to the buffers; returns their number.
+/// Receives up to [`BATCH`] packets from a socket. Packets longer than the buffers are truncated.
+/// Returns the number of packets.
 pub fn take(
     socket: &OwnedFd,
     headers: &mut MultiHeaders<LinkAddr>,
@@ -172,7 +185,8 @@ pub fn take(
 ) -> Outcome<usize> {
     let mut slices: Vec<[IoSliceMut<'_>; 1]> =
         buffers.iter_mut().map(|buffer| [IoSliceMut::new(buffer.as_mut())]).collect();
-    // With `MSG_TRUNC` the reported length is the complete length of a truncated packet.
+    // With `MSG_TRUNC` the reported length is the complete length of a packet, even if the packet
+    // is truncated.
     let flags = MsgFlags::MSG_DONTWAIT | MsgFlags::MSG_TRUNC;
     let messages = match recvmmsg(socket.as_raw_fd(), headers, slices.iter_mut(), flags, None) {
         Ok(messages) => messages,
@@ -185,7 +199,7 @@ pub fn take(
             ControlMessageOwned::ScmTimestampns(time) => Some(time),
             _ => None,
         });
-        let time = time.ok_or("a packet without a time")?;
+        let time = time.ok_or("the kernel gave no timestamp for a packet")?;
         taken[count] = Taken {
             at: time.tv_sec() as u64 * 1_000_000_000 + time.tv_nsec() as u64,
             length: message.bytes as u32,
@@ -196,7 +210,7 @@ pub fn take(
     Ok(count)
 }
 
-/// Returns the headers that [`take`] needs for the times of packets.
+/// Returns the message headers that [`take`] needs, with space for the timestamps of packets.
 pub fn headers() -> MultiHeaders<LinkAddr> {
     MultiHeaders::preallocate(BATCH, Some(nix::cmsg_space!(libc::timespec)))
 }
@@ -215,7 +229,8 @@ fn drain(
         if tap.host && *outgoing {
             bits |= LEAVES;
         }
-        // Packets before the run's start have no time on the run's clock.
+        // Packets before the run's start are not written, since the run's clock has no negative
+        // times.
         let Some(now) = nanos.checked_sub(shift) else { continue };
         at("journal", to.write_all(&now.to_le_bytes()))?;
         at("journal", to.write_all(&key.to_le_bytes()))?;
@@ -228,7 +243,7 @@ fn drain(
     Ok(count)
 }
 
-/// Returns the key of a packet and its flags; `None` if it is not IPv4.
+/// Returns the key of a packet and its flags; `None` if the packet is not IPv4 or has IP options.
 fn identity(frame: &[u8; SEEN]) -> Option<(u64, u32)> {
     let ip = &frame[14..];
     if frame[12..14] != [8, 0] || ip[0] != 0x45 {
@@ -240,7 +255,8 @@ fn identity(frame: &[u8; SEEN]) -> Option<(u64, u32)> {
             hash = (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
         }
     };
-    // Length and identification, protocol, addresses.
+    // Total length and identification, protocol, and addresses; then 16 bytes of the payload
+    // without UDP's checksum.
     add(&ip[2..6]);
     add(&ip[9..10]);
     add(&ip[12..20]);

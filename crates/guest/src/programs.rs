@@ -1,9 +1,10 @@
-//! The user's programs: each runs in its own process group and mount namespace.
+//! The user's programs: each runs in its own session and mount namespace.
 //!
-//! One thread waits for each program and two threads read its output. So the time of its end is
-//! exact in the guest's time, and a full pipe delays no program. Before the run the servers are
-//! started, and the first process waits until they listen. Then each program has its start and its
-//! stop: SIGTERM, followed by SIGKILL after a grace period.
+//! For each program, one thread waits for its end and two threads read its output. Therefore the
+//! time of the end is exact in the guest's time, and a full pipe delays no program. Servers start
+//! before the run, and the run begins only when they listen. All other programs start at their time
+//! in the run. Each program is stopped at its time with SIGTERM, and with SIGKILL if it still runs
+//! after a grace period.
 
 use crate::host::job;
 use crate::job::{Job, OUTPUTS, Program};
@@ -21,33 +22,34 @@ use std::process::{Command, ExitStatus, Stdio};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// Largest number of bytes kept of each stream; the last bytes are kept.
+/// Largest number of bytes of each output stream that are kept; these are the last bytes.
 const KEPT: usize = 64 << 10;
-/// Longest time until a server listens, in nanoseconds.
+/// Longest time from the start of the servers until they listen, in nanoseconds.
 const PATIENCE: Nanos = 30 * SECOND;
 /// Time from SIGTERM to SIGKILL, in nanoseconds.
 const GRACE: Nanos = SECOND;
-/// Environment variable with the program's name: the host machine reads it to identify a process
-/// that spins.
+/// Environment variable with the program's name. The host machine reads it to identify a process
+/// that never sleeps.
 const NAME: &str = "SOJOURN_PROGRAM";
 
-/// End of a program: an entry of the list in `programs.json`, in the order of the job. Times are in
-/// nanoseconds since the run's start.
+/// Result of a program: one entry of the list in `programs.json`, which has the order of the job.
+/// Times are in nanoseconds since the run's start, and negative before it.
 #[derive(Debug, Serialize)]
 struct End {
-    /// Exit status, or the negative number of the signal that ended it; `None` if it never started.
+    /// Exit status of the program, or minus the number of the signal that ended it; `None` if it
+    /// was not started.
     status: Option<i32>,
-    /// Time of its start.
+    /// Time of the start; `None` if the program was not started.
     started: Option<i64>,
-    /// Time of its end.
+    /// Time of the end; `None` if the program was not started or did not end in time.
     ended: Option<i64>,
-    /// Time of SIGTERM, if it still ran then.
+    /// Time when SIGTERM was sent; `None` if the program had ended before its stop time.
     stopped: Option<i64>,
-    /// Whether SIGKILL was necessary.
+    /// Whether SIGKILL was sent after the grace period.
     killed: bool,
 }
 
-/// A program that was started. Times are those of the monotonic clock.
+/// A program that was started. Times are from the monotonic clock.
 struct Running {
     process: Pid,
     started: Nanos,
@@ -57,25 +59,28 @@ struct Running {
     killed: Option<Nanos>,
 }
 
-/// All programs of a run.
+/// All programs of a run, in the order of the job.
 pub struct Programs<'a> {
     job: &'a Job,
     now: fn() -> Nanos,
     running: Vec<Option<Running>>,
 }
 
-/// Locks a mutex shared with a thread; after a panic of the thread its content is still consistent.
+/// Locks a mutex that is shared with a thread. If the thread has panicked, the value is still
+/// consistent, so the lock is taken anyway.
 fn locked<T>(shared: &Mutex<T>) -> MutexGuard<'_, T> {
     shared.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl<'a> Programs<'a> {
-    /// Returns the programs of the job, none of them started; `now` is the monotonic clock.
+    /// Returns the programs of the job before their start. `now` returns the time of the monotonic
+    /// clock.
     pub fn new(job: &'a Job, now: fn() -> Nanos) -> Self {
         Self { job, now, running: job.programs.iter().map(|_| None).collect() }
     }
 
-    /// Starts the servers, and waits until each server with a port listens on it.
+    /// Starts the servers, and waits until each server with a port listens on it. Fails if a server
+    /// ends or does not listen in time.
     pub fn serve(&mut self, namespaces: &Namespaces) -> Outcome<()> {
         let servers = |job: &Job| {
             let all = job.programs.iter().enumerate();
@@ -92,18 +97,18 @@ impl<'a> Programs<'a> {
             while !namespaces.within(Some(program.host), || listened(port))? {
                 let name = &program.name;
                 if let Some(status) = self.status(number) {
-                    // Its output is complete when its streams have ended.
+                    // A pause gives the threads time to read the rest of the server's output.
                     pause(MILLISECOND);
                     let said = self.last_line(number);
                     return Err(format!(
-                        "{name}: it did not listen on port {port}: {status}{said}"
+                        "{name}: the program ended before it listened on port {port}: {status}{said}"
                     )
                     .into());
                 }
                 if (self.now)() > last {
                     let seconds = PATIENCE / SECOND;
                     return Err(format!(
-                        "{name}: it does not listen on port {port} after {seconds} s"
+                        "{name}: the program must listen on port {port} within {seconds} s"
                     )
                     .into());
                 }
@@ -157,7 +162,8 @@ impl<'a> Programs<'a> {
         Ok(())
     }
 
-    /// Returns the time of the next action after the run's `start`.
+    /// Returns the time of the next start or stop of a program; `None` if there is none. `start` is
+    /// the time of the run's start.
     fn due(&self, start: Nanos) -> Option<Nanos> {
         let programs = self.job.programs.iter().zip(&self.running);
         let due = programs.filter_map(|(program, running)| match running {
@@ -170,8 +176,8 @@ impl<'a> Programs<'a> {
         due.min()
     }
 
-    /// Starts and stops programs that are due until `until`, sleeps in between, and returns at
-    /// `until`.
+    /// Starts and stops the programs whose times are due until the time `until`, sleeps in between,
+    /// and returns at `until`.
     pub fn wait(&mut self, start: Nanos, until: Nanos, sleep: impl Fn(Nanos)) -> Outcome<()> {
         while let Some(due) = self.due(start).filter(|&due| due <= until) {
             sleep(due);
@@ -203,17 +209,19 @@ impl<'a> Programs<'a> {
         Ok(())
     }
 
-    /// Stops all programs that still run, and writes the ends and last outputs of all programs.
+    /// Waits until all programs have ended or were stopped at their time, and writes the results
+    /// and the last output of all programs.
     pub fn finish(&mut self, start: Nanos, sleep: impl Fn(Nanos)) -> Outcome<()> {
         if self.job.programs.is_empty() {
             return Ok(());
         }
         while let Some(due) = self.due(start) {
-            // A program that ends earlier is not waited for.
+            // The sleep is at most a millisecond, so that the end of a program is noticed early.
             sleep(due.min((self.now)() + MILLISECOND));
             self.act(start)?;
         }
-        // Kill the remaining processes in their groups, and wait for the end of killed programs.
+        // Kill the processes that a program has left in its group, and give the killed programs
+        // time to end.
         for running in self.running.iter().flatten() {
             signal(running.process, Signal::KILL);
         }
@@ -227,7 +235,7 @@ impl<'a> Programs<'a> {
     }
 }
 
-/// Writes the last bytes of a program's streams, and returns its end.
+/// Writes the last bytes of a program's output streams to files, and returns the program's result.
 fn written(number: usize, running: Option<&Running>, start: Nanos) -> Outcome<End> {
     let Some(running) = running else {
         return Ok(End { status: None, started: None, ended: None, stopped: None, killed: false });
@@ -251,8 +259,8 @@ fn written(number: usize, running: Option<&Running>, start: Nanos) -> Outcome<En
     })
 }
 
-/// Sends a signal to a program and its descendants; errors for processes that have ended are
-/// ignored.
+/// Sends a signal to all processes in the group of a program. An error is ignored, since it means
+/// that all of them have ended.
 fn signal(group: Pid, signal: Signal) {
     let _ = kill_process_group(group, signal);
 }
@@ -261,7 +269,7 @@ fn pause(nanos: Nanos) {
     std::thread::sleep(Duration::from_nanos(nanos));
 }
 
-/// Keeps the last bytes of a stream until its end.
+/// Reads a stream until its end, and keeps its last [`KEPT`] bytes.
 fn keep(mut stream: impl Read, to: &Mutex<VecDeque<u8>>) {
     let mut buffer = vec![0; KEPT];
     while let Ok(count @ 1..) = stream.read(&mut buffer) {
@@ -272,14 +280,15 @@ fn keep(mut stream: impl Read, to: &Mutex<VecDeque<u8>>) {
     }
 }
 
-/// Returns whether a socket in the present namespace listens on a TCP port, or is bound to a UDP
-/// port.
+/// Returns whether a socket in the present network namespace listens on the TCP port `port`, or is
+/// bound to the UDP port `port`.
 fn listened(port: u16) -> Outcome<bool> {
-    // TCP_LISTEN, and TCP_CLOSE for a bound UDP socket (include/net/tcp_states.h).
+    // States of the kernel in hexadecimal (`include/net/tcp_states.h`): TCP_LISTEN, and TCP_CLOSE
+    // for a bound UDP socket.
     for (name, state) in [("tcp", "0A"), ("tcp6", "0A"), ("udp", "07"), ("udp6", "07")] {
         let path = format!("/proc/thread-self/net/{name}");
         if !Path::new(&path).exists() {
-            continue; // no IPv6 here
+            continue; // The kernel has no IPv6.
         }
         let text = at(&path, fs::read_to_string(&path))?;
         let wanted = format!(":{port:04X}");
@@ -297,14 +306,17 @@ fn listened(port: u16) -> Outcome<bool> {
 
 /// Executes the program of the job whose number is the only argument.
 pub fn run(words: &[OsString]) -> Outcome<()> {
-    let word = words.first().and_then(|word| word.to_str()).ok_or("which program?")?;
+    let word = words
+        .first()
+        .and_then(|word| word.to_str())
+        .ok_or("the number of the program is missing")?;
     let number: usize = at("program", word.parse())?;
     let job = job()?;
-    let program = job.programs.get(number).ok_or("no such program")?;
+    let program = job.programs.get(number).ok_or("the job has no program with this number")?;
     at("program", rustix::process::setsid())?;
     enter_host(program.host)?;
     private_mounts(&program.folder, &job.folders)?;
-    let (first, rest) = program.words.split_first().ok_or("a program without words")?;
+    let (first, rest) = program.words.split_first().ok_or("the program has no command")?;
     let mut command = command(program, first, rest);
     Err(format!("{first}: {}", command.exec()).into())
 }

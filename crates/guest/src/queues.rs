@@ -1,4 +1,4 @@
-//! Samples of queue disciplines' counters, over netlink.
+//! Samples of the counters of queue disciplines, which are read over netlink.
 
 use crate::job::Queue;
 use crate::machine::{Outcome, at};
@@ -8,7 +8,7 @@ use netlink_packet_route::tc::{TcAttribute, TcMessage, TcStats2};
 use netlink_sys::{Socket, SocketAddr, protocols::NETLINK_ROUTE};
 use std::io::Write;
 
-/// Counters of a queue discipline at one time; they are written as little-endian words.
+/// Counters of a queue discipline at one time.
 #[derive(Clone, Copy, Debug, Default)]
 struct Counters {
     bytes: u64,
@@ -18,17 +18,19 @@ struct Counters {
     backlog: u64,
 }
 
-/// Sampler of the disciplines of one host's devices.
+/// Sampler of the queue disciplines of one host.
 #[derive(Debug)]
 pub struct Sampler {
     socket: Socket,
-    /// Number among all queues, index of the device, and handle.
+    /// For each queue its number in the job, the index of its device, and the handle of the queue
+    /// discipline.
     queues: Vec<(u32, u32, u32)>,
     buffer: Vec<u8>,
 }
 
 impl Sampler {
-    /// Returns a sampler of these queues; the present namespace must be that of their host.
+    /// Returns a sampler of these queues. The caller must be in the network namespace of the host
+    /// with the queues.
     pub fn new(queues: &[(usize, &Queue)]) -> Outcome<Self> {
         let mut socket = at("netlink", Socket::new(NETLINK_ROUTE))?;
         at("netlink", socket.bind_auto())?;
@@ -44,7 +46,8 @@ impl Sampler {
         Ok(Self { socket, queues: found, buffer: Vec::with_capacity(64 << 10) })
     }
 
-    /// Writes a sample of each queue: time in nanoseconds, number, and counters.
+    /// Writes a sample of each queue as little-endian 64-bit words: the time `now` in nanoseconds,
+    /// the number of the queue, and its counters.
     pub fn sample(&mut self, now: u64, to: &mut impl Write) -> Outcome<()> {
         let mut header = netlink_packet_core::NetlinkHeader::default();
         header.flags = NLM_F_REQUEST | NLM_F_DUMP;

@@ -1,8 +1,8 @@
-//! Emulated links between the hosts of a guest by this project's wire, in a separate process.
+//! The process that emulates the links between the hosts of a guest with this project's wire.
 //!
-//! The process opens a TUN device in each host's namespace, reports readiness, reads the time of
-//! the run's start, and carries packets until the end of its standard input. Then it writes its
-//! measurements to a file that `sojourn.lab.wire.wiring` reads.
+//! The process opens a TUN device in the network namespace of each host, prints [`READY`], and
+//! reads the time of the run's start. It then forwards packets until the end of its standard input.
+//! At the end it writes its measurements to a file that `sojourn.lab.wire.wiring` reads.
 
 use crate::host::{READY, job};
 use crate::job::{OUTPUTS, Wire as Wanted};
@@ -22,25 +22,26 @@ use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Name of a host's device.
+/// Name of the device in each host.
 pub const DEVICE: &str = "eth0";
-/// Path of the outcome.
+/// Path of the file with the measurements.
 pub const OUTCOME: &str = "/run/wire";
-/// First bytes of the file.
+/// First bytes of the file with the measurements.
 const MAGIC: &[u8] = b"sojourn wire 1\n";
-/// Longest time for which packets are carried after the run's end, in nanoseconds.
+/// Longest time after the run's end in which packets are forwarded, in nanoseconds.
 const LINGER: Nanos = 60 * SECOND;
-/// Longest time for which packets are carried in a run with a shell, in nanoseconds.
+/// Longest time in which packets are forwarded if the job has a shell, in nanoseconds.
 const FOREVER: Nanos = 1 << 60;
-/// Limit of the bytes of packets in the network: a part of the guest's memory.
+/// Maximum number of bytes of packets in the emulated network; they are a part of the guest's
+/// memory.
 const ROOM: usize = 96 << 20;
 /// Largest size of a capture file in bytes.
 pub const LARGEST: u64 = 1 << 30;
 
-/// Carries packets between the hosts of the job.
+/// Forwards packets between the hosts of the job until the end of the run.
 pub fn run() -> Outcome<()> {
     let job = job()?;
-    let wanted = job.wire.as_ref().ok_or("a job without a wire")?;
+    let wanted = job.wire.as_ref().ok_or("the job has no settings of the wire")?;
     let mut attachments = Vec::new();
     for (number, host) in job.hosts.iter().enumerate() {
         let Some(node) = host.node else { continue };
@@ -72,7 +73,7 @@ pub fn run() -> Outcome<()> {
     let start: Nanos = at("start", line.trim().parse())?;
     let (handle, mut inbox) = at("wire", connect())?;
     std::thread::spawn(move || {
-        // No further input follows; the read returns at the end of standard input.
+        // Standard input has no further data; the read returns at the end of standard input.
         let _ = io::stdin().read(&mut [0]);
         handle.stop();
     });
@@ -81,7 +82,7 @@ pub fn run() -> Outcome<()> {
     at(OUTCOME, write(&outcome, file))
 }
 
-/// Returns the captures of the wire's links, with their files.
+/// Returns the captures of the links that the job requests, with their files.
 fn captures(wanted: &Wanted) -> Outcome<Vec<Order>> {
     let order = |&link: &usize| {
         let path = capture_of(link);
@@ -91,12 +92,12 @@ fn captures(wanted: &Wanted) -> Outcome<Vec<Order>> {
     wanted.captures.iter().map(order).collect()
 }
 
-/// Returns the path of a link's capture.
+/// Returns the path of the capture file of a link.
 pub fn capture_of(link: usize) -> PathBuf {
     Path::new(OUTPUTS).join(format!("capture-{link}"))
 }
 
-/// Head of the outcome's file.
+/// Head of the file with the measurements, as JSON.
 #[derive(Serialize)]
 struct Head<'a> {
     events: u64,
@@ -106,7 +107,7 @@ struct Head<'a> {
     agreements: &'a [Agreement],
     captures: &'a [Captured],
     tables: Vec<&'static str>,
-    /// Table, column, unit, type, and size in bytes.
+    /// Columns of all tables in order: table, column, unit, type, and size of the values in bytes.
     columns: Vec<(&'static str, &'a str, &'static str, &'static str, usize)>,
 }
 
@@ -147,7 +148,7 @@ fn write(outcome: &Measured, mut to: impl Write) -> io::Result<()> {
     to.write_all(&data)
 }
 
-/// Appends a column's values, and returns their type.
+/// Appends the values of a column, and returns the name of their type.
 fn append(values: &Values, to: &mut Vec<u8>) -> io::Result<&'static str> {
     match values {
         Values::Real(v) => to.extend(v.iter().flat_map(|x| x.to_le_bytes())),

@@ -1,8 +1,9 @@
 //! A log-linear histogram of integers, for percentiles and distribution functions.
 //!
-//! 256 bins per octave: each value below 512 has its own bin; above 512 the width of a bin is at
-//! most 1/256 (0.4 %) of its values. Counts, least value, greatest value and moments are exact.
-//! Recording costs two loads and an addition, and only used octaves take memory (2 KiB each).
+//! Each octave has 256 bins. Each value below 512 has its own bin; above 512 the width of a bin is
+//! at most 1/256 (0.4 %) of its values. The number of values, least value, greatest value and
+//! moments are exact. Recording a value costs two loads and an addition, and only octaves that
+//! contain values use memory (2 KiB each).
 
 use crate::moments::Moments;
 
@@ -11,16 +12,17 @@ const BINS: usize = 1 << BITS;
 const OCTAVES: usize = 64 - BITS as usize + 1;
 const UNUSED: u8 = u8::MAX;
 
-/// Counts of values from 0 to 2^64 - 1.
+/// Histogram of values from 0 to 2^64 - 1.
 #[derive(Clone, Debug)]
 pub struct Histogram {
-    /// Position of each octave's bins in `counts`, in octaves.
+    /// Number of the block of [`BINS`] counts in `counts` that each octave uses; [`UNUSED`] for
+    /// octaves without values.
     slot: [u8; OCTAVES],
     counts: Vec<u64>,
     moments: Moments,
 }
 
-/// One bin with its count.
+/// A bin that contains values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Bin {
     /// Least value of the bin.
@@ -38,7 +40,7 @@ impl Default for Histogram {
 }
 
 impl Histogram {
-    /// Largest width of a bin relative to its values.
+    /// Maximum width of a bin relative to its values.
     pub const RESOLUTION: f64 = 1.0 / BINS as f64;
 
     /// Returns an empty histogram.
@@ -46,12 +48,13 @@ impl Histogram {
         Self { slot: [UNUSED; OCTAVES], counts: Vec::new(), moments: Moments::default() }
     }
 
-    /// Counts `value`.
+    /// Adds a value.
     #[inline]
     pub fn record(&mut self, value: u64) {
         let octave = (value | (BINS as u64 - 1)).ilog2() + 1 - BITS;
-        // In octaves above the first, the top bit is implied, so half of `sub` would be unused. The
-        // first octave covers 0..256, the next 256..512 with width 1, then 512..1024 with width 2.
+        // The first octave covers values from 0 to 255, the next one from 256 to 511 with bins of
+        // width 1, the next one from 512 to 1023 with bins of width 2. Above the first octave, the
+        // top bit of a value is implied by the octave, so `sub` needs only the bits below it.
         let shift = octave.saturating_sub(1);
         let sub = ((value >> shift) as usize) & (BINS - 1);
         let mut slot = self.slot[octave as usize];
@@ -70,7 +73,7 @@ impl Histogram {
         slot
     }
 
-    /// Removes all values, but keeps the memory.
+    /// Removes all values, but keeps the memory allocated.
     pub fn clear(&mut self) {
         self.counts.fill(0);
         self.moments = Moments::default();
@@ -81,7 +84,7 @@ impl Histogram {
         &self.moments
     }
 
-    /// Returns the bins with values, in ascending order.
+    /// Returns the bins that contain values, in ascending order.
     pub fn bins(&self) -> impl Iterator<Item = Bin> + '_ {
         (0..OCTAVES).filter(|&o| self.slot[o] != UNUSED).flat_map(move |octave| {
             let counts = &self.counts[usize::from(self.slot[octave]) * BINS..][..BINS];
@@ -94,8 +97,8 @@ impl Histogram {
         })
     }
 
-    /// Returns the `q`-quantile (nearest rank), interpolated linearly within its bin and limited to
-    /// the least and greatest value; NaN without values.
+    /// Returns the `q`-quantile (nearest rank), interpolated linearly in its bin and limited to the
+    /// range of the values; NaN if there are no values.
     pub fn quantile(&self, q: f64) -> f64 {
         let n = self.moments.count();
         if n == 0 {
@@ -111,10 +114,10 @@ impl Histogram {
             }
             before += bin.count;
         }
-        unreachable!("the bins hold all the values")
+        unreachable!("the bins contain all values")
     }
 
-    /// Adds the values of another histogram.
+    /// Adds all values of another histogram.
     pub fn merge(&mut self, other: &Self) {
         for octave in 0..OCTAVES {
             if other.slot[octave] == UNUSED {

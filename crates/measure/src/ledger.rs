@@ -1,14 +1,14 @@
-//! Double-entry bookkeeping of packets: each packet that entered has left, is inside, or was lost
-//! for a stated reason.
+//! Double-entry bookkeeping of packets. Each packet that entered the network has left it, is still
+//! in it, or was lost for a known reason.
 //!
-//! Each link counts its packets in its own ledger; the accounts of flows are the other side. The
-//! two are the only source of all counts in a record. Counts are never reset: the count after the
+//! Each link counts its packets in its own ledger, and the accounts of flows count them a second
+//! time. All counts in a record come from these two. Counts are never reset: the count after the
 //! warm-up is the difference of two copies.
 
 use std::fmt;
 use std::ops::{Add, AddAssign, Sub};
 
-/// Number of packets and of their bytes.
+/// Number of packets, and number of their bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Count {
     /// Number of packets.
@@ -57,31 +57,32 @@ impl std::iter::Sum for Count {
 pub struct FlowAccount {
     /// Packets that the sending host passed to the network.
     pub sent: Count,
-    /// Packets duplicated on lines.
+    /// Packets that impairments of links duplicated.
     pub duplicated: Count,
-    /// Packets dropped by queues.
+    /// Packets that queues dropped.
     pub dropped: Count,
-    /// Packets lost on lines, or abandoned by transmitters.
+    /// Packets lost by impairments of links, or abandoned by transmitters.
     pub lost: Count,
-    /// Packets taken by the receiving host.
+    /// Packets that the receiving host received.
     pub received: Count,
 }
 
 impl FlowAccount {
-    /// Returns the packets in the network according to the account.
+    /// Returns the number of packets that must be in the network according to this account.
     pub fn in_network(&self) -> Count {
         self.sent + self.duplicated - self.dropped - self.lost - self.received
     }
 }
 
-/// An account that does not balance: a bug in the simulator, never a property of the scenario.
+/// An account that does not balance. This is a bug in the program, never a property of the
+/// scenario.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Imbalance {
     /// Name of the account.
     pub account: String,
-    /// Count according to the account.
+    /// Count that the account implies.
     pub booked: Count,
-    /// Count found.
+    /// Count that was found.
     pub found: Count,
 }
 
@@ -90,7 +91,7 @@ impl fmt::Display for Imbalance {
         let Self { account, booked, found } = self;
         write!(
             f,
-            "conservation broken: {account}: booked {} packets ({} B), found {} ({} B)",
+            "packets are not conserved: {account}: booked {} packets ({} B), found {} ({} B)",
             booked.packets, booked.bytes, found.packets, found.bytes
         )
     }
@@ -98,10 +99,10 @@ impl fmt::Display for Imbalance {
 
 impl std::error::Error for Imbalance {}
 
-/// Compares an account with the count found.
+/// Compares the count that an account implies with the count that was found.
 ///
 /// # Errors
-/// The imbalance, if the counts differ.
+/// If the counts differ: the imbalance.
 pub fn balance(
     account: impl FnOnce() -> String,
     booked: Count,
@@ -120,7 +121,7 @@ mod tests {
         let error = balance(|| "link up".to_owned(), Count::default(), found).unwrap_err();
         assert_eq!(
             error.to_string(),
-            "conservation broken: link up: booked 0 packets (0 B), found 1 (60 B)"
+            "packets are not conserved: link up: booked 0 packets (0 B), found 1 (60 B)"
         );
     }
 }

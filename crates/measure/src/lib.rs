@@ -1,4 +1,5 @@
-//! The ledger of packets, histograms, the trace hash, and the tables of a run's record.
+//! Measurement: the ledger of packets, histograms, the trace hash, metrics, and the tables of a
+//! run's record.
 
 pub mod histogram;
 pub mod ledger;

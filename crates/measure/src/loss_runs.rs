@@ -1,14 +1,15 @@
-//! Runs of consecutive packet losses at a port.
+//! Statistics of consecutive packet losses at a port.
 //!
-//! A loss event begins with the first packet dropped and ends when the next arriving packet is
-//! accepted; its length is the number of packets dropped in between. Packets that a discipline
-//! drops from its queue count like packets that it rejects.
+//! A loss event begins with the first dropped packet and ends when an arriving packet is accepted.
+//! Its length is the number of packets dropped in between. Packets that a discipline drops from its
+//! queue count like packets that it refuses on arrival.
 
-/// Distribution of loss events by length.
+/// Distribution of the lengths of loss events.
 #[derive(Clone, Debug, Default)]
 pub struct LossRuns {
     current: u64,
-    /// Numbers of events of length 1, 2, ...; the last entry counts all longer ones.
+    /// Number of events for each length from 1. The last entry counts all events of length
+    /// [`LONGEST`] or more.
     counts: Vec<u64>,
     events: u64,
     packets: u64,
@@ -16,7 +17,7 @@ pub struct LossRuns {
     greatest: u64,
 }
 
-/// Events of at least this length are counted together.
+/// Length from which on events are counted together.
 pub const LONGEST: usize = 4096;
 
 impl LossRuns {
@@ -48,7 +49,7 @@ impl LossRuns {
         self.greatest = self.greatest.max(n);
     }
 
-    /// Removes the events that have ended; keeps the one in progress.
+    /// Removes all events that have ended; an event in progress continues.
     pub fn clear(&mut self) {
         *self = Self { current: self.current, ..Self::default() };
     }
@@ -72,23 +73,23 @@ impl LossRuns {
         self.events
     }
 
-    /// Returns the mean length in packets; NaN without events.
+    /// Returns the mean length of an event in packets; NaN if there are no events.
     pub fn mean(&self) -> f64 {
         self.packets as f64 / self.events as f64
     }
 
-    /// Returns the standard deviation of the length in packets; NaN without events.
+    /// Returns the standard deviation of the length in packets; NaN if there are no events.
     pub fn deviation(&self) -> f64 {
         let mean = self.mean();
         (self.squares as f64 / self.events as f64 - mean * mean).max(0.0).sqrt()
     }
 
-    /// Returns the greatest length in packets.
+    /// Returns the greatest length of an event in packets; 0 if there are no events.
     pub fn greatest(&self) -> u64 {
         self.greatest
     }
 
-    /// Returns the lengths that occurred, with their numbers of events.
+    /// Returns each length that occurred, with the number of events of this length.
     pub fn lengths(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
         self.counts.iter().enumerate().filter(|&(_, &n)| n > 0).map(|(i, &n)| (i as u64 + 1, n))
     }
@@ -104,7 +105,7 @@ mod tests {
         for arrival in "..x.xx..xxx.x".chars() {
             if arrival == 'x' { runs.dropped() } else { runs.accepted() }
         }
-        // The last one has not ended.
+        // The last event has not ended.
         assert_eq!(runs.events(), 3);
         assert_eq!(runs.lengths().collect::<Vec<_>>(), [(1, 1), (2, 1), (3, 1)]);
         assert!((runs.mean() - 2.0).abs() < 1e-12);

@@ -1,6 +1,7 @@
-//! Mean and deviation: exact for integers, by Welford's method for real numbers.
+//! Mean and standard deviation, computed exactly for integers and by Welford's method for real
+//! numbers.
 
-/// Exact moments of up to 2^32 integers below 2^48 (78 hours in nanoseconds).
+/// Moments of integers. They are exact for up to 2^32 values below 2^48 (78 hours in nanoseconds).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Moments {
     count: u64,
@@ -17,18 +18,19 @@ impl Default for Moments {
 }
 
 impl Moments {
-    /// Counts `value`.
+    /// Adds a value.
     #[inline]
     pub fn add(&mut self, value: u64) {
         self.count += 1;
         self.sum += u128::from(value);
-        // Sums wrap only beyond the stated range; then only the deviation is wrong, never the mean.
+        // Outside the stated range the sum of squares wraps around. Then only the deviation is
+        // wrong, not the mean.
         self.squares = self.squares.wrapping_add(u128::from(value) * u128::from(value));
         self.least = self.least.min(value);
         self.greatest = self.greatest.max(value);
     }
 
-    /// Adds the values counted by another.
+    /// Adds all values of another instance.
     pub fn merge(&mut self, other: &Self) {
         self.count += other.count;
         self.sum += other.sum;
@@ -47,17 +49,17 @@ impl Moments {
         self.sum
     }
 
-    /// Returns the least value; `u64::MAX` without values.
+    /// Returns the least value; `u64::MAX` if there are no values.
     pub fn least(&self) -> u64 {
         self.least
     }
 
-    /// Returns the greatest value; 0 without values.
+    /// Returns the greatest value; 0 if there are no values.
     pub fn greatest(&self) -> u64 {
         self.greatest
     }
 
-    /// Returns the mean; NaN without values.
+    /// Returns the mean; NaN if there are no values.
     pub fn mean(&self) -> f64 {
         if self.count == 0 { f64::NAN } else { self.sum as f64 / self.count as f64 }
     }
@@ -68,7 +70,7 @@ impl Moments {
         if self.count == 0 {
             return f64::NAN;
         }
-        // Squares around the integer part of the mean, which avoids cancellation.
+        // Squares are taken relative to the integer part of the mean, which avoids cancellation.
         let n = u128::from(self.count);
         let centre = self.sum / n;
         let rest = self.sum - centre * n;
@@ -78,13 +80,13 @@ impl Moments {
         (around as f64 / n as f64 - offset * offset).max(0.0)
     }
 
-    /// Returns the population standard deviation; NaN without values.
+    /// Returns the population standard deviation; NaN if there are no values.
     pub fn deviation(&self) -> f64 {
         self.variance().sqrt()
     }
 }
 
-/// Welford's running moments of real numbers.
+/// Mean and deviation of real numbers by Welford's method.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Welford {
     count: u64,
@@ -93,7 +95,7 @@ pub struct Welford {
 }
 
 impl Welford {
-    /// Counts `value`.
+    /// Adds a value.
     #[inline]
     pub fn add(&mut self, value: f64) {
         self.count += 1;
@@ -107,7 +109,7 @@ impl Welford {
         self.count
     }
 
-    /// Returns the mean; NaN without values.
+    /// Returns the mean; NaN if there are no values.
     pub fn mean(&self) -> f64 {
         if self.count == 0 { f64::NAN } else { self.mean }
     }
@@ -118,14 +120,14 @@ impl Welford {
         if self.count == 0 { f64::NAN } else { self.squares / self.count as f64 }
     }
 
-    /// Returns the population standard deviation; NaN without values.
+    /// Returns the population standard deviation; NaN if there are no values.
     pub fn deviation(&self) -> f64 {
         self.variance().sqrt()
     }
 }
 
-/// Returns Jain's index of fairness, (sum x)^2 / (n sum x^2): 1 if all values are equal, 1/n if
-/// only one is not 0. NaN without values, and if all are 0.
+/// Returns Jain's index of fairness, (sum x)^2 / (n sum x^2). It is 1 if all values are equal, 1/n
+/// if only one value is not 0, and NaN if there are no values or all are 0.
 pub fn jain(values: impl IntoIterator<Item = f64>) -> f64 {
     let (mut n, mut sum, mut squares) = (0.0, 0.0, 0.0);
     for x in values {

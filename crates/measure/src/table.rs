@@ -3,7 +3,7 @@
 /// The values of one column.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Values {
-    /// Real numbers; NaN means "not measured".
+    /// Real numbers; NaN if a value was not measured.
     Real(Vec<f64>),
     /// Integers.
     Integer(Vec<i64>),
@@ -33,18 +33,18 @@ impl Values {
 /// One column.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Column {
-    /// Name, as in the reference of metrics.
+    /// Name of the column, as in the reference of metrics.
     pub name: String,
     /// Unit (`s`, `bit/s`, `B`, `1`); empty for texts.
     pub unit: &'static str,
-    /// Values.
+    /// Values of all rows.
     pub values: Values,
 }
 
-/// A table of a record; all columns have the same length.
+/// A table of a record. All columns have the same number of rows.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Table {
-    /// Columns in order.
+    /// Columns of the table, in their order.
     pub columns: Vec<Column>,
 }
 
@@ -57,13 +57,17 @@ impl Table {
     pub fn push(&mut self, name: impl Into<String>, unit: &'static str, values: Values) {
         let name = name.into();
         if let Some(first) = self.columns.first() {
-            assert_eq!(first.values.len(), values.len(), "column {name}: length");
+            assert_eq!(
+                first.values.len(),
+                values.len(),
+                "the column {name} must have as many rows as the others"
+            );
         }
-        assert!(self.column(&name).is_none(), "column {name} is there already");
+        assert!(self.column(&name).is_none(), "the table already has a column {name}");
         self.columns.push(Column { name, unit, values });
     }
 
-    /// Returns the column with this name.
+    /// Returns the column with this name; `None` if there is no such column.
     pub fn column(&self, name: &str) -> Option<&Column> {
         self.columns.iter().find(|c| c.name == name)
     }

@@ -1,40 +1,43 @@
-//! A 128-bit hash of all packet events: one hash for each place, in the place's order of time, and a hash of these.
+//! A 128-bit hash of all packet events. Each place (link or host) has a hash of its events in order
+//! of time, and these hashes are combined.
 //!
-//! Two runs are identical if their hashes are equal. Events of different places have no order among each other, so it
-//! does not matter when a place's events are processed. The mixing function is this project's own. It
-//! uses only wrapping 64-bit arithmetic, so it gives the same result on every platform. Each step
-//! is a bijection of the state, so the hashes of two traces that differ stay different except by a
-//! chance collision.
+//! Two runs with equal hashes had the same events. Events at different places have no order among
+//! each other, so the order in which a program processes different places does not matter. The
+//! mixing function is this project's own. It uses only wrapping 64-bit arithmetic, and so gives the
+//! same result on every platform. Each step is a bijection of the state, so the hashes of different
+//! traces stay different, except by a chance collision.
 
-/// Kind of packet event. The numbers are part of the hash.
+/// Kind of a packet event. The numbers enter the hash.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Kind {
     /// A host passed the packet to the network.
     Sent = 1,
-    /// The packet arrived at a queue. This also implies that it left the previous link, if any.
+    /// The packet arrived at a queue. If there was a previous link, it left this link at the same
+    /// time.
     Offered = 2,
     /// The transmission of the packet began.
     Departed = 3,
-    /// A queue dropped it; the verdict is the reason.
+    /// A queue dropped the packet. The verdict is the reason.
     Dropped = 4,
-    /// A queue set CE on it; the verdict is the reason.
+    /// A queue set congestion experienced (CE) on the packet. The verdict is the reason.
     Marked = 5,
-    /// An impairment of the link lost it.
+    /// An impairment of the link lost the packet.
     Lost = 6,
-    /// An impairment of the link duplicated it.
+    /// An impairment of the link duplicated the packet.
     Duplicated = 7,
-    /// An impairment of the link flipped one of its bits.
+    /// An impairment of the link inverted a bit of the packet.
     Corrupted = 8,
     /// The destination host received the packet.
     Received = 9,
-    /// The destination host discarded the packet: it was damaged, or belonged to a closed connection.
+    /// The destination host discarded the packet, because it was damaged or belonged to a closed
+    /// connection.
     Discarded = 10,
-    /// A transmitter gave up sending it: the shared medium was busy at every attempt.
+    /// A transmitter abandoned the packet, because the shared medium was busy at every attempt.
     Abandoned = 11,
 }
 
-/// The hash of one place, updated with its packet events in their order; or the hash of several places.
+/// The hash of the packet events at one place, or the combined hash of several places.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TraceHash {
     a: u64,
@@ -42,8 +45,8 @@ pub struct TraceHash {
     events: u64,
 }
 
-// Odd multipliers with well-distributed bits: fractions of the golden ratio and of the square root
-// of 3.
+// Odd multipliers with well-distributed bits, from the fractions of the golden ratio and of the
+// square root of 3.
 const K0: u64 = 0x9e37_79b9_7f4a_7c15;
 const K1: u64 = 0xbb67_ae85_84ca_a73b;
 
@@ -59,11 +62,12 @@ impl TraceHash {
         Self { a: K0, b: K1, events: 0 }
     }
 
-    /// Adds one event: `time` in nanoseconds, `place` the number of the link or host, `packet` the
-    /// packet's number, `size` its length in bytes, `verdict` the reason, if any.
+    /// Adds one event. `time` is in nanoseconds, `place` is the number of the link or host,
+    /// `packet` the number of the packet, `size` its length in bytes, and `verdict` the reason or
+    /// 0.
     #[inline]
     pub fn add(&mut self, time: u64, place: u32, kind: Kind, packet: u64, size: u32, verdict: u8) {
-        // Sizes stay below 2^24: the simulator's frames are at most 64 KiB.
+        // Sizes are below 2^24, since the simulator's frames have at most 64 KiB.
         let what = u64::from(place) << 32
             | u64::from(size & 0x00ff_ffff) << 8
             | u64::from((kind as u8) << 4 | (verdict & 0x0f));
@@ -81,7 +85,7 @@ impl TraceHash {
         self.b = b ^ self.a;
     }
 
-    /// Returns the hash of several places, given in a fixed order.
+    /// Returns the combined hash of several places, which must be given in a fixed order.
     pub fn of_places(places: impl IntoIterator<Item = Self>) -> Self {
         let mut all = Self::new();
         for (number, place) in (0..).zip(places) {
@@ -92,7 +96,7 @@ impl TraceHash {
         all
     }
 
-    /// Returns the number of events added.
+    /// Returns the number of events that were added.
     pub fn events(&self) -> u64 {
         self.events
     }

@@ -1,16 +1,16 @@
-//! Selections of metrics for tables and texts, in the order of display.
+//! Selections of metrics that tables and texts show, in their order.
 
 use serde::Serialize;
 
-/// A selection of metrics, such as the metrics of a link in a run's summary.
+/// A selection of metrics, such as those of a link in a run's summary.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct View {
-    /// Name of the view; views for several kinds of groups share one name.
+    /// Name of the view. Views for different kinds of groups have the same name.
     pub name: &'static str,
-    /// Metric that identifies a group of this kind; empty if the view does not depend on the kind.
+    /// Metric that only groups of this kind have; empty if the view applies to all kinds.
     pub sign: &'static str,
-    /// Names of metrics, each with a short label that replaces the registry's label in this view;
-    /// empty keeps the registry's.
+    /// Names of the metrics. Each has a short label for this view; if it is empty, the registry's
+    /// label is used.
     pub metrics: &'static [(&'static str, &'static str)],
 }
 
@@ -24,7 +24,7 @@ macro_rules! views {
     };
 }
 
-/// All views.
+/// All views. If several views have the same name, the first one whose kind fits is used.
 pub const VIEWS: &[View] = views! {
     "summary.link" {
         "utilisation"
@@ -128,7 +128,7 @@ pub const VIEWS: &[View] = views! {
         "throughput" "arrivals" "drops" "marks" "line_losses"
         "sojourn_mean" "sojourn_p95" "sojourn_max" "backlog_max"
     }
-    // A comparison shows its own metric first, then these.
+    // A comparison shows the compared metric first, followed by these.
     "compare" { "sojourn_mean" "sojourn_p95" "sojourn_p99" "goodput" "utilisation" "loss" }
     "compare.balancer" { "utilisation_jain" }
     "compare.store" { "latency_p99" "latency_mean" "acknowledged" "timed_out" "unavailable" "errors" }
@@ -138,8 +138,9 @@ pub const VIEWS: &[View] = views! {
     "compare.group" if "fct_mean" { "fct_mean" "fct_p95" }
     "compare.group" if "responsiveness_08" { "responsiveness_08" "probe_added" }
     "compare.series" { "last_sojourn" "throughput" }
-    // The metric that a group's users notice first comes first. A group belongs to the first kind
-    // that fits. By default, `compare` uses the first kind in a scenario.
+    // The first metric of each view is the one that the users of the group notice first. A group
+    // belongs to the first kind that fits. By default, `compare` uses the first kind that a
+    // scenario contains.
     "felt" if "mos" { "mos" "delay_p99" }
     "felt" if "page_mean" { "page_p95" }
     "felt" if "fct_mean" { "fct_p95" }

@@ -1,6 +1,7 @@
-//! Time-weighted mean and deviation of a value that changes in steps, such as a queue's length.
+//! Time-weighted mean and standard deviation of a value that changes in steps, such as the length
+//! of a queue.
 
-/// Exact integrals of a step function and of its square.
+/// A step function of time, with the exact integrals of its value and of the square of its value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TimeWeighted {
     value: u64,
@@ -12,12 +13,12 @@ pub struct TimeWeighted {
 }
 
 impl TimeWeighted {
-    /// Returns a function with this `value` from `now` on.
+    /// Returns a step function that has `value` from the time `now`, in nanoseconds.
     pub fn new(now: u64, value: u64) -> Self {
         Self { value, since: now, start: now, integral: 0, squares: 0, greatest: value }
     }
 
-    /// Sets the value from `now` on.
+    /// Sets the value from the time `now`.
     #[inline]
     pub fn set(&mut self, now: u64, value: u64) {
         self.advance(now);
@@ -27,19 +28,19 @@ impl TimeWeighted {
 
     #[inline]
     fn advance(&mut self, now: u64) {
-        debug_assert!(now >= self.since, "time went back");
+        debug_assert!(now >= self.since, "the time must not go back");
         let area = u128::from(self.value) * u128::from(now - self.since);
         self.integral += area;
         self.squares += area * u128::from(self.value);
         self.since = now;
     }
 
-    /// Discards the history before `now`; the value stays.
+    /// Discards the history before `now`; the current value remains.
     pub fn restart(&mut self, now: u64) {
         *self = Self::new(now, self.value);
     }
 
-    /// Returns the present value.
+    /// Returns the current value.
     pub fn value(&self) -> u64 {
         self.value
     }
@@ -49,19 +50,19 @@ impl TimeWeighted {
         self.since
     }
 
-    /// Returns the greatest value.
+    /// Returns the greatest value so far.
     pub fn greatest(&self) -> u64 {
         self.greatest
     }
 
-    /// Returns the integral up to `now`, in value times nanoseconds.
+    /// Returns the integral up to `now`, in units of the value times nanoseconds.
     pub fn integral(&self, now: u64) -> u128 {
         let mut end = *self;
         end.advance(now);
         end.integral
     }
 
-    /// Returns the mean over the time up to `now`; the present value if no time has passed.
+    /// Returns the mean up to `now`; the current value if no time has passed.
     pub fn mean(&self, now: u64) -> f64 {
         match now - self.start {
             0 => self.value as f64,
@@ -69,7 +70,7 @@ impl TimeWeighted {
         }
     }
 
-    /// Returns the standard deviation over the time up to `now`.
+    /// Returns the standard deviation up to `now`; 0 if no time has passed.
     pub fn deviation(&self, now: u64) -> f64 {
         let mut end = *self;
         end.advance(now);
@@ -92,7 +93,7 @@ mod tests {
         let mut w = TimeWeighted::new(100, 0);
         w.set(110, 4);
         w.set(140, 1);
-        // 10 at 0, 30 at 4, 60 at 1.
+        // The value is 0 for 10 ns, 4 for 30 ns and 1 for 60 ns.
         assert_eq!(w.integral(200), 180);
         assert!((w.mean(200) - 1.8).abs() < 1e-12);
         let variance: f64 = (10.0 * 3.24 + 30.0 * 4.84 + 60.0 * 0.64) / 100.0;

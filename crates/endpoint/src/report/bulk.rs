@@ -4,7 +4,8 @@ use super::{BulkSample, Making};
 use crate::log::{Event, Kind};
 use sojourn_units::{EPOCH, Nanos};
 
-/// Completes the report of a flow.
+/// Fills in the report of one flow. `out` contains the events that the sender logged, `back` those
+/// of the receiver.
 pub fn make(making: &mut Making, out: &[Event], back: &[Event]) {
     for event in out {
         let sample = |making: &mut Making| {
@@ -15,7 +16,8 @@ pub fn make(making: &mut Making, out: &[Event], back: &[Event]) {
             making.report.samples.len() - 1
         };
         match event.kind {
-            // The records of one sample are consecutive; the sample's time is that of the first.
+            // The records of one sample are consecutive in the log, and the time of the sample is
+            // that of its first record.
             Kind::Window => {
                 let i = sample(making);
                 making.report.samples[i].window = event.number;
@@ -46,7 +48,7 @@ pub fn make(making: &mut Making, out: &[Event], back: &[Event]) {
     making.report.bytes = (after - before).round() as u64;
 }
 
-/// Returns the bytes delivered by `time`, interpolated linearly between two samples.
+/// Returns the number of bytes delivered by `time`, interpolated linearly between two samples.
 fn at(deliveries: &[(Nanos, u64)], time: Nanos) -> f64 {
     let next = deliveries.partition_point(|&(at, _)| at <= time);
     let (from, had) = next.checked_sub(1).map_or((0, 0), |i| deliveries[i]);

@@ -6,21 +6,22 @@ use sojourn_measure::Histogram;
 use sojourn_traffic::Receiver;
 use sojourn_units::{EPOCH, MILLISECOND, Nanos};
 
-/// Bytes of a datagram that carry its number.
+/// Length in bytes of the datagram's number, at the start of the payload.
 const NUMBER: u32 = 8;
-/// Allowance in nanoseconds beyond twice the greatest delay before a missing datagram counts as
-/// lost.
+/// Margin in nanoseconds that is added to twice the greatest delay: a missing datagram counts as
+/// lost if it was sent earlier than this sum before the end.
 const MARGIN: Nanos = 10 * MILLISECOND;
 
-/// A datagram that was due.
+/// A datagram that was due at the sender.
 #[derive(Clone, Copy)]
 struct Datagram {
-    /// Time of sending; `None` if sending failed.
+    /// Time when the datagram was sent; `None` if it could not be sent.
     sent: Option<Nanos>,
     came: bool,
 }
 
-/// Completes the report of a flow.
+/// Fills in the report of one flow. `out` contains the events that the sender logged, `back` those
+/// of the receiver.
 pub fn make(making: &mut Making, out: &[Event], back: &[Event]) {
     let mut datagrams = sent(making, out);
     let mut receiver = Receiver::new(&making.group.app);
@@ -77,7 +78,7 @@ pub fn make(making: &mut Making, out: &[Event], back: &[Event]) {
     making.report.mos = receiver.mos(&making.group.app, settled);
 }
 
-/// Returns the datagrams that were due, in order, and completes the sender's figures.
+/// Returns the datagrams that were due, in order, and fills in the sender's results in the report.
 fn sent(making: &mut Making, out: &[Event]) -> Vec<Datagram> {
     let begins = making.flow.begins(making.duration);
     let mut source = making.group.app.packet_source(making.flow.key, begins);
@@ -103,8 +104,8 @@ fn sent(making: &mut Making, out: &[Event]) -> Vec<Datagram> {
     datagrams
 }
 
-/// Returns the datagram number whose low bytes are `carried`, from a datagram of `length` bytes: of
-/// the candidates, the one nearest to `expected`.
+/// Returns the number of a datagram with `length` bytes that carries the low bytes `carried`. Of
+/// the numbers with these low bytes, it is the one nearest to `expected`.
 fn nearest(carried: u64, length: u32, expected: u64) -> u64 {
     if length >= NUMBER {
         return carried;
@@ -129,7 +130,7 @@ mod tests {
         assert_eq!(nearest(0x00, 1, 0x01FF), 0x0200);
         assert_eq!(nearest(0xFE, 1, 0x0201), 0x01FE);
         assert_eq!(nearest(0x34, 2, 0x01_FFFF), 0x02_0034);
-        // There is nothing before the first one.
+        // The first datagram has number 0, so a candidate below 0 is not considered.
         assert_eq!(nearest(0xFE, 1, 0x01), 0xFE);
     }
 }

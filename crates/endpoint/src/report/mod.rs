@@ -1,11 +1,13 @@
-//! Results from the logs of all hosts after a run.
+//! Results of a run, computed from the logs of all hosts.
 //!
-//! The definitions are the simulator's: events before the end of the warm-up do not count, the
-//! application receives a duplicate only once, and the same receiver model rates a call. Two
-//! definitions differ, since only a simulator has perfect knowledge. A datagram's delay counts from
-//! its actual sending; its lateness is reported separately (`lateness`). A datagram that has not
-//! arrived by the run's end is lost if it was sent earlier than twice the greatest delay before the
-//! end (plus a margin); otherwise it is `pending`.
+//! The definitions are those of the simulator: events before the end of the warm-up do not count, a
+//! duplicate datagram counts only once, and the same model of the receiver rates a call. Two
+//! definitions differ, since only a simulator knows the true state of each packet:
+//! \n
+//! * The delay of a datagram begins when it was actually sent. The time from its due time to its
+//!   sending is reported separately as `lateness`.
+//! * A datagram that has not arrived by the run's end is `pending` if it was sent within the last
+//!   part of the run: twice the greatest delay, plus a margin. Otherwise it is lost.
 
 mod bulk;
 mod datagrams;
@@ -22,15 +24,16 @@ use sojourn_units::{EPOCH, Nanos, SECOND};
 /// Results of all flows with real endpoints.
 #[derive(Debug, Serialize)]
 pub struct Report {
-    /// Reports of flows, in the plan's order.
+    /// Reports of the flows, in the order of the plan.
     pub flows: Vec<FlowReport>,
-    /// Reports of the groups of these flows.
+    /// Reports of the groups of these flows, in the order of the plan.
     pub groups: Vec<GroupReport>,
 }
 
-/// Statistics in seconds; without values all are NaN (`null`) except `count`.
+/// Statistics of values in seconds. Without values, `count` is 0 and all other fields are NaN
+/// (`null` in JSON).
 #[derive(Clone, Debug, Default, Serialize)]
-#[expect(missing_docs, reason = "the field's names")]
+#[expect(missing_docs, reason = "the names of the fields describe them")]
 pub struct Stats {
     pub count: u64,
     pub mean: f64,
@@ -62,60 +65,66 @@ impl Stats {
     }
 }
 
-/// Results of a flow. Counts begin at the end of the warm-up, unless stated otherwise.
+/// Results of a flow. Numbers count events after the end of the warm-up, unless stated otherwise.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct FlowReport {
-    /// Number of the flow in the plan.
+    /// Number of the flow in the plan, counted from 0.
     pub flow: u32,
-    /// Application bytes received, without duplicates; over TCP in order.
+    /// Bytes that the receiving application received: without duplicates over UDP, in order over
+    /// TCP.
     pub bytes: u64,
-    /// Number of datagrams or writes sent.
+    /// Number of datagrams or writes that were sent.
     pub sent: u64,
-    /// Datagrams that the sender's machine refused to send.
+    /// Number of datagrams that the kernel of the sender's machine refused to send.
     pub not_sent: u64,
-    /// Datagrams or writes received, without duplicates.
+    /// Number of datagrams or writes that arrived, without duplicates.
     pub received: u64,
-    /// Datagrams lost in the network.
+    /// Number of datagrams that were sent but did not arrive, except those that are `pending`.
     pub lost: u64,
-    /// Datagrams or writes in flight at the run's end.
+    /// Number of datagrams or writes that had not arrived at the run's end and may still be in
+    /// flight.
     pub pending: u64,
-    /// Number of duplicate datagrams received.
+    /// Number of duplicates of datagrams that had already arrived.
     pub duplicates: u64,
-    /// Datagrams received after a datagram with a higher number.
+    /// Number of datagrams that arrived after a datagram with a higher number.
     pub reordered: u64,
-    /// Datagrams that the receiver's machine dropped since the run's start. They count as lost.
+    /// Number of datagrams that the receiver's kernel dropped since the run's start because the
+    /// receive buffer of the socket was full. These datagrams also count as lost.
     pub overflowed: u64,
-    /// Datagrams received since the run's start that match no datagram sent.
+    /// Number of datagrams or transfers received since the run's start that correspond to none that
+    /// was sent.
     pub strange: u64,
-    /// Writes refused for lack of space in the send buffer; not in `sent`.
+    /// Number of writes that were refused because the send buffer was full; `sent` does not contain
+    /// them.
     pub refused: u64,
-    /// Delay from sending to arrival; of writes, from the time when the source was due to write to
-    /// delivery.
+    /// Delay of datagrams from their sending to their arrival; delay of writes from their due time
+    /// to the arrival of their last byte.
     pub delay: Stats,
-    /// Delay from the due time of datagrams or writes to their sending.
+    /// Delay of datagrams or writes from their due time to their sending.
     pub lateness: Stats,
-    /// Interarrival jitter in seconds (RFC 3550).
+    /// Interarrival jitter in seconds (RFC 3550); NaN (`null`) if it was not measured.
     pub jitter: f64,
-    /// Mean opinion score of a call.
+    /// Mean opinion score of a call; NaN (`null`) if the flow is not a call.
     pub mos: f64,
-    /// Transfers; a stream of writes with an end counts as one.
+    /// Transfers of the flow. A stream of writes with a defined end counts as one transfer.
     pub transfers: Vec<Transfer>,
     /// Number of finished transfers.
     pub finished: u64,
-    /// Number of transfers started but not finished at the run's end.
+    /// Number of transfers that had started and had neither finished nor failed at the run's end.
     pub unfinished: u64,
-    /// End of the flow in nanoseconds since the run's start.
+    /// Time when the flow ended, in nanoseconds since the run's start; `None` if it did not end.
     pub end: Option<Nanos>,
-    /// Error numbers, with the number of occurrences of each.
+    /// Numbers of the errors that occurred, each with the number of occurrences, since the run's
+    /// start.
     pub errors: Vec<(u32, u64)>,
-    /// Samples of an endless transfer's connection from the kernel, since the run's start.
+    /// Samples of an endless transfer's connection at the sender's kernel, since the run's start.
     pub samples: Vec<BulkSample>,
-    /// Bytes that an endless transfer had delivered at each sample, with the time in nanoseconds
-    /// since the run's start.
+    /// Total number of bytes that an endless transfer had delivered at each sample of the receiver,
+    /// with the time in nanoseconds since the run's start.
     pub deliveries: Vec<(Nanos, u64)>,
 }
 
-/// Sample of a connection from the kernel.
+/// Sample of a connection at the sender's kernel.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct BulkSample {
     /// Time in nanoseconds since the run's start.
@@ -124,59 +133,60 @@ pub struct BulkSample {
     pub window: u64,
     /// Smoothed round-trip time in nanoseconds.
     pub smoothed_rtt: Nanos,
-    /// Number of segments retransmitted since the connection's opening.
+    /// Number of segments retransmitted since the connection was opened.
     pub retransmitted: u64,
-    /// Number of expiries of the retransmission timer since the connection's opening, if the kernel
-    /// counts them.
+    /// Number of times that the retransmission timer has expired since the connection was opened;
+    /// `None` if the kernel does not count them.
     pub timeouts: Option<u64>,
 }
 
-/// A transfer. Times are in nanoseconds since the run's start.
+/// One transfer of a flow. Times are in nanoseconds since the run's start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Transfer {
-    /// Due time.
+    /// Time when the transfer was due.
     pub start: Nanos,
-    /// Arrival of the last byte.
+    /// Time when the last byte arrived; `None` if the transfer did not finish.
     pub end: Option<Nanos>,
-    /// Size in bytes.
+    /// Size of the transfer in bytes.
     pub bytes: u64,
-    /// Number of the error that ended the transfer.
+    /// Number of the error that ended the transfer; `None` if there was no error.
     pub error: Option<u32>,
 }
 
-/// Results of a group's flows together.
+/// Results of all flows of a group together.
 #[derive(Debug, Serialize)]
 pub struct GroupReport {
     /// Index of the group in the plan.
     pub group: u32,
-    /// Delay, as of a flow.
+    /// Delays of all datagrams or writes of the group, defined as for a flow.
     pub delay: Summary,
-    /// Completion times of finished transfers.
+    /// Completion times of the finished transfers of the group.
     pub fct: Summary,
 }
 
-/// Summary of a histogram.
+/// Statistics and bins of a histogram.
 #[derive(Clone, Debug, Serialize)]
 pub struct Summary {
-    /// Moments and percentiles.
+    /// Moments and percentiles in seconds.
     pub stats: Stats,
-    /// Bins that are not empty: least and greatest value in nanoseconds, and the count.
+    /// Bins that contain values, each as the least value in nanoseconds, the greatest value in
+    /// nanoseconds, and the number of values.
     pub bins: Vec<(u64, u64, u64)>,
 }
 
 impl Summary {
-    /// Summarises values in nanoseconds.
+    /// Returns the summary of a histogram of values in nanoseconds.
     pub fn of(histogram: &Histogram) -> Self {
         let bins = histogram.bins().map(|bin| (bin.low, bin.high, bin.count)).collect();
         Self { stats: Stats::of(histogram), bins }
     }
 }
 
-/// A flow with its times and its unfinished report.
+/// A flow with the times of the run and the report that is being filled in.
 struct Making<'a> {
     group: &'a Group,
     flow: Flow,
-    /// End of the warm-up, and end of the run.
+    /// End of the warm-up; the next field is the end of the run. Both are times of the run's clock.
     since: Nanos,
     end: Nanos,
     duration: Nanos,
@@ -194,13 +204,14 @@ impl Making<'_> {
     }
 }
 
-/// Computes results from the logs of all hosts, in any order. Events after the run's end are
-/// ignored, except the last sample of an endless transfer, since a host may act slightly late.
-/// `end` is the end of the run in nanoseconds since its start: its duration, unless the run was
-/// stopped early.
+/// Computes the results from the logs of all hosts; the order of the logs does not matter. Events
+/// after the run's end are ignored, except for the last sample of an endless transfer, since a host
+/// may take it slightly late. `end` is the end of the run in nanoseconds since its start. It equals
+/// the duration of the plan, unless the run was stopped early.
 ///
 /// # Errors
-/// A log that no endpoint wrote for this plan.
+/// \n
+/// If a log contains an invalid record, or a flow that the plan does not have.
 pub fn report(plan: &Plan, seed: u64, logs: &[&[u8]], end: Nanos) -> Result<Report, String> {
     let count: usize = plan.groups.iter().map(|group| group.count as usize).sum();
     let over = EPOCH + end.min(plan.duration);
@@ -219,7 +230,7 @@ pub fn report(plan: &Plan, seed: u64, logs: &[&[u8]], end: Nanos) -> Result<Repo
             }
             let lists = if is_receivers(event.kind) { &mut received } else { &mut sent };
             let list = lists.get_mut(event.flow as usize);
-            list.ok_or_else(|| format!("no flow {} in this plan", event.flow))?.push(event);
+            list.ok_or_else(|| format!("flow {} is not in this plan", event.flow))?.push(event);
         }
     }
     let mut flows = Vec::new();
@@ -348,7 +359,8 @@ mod tests {
     fn datagrams_are_counted_once_and_after_the_warm_up() {
         use Kind::{NotSent, Overflowed, Received, Sent};
         let plan = plan("cbr rate 8kbit payload 100", None, None);
-        // One is due each 100 ms: the numbers 0 to 9 come before the warm-up's end.
+        // One datagram is due every 100 ms, so that the datagrams 0 to 9 come before the end of the
+        // warm-up.
         let mut out: Vec<_> = (0..15u64).map(|n| (Sent, n, 100, 100 * n + n % 2)).collect();
         out[12] = (NotSent, 12, 105, 1200);
         out.push((Sent, 15, 100, 9_990));
@@ -357,7 +369,8 @@ mod tests {
         back.extend([
             (Received, 10, 100, 1020),
             (Received, 13, 100, 1331),
-            // Sent later than 13, but before; one again; one that nobody sent, and one after the end.
+            // In this order: datagram 11 out of order, a count of dropped datagrams, a duplicate of
+            // datagram 13, a datagram that was never sent, and a datagram after the end of the run.
             (Received, 11, 100, 1341),
             (Overflowed, 3, 0, 1342),
             (Received, 13, 100, 1350),
@@ -372,7 +385,7 @@ mod tests {
         assert_eq!((flow.delay.count, group.delay.stats.count), (3, 3));
         assert!((flow.delay.least - 0.02).abs() < 1e-9);
         assert!((flow.delay.mean - 0.290 / 3.0).abs() < 1e-9, "{:?}", flow.delay);
-        // 11 and 13 left a millisecond late.
+        // The datagrams 11 and 13 were sent a millisecond late.
         assert!((flow.lateness.greatest - 8.490).abs() < 1e-9, "{:?}", flow.lateness);
         assert!(flow.lateness.p50 < 0.0011);
         assert_eq!(group.delay.bins.iter().map(|bin| bin.2).sum::<u64>(), 3);
@@ -391,7 +404,7 @@ mod tests {
         let lossy: Vec<_> = back.iter().filter(|(_, n, ..)| n % 10 != 0).copied().collect();
         let (flow, _) = made(&plan, [&log(&out), &log(&lossy)]);
         assert!(flow.mos < clear - 0.1, "{}", flow.mos);
-        // The last two were still on their way.
+        // The last two missing datagrams were sent too late to count as lost.
         assert_eq!((flow.lost, flow.pending), (45, 2));
     }
 
@@ -407,7 +420,7 @@ mod tests {
         let (flow, group) = made(&plan, [&log(&out), &log(&back)]);
         assert_eq!((flow.sent, flow.refused, flow.received, flow.pending), (9, 1, 11, 0));
         assert_eq!(flow.bytes, 1050);
-        // Those of 800 to 1100 ms came whole at 1400, the other seven at 2000.
+        // The writes of 800 to 1100 ms were complete at 1400 ms, the other seven at 2000 ms.
         let delays = [600, 500, 400, 300, 800, 700, 600, 400, 300, 200, 100];
         let mean = delays.iter().sum::<u64>() as f64 / 11e3;
         assert!((flow.delay.mean - mean).abs() < 1e-9, "{:?}", flow.delay);
@@ -415,7 +428,7 @@ mod tests {
         assert_eq!(flow.transfers, [transfer]);
         assert_eq!((flow.finished, flow.unfinished, group.fct.stats.count), (1, 0, 1));
         assert!((group.fct.stats.mean - 2.0).abs() < 1e-9);
-        // Not all has come.
+        // The receiver has not received all bytes.
         let (flow, group) = made(&plan, [&log(&out), &log(&back[..2])]);
         assert_eq!((flow.received, flow.pending, flow.finished, flow.unfinished), (4, 7, 0, 1));
         assert_eq!((flow.transfers[0].end, group.fct.stats.count), (None, 0));
@@ -476,7 +489,7 @@ mod tests {
             timeouts: Some(1),
         };
         assert_eq!((flow.samples.len(), flow.samples[1]), (2, second));
-        // Half of the second interval lies before the warm-up's end.
+        // Half of the interval between the first two samples lies before the end of the warm-up.
         assert_eq!(flow.bytes, 7000);
         assert_eq!(group.fct.stats.count, 0);
     }
@@ -486,6 +499,6 @@ mod tests {
         let plan = plan("voip", None, None);
         let mut bytes = log(&[(Kind::Sent, 0, 172, 1)]);
         bytes[0] = 7;
-        assert_eq!(report(&plan, 1, &[&bytes], SECOND).unwrap_err(), "no flow 7 in this plan");
+        assert_eq!(report(&plan, 1, &[&bytes], SECOND).unwrap_err(), "flow 7 is not in this plan");
     }
 }

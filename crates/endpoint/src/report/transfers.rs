@@ -4,11 +4,12 @@ use super::{Making, Transfer};
 use crate::log::{Event, Kind};
 use sojourn_units::EPOCH;
 
-/// Completes the report of a flow.
+/// Fills in the report of one flow. `out` contains the events that the sender logged, `back` those
+/// of the receiver.
 pub fn make(making: &mut Making, out: &[Event], back: &[Event]) {
     let mut transfers: Vec<Transfer> = Vec::new();
-    // The receiver counts accepted connections: these are the connections whose opening the sender
-    // logged.
+    // Numbers of the transfers whose connection was opened, in this order. The receiver numbers the
+    // connections that it accepts, so the number of a connection is an index into this list.
     let mut connected: Vec<usize> = Vec::new();
     for event in out {
         let number = transfers.len().saturating_sub(1);
@@ -38,7 +39,7 @@ pub fn make(making: &mut Making, out: &[Event], back: &[Event]) {
                 making.report.strange += 1;
                 continue;
             };
-            // An aborted transfer is not complete, regardless of how its connection ended.
+            // A transfer with an error is not finished, even if all bytes have arrived.
             if transfer.error.is_none() && transfer.bytes == event.number {
                 transfer.end = Some(event.at - EPOCH);
                 if warm {
@@ -48,7 +49,7 @@ pub fn make(making: &mut Making, out: &[Event], back: &[Event]) {
             }
             continue;
         }
-        // `number` is the total of one connection; all bytes of another connection are new.
+        // `number` is the total of one connection, which starts at 0.
         let before = if last.0 == event.length { last.1 } else { 0 };
         last = (event.length, event.number);
         delivered += if warm { event.number - before } else { 0 };

@@ -6,16 +6,17 @@ use sojourn_measure::Histogram;
 use sojourn_traffic::Receiver;
 use sojourn_units::{EPOCH, Nanos};
 
-/// A write into the send buffer.
+/// A write that entered the send buffer.
 struct Write {
     due: Nanos,
     seq: u64,
     payload: u32,
-    /// Number of bytes written up to the end of this write.
+    /// Total number of bytes that the application had written with the end of this write.
     end: u64,
 }
 
-/// Completes the report of a flow.
+/// Fills in the report of one flow. `out` contains the events that the sender logged, `back` those
+/// of the receiver.
 pub fn make(making: &mut Making, out: &[Event], back: &[Event]) {
     let (writes, closed) = written(making, out);
     let mut receiver = Receiver::new(&making.group.app);
@@ -67,7 +68,8 @@ pub fn make(making: &mut Making, out: &[Event], back: &[Event]) {
     }
 }
 
-/// Returns the writes, in order, and whether the application closed the stream.
+/// Returns the writes that entered the send buffer, in order, and whether the application closed
+/// the stream. Fills in the sender's results in the report.
 fn written(making: &mut Making, out: &[Event]) -> (Vec<Write>, bool) {
     let begins = making.flow.begins(making.duration);
     let mut source = making.group.app.packet_source(making.flow.key, begins);
