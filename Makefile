@@ -1,5 +1,6 @@
-# Every target sets itself up: a virtual environment in .venv with locked dependencies, and the engine
-# built into it. Nothing outside this folder is changed. What is missing is said by .ci/needs.
+# Every target first sets up what it needs: a virtual environment in .venv with locked dependencies, and the
+# engine. No target changes anything outside this folder, except the caches of pip, uv and cargo. .ci/needs reports
+# missing programs.
 
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
@@ -10,7 +11,7 @@ VENV := $(CURDIR)/.venv
 BIN := $(VENV)/bin
 UV_VERSION := 0.13.9
 STAGE := .ci/stage
-# What is read for its spelling; names in code are nobody's prose.
+# Files whose spelling is checked. Source code is excluded because of its many names.
 PROSE := *.md docs examples
 
 export PYO3_PYTHON := $(BIN)/python
@@ -18,16 +19,16 @@ export VIRTUAL_ENV := $(VENV)
 export UV_PROJECT_ENVIRONMENT := $(VENV)
 export UV_NO_PROGRESS := 1
 export MPLBACKEND := Agg
-# Tests start hundreds of commands. Where compiled modules may not be kept, each of them compiles pandas and
-# Matplotlib anew, which takes longer than to import them.
+# Tests start hundreds of commands. If Python could not write compiled modules, each command would compile pandas
+# and Matplotlib again, which takes longer than their import.
 unexport PYTHONDONTWRITEBYTECODE
 
-# What the engine is built from; an edited test builds nothing that Python loads.
+# Sources of the engine. Tests are excluded, so that an edited test does not cause a new build.
 ENGINE := $(shell find crates -path '*/src/*' -name '*.rs' -o -path '*/src/*' -name '*.json' \
 	-o -name build.rs -o -name Cargo.toml 2>/dev/null) Cargo.toml Cargo.lock rust-toolchain.toml
 
 .PHONY: help
-help: ## what there is to make
+help: ## list the targets
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 # Set-up
@@ -44,14 +45,14 @@ $(VENV)/.environment: pyproject.toml uv.lock .ci/needs
 	@$(BIN)/uv sync --quiet --locked --inexact --all-extras --no-install-project --python $(BIN)/python
 	@touch $@
 
-# The environment has one engine at a time; its profile is in the name of the stamp.
+# The environment contains one engine at a time. The name of the stamp contains the engine's profile.
 $(VENV)/.engine-%: $(VENV)/.environment $(ENGINE)
 	@echo "building the engine, profile $* (some minutes the first time)"
 	@rm -f $(VENV)/.engine-*
 	@$(BIN)/maturin develop --uv --profile $* --locked
 	@touch $@
 
-# The first process of guests in virtual time: static, since a guest has no libraries.
+# The first process of guests in virtual time. It is linked statically, since a guest has no libraries.
 GUEST := python/sojourn/linux/init
 STATIC := x86_64-unknown-linux-gnu
 $(GUEST): $(VENV)/.environment $(ENGINE)
@@ -61,13 +62,13 @@ $(GUEST): $(VENV)/.environment $(ENGINE)
 		install -m 755 target/$(STATIC)/quick/sojourn-guest $@; \
 	fi
 
-# The engine for browsers, which the package has too. `wasm-opt` makes the module a little smaller where it is
-# installed.
+# The engine for browsers, which is also a part of the package. If `wasm-opt` is installed, it makes the module
+# slightly smaller.
 WASM := build/wasm
 WASM_TARGET := wasm32-unknown-unknown
 BROWSERS := python/sojourn/wasm
 .PHONY: wasm
-wasm: $(BROWSERS)/sojourn.wasm ## the engine for browsers: a WebAssembly module with its script, in build/wasm and the package
+wasm: $(BROWSERS)/sojourn.wasm ## build the engine for browsers (a WebAssembly module and its script) in build/wasm and the package
 
 $(BROWSERS)/sojourn.wasm: $(WASM)/sojourn.wasm
 	@install -m 644 $(WASM)/sojourn.wasm $(WASM)/sojourn.js $(BROWSERS)/
@@ -83,31 +84,31 @@ $(WASM)/sojourn.wasm: $(ENGINE) crates/wasm/sojourn.js
 	@mv $@.new $@
 	@echo "$@: $$(wc -c <$@) bytes, $$(gzip -9c $@ | wc -c) compressed"
 
-# Set-up goes on without it.
+# The set-up continues if this build fails.
 .PHONY: browsers
 browsers:
-	@$(MAKE) --no-print-directory wasm || echo "without the engine for browsers, which 'sojourn play' needs: make wasm"
+	@$(MAKE) --no-print-directory wasm || echo "the engine for browsers, which 'sojourn play' needs, was not built; make wasm shows the reason"
 
 .PHONY: setup
-setup: $(VENV)/.engine-release $(GUEST) browsers ## the environment and the engine, in .venv
+setup: $(VENV)/.engine-release $(GUEST) browsers ## set up the environment and the engine in .venv
 
 .PHONY: dev
-dev: $(VENV)/.engine-quick $(GUEST) ## the same, with an engine that builds in seconds after an edit and runs a little slower
+dev: $(VENV)/.engine-quick $(GUEST) ## the same with an engine that is quick to build after an edit, but runs slightly slower
 	@test -e $(BROWSERS)/sojourn.wasm || $(MAKE) --no-print-directory browsers
 
 .PHONY: wheel
-wheel: setup ## a wheel for this platform, in dist: installs without Rust and compiler
+wheel: setup ## build a wheel for this platform in dist; its installation needs neither Rust nor a compiler
 	@rm -f dist/sojourn-*.whl
 	@$(BIN)/maturin build --release --locked --quiet --out dist
 	@ls dist/sojourn-*.whl
 
-# The profile is made of these sources by this compiler, and used at once: one that is kept grows old.
+# The profile is valid only for these sources and this compiler, so it is recorded anew for each build.
 PGO := $(CURDIR)/target/pgo
 .PHONY: pgo
-pgo: $(VENV)/.environment $(GUEST) browsers ## a wheel whose engine is compiled by a profile of its runs, in dist and .venv: somewhat faster, twice the build
+pgo: $(VENV)/.environment $(GUEST) browsers ## build a wheel in dist and .venv whose engine is optimised with a profile of runs; takes two builds
 	@host=$$(rustc -vV | sed -n 's/^host: //p'); \
 	tool=$$(rustc --print sysroot)/lib/rustlib/$$host/bin/llvm-profdata; \
-	test -x $$tool || { echo "needs the compiler's llvm-profdata: rustup component add llvm-tools"; exit 1; }; \
+	test -x $$tool || { echo "llvm-profdata of the compiler is missing: rustup component add llvm-tools"; exit 1; }; \
 	develop="$(BIN)/maturin develop --uv --release --locked --target $$host --target-dir $(PGO)"; \
 	rm -rf $(PGO)/runs $(VENV)/.engine-*; \
 	RUSTFLAGS="-Cprofile-generate=$(PGO)/runs" $$develop; \
@@ -121,7 +122,7 @@ pgo: $(VENV)/.environment $(GUEST) browsers ## a wheel whose engine is compiled 
 	@ls dist/sojourn-*.whl
 
 .PHONY: linux-wheel
-linux-wheel: setup ## a wheel of a kernel for virtual time, in dist: for machines that are not to build one
+linux-wheel: setup ## build a wheel in dist with a kernel for virtual time, for machines that cannot build one
 	@$(BIN)/sojourn linux build
 	@rm -f dist/sojourn_linux-*.whl
 	@$(BIN)/python packaging/linux/wheel.py --out dist
@@ -129,15 +130,15 @@ linux-wheel: setup ## a wheel of a kernel for virtual time, in dist: for machine
 
 # Checks
 
-# Every file by name: `cargo fmt` does not see modules that a macro declares (crates/queue/src/lib.rs).
+# All files by name, since `cargo fmt` does not find modules that a macro declares (crates/queue/src/lib.rs).
 RUST = $(shell git ls-files --cached --others --exclude-standard 'crates/*.rs')
 
 .PHONY: test
-test: dev ## all lints and types, and the tests without the long ones; one failure does not stop the rest
+test: dev ## run all lints, the type checks, and the tests except the long ones; continues after failures
 	@$(MAKE) --no-print-directory check PYTEST='-m "not slow" $(PYTEST)'
 
 .PHONY: test-all
-test-all: setup ## the same with all tests, those of real programs and long studies included
+test-all: setup ## the same with all tests, including those with real programs and long studies
 	@$(MAKE) --no-print-directory check
 
 .PHONY: check
@@ -153,7 +154,7 @@ check:
 	exit $$status
 
 .PHONY: lint
-lint: $(VENV)/.environment ## formats, lints, spelling and types
+lint: $(VENV)/.environment ## check formats, lints, spelling and types
 	rustfmt --check $(RUST)
 	cargo clippy --workspace --all-targets --locked --quiet -- -D warnings
 	@$(MAKE) --no-print-directory ruff
@@ -172,28 +173,28 @@ format: $(VENV)/.environment ## format all sources
 	$(BIN)/ruff format
 
 .PHONY: soak
-soak: setup ## property and replay tests at great length
+soak: setup ## run the property and replay tests with many more cases
 	PROPTEST_CASES=20000 cargo test --workspace --locked --release
 	$(BIN)/pytest -n auto --hypothesis-profile=soak
 	$(BIN)/sojourn store fetch
 	$(BIN)/sojourn paper edge-store --real
 
 .PHONY: crosscheck
-crosscheck: setup ## the same dumbbells in ns-3 (needs libns3-dev)
+crosscheck: setup ## compare dumbbells with ns-3 (needs libns3-dev)
 	$(BIN)/python tests/crosscheck/run.py $(CROSSCHECK)
 
 .PHONY: bench
-bench: setup ## instruction counts, packets per CPU-second
+bench: setup ## run all benchmarks
 	@bench/run
 
 .PHONY: peers
-peers: setup ## speed beside ns-3 (NS3=FOLDER:FOLDER) and htsim (HTSIM=PROGRAM), recorded for the documentation
+peers: setup ## record the speed in comparison with ns-3 (NS3=FOLDER:FOLDER) and htsim (HTSIM=PROGRAM)
 	$(BIN)/python bench/peers/run.py --write
 
-# Shows
+# Demonstrations and documentation
 
 .PHONY: demo
-demo: $(VENV)/.engine-release ## compare queues on the paper's bottleneck; figures and report
+demo: $(VENV)/.engine-release ## compare queues on the bottleneck of a paper; writes figures and a report to demo-results
 	@$(BIN)/sojourn compare examples/taildrop-demo.toml \
 		--seeds 5 --out demo-results $(DEMO) \
 		--queues "pfifo limit 300p" \
@@ -203,29 +204,29 @@ demo: $(VENV)/.engine-release ## compare queues on the paper's bottleneck; figur
 
 SITE := docs/_build/site
 .PHONY: site
-site: setup ## documentation and playground as one static site, in docs/_build/site, for any host or none
+site: setup ## build the documentation and the playground as a static site in docs/_build/site
 	$(BIN)/sphinx-build -W --keep-going -q -d docs/_build/doctrees docs $(SITE)
-	@test -e $(SITE)/playground || echo "without playground, and with figures that do not move: make wasm says what is missing"
+	@test -e $(SITE)/playground || echo "the site has no playground and no interactive figures; make wasm shows the reason"
 	@echo "written to $(SITE)/index.html: $$(du -sk $(SITE) | awk '{printf "%.0f MB", $$1 * 1.024 / 1000}')"
 
 .PHONY: man
-man: setup ## the manual page of the commands, docs/_build/man/sojourn.1
+man: setup ## build the manual page of the commands, docs/_build/man/sojourn.1
 	$(BIN)/sphinx-build --keep-going -q -b man docs docs/_build/man
 	@echo "written to docs/_build/man/sojourn.1; read it with man docs/_build/man/sojourn.1"
 
 .PHONY: links
-links: setup ## whether what the documentation links to outside is there (needs a network)
+links: setup ## check the documentation's links to other sites (needs a network)
 	$(BIN)/sphinx-build -b linkcheck -q docs docs/_build/links
 
 .PHONY: figures
-figures: setup ## the reference's figures anew, from simulations
+figures: setup ## simulate and draw the figures of the reference again
 	$(BIN)/python docs/_figures $(FIGURES)
 
-# The charts of reports: version of the library that the package carries.
+# Version of the library of charts that the package contains for reports.
 PLOTLY := 4.1.1
 
 .PHONY: plotly
-plotly: ## renew the report's library of charts and its licence from npm, at the version set in this file
+plotly: ## download the library of charts and its licence from npm, in the version set in this file
 	@folder=$$(mktemp -d); cd "$$folder"; \
 	npm pack --silent plotly.js-basic-dist-min@$(PLOTLY) >/dev/null; \
 	tar -xzf *.tgz; \
@@ -234,11 +235,11 @@ plotly: ## renew the report's library of charts and its licence from npm, at the
 	rm -r "$$folder"
 
 .PHONY: records
-records: setup ## the studies' records at the papers' lengths: prints its CPU-hours, goes on where it was stopped
+records: setup ## run the studies at the lengths of the papers; prints the CPU-hours, and continues after a stop
 	$(BIN)/python docs/studies/record.py --full --linux --steady $(STUDIES)
 
 .PHONY: clean
-clean: ## remove everything that was made here
+clean: ## remove all files that make has created
 	rm -rf .venv target build dist docs/_build demo-results .pytest_cache .mypy_cache .ruff_cache \
 		.hypothesis
 	rm -f python/sojourn/_core*.so $(GUEST) $(BROWSERS)/sojourn.*

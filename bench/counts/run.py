@@ -1,15 +1,19 @@
 #!/usr/bin/env python3
-"""Instructions of six runs, beside those on record: the gate for changes of the engine's speed.
+"""Counts the instructions of six runs, and compares them with the recorded counts.
 
-    python bench/counts/run.py             counts, and compares
-    python bench/counts/run.py --write     counts, and records
-    python bench/counts/run.py --all       counts the plans that are no gate, too: minutes
-    python bench/counts/run.py --json
+The comparison shows whether a change makes the engine slower or faster.
 
-Callgrind counts the instructions of `crates/sim/examples/counts.rs`, built as a release is; a busy
-machine does not disturb that. Counts and trace hashes are in `counts.json`, with the compiler that
-they are of: another one makes other code. Exit status 1 if a count differs by more than the
-tolerance, or a hash at all; 2 if valgrind is missing, or what is on record is another compiler's.
+    python bench/counts/run.py             count and compare
+    python bench/counts/run.py --write     count and record
+    python bench/counts/run.py --all       count the other plans too, which takes minutes
+    python bench/counts/run.py --json      print the counts as JSON
+
+Callgrind counts the instructions of `crates/sim/examples/counts.rs`, compiled like a release. The
+load of the machine does not change the counts. `counts.json` contains the recorded counts and
+trace hashes, with the version of the compiler, since each version generates different code.
+
+The exit status is 1 if a count differs by more than the tolerance or a trace hash differs. It is 2
+if valgrind is missing, or if the counts were recorded with another version of the compiler.
 """
 
 from __future__ import annotations
@@ -27,9 +31,9 @@ HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
 TABLE = HERE / "counts.json"
 TOLERANCE = 0.03
-"""Share by which a count may differ from the one on record."""
+"""Relative difference from the recorded count that is allowed."""
 GATE = ["hundred", "slow", "many", "fq_codel", "datagrams", "leaf-spine-128"]
-"""Plans whose counts are on record."""
+"""Plans whose counts are recorded and compared."""
 BUILD = [
     "cargo",
     "build",
@@ -45,23 +49,23 @@ BUILD = [
 
 @dataclass(frozen=True)
 class Run:
-    """What one plan cost."""
+    """Counts of one run of a plan."""
 
     packets: int
-    """Through the bottleneck."""
+    """Number of packets that left the bottleneck."""
     events: int
     loss: float
-    """Share of its arrivals that the bottleneck dropped."""
+    """Packets that the bottleneck dropped, divided by the packets that arrived there."""
     instructions: int
     trace: str
 
 
 class Missing(Exception):
-    """Something that counting needs is not there."""
+    """A program that the counts need is not installed."""
 
 
 def output(command: list[str]) -> str:
-    """What a command prints, on either stream."""
+    """Returns the output of a command: standard output, then standard error."""
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     if done.returncode:
         raise RuntimeError(f"{' '.join(command)}: {done.stderr.strip()[-2000:]}")
@@ -69,14 +73,14 @@ def output(command: list[str]) -> str:
 
 
 def compiler() -> str:
-    """The compiler's version, as it names itself."""
+    """Returns the version of the Rust compiler, as `rustc` prints it."""
     return output(["rustc", "--version"]).strip()
 
 
 def count(*, every: bool = False) -> dict[str, Run]:
-    """Builds the program and counts its plans: those of the gate, or all."""
+    """Builds the program and counts the instructions of the compared plans, or of all plans."""
     if shutil.which("valgrind") is None:
-        raise Missing("needs valgrind (apt-get install valgrind)")
+        raise Missing("valgrind is not installed (apt-get install valgrind)")
     output(BUILD)
     program = str(ROOT / "target" / "release" / "examples" / "counts")
     plans = output([program]).split() if every else GATE
@@ -94,36 +98,36 @@ def _run(program: str, plan: str) -> Run:
 
 
 def recorded() -> tuple[str, dict[str, Run]]:
-    """The compiler and the runs on record."""
+    """Returns the version of the compiler and the runs in `counts.json`."""
     table = json.loads(TABLE.read_text())
     return table["compiler"], {plan: Run(**run) for plan, run in table["runs"].items()}
 
 
 def record(runs: dict[str, Run]) -> None:
-    """Writes the table."""
+    """Writes the compared runs to `counts.json`."""
     table = {"compiler": compiler(), "runs": {plan: asdict(runs[plan]) for plan in GATE}}
     TABLE.write_text(json.dumps(table, indent=1) + "\n")
 
 
 def differences(now: dict[str, Run], before: dict[str, Run]) -> list[str]:
-    """What has changed beyond the tolerance, a sentence each."""
+    """Returns a sentence for each trace hash that differs, and each count beyond the tolerance."""
     found = []
     for plan, old in before.items():
         run = now[plan]
         change = run.instructions / old.instructions - 1
         if run.trace != old.trace:
-            found.append(f"{plan}: the trace hash is {run.trace}, and was {old.trace}")
+            found.append(f"{plan}: the trace hash is {run.trace}, recorded is {old.trace}")
         if abs(change) > TOLERANCE:
             found.append(
-                f"{plan}: {run.instructions / run.packets:.0f} instructions a packet, and "
-                f"{old.instructions / old.packets:.0f} on record ({change:+.1%}; "
-                f"{TOLERANCE:.0%} is allowed)"
+                f"{plan}: {run.instructions / run.packets:.0f} instructions per packet, "
+                f"recorded are {old.instructions / old.packets:.0f} ({change:+.1%}; "
+                f"at most {TOLERANCE:.0%} is allowed)"
             )
     return found
 
 
 def main() -> int:
-    """Counts, and prints a table."""
+    """Counts the instructions, and prints or records them."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--write", action="store_true", help="record the counts")
     parser.add_argument("--all", action="store_true", help="count all plans")
@@ -140,7 +144,7 @@ def main() -> int:
     if args.json:
         print(json.dumps({plan: asdict(run) for plan, run in runs.items()}, indent=1))
     else:
-        head = ("packets", "events", "instructions", "a packet", "change")
+        head = ("packets", "events", "instructions", "per packet", "change")
         print(f"{'plan':>15}" + "".join(f"{title:>13}" for title in head))
         for plan, run in runs.items():
             change = run.instructions / before.get(plan, run).instructions - 1
@@ -149,14 +153,15 @@ def main() -> int:
                 f"{run.instructions / run.packets:13.0f}{change:+13.1%}"
             )
     if with_compiler != compiler():
-        print(f"no comparison: the counts on record are of {with_compiler}", file=sys.stderr)
+        print(f"cannot compare: the counts were recorded with {with_compiler}", file=sys.stderr)
         return 2
     changed = differences(runs, before)
     for line in changed:
         print(line, file=sys.stderr)
     if changed:
         print(
-            "if that is meant: python bench/counts/run.py --write, and say why in the commit",
+            "if the change is intended, run python bench/counts/run.py --write, and give the "
+            "reason in the commit",
             file=sys.stderr,
         )
     return 1 if changed else 0

@@ -2,12 +2,12 @@
 //
 //   sender i --access--> left ==bottleneck==> right --access--> receiver i
 //
-// Three queues and three pipes each way, as many hops as the other programs have. It is compiled against
-// htsim's headers and linked with its library, as htsim's own mains are; bench/peers/run.py runs it. Options are
-// written `--name=value`; the result is one JSON object on stdout.
+// Each direction has three queues and three pipes, as many hops as in the other programs. The program is compiled
+// against htsim's headers and linked with htsim's library, like htsim's own programs. bench/peers/run.py runs it.
+// Options have the form `--name=value`. The result is one JSON object on standard output.
 //
-// Differences from the other programs, which the table of results shows as drops and goodput: htsim has no
-// SACK and no delayed acknowledgements, its shortest timeout is 250 ms, and an acknowledgement weighs 40 bytes.
+// Differences from the other programs: htsim has no SACK and no delayed acknowledgements, its shortest timeout is
+// 250 ms, and an acknowledgement has 40 bytes. The table of results shows their effect on drops and goodput.
 //
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 
@@ -28,7 +28,7 @@
 namespace
 {
 
-/// A queue that counts the packets that it has sent.
+/// A queue that counts the packets that have left it.
 class CountedQueue : public Queue
 {
   public:
@@ -44,7 +44,8 @@ class CountedQueue : public Queue
     }
 };
 
-/// The value of `--name=value`. Every option is required: nothing is left to a default that differs.
+/// Returns the value of the option `--name=value`. All options are required, so that no default of htsim differs
+/// from the other programs.
 double
 Option(int argc, char** argv, const std::string& name)
 {
@@ -57,7 +58,7 @@ Option(int argc, char** argv, const std::string& name)
             return std::atof(word.c_str() + start.size());
         }
     }
-    std::fprintf(stderr, "%s is missing\n", start.c_str());
+    std::fprintf(stderr, "the option %s is missing\n", start.c_str());
     std::exit(2);
 }
 
@@ -90,7 +91,7 @@ main(int argc, char** argv)
     const auto buffer = static_cast<uint32_t>(option("buffer"));
 
     srand(static_cast<unsigned>(option("seed")));
-    std::cout.setstate(std::ios_base::failbit); // htsim's own messages
+    std::cout.setstate(std::ios_base::failbit); // Suppresses htsim's own messages.
     Packet::set_packet_size(frame);
     EventList& events = EventList::getTheEventList();
     events.setEndtime(timeFromSec(duration));
@@ -162,5 +163,5 @@ main(int argc, char** argv)
                 static_cast<unsigned long long>(bottleneck.sent), bottleneck.num_drops(),
                 delivered * 8 / duration, cpu);
     std::fflush(stdout);
-    std::_Exit(0); // htsim's objects refer to each other
+    std::_Exit(0); // No destructors: htsim's objects refer to each other.
 }

@@ -1,6 +1,6 @@
-"""Interleaved runs of the same work by several programs, and a table of their medians.
+"""Runs several programs alternately on the same work, and prints a table of the medians.
 
-Each round runs every program once, so that a change of the machine's load meets all of them.
+Each round runs all programs, so that a change of the machine's load affects all of them equally.
 """
 
 from __future__ import annotations
@@ -15,34 +15,34 @@ from typing import Any
 
 
 class Missing(Exception):
-    """A program is not on this machine."""
+    """A program that is to be measured is not installed on this machine."""
 
 
 @dataclass(frozen=True)
 class Run:
-    """One program's run of one work."""
+    """Result of one run of a program on one work."""
 
     packets: int
-    """Packets through the bottleneck."""
+    """Number of packets that left the bottleneck."""
     drops: int
     goodput_bps: float
     cpu_s: float
-    """User and system time of the run, in seconds, without start-up."""
+    """User and system time of the run in seconds, without the start of the program."""
 
 
 @dataclass(frozen=True)
 class Program:
-    """A program that can do the work."""
+    """A program that is measured."""
 
     name: str
     run: Callable[[Any], Run]
     times: int = 1
-    """Runs in one round: more than one where a run is short."""
+    """Number of runs per round; above 1 for programs whose runs are short."""
 
 
 @dataclass(frozen=True)
 class Measured:
-    """Figures of one program's runs of one work."""
+    """Results of all runs of one program on one work."""
 
     packets: int
     drops: int
@@ -51,12 +51,12 @@ class Measured:
 
     @property
     def speed(self) -> float:
-        """Packets through the bottleneck in one second of processor time."""
+        """Packets that left the bottleneck per second of processor time (median over the runs)."""
         return self.packets / statistics.median(self.cpu_s)
 
 
 def interleave(programs: Sequence[Program], work: Any, rounds: int) -> dict[str, Measured]:
-    """Runs each program in each round; returns the measurements by the program's name."""
+    """Runs all programs in each round; returns the results by the name of the program."""
     runs: dict[str, list[Run]] = {program.name: [] for program in programs}
     for number in range(rounds):
         for program in programs:
@@ -69,15 +69,15 @@ def interleave(programs: Sequence[Program], work: Any, rounds: int) -> dict[str,
 
 
 def _measured(name: str, runs: list[Run]) -> Measured:
-    """Puts the runs of one program together: they are of one seed, and differ in time only."""
+    """Combines the runs of one program, which have the same seed and differ only in time."""
     first = runs[0]
     if any((r.packets, r.drops) != (first.packets, first.drops) for r in runs):
-        raise RuntimeError(f"{name} did different work in two runs with one seed")
+        raise RuntimeError(f"{name}: two runs with the same seed must have equal packets and drops")
     return Measured(first.packets, first.drops, first.goodput_bps, [r.cpu_s for r in runs])
 
 
 def processor() -> str:
-    """The machine's processor, for the record."""
+    """Returns the model and number of the machine's processors."""
     try:
         for line in Path("/proc/cpuinfo").read_text().splitlines():
             if line.startswith("model name"):
@@ -88,13 +88,13 @@ def processor() -> str:
 
 
 def load() -> str:
-    """The load averages of the last minute and the last five."""
+    """Returns the load averages of the last minute and of the last five minutes."""
     one, five, _ = os.getloadavg()
     return f"{one:.1f} (1 min), {five:.1f} (5 min)"
 
 
 def table(head: Sequence[str], lines: Iterable[Sequence[str]]) -> str:
-    """The lines as text, columns aligned; the first two to the left."""
+    """Returns a table as text; the first two columns are left-aligned, the others right-aligned."""
     all_lines = [tuple(head), *map(tuple, lines)]
     widths = [max(len(line[i]) for line in all_lines) for i in range(len(head))]
     all_lines.insert(1, tuple("-" * w for w in widths))

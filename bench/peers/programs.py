@@ -1,4 +1,4 @@
-"""The programs that run the dumbbells: Sojourn, builds of ns-3, htsim. One adapter each."""
+"""Adapters for the programs that run the dumbbells: Sojourn, builds of ns-3, and htsim."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ BUILD = ROOT / "target" / "crosscheck"
 SEED = 1
 OURS = "Sojourn"
 SHORT_RUNS = 3
-"""Runs in a round of a program whose runs take a fraction of a second."""
+"""Number of runs per round of a program whose runs take a fraction of a second."""
 
 
 def _of(result: dict[str, Any]) -> Run:
@@ -35,12 +35,15 @@ def _of(result: dict[str, Any]) -> Run:
 
 
 def sojourn() -> Program:
-    """Sojourn, in this process, with trace hash, conservation checks and default probes."""
+    """Returns Sojourn, which runs in this process.
+
+    Its runs include the trace hash, the conservation checks and the default probes.
+    """
     return Program(OURS, lambda cell: _of(ours.run(cell, SEED)), SHORT_RUNS)
 
 
 def ns3_of(library: Callable[[], ns3.Library]) -> Program:
-    """Returns the program for a build of ns-3; raises `Missing` if there is none."""
+    """Returns the program for a build of ns-3; raises `Missing` without a build."""
     try:
         found = library()
         program = ns3.compile_dumbbell(BUILD, found)
@@ -50,9 +53,9 @@ def ns3_of(library: Callable[[], ns3.Library]) -> Program:
 
 
 def htsim(program: Path) -> Program:
-    """htsim, by the program made from `bench/htsim/dumbbell.cc`."""
+    """Returns htsim: the program that was compiled from `bench/htsim/dumbbell.cc`."""
     if not program.is_file():
-        raise Missing(f"htsim: {program} is not a program")
+        raise Missing(f"htsim: {program} is not an executable program")
 
     def run(cell: Cell) -> Run:
         paths = cell.paths

@@ -1,17 +1,21 @@
 #!/usr/bin/env python3
-"""Speed in comparison with ns-3 and htsim: the same dumbbells, bottleneck packets per CPU-second.
+"""Compares the speed of Sojourn with ns-3 and htsim on the same dumbbells.
 
-    python bench/peers/run.py                        Sojourn and the system's ns-3
+The speed is the number of packets that leave the bottleneck per second of processor time.
+
+    python bench/peers/run.py                        Sojourn and the installed ns-3
     NS3=FOLDER:FOLDER HTSIM=PROGRAM python bench/peers/run.py
-    python bench/peers/run.py --write                records the columns of the documentation
+    python bench/peers/run.py --write                also record the results
 
-`NS3` names folders with further builds of ns-3 (each has `include` and `lib`). `HTSIM` is the
-program that you made from `bench/htsim/dumbbell.cc` and your htsim. A program that is not here is
-shown as it was recorded in `recorded.json`, with the date; its ratio is that of its own run.
+`NS3` contains folders with further builds of ns-3, each with `include` and `lib`. `HTSIM` is the
+program that was compiled from `bench/htsim/dumbbell.cc` with htsim. For a program that is not
+installed, the table shows the results in `recorded.json` with their date; the ratio then refers to
+Sojourn's speed in the recorded run.
 
-Programs run in turn, from an empty network, nothing cut; times are medians over the rounds. Compare
-drops and goodput before ratios: they show how far the work is equal. Takes five minutes when idle,
-with three builds of ns-3.
+The programs run alternately. Each run starts with an empty network and counts completely. Times are
+medians over the rounds. Compare drops and goodput first, since they show whether the programs do
+equal work. With three builds of ns-3 the comparison takes five minutes on an idle machine. The
+documentation shows the recorded results.
 """
 
 from __future__ import annotations
@@ -50,28 +54,31 @@ WORKS = {
     "64 flows, 10 Mbit/s": Cell("pfifo", 64, 10_000_000, 100.0, 0.0),
     "10 flows, 10 Gbit/s": Cell("pfifo", 10, 10_000_000_000, 0.25, 0.0, RACK),
 }
-"""Drop-tail dumbbells of three hops each way."""
+"""Dumbbells with a drop-tail queue and three hops in each direction, by name."""
 COMPARED = "packets/CPU s"
 
 
 @dataclass(frozen=True)
 class Column:
-    """One program's figures on one work, and what Sojourn's speed was in the same run."""
+    """Results of one program on one work, with the ratio to Sojourn's speed."""
 
     packets: int
     drops: int
     goodput_bps: float
     packets_per_cpu_s: float
     ratio: float
-    """Sojourn's packets per CPU-second over this program's, interleaved with it."""
+    """Sojourn's packets per second of processor time, divided by this program's.
+
+    Both programs ran alternately.
+    """
     date: str
     load: str
-    """Load averages before the run."""
+    """Load averages of the machine before the runs."""
     processor: str
 
     @classmethod
     def of(cls, found: Measured, ours: Measured, before: str) -> Column:
-        """The figures of runs that were interleaved with ours."""
+        """Returns the results `found` of a program; `ours` are Sojourn's in the same rounds."""
         return cls(
             found.packets,
             found.drops,
@@ -85,11 +92,11 @@ class Column:
 
 
 Columns = dict[str, dict[str, Column]]
-"""Work, program: its figures."""
+"""Results by the name of the work and the name of the program."""
 
 
 def recorded() -> Columns:
-    """The figures on record."""
+    """Returns the recorded results; empty without a record."""
     if not RECORDED.exists():
         return {}
     found: dict[str, dict[str, dict[str, Any]]] = json.loads(RECORDED.read_text())
@@ -97,7 +104,7 @@ def recorded() -> Columns:
 
 
 def record(columns: Columns) -> None:
-    """Writes the figures; those of programs that were not run stay."""
+    """Records the results; the recorded results of other programs and works stay."""
     kept = recorded()
     for work, found in columns.items():
         rest = {p: c for p, c in kept.get(work, {}).items() if p not in found}
@@ -107,7 +114,7 @@ def record(columns: Columns) -> None:
 
 
 def present(builds: list[Path], htsim: Path | None) -> list[Program]:
-    """The programs that are here. Says what is missing, and how to add it."""
+    """Returns the installed programs; prints the missing ones, and how to install them."""
     makers = [programs.sojourn, functools.partial(programs.ns3_of, ns3.installed)]
     makers += [
         functools.partial(programs.ns3_of, functools.partial(ns3.in_folder, p)) for p in builds
@@ -119,12 +126,12 @@ def present(builds: list[Path], htsim: Path | None) -> list[Program]:
         try:
             here.append(make())
         except Missing as why:
-            print(f"left out: {why}", file=sys.stderr)
+            print(f"not measured: {why}", file=sys.stderr)
     return here
 
 
 def lines(columns: Columns, old: Columns) -> list[tuple[str, ...]]:
-    """The table: what was measured, then what is on record of programs that were not run."""
+    """Returns the lines of the table: per work the new results, then recorded results of others."""
     made = []
     for work, found in columns.items():
         rest = {p: c for p, c in old.get(work, {}).items() if p not in found}
@@ -145,11 +152,16 @@ def lines(columns: Columns, old: Columns) -> list[tuple[str, ...]]:
 
 
 def main() -> int:
-    """Runs the programs and prints the table."""
+    """Runs the programs, and prints the table or JSON."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--rounds", type=int, default=3, help="rounds of each work (3)")
-    parser.add_argument("--only", choices=WORKS, action="append", help="a work; repeat for several")
-    parser.add_argument("--write", action="store_true", help="record the figures")
+    parser.add_argument("--rounds", type=int, default=3, help="rounds per work, by default 3")
+    parser.add_argument(
+        "--only",
+        choices=WORKS,
+        action="append",
+        help="run only this work; repeat the option for several works",
+    )
+    parser.add_argument("--write", action="store_true", help="record the results")
     parser.add_argument("--json", action="store_true")
     args = parser.parse_args()
 
@@ -171,7 +183,7 @@ def main() -> int:
         return 0
     head = ("work", "program", "packets", "drops", "Mbit/s", COMPARED, "ratio", "")
     print(table(head, lines(columns, old)))
-    print(f"load afterwards {load()}; ratio: Sojourn's {COMPARED} over this program's")
+    print(f"load afterwards {load()}; ratio: Sojourn's {COMPARED} divided by the program's")
     return 0
 
 

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Runs the scenarios from which `make pgo` learns which paths of the engine are hot.
+"""Runs the scenarios whose profile `make pgo` uses to optimise the engine.
 
-They are dumbbells of the cross-check with several queues, and two of the examples. Other
-topologies gain too: docs/guides/benchmarks.md has figures of some that are not among them.
+The scenarios are dumbbells of the cross-check with several queues, and two of the examples. Other
+topologies also become faster; docs/guides/benchmarks.md contains measurements of some.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ EXAMPLES = ("home", "taildrop")
 
 
 def main() -> int:
-    """Runs everything once."""
+    """Runs all scenarios once."""
     import sojourn
 
     for cell in DUMBBELLS:

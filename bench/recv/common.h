@@ -1,4 +1,4 @@
-// What the programs share: words name=value, a reader that pauses, a writer, what a process took.
+// Shared parts of the programs: arguments name=value, a reader that pauses, a writer, and the report of a process.
 #pragma once
 #include <arpa/inet.h>
 #include <cstdint>
@@ -21,15 +21,15 @@ struct Words {
         role = argv[1];
         std::string text = argv[2];
         auto colon = text.rfind(':');
-        if (colon == std::string::npos) fail("an address is written as 127.0.0.1:9000");
+        if (colon == std::string::npos) fail("the address must have a form such as 127.0.0.1:9000");
         address.sin_family = AF_INET;
         address.sin_port = htons(atoi(text.c_str() + colon + 1));
         if (inet_pton(AF_INET, text.substr(0, colon).c_str(), &address.sin_addr) != 1)
-            fail("not an address");
+            fail("the address must be an IPv4 address");
         for (int i = 3; i < argc; i++) {
             std::string word = argv[i];
             auto equals = word.find('=');
-            if (equals == std::string::npos) fail("words are name=value");
+            if (equals == std::string::npos) fail("arguments must have the form name=value");
             words[word.substr(0, equals)] = word.substr(equals + 1);
         }
     }
@@ -55,7 +55,7 @@ inline void rest_for(double seconds) {
     nanosleep(&t, nullptr);
 }
 
-// Does nothing for the first `pause` milliseconds of every `every`.
+// A reader that pauses for the first `pause` milliseconds of each period of `every` milliseconds.
 struct Reader {
     double start = 0, last = 0, pause, every;
     uint64_t bytes = 0;
@@ -74,7 +74,8 @@ struct Reader {
     }
 };
 
-// Says whether there is more to send, after waiting until it is time for it.
+// A writer that waits until the next message is due. It sends for `seconds` seconds: all the time, or bursts of
+// `burst` bytes with an interval of `gap` milliseconds.
 struct Writer {
     double start = now(), seconds, burst, gap;
     uint64_t bytes = 0;
@@ -88,7 +89,7 @@ struct Writer {
     }
 };
 
-// Most memory that this process has had, in bytes. What getrusage says includes the parent's.
+// Returns the greatest memory of this process so far in bytes; getrusage would include the parent's memory.
 inline unsigned long resident() {
     unsigned long kib = 0;
     char line[256];

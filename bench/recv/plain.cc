@@ -1,4 +1,5 @@
-// The limit: datagrams without any protocol, by GSO, recvmmsg and GRO. What finds no room is lost.
+// Plain datagrams without a protocol, as the limit for all others: GSO to send, recvmmsg and GRO to receive.
+// Datagrams that do not fit into the receive buffer are lost.
 #include "common.h"
 #include <netinet/udp.h>
 #include <poll.h>
@@ -44,7 +45,8 @@ int main(int argc, char **argv) {
     setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &buffer, sizeof buffer);
     if (connect(fd, (sockaddr *)&words.address, sizeof words.address)) Words::fail("cannot connect");
     int segment = PAYLOAD;
-    if (setsockopt(fd, SOL_UDP, UDP_SEGMENT, &segment, sizeof segment)) Words::fail("no GSO");
+    if (setsockopt(fd, SOL_UDP, UDP_SEGMENT, &segment, sizeof segment))
+        Words::fail("the kernel must support GSO for UDP");
     Writer writer(words);
     uint64_t sent = 0;
     while (writer.next(PAYLOAD * SEGMENTS))

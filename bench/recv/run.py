@@ -1,9 +1,10 @@
-"""Our UDP transport beside UDT, SRT, QUIC and plain sockets: loopback, then across our wire.
+"""Compares this project's UDP transport with UDT, SRT, QUIC and plain sockets.
 
-Each figure is one run's: compare those of one call of this program, ratios and CPU rather than
-times, since both programs and the kernel share this machine's processors. CPU is what the kernel
-says that each process took, per Gbit that the reader got, or the sender sent. A peer that is not
-installed is left out, and said.
+The transfers run over loopback, and then across this project's wire. Each value is from one run, so
+compare only values of one call of this program. Ratios and CPU times are more reliable than rates,
+since both programs and the kernel share the processors. The CPU time of a receiver is per Gbit
+received, that of a sender per Gbit sent. A program that cannot be built is reported, but not
+measured.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ Json = dict[str, Any]
 
 @dataclass(frozen=True)
 class Peer:
-    """A program with its settings."""
+    """A program with its arguments as receiver and as sender."""
 
     name: str
     program: str
@@ -43,11 +44,11 @@ class Peer:
 
 
 def ours(name: str, policy: str, kernel: int = 4 * MB) -> Peer:
-    """Return our transport with a policy."""
+    """Return this project's transport with a policy for the receive buffer."""
     return Peer(f"ours, {name}", "ours", (f"policy={policy}", f"kernel={kernel}"))
 
 
-#: UDT and SRT with 64 MB may take 128 MB, their own buffer and the kernel's: a tenth is 12.8 MB.
+#: UDT and SRT with 64 MB can use 128 MB: their own buffer and the kernel's. A tenth is 12.8 MB.
 PEERS = (
     Peer("UDT, default", "udt"),
     Peer("UDT, 64 MB", "udt", (f"buffer={64 * MB}",), (f"buffer={64 * MB}",)),
@@ -63,8 +64,8 @@ PEERS = (
     ours("elastic up to 1 MB", "elastic ceiling 1mb", MB // 2),
 )
 LIMIT = Peer("plain sockets, the limit", "plain")
-#: Words of the receiver: pause and its period in milliseconds. Words of the sender: size of a burst
-#: in bytes, and time from one burst to the next in milliseconds.
+#: Arguments of the receiver: the pause and its period in milliseconds. Arguments of the sender: the
+#: size of a burst in bytes, and the interval of bursts in milliseconds.
 READERS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "fast": ((), ()),
     "pausing 50 of 200 ms": (("pause=50", "every=200"), ()),
@@ -76,13 +77,13 @@ READERS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
 
 
 def build(fast: bool) -> set[str]:
-    """Build what can be; the programs that are there."""
+    """Build the programs; return the names of those that could be built."""
     BUILD.mkdir(parents=True, exist_ok=True)
     there = set()
     for name, libraries in LIBRARIES.items():
         header = HEADERS.get(name)
         if shutil.which("g++") is None:
-            print(f"{name}: needs g++ (apt-get install g++)")
+            print(f"{name}: g++ is not installed (apt-get install g++)")
             continue
         if header and not Path("/usr/include", header).exists():
             print(f"{name}: not installed (apt-get install {PACKAGES[name]})")
@@ -105,13 +106,13 @@ def build(fast: bool) -> set[str]:
 
 
 def path(program: str) -> str:
-    """Return where a program is."""
+    """Return the path of a program."""
     made = BUILD / program
     return str(made if made.exists() else BUILD / "release" / program)
 
 
 def transfer(peer: Peer, reader: str, port: int, seconds: float) -> Json:
-    """Run a receiver and a sender over loopback; what both said."""
+    """Run a receiver and a sender over loopback; return their combined results."""
     receive, send = READERS[reader]
     to = f"127.0.0.1:{port}"
     with tempfile.TemporaryDirectory() as folder:
@@ -131,15 +132,15 @@ def transfer(peer: Peer, reader: str, port: int, seconds: float) -> Json:
             )  # fmt: skip
             if client.returncode != 0:
                 raise RuntimeError(f"{peer.name}: the sender failed")
-            told = server.communicate(timeout=60)[0]
+            received = server.communicate(timeout=60)[0]
         finally:
             server.kill()
             server.wait()
-    return joined(json.loads(told), json.loads(client.stdout))
+    return joined(json.loads(received), json.loads(client.stdout))
 
 
 def joined(received: Json, sent: Json) -> Json:
-    """Put what both sides said together."""
+    """Combine the results of the receiver and the sender."""
     gbit = received["bytes"] * 8 / 1e9
     out = sent["bytes"] * 8 / 1e9
     cost = [
@@ -159,7 +160,7 @@ def joined(received: Json, sent: Json) -> Json:
 
 
 def line(name: str, found: Json, limit: float | None) -> str:
-    """Return a line of the table."""
+    """Return one line of the table; `limit` is the CPU time of plain sockets."""
 
     def mb(value: int | None) -> str:
         return "-" if value is None else f"{value / MB:.1f}"
@@ -176,7 +177,7 @@ def line(name: str, found: Json, limit: float | None) -> str:
 
 
 def loopback(there: set[str], peers: Sequence[Peer], seconds: float) -> None:
-    """Print the tables of loopback."""
+    """Print one table per reader for transfers over loopback."""
     port = 24_000
     limit = None
     for reader in READERS:
@@ -202,12 +203,12 @@ def loopback(there: set[str], peers: Sequence[Peer], seconds: float) -> None:
 # Across the wire
 
 WIRE = ("100mbit", "delay 50ms", "pfifo limit 833p")
-"""One bandwidth-delay product of buffer."""
+"""Rate, delay and queue of the wire; the queue has space for one bandwidth-delay product."""
 
 
 @contextmanager
 def network(loss: str) -> Iterator[tuple[Any, Any, str]]:
-    """Two hosts that our wire joins: both, and the address of the second."""
+    """Yield two hosts that the wire connects, and the address of the second host."""
     from sojourn.lab import Sandbox
     from sojourn.lab.wire.join import Direction, Wanted, joined
 
@@ -236,7 +237,10 @@ def network(loss: str) -> Iterator[tuple[Any, Any, str]]:
 
 
 def across(peer: Peer, loss: str, beside: bool, seconds: float) -> tuple[float, float | None]:
-    """Return the goodput of a peer and of the TCP flow beside it, in Mbit/s."""
+    """Return the goodputs of a program and of a concurrent TCP flow in Mbit/s.
+
+    The TCP flow exists only if `beside` is true; otherwise its goodput is `None`.
+    """
     with network(loss) as (a, b, to), tempfile.TemporaryDirectory() as folder:
         more = (f"cert={folder}/cert",) if peer.program == "quinn" else ()
         server = b.spawn([path(peer.program), "recv", f"{to}:9000", *peer.receive, *more])
@@ -264,7 +268,7 @@ def across(peer: Peer, loss: str, beside: bool, seconds: float) -> tuple[float, 
 
 
 def wire(there: set[str], peers: Sequence[Peer], seconds: float) -> None:
-    """Print the table of the wire."""
+    """Print the table for transfers across the wire."""
     from sojourn.lab import LabError
 
     rate, delay, queue = WIRE
@@ -287,11 +291,13 @@ def wire(there: set[str], peers: Sequence[Peer], seconds: float) -> None:
 
 
 def main() -> int:
-    """Print all tables."""
+    """Build the programs, and print all tables."""
     words = argparse.ArgumentParser(description=__doc__)
     words.add_argument("--seconds", type=float, default=4)
     words.add_argument("--wire-seconds", type=float, default=15)
-    words.add_argument("--peers", default="", help="only those whose names contain this")
+    words.add_argument(
+        "--peers", default="", help="measure only programs whose names contain this text"
+    )
     words.add_argument("--no-wire", action="store_true")
     words.add_argument("--no-loopback", action="store_true")
     words.add_argument("--fast-build", action="store_true", help="build without LTO")

@@ -62,7 +62,7 @@ int main(int argc, char **argv) {
         snprintf(more, sizeof more, ", \"sent\": %ld, \"lost\": %d, \"repeated\": %d",
                  (long)trace.pktSentTotal, trace.pktSndLossTotal, trace.pktRetransTotal);
         double seconds = now() - writer.start;
-        // Lingers until all is acknowledged.
+        // The call returns after all data are acknowledged.
         UDT::close(socket);
         report(sent, seconds, more);
     }

@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
-"""How long it takes to import the package, and to ask for help.
+"""Measures the time to import the package, and to print the help of commands.
 
-Each is started anew twenty times; the least and the middle of wall and processor time are printed,
-beside an interpreter that does nothing. The first start, which writes bytecode, is not counted.
+Each command is started twenty times. The table contains the least and the median wall time and the
+least processor time, also of an interpreter that does nothing. A first start of each command, which
+writes bytecode, is not measured.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ STARTS = {
 
 
 def once(command: list[str]) -> tuple[float, float]:
-    """Seconds by the clock and of a processor."""
+    """Returns the wall time and the processor time of a command in seconds."""
     begin = time.perf_counter()
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
     _, status, usage = os.wait4(process.pid, 0)

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""What a run of a study costs beside its simulation: processor time and bytes on disk.
+"""Measures the cost of a run in a study without its simulation: processor time and bytes on disk.
 
-The study varies the delay of a 10 s home link; each level is run with several seeds. The same runs
-are made by the engine alone, in one call, and their processor time is subtracted. Then the table is
-loaded.
+The study varies the delay of a home link; each run simulates 10 s, with several seeds per level.
+The engine then repeats the same runs alone, and their processor time is subtracted. Finally the
+time to load the table of results is measured.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import tempfile
 import time
 from pathlib import Path
 
-import pandas as pd  # noqa: F401 - what it takes to import is not measured
+import pandas as pd  # noqa: F401 - imported here so that the import is not measured
 
 from sojourn import Scenario, Study, _core
 from sojourn.study import Results, store  # noqa: F401
@@ -22,7 +22,7 @@ from sojourn.study import Results, store  # noqa: F401
 HOME = Path(__file__).parents[2] / "examples" / "home.toml"
 SHORT = {"duration": "10s", "warmup": "2s"}
 CHUNK = 1000
-"""Runs that the engine alone makes in one call: their records are in memory."""
+"""Maximum number of runs in one call of the engine, since their records are in memory."""
 
 
 def processor() -> float:
@@ -32,7 +32,7 @@ def processor() -> float:
 
 
 def alone(study: Study, seeds: int) -> float:
-    """Return the processor time of the simulations alone."""
+    """Return the processor time in seconds of the engine for all runs of the study."""
     wanted = [(cell.plan_json, seed + 1) for seed in range(seeds) for cell in study.cells]
     begin = processor()
     for first in range(0, len(wanted), CHUNK):
@@ -42,11 +42,15 @@ def alone(study: Study, seeds: int) -> float:
 
 
 def main() -> None:
-    """Print the figures."""
+    """Run the study, and print the results."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--levels", type=int, default=200, help="levels of the delay")
-    parser.add_argument("--seeds", type=int, default=10, help="seeds of each level")
-    parser.add_argument("--rate", default="20mbit", help="rate of the link")
+    parser.add_argument(
+        "--levels", type=int, default=200, help="number of levels of the delay, by default 200"
+    )
+    parser.add_argument(
+        "--seeds", type=int, default=10, help="number of seeds per level, by default 10"
+    )
+    parser.add_argument("--rate", default="20mbit", help="rate of the link, by default 20mbit")
     parser.add_argument("--workers", type=int, default=2)
     given = parser.parse_args()
     runs = given.levels * given.seeds

@@ -1,7 +1,7 @@
-"""What the wire holds on this machine, beside a plain veth pair and the kernel's own netem.
+"""Measures the throughput of the wire, and compares it with a veth pair and the kernel's netem.
 
-Each figure is one run's: compare those of one call of this program. The traffic programs run on the
-same processors, as they do in a laboratory.
+Each value is from one run, so compare only values of one call of this program. The programs that
+send and receive run on the same processors, as in a laboratory.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ LINK = '{{from = "{a}", to = "{b}", rate = "{rate}", netem = "{netem}", queue = 
 
 
 def scenario(links: list[str], flows: list[str]) -> Scenario:
-    """Return a scenario of these links and flows."""
+    """Return a scenario with these links and flows."""
     named = "\n".join(f"links.l{number} = {link}" for number, link in enumerate(links))
     return Scenario.from_toml(
         f'name = "bench"\nduration = "{SECONDS + 1}s"\nwarmup = "1s"\n'
@@ -31,21 +31,21 @@ def scenario(links: list[str], flows: list[str]) -> Scenario:
 
 
 def one(rate: str, queue: str, flows: list[str], netem: str = "") -> Scenario:
-    """Return a scenario of one link."""
+    """Return a scenario with one link from `a` to `b`."""
     return scenario([LINK.format(a="a", b="b", rate=rate, netem=netem, queue=queue)], flows)
 
 
 def run(
     wanted: Scenario, engine: WireEngine | None = None
 ) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return a real run's metrics and what is known of how it went."""
+    """Run a scenario in the laboratory; return its metrics, and its validity and health."""
     made = wanted.run(1, engine=engine or WireEngine())
     record: Any = made.record
     return dict(made.metrics), record.real
 
 
 def say(what: str, figure: str, real: dict[str, Any] | None = None, note: str = "") -> None:
-    """Print a line of the table."""
+    """Print one line of the table."""
     how = note
     if real is not None:
         health = real["health"]
@@ -58,11 +58,14 @@ def say(what: str, figure: str, real: dict[str, Any] | None = None, note: str = 
 
 
 def work(metrics: dict[str, Any], real: dict[str, Any]) -> None:
-    """Print what packets cost the wire, by its own counters, whatever else the machine does."""
+    """Print the cost of a packet in the wire, from the wire's own counters.
+
+    Other programs on the machine hardly affect these values.
+    """
     health, packets = real["health"], metrics["departures"]
     each = packets / (health["cpu_share"] * metrics["measured"])
     reads, writes = health["reads"] / packets, health["writes"] / packets
-    note = f"for each packet {reads:.2f} reads and {writes:.2f} writes of devices"
+    note = f"per packet {reads:.2f} reads and {writes:.2f} writes of devices"
     say("    packets per CPU-second of the wire", f"{each / 1e3:.0f} k", note=note)
 
 
@@ -86,12 +89,12 @@ def veth(offloads: bool) -> float:
 
 
 def kernels(wanted: Scenario) -> None:
-    """Print what the kernel's own htb, qdisc and netem do with a scenario, where it has them."""
+    """Print the utilisation with the kernel's own htb, qdisc and netem, if the kernel has them."""
     what = "kernel's netem and qdiscs, 100mbit"
     try:
         metrics, _ = run(wanted, KernelEngine())
     except LabError as error:
-        say(what, "not here", note=str(error).splitlines()[0])
+        say(what, "not available", note=str(error).splitlines()[0])
         return
     say(what, f"{metrics['utilisation']:.1%} used")
 

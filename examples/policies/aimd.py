@@ -1,11 +1,14 @@
-"""Additive increase, multiplicative decrease, by bytes; Reno with its defaults."""
+"""Additive increase, multiplicative decrease (AIMD), counted in bytes.
+
+With its default parameters the policy is Reno.
+"""
 
 import sojourn
 
 
 @sojourn.congestion("aimd", increase=1.0, decrease=0.5)
 class Aimd:
-    """Adds `increase` segments each round trip, and keeps the part `decrease` on congestion."""
+    """Adds `increase` segments per round trip, and multiplies by `decrease` on congestion."""
 
     def __init__(self, params, draws):
         self.increase, self.decrease = params.increase, params.decrease

@@ -1,8 +1,10 @@
-"""A balancer that learns from requests: the server that would answer first gets the flow.
+"""A balancing policy that learns from latencies: Peak EWMA, as in Finagle and tower.
 
-Peak EWMA after Finagle and tower: latencies are averaged with a decay in time, but a higher one
-counts at once, and a server's cost is its latency times the requests that it would then have.
-Sojourn's own `peak-ewma` with d 16 decides alike.
+The policy averages the latencies of each server; older latencies have less weight. A latency above
+the average replaces the average at once. The cost of a server is its average latency times the
+number of requests that it would have with the new one. The flow goes to the server with the least
+cost.
+Sojourn's own `peak-ewma` with d 16 makes the same choices.
 """
 
 import math
@@ -12,11 +14,11 @@ import sojourn
 
 @sojourn.balancer("peak", look="latency", decay="10s", default="1s")
 class Peak:
-    """The server with the least latency times open requests."""
+    """Chooses the server with the least average latency times open requests."""
 
     def __init__(self, params, draws):
         self.decay, self.default, self.draws = params.decay, params.default, draws
-        self.latency = {}  # of each server: time of the last answer, average
+        self.latency = {}  # server: (time of the last answer, average latency), in nanoseconds
 
     def choose(self, now, flow, servers):
         costs = [(self.cost(now, server), server) for server in servers if server.up]
@@ -40,5 +42,5 @@ class Peak:
         return average * self.weight(now, at) * (server.open + 1.0) / server.weight
 
     def weight(self, now, at):
-        """Returns the present weight of an average from the time `at`."""
+        """Returns the weight at `now` of an average from the time `at`."""
         return math.exp(-(max(0, now - at) / self.decay))

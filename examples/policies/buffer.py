@@ -1,6 +1,6 @@
 """A receive buffer that doubles when a packet does not fit, and never shrinks.
 
-Sojourn's own `on-demand` decides alike.
+Sojourn's own `on-demand` makes the same decisions.
 """
 
 import sojourn
@@ -8,7 +8,11 @@ import sojourn
 
 @sojourn.buffer("doubling", ceiling="64mb")
 class Doubling:
-    """Doubles at the moment of need; seen from outside, after discards and when half full."""
+    """Doubles when a packet does not fit.
+
+    Outside the server, the policy does not see such a packet: `needed` is 0. It then doubles after
+    discards, and when the buffer is more than half full.
+    """
 
     def __init__(self, params):
         self.ceiling, self.discarded = params.ceiling, None

@@ -1,4 +1,7 @@
-"""CoDel in the integers of Linux, so that `sojourn verify --queue` finds it equal."""
+"""CoDel with the integer arithmetic of Linux.
+
+Therefore `sojourn verify --queue` finds no difference to the recordings of Linux.
+"""
 
 import sojourn
 
@@ -7,9 +10,9 @@ import sojourn
     "codel_linux", limit="1000p", target="5ms", interval="100ms", ecn=False, ce_threshold="0s"
 )
 class Codel:
-    """CoDel with Linux's clock of 1024 ns and its square root by Newton steps.
+    """CoDel with Linux's clock in units of 1024 ns, and with Newton steps for the square root.
 
-    A `ce_threshold` of 0 marks nothing.
+    A `ce_threshold` of 0 turns marking above this threshold off.
     """
 
     def __init__(self, params, draws):
@@ -29,7 +32,7 @@ class Codel:
         return sojourn.ACCEPT
 
     def take(self, now, queue):
-        """Returns the next packet, and whether to drop it (codel_should_drop)."""
+        """Returns the next packet, and whether CoDel drops it (`codel_should_drop` in Linux)."""
         packet = queue.pop()
         if packet is None:
             self.first_above_time = 0
@@ -44,7 +47,7 @@ class Codel:
         return packet, False
 
     def signal(self, packet, queue):
-        """Returns whether the packet is marked; otherwise it is dropped."""
+        """Marks the packet, or drops it if it cannot be marked; returns whether it was marked."""
         marked = self.ecn and queue.mark(packet)
         if not marked:
             queue.drop(packet)
@@ -94,5 +97,5 @@ class Codel:
 
 
 def after(a, b):
-    """Returns whether `a` is after `b` on a clock of 32 bits."""
+    """Returns whether `a` is after `b` on a 32-bit clock, which wraps around."""
     return 0 < (a - b) & 0xFFFFFFFF < 1 << 31

@@ -1,11 +1,11 @@
-"""A video call as a source: frames at a constant rate, each cut into packets of one burst."""
+"""A video call as a source: video frames at regular times, each sent as a burst of packets."""
 
 import sojourn
 
 
 @sojourn.source("video", rate="2mbit", frames=30, spread="20%", longest="1200b")
 class Video:
-    """Frames of normally varying length, in packets of at most 1200 bytes."""
+    """Frames with normally distributed lengths, in packets of at most `longest` bytes."""
 
     def __init__(self, params, draws):
         self.params, self.draws = params, draws
@@ -13,7 +13,10 @@ class Video:
         self.left = self.length()
 
     def length(self):
-        """Returns the bytes of a frame; twelve uniform draws have an almost normal sum."""
+        """Returns the length of a frame in bytes.
+
+        The sum of twelve uniform draws is almost normally distributed.
+        """
         deviation = sum(self.draws.uniform() for _ in range(12)) - 6
         mean = self.params.rate / 8 / self.params.frames
         return max(1, round(mean * (1 + self.params.spread * deviation)))

@@ -1,4 +1,4 @@
-"""Sends requests one after the other and prints how long each answer took, in milliseconds."""
+"""Sends requests one after another, and prints the time of each answer in milliseconds."""
 
 import random
 import socket
@@ -6,7 +6,7 @@ import sys
 import time
 
 host, port, seed = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
-draws = random.Random(seed)  # noqa: S311 - of a run that can be repeated
+draws = random.Random(seed)  # noqa: S311 - the seed makes runs repeatable
 with socket.create_connection((host, port)) as connection:
     answers = connection.makefile("rb")
     while True:
@@ -15,4 +15,4 @@ with socket.create_connection((host, port)) as connection:
         connection.sendall(b"%d\n" % length)
         answers.read(length)
         print(f"{length} bytes: {1e3 * (time.monotonic() - begin):.2f} ms", flush=True)
-        time.sleep(draws.expovariate(10))  # ten a second
+        time.sleep(draws.expovariate(10))  # a mean of 100 ms

@@ -1,11 +1,11 @@
-"""Answers each request on a connection, a line with a number, with as many bytes."""
+"""Answers requests over TCP. A request is a line with a number, the answer is this many bytes."""
 
 import socketserver
 import sys
 
 
 class Answer(socketserver.StreamRequestHandler):
-    """One connection."""
+    """The answers on one connection."""
 
     def handle(self) -> None:
         """Answer until the client closes the connection."""
@@ -14,7 +14,7 @@ class Answer(socketserver.StreamRequestHandler):
 
 
 class Server(socketserver.ThreadingTCPServer):
-    """A thread for each connection."""
+    """A server with one thread per connection."""
 
     allow_reuse_address = True
     daemon_threads = True

@@ -1,4 +1,4 @@
-"""The wheel's tag: programs of x86-64 Linux that need no library of the system."""
+"""Sets the platform tag of the wheel: static programs for x86-64 Linux."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ TAG = "py3-none-manylinux_2_17_x86_64"
 
 
 class Tag(BuildHookInterface):  # type: ignore[type-arg]
-    """Sets it."""
+    """Build hook that sets the tag."""
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
-        """Called before the wheel is written."""
+        """Set the tag; hatchling calls this before it writes the wheel."""
         del version
         build_data["pure_python"] = False
         build_data["tag"] = TAG

@@ -1,4 +1,4 @@
-"""Packs a kernel that `sojourn linux build` made as a wheel, with its licence and its sources."""
+"""Packs a kernel of `sojourn linux build` as a wheel, with licences and an offer of the sources."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from sojourn.linux import kernels
 
 HERE = Path(__file__).parent
 EPOCH = "1577836800"
-"""Time of all files: equal contents make equal wheels."""
+"""Time of all files in the wheel, so that equal contents give equal wheels (2020-01-01)."""
 OFFER = """Sources of what is in this package
 ===================================
 
@@ -44,14 +44,14 @@ than the cost of physically performing the distribution.
 
 def stage(kernel: kernels.Kernel, folder: Path) -> None:
     """Write the project of a kernel's wheel into an empty folder."""
-    told = json.loads((kernel.folder / kernels.DESCRIPTION).read_text("utf-8"))
-    if any("addresses" not in source for source in told.get("sources", [{}])):
+    description = json.loads((kernel.folder / kernels.DESCRIPTION).read_text("utf-8"))
+    if any("addresses" not in source for source in description.get("sources", [{}])):
         raise LabError(
-            f"{kernel.name} was not built from a pinned source, so nobody could be told where its "
-            "source is; sojourn linux build"
+            f"the kernel {kernel.name} must be built from a pinned source, so that the wheel can "
+            "name the source; build one with sojourn linux build"
         )
-    if not told["static"]:
-        raise LabError(f"{kernel.name} needs libraries of the system it was built on")
+    if not description["static"]:
+        raise LabError(f"the kernel {kernel.name} must be linked statically for a wheel")
     for name in ("pyproject.toml", "tag.py", "README.md"):
         shutil.copy(HERE / name, folder / name)
     package = folder / "sojourn_linux"
@@ -62,29 +62,32 @@ def stage(kernel: kernels.Kernel, folder: Path) -> None:
     shutil.copytree(kernel.folder, package / kernel.name)
     for name in ("COPYING", "COPYING.iproute2"):
         shutil.move(package / kernel.name / name, folder / name)
-    (folder / "SOURCES").write_text(offer(kernel.name, told), "utf-8")
+    (folder / "SOURCES").write_text(offer(kernel.name, description), "utf-8")
 
 
-def offer(name: str, told: dict[str, Any]) -> str:
-    """Return where the sources are, and the offer of them."""
+def offer(name: str, description: dict[str, Any]) -> str:
+    """Return the text of the file SOURCES: the addresses of the sources, and the offer."""
     lines = []
-    for source in told["sources"]:
+    for source in description["sources"]:
         lines.append(f"- {source['file']}, SHA-256 {source['sha256']}")
         lines += [f"  {address}" for address in source["addresses"]]
     return OFFER.format(
-        sources="\n".join(lines), name=name, library=told["library"], compiler=told["compiler"]
+        sources="\n".join(lines),
+        name=name,
+        library=description["library"],
+        compiler=description["compiler"],
     )
 
 
 def pack(kernel: kernels.Kernel, out: Path) -> Path:
-    """Write the wheel of a kernel into `out`."""
+    """Build the wheel of a kernel in the folder `out`; return its path."""
     with tempfile.TemporaryDirectory(prefix="sojourn-") as made:
         project, packed = Path(made) / "project", Path(made) / "packed"
         project.mkdir()
         stage(kernel, project)
         uv = shutil.which("uv", path=f"{Path(sys.executable).parent}:{os.environ.get('PATH', '')}")
         if uv is None:
-            raise LabError("not installed: uv; make setup")
+            raise LabError("uv is not installed; run make setup")
         command = [
             uv, "build", "--wheel", "--quiet", "--no-config", "--require-hashes",
             "--build-constraints", str(HERE / "constraints.txt"), "--python", sys.executable,
@@ -100,9 +103,13 @@ def pack(kernel: kernels.Kernel, out: Path) -> Path:
 
 
 def main() -> None:
-    """Pack the kernel that is named, or the one that runs use by default."""
+    """Pack the kernel of the command line, by default the one that runs use."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("kernel", nargs="?", help="as `sojourn linux list` names it")
+    parser.add_argument(
+        "kernel",
+        nargs="?",
+        help="name of the kernel in `sojourn linux list`; by default the one that runs use",
+    )
     parser.add_argument("--out", type=Path, default=Path("dist"))
     words = parser.parse_args()
     try:

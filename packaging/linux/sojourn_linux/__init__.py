@@ -1,3 +1,3 @@
-"""A kernel for virtual time, which the package `sojourn` finds by itself."""
+"""A Linux kernel for virtual time, which the package `sojourn` finds automatically."""
 
 __version__ = "0"

@@ -1,4 +1,4 @@
-//! Our transport: `ours recv|send ADDRESS name=value ...`.
+//! This project's UDP transport: `ours recv|send ADDRESS name=value ...`.
 
 use sojourn_bench_recv::{Reader, Words, Writer, report};
 use sojourn_buffer::Params;

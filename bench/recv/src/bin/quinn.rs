@@ -1,4 +1,4 @@
-//! QUIC by quinn: `quinn recv|send ADDRESS cert=FILE name=value ...`. Encrypted, as QUIC is.
+//! QUIC with the library quinn, encrypted: `quinn recv|send ADDRESS cert=FILE name=value ...`.
 
 use quinn::{ClientConfig, Endpoint, ServerConfig, TransportConfig, VarInt};
 use rustls::pki_types::{CertificateDer, PrivatePkcs8KeyDer};
@@ -14,7 +14,7 @@ fn transport(words: &Words) -> Arc<TransportConfig> {
         config.receive_window(VarInt::from_u32(window));
         config.send_window(u64::from(window));
     }
-    // As the others: no larger datagrams because the path is this machine.
+    // Without path MTU discovery, so that datagrams are as large as in the other programs.
     config.mtu_discovery_config(None);
     config.initial_mtu(1452);
     Arc::new(config)

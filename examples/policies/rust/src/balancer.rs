@@ -1,6 +1,7 @@
 //! A balancing policy in Rust, and a balancer that uses it.
 //!
-//! The server with the fewest open flows for its weight is chosen, the first of several.
+//! The policy chooses the server with the fewest open flows divided by its weight; of equal
+//! servers, the first one.
 
 use sojourn_balance::external::{Factory, Params, Policy, ServerInfo};
 use sojourn_balance::{Balancer, Flow, Params as AnyParams, Server, Signal};
@@ -8,7 +9,7 @@ use sojourn_units::Nanos;
 use sojourn_units::external::Fault;
 use std::sync::Arc;
 
-/// Flows over weight; its only state is the number of its choices.
+/// The policy. Its only state is the number of its choices.
 #[derive(Clone, Default)]
 struct Fewest {
     choices: u64,

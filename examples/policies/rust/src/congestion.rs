@@ -1,13 +1,14 @@
 //! A congestion control in Rust, and a path that loses packets beyond its capacity.
 //!
-//! The policy adds a segment each round trip and keeps seven tenths on congestion.
+//! The policy adds a segment to the window per round trip, and reduces it to 0.7 times the
+//! data in flight on congestion.
 
 use sojourn_congestion::external::{Factory, Fault, Params, Policy};
 use sojourn_congestion::{Ack, Cause, Congestion, Window, hystart};
 use sojourn_units::{EPOCH, MILLISECOND, Nanos};
 use std::sync::Arc;
 
-/// Additive increase, multiplicative decrease.
+/// The policy: additive increase, multiplicative decrease.
 #[derive(Clone)]
 struct Aimd {
     counted: u64,
@@ -61,7 +62,7 @@ impl Factory for Aimds {
     }
 }
 
-/// Sends for a hundred round trips over a path that holds fifty segments.
+/// Sends for a hundred round trips over a path with a capacity of fifty segments.
 pub fn run() {
     let params = Params::bound("aimd", Arc::new(Aimds)).into();
     let mut window = Window::new(1000, 10);

@@ -1,4 +1,4 @@
-//! Users' own policies in Rust, each with a program that runs it.
+//! Examples of own policies in Rust, each with a function that runs the policy.
 
 mod balancer;
 mod buffer;

@@ -1,6 +1,7 @@
 //! A queue discipline in Rust, and a queue that uses it.
 //!
-//! The policy drops a packet at random with a probability that grows with the backlog.
+//! The policy drops an arriving packet with a probability that grows with the number of packets in
+//! the queue.
 
 use sojourn_queue::external::{Backlog, Draws, Factory, Fault, Id, Next, Params, Policy, Verdict};
 use sojourn_queue::{
@@ -10,7 +11,7 @@ use sojourn_queue::{
 use sojourn_units::{EPOCH, Nanos};
 use std::sync::Arc;
 
-/// Drops with probability backlog / room.
+/// The policy: the probability of a drop is the number of packets in the queue, divided by `room`.
 #[derive(Clone)]
 struct Ramp {
     room: u32,
@@ -37,7 +38,7 @@ impl Policy for Ramp {
     }
 
     fn change(&mut self, _params: &Params) -> Result<(), Fault> {
-        Err(Fault("its room cannot be changed".to_owned()))
+        Err(Fault("the parameters of `ramp` cannot be changed".to_owned()))
     }
 
     fn state(&self, visit: &mut dyn FnMut(&str, i128)) {
@@ -67,7 +68,7 @@ impl Factory for Ramps {
     }
 }
 
-/// A packet of 1000 bytes.
+/// A packet of 1000 bytes without ECN.
 #[derive(Clone, Copy, Debug)]
 struct Plain;
 
@@ -113,7 +114,8 @@ impl Sink<Plain> for Drops {
     }
 }
 
-/// Draws for the code around the policy; in a simulation they follow from the run's seed.
+/// Source of random draws for the code around the policy. In a simulation the draws depend on the
+/// seed of the run.
 struct Seed(u64);
 
 impl sojourn_queue::Draws for Seed {
@@ -129,7 +131,7 @@ impl sojourn_queue::Draws for Seed {
     }
 }
 
-/// Offers two packets for each one that leaves.
+/// Enqueues two packets for each packet that is dequeued.
 pub fn run() {
     let params = Params::bound("ramp", Arc::new(Ramps { room: 50 }));
     let mut queue = AnyParams::External(params).build::<Plain>(EPOCH);

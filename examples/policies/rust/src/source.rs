@@ -1,6 +1,7 @@
 //! A traffic source in Rust, and its packets in one second.
 //!
-//! The policy sends bursts of ten packets at intervals between half the mean and one and a half times it.
+//! The policy sends bursts of ten packets. The intervals between bursts are uniformly
+//! distributed from 0.5 to 1.5 times the mean.
 
 use sojourn_random::{Key, Stream};
 use sojourn_traffic::external::{Factory, Fault, Params, Policy};
@@ -8,7 +9,8 @@ use sojourn_traffic::{App, Emission};
 use sojourn_units::{EPOCH, MILLISECOND, Nanos, SECOND};
 use std::sync::Arc;
 
-/// Bursts at varying intervals.
+/// The policy. `mean` is the mean interval in nanoseconds, `left` the number of packets that
+/// remain in the burst.
 #[derive(Clone)]
 struct Bursts {
     mean: Nanos,
