@@ -39,7 +39,7 @@ fn balancer(text: &str, weights: &[u32]) -> Balancer {
     Balancer::new(&params(text), &servers(weights), 0)
 }
 
-/// A small generator, as the one who drives a policy has one.
+/// A small random number generator, such as a driver passes to a policy.
 fn dice(seed: u64) -> impl FnMut(u64) -> u64 {
     let mut state = seed;
     move |n| {
@@ -67,7 +67,7 @@ fn sent(bytes: u64, packets: u64) -> Reading {
     Reading { backlog: None, counters: Some(Counters { bytes, packets }) }
 }
 
-/// Packets and bytes queued, and a counter; none where a port cannot be read.
+/// Packets and bytes in a queue, and the counter of sent bytes; `None` if the port cannot be read.
 type Seen = (Option<(u64, u64)>, Option<u64>);
 
 #[derive(Clone, Debug)]
@@ -98,8 +98,9 @@ fn steps() -> impl Strategy<Value = (Vec<u32>, Vec<(Nanos, Step)>)> {
 }
 
 proptest! {
-    /// The contract: only servers that are up, none if there is none, one if there is one (unless the
-    /// policy may refuse), the same for the same draws, and books of open flows that agree.
+    /// The contract of all policies. A policy chooses only servers that are up, and none if all are
+    /// down. If one server is up, the policy chooses it, unless the policy may refuse. The same
+    /// draws give the same choices, and the counters of open flows are correct.
     #[test]
     fn every_policy_keeps_the_contract(
         which in 0..ALL.len(),
@@ -193,7 +194,8 @@ proptest! {
         prop_assert_eq!(Params::parse(&params.to_string()).unwrap(), params);
     }
 
-    /// No text makes the reader panic, and what it accepts reads back.
+    /// No text makes the parser panic. A text that the parser accepts is equal after writing and
+    /// parsing again.
     #[test]
     fn any_text_is_read_or_refused(
         text in "(iqlb|qtm|maglev|jiq|power-of-d|x)?( (threshold|full|period|d|memory|table|weight))?( [0-9a-z.%µ-]{0,6}){0,3}",
@@ -231,13 +233,13 @@ fn errors_name_place_found_and_allowed() {
     assert_eq!(error("qtm period 0s").to_string(), "`period` must be above 0s and at most 1h");
     let prime = error("maglev table 1000");
     assert_eq!(prime.at, 13..17);
-    assert!(prime.to_string().contains("1009 is the next"));
+    assert!(prime.to_string().contains("the next prime is 1009"));
     let full = error("iqlb full sometimes");
     assert!(full.allowed.contains(&"refuse".to_owned()), "{full:?}");
     assert!(error("iqlb threshold 180%").to_string().contains("`threshold`"));
 }
 
-/// How often each server is chosen for `n` flows that never end.
+/// Returns how often each server is chosen for `n` flows that never end.
 fn counts(balancer: &mut Balancer, n: u64, seed: u64) -> Vec<u64> {
     let mut draws = dice(seed);
     let mut counts = vec![0; balancer.len()];
@@ -248,13 +250,14 @@ fn counts(balancer: &mut Balancer, n: u64, seed: u64) -> Vec<u64> {
     counts
 }
 
-/// Policies that know weights give flows in proportion to them; the others all alike.
+/// Policies with weights distribute flows in proportion to them; all others distribute flows
+/// evenly.
 #[test]
 fn weights_are_kept() {
     for table in tables() {
         let mut balancer = balancer(table.name, &[1, 2, 5]);
         if table.name == "peak-ewma" {
-            continue; // Its weights divide a cost; see its own test.
+            continue; // Its weights divide a cost; a separate test checks this.
         }
         balancer.observe(0, &[queue(1); 3]);
         let counts = counts(&mut balancer, 80_000, 7);
@@ -279,11 +282,11 @@ fn readings_age() {
     qtm.observe(2 * SECOND, &[queue(3), queue(1)]);
     let choice = qtm.choose(2 * SECOND + 7, &flow, &mut dice(1)).unwrap();
     assert_eq!(choice, Choice { server: 1, reason: Reason::Least, age: Some(7) });
-    // A port that cannot be read keeps its reading, which ages.
+    // If a port cannot be read, its previous reading remains, and becomes older.
     qtm.observe(3 * SECOND, &[queue(2), Reading::default()]);
     let choice = qtm.choose(3 * SECOND, &flow, &mut dice(1)).unwrap();
     assert_eq!((choice.server, choice.age), (1, Some(SECOND)));
-    // One that came back has no reading, and is not preferred for it.
+    // A server that is up again has no reading, and is not preferred for this reason.
     qtm.set_up(1, false);
     qtm.set_up(1, true);
     assert_eq!(qtm.choose(3 * SECOND, &flow, &mut dice(1)).unwrap().server, 0);
@@ -299,7 +302,7 @@ mod queue_lb {
         balancer.choose(0, &Flow::default(), &mut dice(3)).map(|c| (c.server, c.reason))
     }
 
-    /// Equation 1.
+    /// Equation 1 of the paper.
     #[test]
     fn iqlb_takes_the_shortest_below_the_threshold() {
         assert_eq!(iqlb("iqlb", &[30, 20, 25]), Some((1, Reason::Least)));
@@ -311,7 +314,8 @@ mod queue_lb {
         assert_eq!(iqlb("iqlb threshold 0.5", &[51, 50, 49]), Some((2, Reason::Least)));
     }
 
-    /// The threshold is a share of each queue's own limit; one without a limit is never above it.
+    /// The threshold is a share of the limit of each queue. A queue without a limit is never above
+    /// the threshold.
     #[test]
     fn iqlb_knows_each_queues_limit() {
         let mut balancer = balancer("iqlb", &[1, 1]);
@@ -323,7 +327,8 @@ mod queue_lb {
         assert_eq!(balancer.choose(0, &Flow::default(), &mut dice(1)).unwrap().server, 1);
     }
 
-    /// Ties are broken with equal chances: chi-square with 2 degrees of freedom, 99.9 %.
+    /// The policy breaks ties with equal probabilities: chi-square test with 2 degrees of freedom,
+    /// 99.9 %.
     #[test]
     fn iqlb_breaks_ties_evenly() {
         let mut balancer = balancer("iqlb", &[1, 1, 1]);
@@ -333,7 +338,7 @@ mod queue_lb {
         assert!(chi < 13.8, "{counts:?}");
     }
 
-    /// Equation 2 by hand.
+    /// Equation 2 of the paper, calculated by hand.
     #[test]
     fn qtm_averages() {
         let mut balancer = balancer("qtm weight 0.5", &[1, 1]);
@@ -351,11 +356,12 @@ mod queue_lb {
             balancer.observe(t * SECOND, &[queue(lengths[0]), queue(lengths[1])]);
             assert_eq!(averages(&balancer), expected);
         }
-        // The queue is empty everywhere: it is the past that decides.
+        // All queues are empty, so only the earlier readings decide.
         assert_eq!(balancer.choose(4 * SECOND, &Flow::default(), &mut dice(1)).unwrap().server, 0);
     }
 
-    /// All flows of a period go to one server: herding.
+    /// With old queue lengths, all flows of a period go to one server (herding); with random
+    /// servers they do not.
     #[test]
     fn old_lengths_herd_and_drawn_ones_do_not() {
         for (text, least, most) in
@@ -380,7 +386,8 @@ fn counters_are_compared_by_their_growth() {
         assert_eq!(first.reason, Reason::Unread, "one reading is no rate");
         balancer.observe(2 * SECOND, &[sent(9_001_000, 9_020), sent(1_510, 11)]);
         assert_eq!(balancer.choose(2 * SECOND, &flow, &mut dice(1)).unwrap().server, expected);
-        // A switch that was restarted counts from 0: its old rate stays until there is a new one.
+        // A switch that restarts counts from 0. Its previous rate remains valid until a new one is
+        // known.
         balancer.observe(3 * SECOND, &[sent(0, 0), sent(3_010, 21)]);
         assert_eq!(balancer.choose(3 * SECOND, &flow, &mut dice(1)).unwrap().server, expected);
         balancer.observe(4 * SECOND, &[sent(90_000, 90), sent(4_510, 31)]);
@@ -425,7 +432,7 @@ mod maglev_table {
         (owners, shares)
     }
 
-    /// Each has floor or ceil(M/N) places.
+    /// Each server has floor(M/N) or ceil(M/N) entries of the table.
     #[test]
     fn shares_differ_by_one_at_most() {
         for (size, n) in [(251, 7), (65_537, 5), (65_537, 100), (1009, 1), (13, 13)] {
@@ -445,7 +452,7 @@ mod maglev_table {
         }
     }
 
-    /// When one of ten goes, few of the others' flows change servers.
+    /// If one of ten servers goes down, few flows of the other servers change their server.
     #[test]
     fn few_places_change_hands() {
         let (before, _) = table(65_537, &[1; 10], &[]);
@@ -464,9 +471,10 @@ mod maglev_table {
 mod theory {
     use super::*;
 
-    /// Queues at servers of rate 1 under Poisson arrivals of rate `load` each, as a chain of events
-    /// (an arrival, or a departure at a server drawn, which may be idle). Gives the fractions of
-    /// queues with at least k jobs, averaged over time.
+    /// Simulates the queues of servers with rate 1 under Poisson arrivals of rate `load` per
+    /// server, as a chain of events. An event is an arrival, or a departure at a random server,
+    /// which has no effect if the server is idle. Returns for each k the share of queues with at
+    /// least k jobs, averaged over time.
     fn tails(text: &str, n: usize, load: f64, events: u64) -> Vec<f64> {
         let mut balancer = balancer(text, &vec![1; n]);
         let mut lengths = vec![0u64; n];
@@ -501,7 +509,7 @@ mod theory {
         tails.iter().map(|tail| tail / samples).collect()
     }
 
-    /// `s_k = rho^((d^k - 1)/(d - 1))`, and rho^k for one choice.
+    /// In theory the shares are `s_k = rho^((d^k - 1)/(d - 1))`, or rho^k for one choice.
     #[test]
     fn power_of_d_has_its_tails() {
         let (n, load) = (50, 0.8f64);
@@ -516,8 +524,8 @@ mod theory {
         }
     }
 
-    /// The mean queue: random > two choices > two and memory > the shortest of all; an idle one if
-    /// there is one does nearly as well as the last.
+    /// The mean queue decreases in this order: random, two choices, two choices and memory, the
+    /// shortest of all. An idle server if available is nearly as good as the shortest of all.
     #[test]
     fn knowing_more_makes_shorter_queues() {
         let mean = |text: &str| tails(text, 30, 0.9, 300_000)[1..].iter().sum::<f64>();
@@ -542,11 +550,12 @@ fn peak_ewma_believes_bad_news_at_once() {
     sample(0, 100 * MILLISECOND);
     sample(SECOND, 500 * MILLISECOND);
     sample(11 * SECOND, 100 * MILLISECOND);
-    // 500 ms fades by 1/e in the decay time, the rest is the new one.
+    // The latency of 500 ms has the weight 1/e after the decay time; the new latency has the
+    // remaining weight.
     let left = libm::exp(-1.0);
     let expected = 1e6 * (500.0 * left + 100.0 * (1.0 - left));
     assert!((latency(&balancer) / expected - 1.0).abs() < 1e-12);
-    // One request open on each: the slow server is avoided.
+    // Each server has one open request, so the slower server is avoided.
     balancer.finished(11 * SECOND, 1, Some(10 * MILLISECOND));
     let choice = balancer.choose(11 * SECOND, &Flow::default(), &mut |_| panic!()).unwrap();
     assert_eq!((choice.server, choice.reason), (1, Reason::Least));
@@ -598,7 +607,8 @@ mod outside {
     use std::sync::Arc;
     use std::sync::atomic::{AtomicU32, Ordering};
 
-    /// Chooses servers by the flow's hash, be they up or not; counts its faults.
+    /// Chooses a server by the flow's hash, even if the server is down; counts the faults that are
+    /// reported.
     #[derive(Clone)]
     struct Careless(Arc<AtomicU32>);
 
@@ -655,7 +665,7 @@ mod outside {
         fn on_fault(&self, _fault: &Fault) {}
     }
 
-    /// It chooses until its first fault; from then on servers that are up take turns.
+    /// The policy chooses until its first fault. Afterwards the servers that are up take turns.
     #[test]
     fn a_faulty_policy_is_not_asked_again() {
         let faults = Arc::new(AtomicU32::new(0));

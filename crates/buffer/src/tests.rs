@@ -38,8 +38,9 @@ prop_compose! {
 }
 
 proptest! {
-    /// The contract: bounds, never below what is occupied, whatever is seen, also if time or counters
-    /// go back and the kernel grants another size; the same observations give the same decisions.
+    /// The contract of all policies: sizes are within the bounds and never below the occupied
+    /// bytes. This is also true if times or counters decrease, or if the kernel grants another
+    /// size. The same observations give the same decisions.
     #[test]
     fn every_policy_keeps_the_contract(
         which in 0..ALL.len(),
@@ -127,7 +128,7 @@ fn errors_name_the_word() {
     assert!(error("rrda alpha 1.5").contains("`alpha`"));
 }
 
-/// A buffer with a policy, driven by hand.
+/// A policy and the state of its buffer, which the test changes step by step.
 struct Bench {
     policy: Policy,
     seen: Observation,
@@ -147,7 +148,7 @@ impl Bench {
         decision
     }
 
-    /// A packet that is put in or discarded.
+    /// Offers a packet, which is stored or discarded; returns the reason of the decision.
     fn packet(&mut self, at: Nanos, bytes: Bytes) -> Reason {
         (self.seen.now, self.seen.needed) = (at, bytes);
         let decision = self.observe();
@@ -170,7 +171,8 @@ impl Bench {
 mod rrda_equations {
     use super::*;
 
-    /// Sizes after epochs with these differences (bytes held more than before).
+    /// Returns the sizes after epochs with these differences, which are changes of the occupied
+    /// bytes.
     fn sizes(text: &str, memory: Option<Memory>, differences: &[i64]) -> Vec<Bytes> {
         let mut bench = Bench::new(text);
         bench.seen.occupied = 1 << 20;
@@ -188,27 +190,27 @@ mod rrda_equations {
 
     const M: Bytes = 100 << 20;
 
-    /// Equations 1 to 4 by hand: omega 1/2, k 3, beta 16, alpha 1/4.
+    /// Equations 1 to 4, calculated by hand with omega 1/2, k 3, beta 16 and alpha 1/4.
     #[test]
     fn one_to_four() {
         let text = "rrda initial 100mb alpha 0.25";
-        // v': 500, 750, 875, 937.5; the third epoch in a row moves L by 0.75 x 16 x v'.
+        // v' is 500, 750, 875 and 937.5; from the third epoch on, L grows by 0.75 x 16 x v'.
         let grown = M + 12 * 875;
         assert_eq!(
             sizes(text, None, &[1000, 1000, 1000, 1000]),
             [M, M, grown, grown + 12 * 937 + 6]
         );
-        // v': -500, -750, -875; L falls by 0.25 x 16 x 875.
+        // v' is -500, -750 and -875; L falls by 0.25 x 16 x 875.
         assert_eq!(sizes(text, None, &[-1000, -1000, -1000]), [M, M, M - 4 * 875]);
-        // v' 500, -250, 375, ...: no three of one sign.
+        // v' is 500, -250, 375, ..., so no three successive values have the same sign.
         assert_eq!(sizes(text, None, &[1000, -1000, 1000, -1000, 1000]), [M; 5]);
-        // One large epoch, then as much back in small ones: the average keeps its sign and L grows
-        // (scenario 3 becomes scenario 2).
+        // One epoch with a large increase, followed by epochs with small decreases: the average
+        // stays positive and L grows (scenario 3 of the paper becomes scenario 2).
         let after = sizes(text, None, &[100_000, -1000, -1000, -1000]);
         assert!(after[2] > M && after[3] > after[2]);
     }
 
-    /// Equation 5: with no memory left it grows no more, and shrinks by all of beta |v'|.
+    /// Equation 5: without free memory L does not grow, and shrinks by beta |v'|.
     #[test]
     fn five() {
         let full = Some(Memory { total: 1 << 32, available: 0 });
@@ -217,7 +219,7 @@ mod rrda_equations {
         assert_eq!(sizes(text, full, &[-1000, -1000, -1000])[2], M - 16 * 875);
     }
 
-    /// Equation 6: with all memory free it grows by all of beta |v'|, and never shrinks.
+    /// Equation 6: if all memory is free, L grows by beta |v'|, and never shrinks.
     #[test]
     fn six() {
         let free = Some(Memory { total: 1 << 32, available: 1 << 32 });
@@ -226,7 +228,7 @@ mod rrda_equations {
         assert_eq!(sizes(text, free, &[-1000; 6]), [M; 6]);
     }
 
-    /// Discarded bytes arrived, too.
+    /// Discarded bytes also count as arrived.
     #[test]
     fn discards_count_as_arrivals() {
         let mut bench = Bench::new("rrda alpha 0");
@@ -239,7 +241,8 @@ mod rrda_equations {
         assert_eq!(bench.seen.size, (1 << 20) + 16 * 875);
     }
 
-    /// Late observations share what happened among the epochs that have passed.
+    /// After a late observation, its differences are divided equally among the epochs that have
+    /// passed.
     #[test]
     fn late_observations() {
         let (mut late, mut punctual) = (Bench::new("rrda alpha 0"), Bench::new("rrda alpha 0"));
@@ -258,7 +261,7 @@ mod rrda_equations {
         late.observe();
     }
 
-    /// Below alpha = 1/2 equal moves up and down leave the buffer larger than before.
+    /// If alpha is below 1/2, equal increases and decreases leave the buffer larger than before.
     #[test]
     fn drifts_up_where_memory_is_free() {
         let cycle = [1000i64; 6].into_iter().chain([-1000; 6]);
@@ -272,8 +275,8 @@ mod rrda_equations {
 mod elastic_behaviour {
     use super::*;
 
-    /// Packets of 1000 bytes, one a millisecond, for `ms`; `work(i)` bytes are processed in
-    /// millisecond i. Returns the greatest size.
+    /// Simulates `ms` milliseconds with one packet of 1000 bytes per millisecond. In millisecond i,
+    /// `work(i)` bytes are processed. Returns the greatest size.
     fn drive(bench: &mut Bench, ms: u64, work: impl Fn(u64) -> Bytes) -> Bytes {
         let start = bench.seen.now / MILLISECOND;
         let mut most = 0;
@@ -290,11 +293,12 @@ mod elastic_behaviour {
     #[test]
     fn a_pause_loses_nothing_and_is_forgotten() {
         let mut bench = Bench::new(TEXT);
-        // A pause of two seconds in every eight.
+        // The handler pauses for two of every eight seconds.
         let peak = drive(&mut bench, 16_000, |i| if i % 8000 < 2000 { 0 } else { 2000 });
         assert_eq!(bench.seen.discarded, 0);
         assert!((2_000_000..3_000_000).contains(&peak), "{peak}");
-        // Idle handler, then an idle buffer: back to the floor.
+        // First the handler is idle at times, then the buffer stays empty: the size returns to the
+        // floor.
         drive(&mut bench, 120_000, |_| 2000);
         assert_eq!(bench.seen.size, 10 << 10);
     }
@@ -302,13 +306,15 @@ mod elastic_behaviour {
     #[test]
     fn a_standing_queue_is_cut_down_to_its_target() {
         let mut bench = Bench::new(TEXT);
-        // Half of what arrives is processed: 500 bytes a millisecond, 50 kB in 100 ms.
+        // Half of the arriving bytes are processed: 500 bytes per millisecond, which is 50 kB in
+        // 100 ms.
         let peak = drive(&mut bench, 20_000, |_| 500);
-        // Three seconds of patience at 500 bytes a millisecond too many, and a quarter.
+        // The backlog grows by 500 bytes per millisecond during the three seconds of patience; a
+        // quarter is added.
         assert!(peak < 2_500_000, "{peak}");
         assert!(bench.seen.size <= 51_000, "{}", bench.seen.size);
         assert!(bench.seen.occupied <= bench.seen.size);
-        // Once the handler has caught up, the next pause is met again.
+        // After the handler has caught up, the buffer grows again for the next pause.
         drive(&mut bench, 2_000, |_| 3000);
         let before = bench.seen.discarded;
         drive(&mut bench, 2_000, |_| 0);
@@ -323,7 +329,8 @@ mod elastic_behaviour {
         assert!(bench.seen.size <= 4_000_000, "{}", bench.seen.size);
     }
 
-    /// Silence is not slowness: after a minute with hardly any work a burst is met.
+    /// Silence does not count as slowness: after a minute with hardly any work, the buffer still
+    /// has space for a burst.
     #[test]
     fn a_burst_after_silence_is_met() {
         let mut bench = Bench::new(TEXT);
@@ -337,7 +344,8 @@ mod elastic_behaviour {
         assert_eq!(bench.seen.discarded, 0);
     }
 
-    /// From outside, every 10 ms: it keeps ahead of what it has seen, and doubles after a loss.
+    /// Outside the server, with an observation every 10 ms: the size stays ahead of the observed
+    /// occupancy, and doubles after a loss.
     #[test]
     fn from_outside_it_keeps_ahead() {
         let mut bench = Bench::new(TEXT);
@@ -346,7 +354,8 @@ mod elastic_behaviour {
         let mut lost = Vec::new();
         for i in 1..=600u64 {
             bench.seen.now = i * 10 * MILLISECOND;
-            // 10 kB in each 10 ms; the handler pauses 50 of every 200 ms, then empties the buffer.
+            // 10 kB arrive in each 10 ms. The handler pauses for 50 of every 200 ms, and then
+            // empties the buffer.
             if i % 20 >= 5 {
                 bench.seen.occupied = 0;
             } else {
@@ -392,7 +401,7 @@ fn on_demand_doubles_within_its_budget() {
     assert_eq!((bench.seen.size, bench.seen.discarded), (100 << 10, 48_000));
     bench.process(u64::MAX);
     assert_eq!(bench.observe().size, 100 << 10);
-    // From outside: more than half occupied, or discards.
+    // Outside the server, the policy grows if the buffer is more than half full, or after discards.
     let mut bench = Bench::new("on-demand floor 10kb budget 100kb");
     bench.seen.occupied = 6000;
     assert_eq!(bench.observe(), Decision { size: 20 << 10, reason: Reason::Demand });
@@ -407,7 +416,7 @@ mod outside {
     use sojourn_units::external::Fault;
     use std::sync::Arc;
 
-    /// Answers with what is needed next; fails for a packet of one byte.
+    /// Returns the bytes that are needed next as the size; fails for a packet of one byte.
     #[derive(Clone)]
     struct Echo;
 
@@ -458,7 +467,7 @@ mod outside {
     }
 }
 
-/// A first burst meets room; a handler that does not catch up is not given it to wait in.
+/// The buffer has space for a first burst. If the handler does not catch up, the buffer shrinks.
 #[test]
 fn elastic_is_ready_unless_the_queue_stands() {
     let params = Params::parse("elastic ready 8mb").unwrap();
@@ -474,7 +483,7 @@ fn elastic_is_ready_unless_the_queue_stands() {
     };
     let first = policy.observe(&look(SECOND, 212_992, 0, 0, 0));
     assert_eq!(first.size, 8 << 20);
-    // Full for ten seconds, at 100 kB/s.
+    // The buffer is full for ten seconds, while 100 kB/s are processed.
     let mut cut = Policy::new(&params);
     let mut last = 8 << 20;
     for step in 1..=1000 {

@@ -1,9 +1,9 @@
-//! Files of every kind that can be read, files that cannot, and files that are none.
+//! Capture files in all formats that can be read, damaged files, and other files.
 
 use proptest::prelude::*;
 use sojourn_capture::{Capture, CaptureError, Endpoint, Packet, Select, read};
 
-/// A file being written, in one byte order.
+/// A capture file that is being written, with the given byte order.
 #[derive(Clone, Debug)]
 struct File {
     bytes: Vec<u8>,
@@ -110,7 +110,7 @@ fn packet(time: u64, frame: u32) -> Packet {
     Packet { time, frame }
 }
 
-/// The complaint about a file, and its place.
+/// Returns the position and the message of the error for a file.
 fn refused(file: &File) -> (usize, String) {
     let error = all(file).unwrap_err();
     (error.at, error.message)
@@ -148,7 +148,7 @@ fn every_link_becomes_ethernet() {
         file.record(0, 0, length, &[0; 20]);
         assert_eq!(all(&file).unwrap(), [packet(0, 100)], "link type {link}");
     }
-    // Four bytes of frame check sequence, said in 16-bit words.
+    // The header states a frame check sequence of four bytes, in units of 16 bits.
     let mut file = File::pcap(false, 0xa1b2_c3d4, 1 | 1 << 26 | 2 << 28);
     file.record(0, 0, 104, &[]);
     assert_eq!(all(&file).unwrap(), [packet(0, 100)]);
@@ -161,7 +161,7 @@ fn pcapng_has_interfaces_with_clocks_of_their_own() {
         file.interface(1, &[]);
         file.interface(101, &[(9, &[9]), (14, &10i64.to_be_bytes())]);
         file.interface(1, &[(9, &[0x8a]), (13, &[4]), (0, &[])]);
-        // An unknown link without packets does no harm; unknown blocks neither.
+        // An unknown link type without packets is ignored, and so are unknown blocks.
         file.interface(147, &[(2, b"eth0")]);
         file.block(5, |f| f.u32(7));
         file.packet(0, 1_500_000, 1514, &[0; 61]);
@@ -170,7 +170,7 @@ fn pcapng_has_interfaces_with_clocks_of_their_own() {
         let expected =
             [packet(1_500_000_000, 1514), packet(10_000_000_005, 100), packet(1_500_000_000, 100)];
         assert_eq!(all(&file).unwrap(), expected);
-        // Another section forgets the interfaces, and has a byte order of its own.
+        // A new section has no interfaces yet, and has its own byte order.
         file.big = !big;
         file.begin_section();
         file.interface(1, &[(9, &[3])]);
@@ -252,7 +252,7 @@ fn what_cannot_be_read_is_told_with_its_place() {
     );
 }
 
-/// Ethernet, perhaps with a VLAN tag, IPv4 or IPv6, and ports.
+/// Returns an Ethernet frame with IPv4 or IPv6 and ports, and with a VLAN tag if `vlan`.
 fn frame(vlan: bool, six: bool, protocol: u8, ports: (u16, u16)) -> Vec<u8> {
     let mut data = vec![0; 12];
     if vlan {
@@ -263,7 +263,7 @@ fn frame(vlan: bool, six: bool, protocol: u8, ports: (u16, u16)) -> Vec<u8> {
         for last in [1, 2] {
             data.extend([0x20, 1, 0xd, 0xb8, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, last]);
         }
-        // A hop-by-hop header before the transport's.
+        // A hop-by-hop header comes before the transport header.
         data.extend([protocol, 0, 1, 4, 0, 0, 0, 0]);
     } else {
         data.extend([0x08, 0, 0x46, 0, 0, 32, 0, 0, 0x40, 0, 64, protocol, 0, 0]);
@@ -281,7 +281,7 @@ fn packets_are_selected_by_their_headers() {
         frame(false, false, 17, (5000, 53)),
         frame(true, false, 6, (5000, 443)),
         frame(false, true, 17, (5000, 53)),
-        // A later fragment has no ports, ARP no addresses.
+        // A fragment that is not the first has no ports; ARP has no IP addresses.
         {
             let mut f = frame(false, false, 17, (5000, 53));
             f[21] = 9;
@@ -348,7 +348,8 @@ proptest! {
         let _ = read(&bytes, &Select::default(), 10);
     }
 
-    /// Files with a few bytes changed, cut anywhere, reach deeper.
+    /// Valid files with a few changed bytes, truncated anywhere: they reach more of the code than
+    /// random bytes.
     #[test]
     fn damaged_files_are_read_or_refused(
         file in any_file(),

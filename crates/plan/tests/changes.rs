@@ -1,4 +1,4 @@
-//! When changes happen, and what they make of a link.
+//! Times of changes, and the parameters of a link after changes.
 
 use proptest::prelude::*;
 use sojourn_link::{Cells, Impairments, Loss, Params};
@@ -24,7 +24,7 @@ fn rate(at: Nanos, every: Nanos, mbit: u64) -> Change {
     Change { at, every, rate: Rate::new(mbit * MBIT), wire: None }
 }
 
-/// Times and parameters of the changes before `end`.
+/// Returns the times and parameters of the changes before `end`.
 fn until(changes: &[Change], end: Nanos) -> Vec<(Nanos, Params)> {
     let mut schedule = Schedule::new(&params(), changes);
     let mut found = Vec::new();
@@ -62,7 +62,7 @@ fn periods_alternate() {
 
 #[test]
 fn the_last_word_wins_at_one_time() {
-    // Whether it has come round again or not.
+    // Of simultaneous changes, the last one in the list applies, regardless of which one repeats.
     let changes = [rate(0, 10, 1), rate(20, 0, 2), rate(5, 5, 3)];
     assert_eq!(rates(&changes, 26), [(0, 1), (5, 3), (10, 3), (15, 3), (20, 3), (25, 3)]);
     let changes = [rate(5, 5, 3), rate(20, 0, 2), rate(0, 10, 1)];

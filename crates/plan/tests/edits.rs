@@ -1,4 +1,4 @@
-//! Edits read texts as scenarios do, and say which of them is wrong.
+//! Edits parse the same texts as scenarios, and their errors name the wrong edit.
 
 use sojourn_link::{Cells, Impairments, Params, Trace};
 use sojourn_plan::{Bottleneck, Edits, Link, Node, Observe, Plan, scaled_warmup, shared_delays};

@@ -1,4 +1,4 @@
-//! The texts of starts and moments: what they mean, and where their errors are.
+//! Texts of starts and times: their meanings, and the positions of their errors.
 
 use sojourn_plan::{Moments, Starts};
 use sojourn_units::SECOND;

@@ -1,4 +1,4 @@
-//! What a plan may be, and what it says of one that may not.
+//! Errors of invalid plans, with their paths and messages.
 
 use sojourn_plan::{Bottleneck, Change, Group, Link, Medium, Node, Observe, Plan, Transport, Wire};
 use sojourn_queue::Device;
@@ -290,7 +290,7 @@ fn all_mistakes_are_named_at_once() {
     ];
     assert_eq!(places, expected);
     assert_eq!(errors.to_string().lines().count(), 6);
-    // Other checks rely on indices.
+    // Other checks use indices, so an invalid index is the only reported error.
     plan.links[1].to = Some(9);
     assert_eq!(
         plan.validate().unwrap_err().to_string(),
@@ -359,7 +359,8 @@ fn so_is_each_mistake_in_changes() {
 
 type Spoil = fn(&mut Plan);
 
-/// Ways to spoil a plan, with the place and a part of the complaint.
+/// Checks that each change of a valid plan gives one error with this path and a message that
+/// contains this text.
 fn each_is_refused(cases: &[(Spoil, &str, &str)]) {
     for (spoil, at, message) in cases {
         let mut plan = plan();
@@ -422,7 +423,7 @@ fn a_plan_without_changes_can_be_read() {
     assert_eq!(serde_json::from_value::<Plan>(json).unwrap(), plan());
 }
 
-/// Home and router on a bus, server behind the router.
+/// A plan in which home and router share a bus, and the server is behind the router.
 fn on_a_bus() -> Plan {
     let mut plan = plan();
     plan.media = vec![medium("bus")];
@@ -436,14 +437,14 @@ fn on_a_bus() -> Plan {
 #[test]
 fn stations_of_a_medium_reach_each_other() {
     assert_eq!(on_a_bus().validate(), Ok(()));
-    // One that only listens is no station.
+    // A node that only receives is not a station.
     let mut plan = on_a_bus();
     plan.links.remove(0);
     plan.observe.bottleneck.name = "up.reverse".into();
     plan.observe.capture.clear();
     let error = &plan.validate().unwrap_err().0[0];
     assert_eq!(error.message, "no links lead from `home` to `server`");
-    // The directions of a link may share a medium, too.
+    // The two directions of a link may also share a medium.
     let mut plan = on_a_bus();
     plan.links[2].medium = Some(0);
     plan.links[3].medium = Some(0);

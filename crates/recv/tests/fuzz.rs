@@ -1,8 +1,9 @@
-//! Any datagram, in any order: nothing that is sent crashes a server or a client, or breaks an invariant.
+//! No sequence of datagrams crashes a server or a client, or violates an invariant.
 //!
-//! Inputs are mutated from a recorded corpus for `SOJOURN_FUZZ_SECONDS` (default 2) and kept while they
-//! reach something new. `SOJOURN_FUZZ_SEED` repeats a run; `SOJOURN_FUZZ_RECORD` names a folder for inputs
-//! that reached something new. An input that fails is written beside the build and named.
+//! Inputs are mutated from a recorded corpus for `SOJOURN_FUZZ_SECONDS` seconds (default 2). An
+//! input with new results joins the corpus. `SOJOURN_FUZZ_SEED` repeats a run.
+//! `SOJOURN_FUZZ_RECORD` is the path of a folder to which inputs with new results are written. An
+//! input that fails is written to a file in the build folder, and the message contains its path.
 
 mod common;
 

@@ -1,4 +1,4 @@
-//! Real sockets over loopback: a server with its threads, a client, files.
+//! Transfers over real sockets on loopback, with the threads of a server, a client, and files.
 
 use sojourn_buffer::Params;
 use sojourn_recv::files::{Files, PIECE_HEADER, continuation, header, kept, question};
@@ -15,7 +15,7 @@ fn serving(policy: &str) -> Settings {
     Settings::new("127.0.0.1:0".parse().unwrap(), Params::parse(policy).unwrap())
 }
 
-/// A folder of this test's own.
+/// Returns an empty folder for one test.
 fn folder(name: &str) -> PathBuf {
     let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
     let _ = std::fs::remove_dir_all(&path);
@@ -94,7 +94,8 @@ fn nothing_lands_elsewhere_and_nothing_is_replaced() {
     for name in ["/tmp/x", "../x", "a/b", "..", ".", "", ".hidden", "a\nb"] {
         refused(file_messages(name, b"new"));
     }
-    // Over the quota; holes that claim more than came; no name; two names; an unknown kind.
+    // In this order: a file above the quota, a hole larger than the received data, a position out
+    // of range, a missing name, two names, and an unknown kind of piece.
     ends(Code::Quota, file_messages("big", &vec![0; 100_001]));
     refused(vec![header("hole", Some(90_000)), piece(80_000, &[0; 10_000])]);
     refused(vec![header("far", None), piece(u64::MAX - 5, b"12345678")]);
@@ -102,7 +103,7 @@ fn nothing_lands_elsewhere_and_nothing_is_replaced() {
     refused(vec![header("one", None), header("two", None), piece(0, b"x")]);
     refused(vec![vec![7; 20]]);
     refused(vec![Vec::new()]);
-    // What was refused gave its part of the quota back.
+    // Refused files no longer count towards the quota.
     send_all(running.address(), Sending::default(), file_messages("last", &vec![1; 100_000]))
         .unwrap();
     ends(Code::Quota, file_messages("over", b"1"));
@@ -116,7 +117,7 @@ fn nothing_lands_elsewhere_and_nothing_is_replaced() {
     assert_eq!(std::fs::read_to_string(folder.join("there")).unwrap(), "old");
 }
 
-/// A client that gives up in the middle; the next one sends the rest only.
+/// A client stops in the middle of a file; the next client sends only the rest.
 #[test]
 fn a_transfer_goes_on_where_it_stopped() {
     let folder = folder("resume");
@@ -138,7 +139,7 @@ fn a_transfer_goes_on_where_it_stopped() {
         |now| now.counters.acknowledged < 2_000_000,
     );
     assert!(matches!(given_up, Err(SendError::Stopped)), "{given_up:?}");
-    // The server works off what has come.
+    // The server still processes the data that have arrived.
     let (offset, sum) = (0..100)
         .find_map(|_| {
             std::thread::sleep(Duration::from_millis(50));
@@ -149,7 +150,7 @@ fn a_transfer_goes_on_where_it_stopped() {
     let expected = <sha2::Sha256 as sha2::Digest>::digest(&body[..offset as usize]);
     assert_eq!(sum, expected[..24]);
     assert_eq!(ask("other"), (0, [0; 24]));
-    // Not from elsewhere, and not another file.
+    // A continuation with another position, and one of another file length, are refused.
     for wrong in [continuation("big", length, offset + 1), continuation("big", 9, offset)] {
         let refused = send_all(running.address(), Sending::default(), vec![wrong]);
         assert!(matches!(refused, Err(SendError::Server(Code::Refused))), "{refused:?}");
@@ -164,7 +165,7 @@ fn a_transfer_goes_on_where_it_stopped() {
     assert_eq!(std::fs::read_dir(&folder).unwrap().count(), 1, "nothing else is left");
 }
 
-/// A handler that waits until it is let go, and counts.
+/// A handler that waits until the test releases it, and counts bytes.
 struct Gate {
     open: Arc<(Mutex<bool>, std::sync::Condvar)>,
     bytes: u64,
@@ -209,7 +210,8 @@ fn a_policy_changes_while_it_runs_and_memory_stays_within() {
         }
         false
     };
-    // The handler holds one message, the buffer four less their charges: three.
+    // The handler holds one message. The buffer has space for less than four, because of the charge
+    // per message, so it holds three.
     assert!(until(&|| server.stats().occupied >= 150_000), "{:?}", server.stats());
     assert!(server.stats().occupied <= 200 << 10);
     server.set_policy(Params::parse("elastic floor 64kb ceiling 8mb").unwrap());
@@ -238,7 +240,7 @@ fn nobody_there_and_being_stopped() {
     }
 }
 
-/// Noise from the network neither stops the server nor is answered at length.
+/// Random datagrams do not stop the server: a later transfer succeeds.
 #[test]
 fn noise_does_not_stop_it() {
     let folder = folder("noise");

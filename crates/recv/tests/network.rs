@@ -1,4 +1,5 @@
-//! Both sides over a network of virtual time that loses, doubles, delays and reorders.
+//! Server and clients in virtual time, over a network that loses, duplicates, delays and reorders
+//! datagrams.
 
 use proptest::prelude::*;
 use sojourn_buffer::Params;
@@ -10,7 +11,7 @@ use sojourn_units::{MILLISECOND, Nanos, SECOND};
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
 
-/// What the path does to datagrams, each way.
+/// Properties of the path, which are the same in both directions.
 #[derive(Clone, Copy, Debug)]
 struct Path {
     loss: f64,
@@ -28,18 +29,19 @@ struct World {
     draws: Stream,
     path: Path,
     serial: u64,
-    /// Datagrams under way by time of arrival: to the server (with their client) or to a client.
+    /// Datagrams in transit by time of arrival: true with the number of the client if the datagram
+    /// is for the server.
     flying: BTreeMap<(Nanos, u64), (bool, usize, Vec<u8>)>,
     server: Server,
     clients: Vec<(SocketAddr, Sender)>,
-    /// Clients below this number have been killed: they neither send nor hear.
+    /// Clients with numbers below this one were killed: they neither send nor receive.
     dead: usize,
-    /// When the handler is free, and bytes it takes a second.
+    /// Time when the handler becomes idle; the next field is its rate in bytes per second.
     free: Nanos,
     rate: u64,
     got: Vec<BTreeMap<u64, Vec<u8>>>,
     peak: u64,
-    /// When the server last looked at its buffer by itself.
+    /// Time of the server's last check of its buffer without a datagram.
     looked: Nanos,
 }
 
@@ -89,7 +91,8 @@ impl World {
         }
     }
 
-    /// One step: clients send, the handler works, the next thing happens. False when all have ended.
+    /// Performs one step: clients send, the handler works, and the next event is processed. Returns
+    /// false when all clients have ended.
     fn step(&mut self) -> bool {
         for i in self.dead..self.clients.len() {
             let mut bytes = Vec::new();
@@ -127,7 +130,7 @@ impl World {
         let work = (!self.server.buffer().is_empty()).then_some(self.free);
         let late = self.server.wake();
         let next = arrival.into_iter().chain(wakes).chain(work).chain(late).min().unwrap();
-        // The server's thread looks around every 100 ms, too.
+        // The server's thread also checks the buffer every 100 ms.
         let tick = self.looked + 100 * MILLISECOND;
         self.now = next.min(tick).max(self.now);
         if self.now >= tick {
@@ -152,7 +155,8 @@ impl World {
         true
     }
 
-    /// Lets every client send these messages and waits for the ends.
+    /// Lets each client send messages of these lengths, and waits until all clients have ended, at
+    /// most `most` nanoseconds.
     fn run(&mut self, messages: &[usize], most: Nanos) {
         let body = |i: usize, n: usize, length: usize| -> Vec<u8> {
             (0..length).map(|at| (at * 31 + n * 7 + i) as u8).collect()
@@ -215,8 +219,8 @@ fn a_window_is_faster_than_stop_and_wait() {
     assert!(time(Mode::Windowed) * 5 < time(Mode::StopAndWait { processed: false }));
 }
 
-/// A window never asks more of the buffer than it has: nothing is discarded. Stop-and-wait of many
-/// clients overruns a small buffer, and all arrives all the same.
+/// Windows never exceed the space in the buffer, so that nothing is discarded. Only the first
+/// datagrams of many clients can overflow a small buffer, and then all messages still arrive.
 #[test]
 fn a_slow_handler_pushes_back() {
     let mut world = World::new(
@@ -236,7 +240,7 @@ fn a_slow_handler_pushes_back() {
     assert!(world.server.buffer().counters().discarded.packets > 0);
 }
 
-/// A message that a buffer cannot hold now makes it grow, or is refused if it never fits.
+/// The buffer grows for a message that does not fit. A message that can never fit is refused.
 #[test]
 fn messages_larger_than_the_buffer() {
     let settings = [Settings::default()];
@@ -298,7 +302,7 @@ fn a_silent_client_is_forgotten_and_its_room_freed() {
     assert_eq!(world.server.counters().timed_out, 1);
 }
 
-/// The simulator's CUBIC, which follows Linux's, has 1.89 Mbit/s here (8 seeds of 110 s).
+/// The simulator's CUBIC, which follows Linux's, reaches 1.89 Mbit/s here (8 seeds of 110 s).
 #[test]
 fn cubic_over_loss_is_as_fast_as_linux_s() {
     let rate = |i| {
@@ -312,8 +316,8 @@ fn cubic_over_loss_is_as_fast_as_linux_s() {
     assert!(mean > 1.89, "{mean} Mbit/s");
 }
 
-/// Clients are killed one after the other in the middle of their messages; the last one lives, and
-/// does not wait until the others are forgotten.
+/// Clients are killed one after another in the middle of their messages. The last client lives, and
+/// does not wait until the server has removed the others.
 #[test]
 fn half_messages_of_dead_clients_hold_no_living_one_up() {
     let control = sojourn_congestion::Params::Bbr(sojourn_congestion::bbr::Params::default());
@@ -344,7 +348,8 @@ fn half_messages_of_dead_clients_hold_no_living_one_up() {
     }
 }
 
-/// A buffer full of half a message: its room is taken once others need it, not when silence ends it.
+/// A buffer is full with an incomplete message of a client that is silent. The server removes this
+/// message when others need the space, before the idle time of the client.
 #[test]
 fn room_of_a_message_that_stands_still_is_taken() {
     let all = [Settings::default(), Settings::default()];
@@ -367,7 +372,8 @@ proptest! {
         std::env::var("PROPTEST_CASES").ok().and_then(|n| n.parse().ok()).unwrap_or(40)
     ))]
 
-    /// Whatever the path does, each message arrives once, whole, and memory stays within the buffer.
+    /// For all paths, each message arrives exactly once and completely, and the memory stays within
+    /// the buffer.
     #[test]
     fn everything_arrives_once(
         loss in 0.0..0.3f64,
@@ -395,8 +401,7 @@ proptest! {
         prop_assert_eq!(world.server.buffer().occupied(), 0);
     }
 
-    /// Nothing that a client with a valid cookie sends crashes the server or makes it hold more than
-    /// its limits.
+    /// No datagrams of a client with a valid cookie crash the server, or make it exceed its limits.
     #[test]
     fn no_datagram_exhausts_or_crashes_the_server(
         steps in proptest::collection::vec(
@@ -418,7 +423,7 @@ proptest! {
             match kind {
                 0 => bytes.extend(&noise),
                 1 => {
-                    // Opens as an honest client does.
+                    // The client opens the connection as an honest client does.
                     Packet::Hello.write(id, &mut bytes);
                     server.handle(now, from, &bytes, &mut out);
                     prop_assert!(out.iter().map(|o| o.1.len()).sum::<usize>() <= 3 * bytes.len());
@@ -474,7 +479,7 @@ proptest! {
         let _ = sent;
     }
 
-    /// Nothing that a server sends crashes a client or makes it wait for ever.
+    /// No datagrams of a server crash a client, or make it wait forever.
     #[test]
     fn no_datagram_crashes_a_client(
         steps in proptest::collection::vec(

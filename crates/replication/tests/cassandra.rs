@@ -1,4 +1,4 @@
-//! Tokens and placements equal Cassandra's own, as recorded in `tests/cassandra`.
+//! Tokens and placements equal those of Cassandra, which are recorded in `tests/cassandra`.
 
 use serde_json::Value;
 use sojourn_replication::{Member, Placement, Ring, Token, murmur3};

@@ -1,4 +1,4 @@
-//! Recordings of RED and CHOKe: the numbers that `tc` passes to the kernel, and queues built from
+//! Recordings of RED and `choke`: the numbers that `tc` passes to the kernel, and queues built from
 //! these numbers alone.
 
 use crate::frame::Frame;

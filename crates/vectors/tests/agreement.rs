@@ -1,4 +1,4 @@
-//! Every recorded scenario must come out the same.
+//! The replay of each recorded scenario must give the recorded results.
 
 mod common;
 
@@ -24,8 +24,8 @@ fn every_scenario_agrees() {
     }
 }
 
-/// Recordings fire timers at the very jiffy that the discipline asks for, unless they fire them late
-/// on purpose.
+/// Recordings fire each timer exactly at the jiffy that the discipline requests, unless they
+/// intentionally fire timers late.
 #[test]
 fn timers_are_due_when_the_kernel_fires_them() {
     let mut on_time = 0;
@@ -46,7 +46,7 @@ fn timers_are_due_when_the_kernel_fires_them() {
     assert!(on_time > 500);
 }
 
-/// A row twice is an operation twice, even one that has no effect when done again.
+/// A repeated row is a repeated operation, even if the repetition has no effect.
 #[test]
 fn a_row_of_changes_cannot_be_repeated() {
     let scenarios = common::scenarios();
@@ -79,7 +79,8 @@ fn other_disciplines_are_named_not_judged() {
     assert_eq!(report.to_string(), "qfq-01 (qfq): unknown discipline, 0 operations");
 }
 
-/// A change of parameters: by the kernel's rules, what no longer fits goes from the head.
+/// Changes of parameters: by the kernel's rules, packets that no longer fit are dropped from the
+/// head.
 mod change {
     use super::*;
 

@@ -1,8 +1,9 @@
-//! A recording that was altered in a single place must be reported.
+//! A recording with a single altered value must be reported as different.
 //!
-//! Changes that no replay can detect are left out: a draw's value where it decides nothing (its low bits), what a
-//! packet carries where nothing looks at it (the ECN field of a packet that is not marked), draws of `choke`
-//! that hit holes, of which there may be one more or less, and the hash of a flow that came once.
+//! Alterations that no replay can detect are excluded: the low bits of a draw, which do not affect
+//! the result; packet fields that the discipline does not read (such as the ECN field of a packet
+//! that is not marked); the number of draws of `choke` that hit holes; and the hash of a flow with
+//! a single packet.
 
 mod common;
 
@@ -12,10 +13,10 @@ use serde_json::{Map, Value};
 use sojourn_vectors::{Outcome, replay};
 use std::collections::BTreeMap;
 
-/// A single alteration, by the name of its kind.
+/// An altered row or header, with the name of the kind of alteration.
 type Altered = (String, Value);
 
-/// Another number than `value`.
+/// Returns a number that differs from `value`.
 fn other_number(value: &Value, by: u64) -> Value {
     match value {
         Value::Number(n) => {
@@ -33,7 +34,7 @@ fn other_number(value: &Value, by: u64) -> Value {
     }
 }
 
-/// All ways in which `row` may be altered.
+/// Returns all alterations of `row`.
 #[expect(clippy::too_many_lines, reason = "a table of cases")]
 fn alterations(row: &Value, by: u64) -> Vec<Altered> {
     let object = row.as_object().expect("a row is an object");
@@ -173,7 +174,7 @@ fn alterations(row: &Value, by: u64) -> Vec<Altered> {
     all
 }
 
-/// The most packets that a class holds at the end of any row.
+/// Returns the largest number of packets in a class at the end of any row.
 fn longest(lines: &[&str]) -> u64 {
     let rows = lines[1..].iter().filter(|line| line.contains("\"qlen\":"));
     let rows = rows.map(|line| serde_json::from_str::<Value>(line).expect("JSON"));
@@ -183,7 +184,7 @@ fn longest(lines: &[&str]) -> u64 {
     rows.filter_map(longest).max().expect("a class with packets")
 }
 
-/// Ways to alter the header.
+/// Returns all alterations of the header.
 fn header_alterations(lines: &[&str], head: &Value, by: u64) -> Vec<Altered> {
     let object = head.as_object().expect("a header is an object");
     let mut all = Vec::new();
@@ -197,7 +198,8 @@ fn header_alterations(lines: &[&str], head: &Value, by: u64) -> Vec<Altered> {
         if takes_text && params[key].is_number() {
             let mut changed = head.clone();
             changed["params"][key] = match key.as_str() {
-                // It decides nothing but whether a packet fits: two that all backlogs fit are alike.
+                // The limit only decides whether a packet fits, so two limits above all backlogs
+                // are equivalent. The altered limit is below the longest backlog.
                 "leaf_limit" => (longest(lines) - 1).into(),
                 _ => other_number(&params[key], by),
             };
@@ -237,18 +239,19 @@ fn replay_with(lines: &[&str], at: usize, row: &Value) -> Outcome {
     replay("", &text).outcome
 }
 
-/// How much is tried: a little of everything, or as `PROPTEST_CASES` says, which `make soak` sets.
+/// Number of alterations: few by default, or according to `PROPTEST_CASES`, which `make soak` sets.
 #[derive(Clone, Copy)]
 struct Effort {
-    /// Rows of each scenario, wherever they are.
+    /// Number of altered rows per scenario, at any position.
     rows: usize,
-    /// Rows of each scenario with each of [`KEYS`].
+    /// Number of altered rows per scenario that contain each of [`KEYS`].
     with_each: usize,
-    /// Alterations of one kind in each scenario.
+    /// Number of alterations of each kind per scenario.
     of_a_kind: usize,
-    /// Alterations that this makes at least.
+    /// Minimum total number of alterations.
     least: usize,
-    /// Lines of each scenario, the header among them, whose numbers become extreme.
+    /// Number of lines per scenario, including the header, in which numbers are replaced by extreme
+    /// values.
     extreme: usize,
 }
 
@@ -265,7 +268,8 @@ impl Effort {
     }
 }
 
-/// What a row is made of, and how the kinds of alterations begin that only such rows can have.
+/// Keys of rows, each with the beginning of the name of a kind of alteration that is possible only
+/// in rows with this key.
 const KEYS: &[(&str, &str)] = &[
     ("\"e\":", "verdict flipped"),
     ("\"d\":", "verdict changed"),
@@ -285,7 +289,8 @@ const KEYS: &[(&str, &str)] = &[
     ("\"end\":", "final counter"),
 ];
 
-/// Alters the header and rows of each scenario, at least one with each of [`KEYS`].
+/// Alters the header and some rows of each scenario, among them at least one row with each of
+/// [`KEYS`].
 #[test]
 fn single_alterations_are_reported() {
     let effort = Effort::of_this_run();
@@ -328,7 +333,7 @@ fn single_alterations_are_reported() {
                 let draws = row["r"].as_array().map_or(0, Vec::len);
                 draws - usize::from(!row["s"]["qR"].is_null()) > 1
             }
-            // Pairs of draws for a packet that stays, single ones for one that does not come so far.
+            // A packet that is queued has two draws; a packet that is dropped earlier has only one.
             "draw taken out" | "draw twice" if scenario.discipline == "dualpi2" => {
                 row["r"].as_array().map_or(0, Vec::len) > 1
             }
@@ -374,7 +379,7 @@ fn single_alterations_are_reported() {
     assert!(sum > effort.least);
 }
 
-/// Altered bytes anywhere: any outcome but a panic.
+/// Files with altered bytes at any position may give any result, but no panic.
 #[test]
 fn garbage_never_panics() {
     let scenarios = common::scenarios();
@@ -384,7 +389,7 @@ fn garbage_never_panics() {
     let input = (
         0..scenarios.len(),
         proptest::collection::vec((any::<prop::sample::Index>(), any::<u8>(), 0..4u8), 1..6),
-        // Most alterations fall into the header or its neighbours.
+        // Most alterations are in or near the header.
         prop_oneof![Just(4_000usize), Just(usize::MAX)],
         any::<prop::sample::Index>(),
     );
@@ -410,7 +415,8 @@ fn garbage_never_panics() {
         .expect("no panic");
 }
 
-/// Every number replaced by extremes, one at a time, in the first lines: no panic either.
+/// Replaces each number in the first lines by extreme values, one at a time; the replay must not
+/// panic.
 #[test]
 fn extreme_numbers_never_panic() {
     let effort = Effort::of_this_run();
@@ -425,7 +431,7 @@ fn extreme_numbers_never_panic() {
             }
             let end =
                 (at..bytes.len()).find(|&i| !bytes[i].is_ascii_digit()).unwrap_or(bytes.len());
-            // The idle table's 256 entries are alike.
+            // The 256 entries of the idle table are equivalent, so only some of them are altered.
             if head[..at].matches(',').count() < 300 || at % 7 == 0 {
                 for extreme in ["0", "1", "4294967295", "9223372036854775807", "1e300"] {
                     let text = format!("{}{extreme}{}", &head[..at], &head[end..]);

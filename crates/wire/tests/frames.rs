@@ -1,4 +1,4 @@
-//! Super-packets split and put together again, against checksums of our own.
+//! Splits and merges super-packets, and verifies the results with independently computed checksums.
 
 use proptest::prelude::*;
 use sojourn_queue::TcpView;
@@ -7,7 +7,7 @@ use sojourn_wire::headers::{Framing, Headers, Transport};
 use sojourn_wire::segment::{Piece, Segments};
 use sojourn_wire::vnet::{Gso, LENGTH, Partial, VnetHeader};
 
-/// A connection's headers.
+/// The headers of a connection.
 #[derive(Clone, Debug)]
 struct Flow {
     v6: bool,
@@ -37,7 +37,8 @@ impl Flow {
         self.transport_at() + if self.timestamps { 32 } else { 20 }
     }
 
-    /// A frame of it, with the sum of the pseudo-header in its checksum's place.
+    /// Returns a frame of the connection, whose transport checksum field contains the sum of the
+    /// pseudo-header.
     fn frame(&self, payload: &[u8]) -> Vec<u8> {
         let mut bytes = Vec::new();
         if self.ethernet {
@@ -89,7 +90,7 @@ impl Flow {
         Partial { start: self.transport_at() as u16, offset: 16 }
     }
 
-    /// Whether all checksums of a finished frame hold.
+    /// Returns whether all checksums of a complete frame are correct.
     fn verifies(&self, frame: &[u8]) -> bool {
         let (ip, transport) = (self.ip_at(), self.transport_at());
         let header = self.v6 || ones_sum(&frame[ip..transport], 0) == 0xffff;
@@ -98,7 +99,7 @@ impl Flow {
     }
 }
 
-/// The sum of RFC 1071, written another way than the crate's.
+/// Returns the sum of RFC 1071, computed differently than in the crate.
 fn ones_sum(bytes: &[u8], start: u64) -> u16 {
     let mut sum = start;
     for (i, &byte) in bytes.iter().enumerate() {
@@ -144,7 +145,7 @@ fn split(flow: &Flow, frame: &[u8], size: usize) -> Vec<(Piece, Vec<u8>)> {
     pieces
 }
 
-/// What a batch would write: each group's device header and frame.
+/// Returns the device header and the frame of each group of a batch, as they would be written.
 fn written(batch: &Coalescer, frames: &[Vec<u8>]) -> Vec<(VnetHeader, Vec<u8>)> {
     let group = |group| {
         let front = sojourn_wire::coalesce::Group::front(group);
@@ -178,7 +179,7 @@ proptest! {
             prop_assert_eq!(has(TcpView::CWR), first && asked(TcpView::CWR));
             prop_assert_eq!(has(TcpView::FIN), last && asked(TcpView::FIN));
             prop_assert_eq!(has(TcpView::PSH), last && asked(TcpView::PSH));
-            // The returned headers of a piece must equal those in its bytes.
+            // The returned headers of a piece must equal the headers in its bytes.
             prop_assert_eq!(piece.headers, Headers::parse(flow.framing(), bytes));
             let mut finished = bytes.clone();
             piece.partial.unwrap().finish(&mut finished);
@@ -204,7 +205,8 @@ proptest! {
         let frames: Vec<_> = pieces.into_iter().map(|(_, bytes)| bytes).collect();
         let last = payload.len() % size;
         let written = written(&batch, &frames);
-        // A last segment of a few bytes may stay alone: the kernel splits none so small.
+        // A last segment of fewer than eight bytes may stay separate, since the kernel does not
+        // split off such short segments.
         prop_assert!(written.len() == 1 || written.len() == 2 && last < 8, "{}", written.len());
         let joined: Vec<u8> =
             written.iter().flat_map(|(_, f)| f[flow.payload_at()..].to_vec()).collect();
@@ -216,7 +218,7 @@ proptest! {
         let mut finished = frame.clone();
         vnet.partial.unwrap().finish(&mut finished);
         prop_assert!(flow.verifies(&finished));
-        // Split again it gives the same bytes, but for what a last piece of its own would carry.
+        // Splitting again gives the same bytes, if no segment stayed separate.
         if written.len() == 1 && frames.len() > 1 {
             let again: Vec<_> = split(&flow, frame, size).into_iter().map(|(_, b)| b).collect();
             prop_assert_eq!(again, frames);
@@ -265,7 +267,7 @@ proptest! {
         let mut bytes = bytes;
         let at = if ethernet { 14 } else { 0 };
         if let Some(first) = bytes.get_mut(at) {
-            // Most would not be IP at all otherwise.
+            // Without a valid version, most of the frames would not be IP.
             *first = if v4 { 0x45 } else { 0x60 };
         }
         let vnet = VnetHeader::parse(head);
@@ -317,7 +319,7 @@ fn headers_of_a_known_frame() {
     };
     let frame = flow.frame(&[7; 11]);
     let headers = Headers::parse(Framing::Ip, &frame);
-    // Queues count the Ethernet header that a TUN device does not have.
+    // Queues also count the Ethernet header, which the frames of a TUN device do not have.
     assert_eq!(headers.length, 14 + 20 + 32 + 11);
     let ip = headers.ip.unwrap();
     assert_eq!(
@@ -328,7 +330,7 @@ fn headers_of_a_known_frame() {
     assert_eq!((tcp.ports, tcp.payload, tcp.acknowledgement), ((443, 50_000), 11, 77));
     let view = headers.tcp_view(&frame, (4, 5)).unwrap();
     assert_eq!((view.hosts, view.timestamps), ((4, 5), Some((5, 6))));
-    // The other direction is another flow, and both stay the same.
+    // The opposite direction has another hash. Equal headers have equal hashes.
     let back = Flow { ports: (50_000, 443), ..flow.clone() }.frame(&[]);
     let other = Headers::parse(Framing::Ip, &back).flow_hash(1);
     assert_ne!(headers.flow_hash(1), other);

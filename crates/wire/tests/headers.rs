@@ -1,4 +1,4 @@
-//! Headers against frames written by hand.
+//! Parses the headers of frames that were written by hand.
 
 mod common;
 
@@ -8,7 +8,7 @@ use sojourn_queue::{Ecn, TcpView};
 use sojourn_wire::headers::{Fragment, Framing, Headers, Transport};
 use sojourn_wire::vnet::Partial;
 
-/// A segment of an HTTP answer, as a capture would show it: Ethernet, IPv4, TCP with time stamps.
+/// A segment of an HTTP answer as in a capture: Ethernet, IPv4, and TCP with timestamps.
 const CAPTURED: [u8; 70] = [
     0x02, 0x42, 0xac, 0x11, 0x00, 0x02, 0x02, 0x42, 0x5b, 0x0e, 0x1d, 0x01, 0x08,
     0x00, // Ethernet
@@ -95,7 +95,7 @@ fn ipv6_extension_headers() {
         frame.extend([0xfd; 32]);
         frame
     };
-    // Hop-by-hop options, then destination options of two units, then UDP.
+    // Hop-by-hop options, then destination options of 16 bytes, then UDP.
     let mut frame = start(0, 32);
     frame.extend([60, 0, 1, 4, 0, 0, 0, 0]);
     frame.extend([17, 1, 1, 12, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
@@ -104,7 +104,8 @@ fn ipv6_extension_headers() {
     assert_eq!(headers.ip.unwrap().header, 64);
     assert_eq!(headers.ports(), Some((7, 9)));
 
-    // A first fragment has ports but is hashed without; a later one has none.
+    // A first fragment has ports, but its hash does not include them; a later fragment has no
+    // ports.
     let mut first = start(44, 16);
     first.extend([17, 0, 0, 1, 0, 0, 0, 5]);
     first.extend([0, 7, 0, 9, 0, 8, 0, 0]);
@@ -117,7 +118,7 @@ fn ipv6_extension_headers() {
     assert_eq!((first.ports(), later.ports()), (Some((7, 9)), None));
     assert_eq!(first.flow_hash(9), later.flow_hash(9));
 
-    // One that reaches beyond the packet leaves it opaque.
+    // If an extension header exceeds the packet, its transport is unknown.
     let mut cut = start(0, 8);
     cut.extend([17, 200, 1, 4, 0, 0, 0, 0]);
     let headers = Headers::parse(Framing::Ip, &cut);
@@ -175,7 +176,7 @@ fn a_partial_checksum_is_finished() {
 
 #[test]
 fn a_udp_checksum_of_zero_is_sent_as_its_other_form() {
-    // Find a payload whose checksum comes out as zero.
+    // Find a payload whose computed checksum is zero, which UDP transmits as 0xffff.
     let packet = (0..=u16::MAX)
         .map(|word| Packet::udp(&word.to_be_bytes()))
         .find(|packet| packet.frame(false)[26..28] == [0xff, 0xff])
@@ -187,7 +188,7 @@ fn a_udp_checksum_of_zero_is_sent_as_its_other_form() {
 
 #[test]
 fn flow_hashes_are_spread() {
-    // 1024 buckets, 16 flows each on average: no bucket should hold several times its share.
+    // The 1024 buckets have 16 flows each on average, and no bucket may have several times as many.
     let mut buckets = vec![0u32; 1024];
     for flow in 0..16384u32 {
         let packet = Packet {
@@ -200,7 +201,7 @@ fn flow_hashes_are_spread() {
     }
     assert!(buckets.iter().all(|count| *count < 48), "{:?}", buckets.iter().max());
     let chi: f64 = buckets.iter().map(|n| (f64::from(*n) - 16.0).powi(2) / 16.0).sum();
-    // 1023 degrees of freedom: mean 1023, standard deviation 45.
+    // With 1023 degrees of freedom the mean is 1023 and the standard deviation 45.
     assert!((800.0..1250.0).contains(&chi), "{chi}");
 }
 
@@ -267,7 +268,7 @@ fn flags_are_the_field_s() {
     assert_eq!(headers.tcp().unwrap().flags, 0xc2);
 }
 
-/// What is read of a segment's options.
+/// Returns the fields that are read from a segment's options.
 fn view(options: &[u8]) -> TcpView {
     let packet = Packet { options: options.to_vec(), ..Packet::tcp(&[]) };
     let frame = packet.frame(false);
@@ -288,10 +289,10 @@ fn sack_blocks_beside_time_stamps() {
 
 #[test]
 fn other_options_are_told() {
-    // A SYN's: maximum segment size, SACK permitted, time stamps, window scale.
+    // The options of a SYN: maximum segment size, SACK permitted, timestamps, and window scale.
     let syn = view(&[2, 4, 5, 0xb4, 4, 2, 8, 10, 0, 0, 0, 9, 0, 0, 0, 0, 1, 3, 3, 7]);
     assert_eq!((syn.timestamps, syn.other_options), (Some((9, 0)), true));
-    // MD5 is none of them, and what follows the end of the list does not count.
+    // MD5 is none of the known options. Options after the end of the list are ignored.
     let mut md5 = vec![19, 18];
     md5.extend([7; 16]);
     md5.extend([0, 99]);

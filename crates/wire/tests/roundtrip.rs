@@ -1,4 +1,4 @@
-//! Splitting and coalescing, pure: what goes in comes out, and only what may be merged is.
+//! Splitting and merging of frames: no data change, and only packets that fit together are merged.
 
 mod common;
 
@@ -10,7 +10,7 @@ use sojourn_wire::headers::{Framing, Headers};
 use sojourn_wire::segment::{Piece, Segments};
 use sojourn_wire::vnet::{self, Gso, Partial, VnetHeader};
 
-/// A super-packet's header as the kernel would write it.
+/// Returns the header of a super-packet, as the kernel would write it.
 fn super_header(packet: &Packet, segment: u16) -> VnetHeader {
     VnetHeader {
         partial: Some(Partial {
@@ -32,7 +32,7 @@ fn split(framing: Framing, vnet: &VnetHeader, frame: &[u8]) -> Vec<(Vec<u8>, Pie
     let mut segments = Segments::new(framing, vnet, frame);
     let mut all = Vec::new();
     while let Some(length) = segments.next_length() {
-        // A slot is longer than what it holds, and not clean.
+        // The slot is longer than the packet, and contains other data.
         let mut slot = vec![0xaa; length + 13];
         let piece = segments.write_next(&mut slot).expect("the slot is long enough");
         assert_eq!(piece.length, length);
@@ -44,7 +44,7 @@ fn split(framing: Framing, vnet: &VnetHeader, frame: &[u8]) -> Vec<(Vec<u8>, Pie
     all
 }
 
-/// What is written to the device for each group, taken apart again: header and frame.
+/// Returns the header and the frame of each group, as they are written to the device.
 fn coalesce(frames: &[(Vec<u8>, Piece)], udp: bool) -> Vec<(VnetHeader, Vec<u8>)> {
     let mut coalescer = Coalescer::new(frames.len(), udp);
     for (frame, piece) in frames {
@@ -68,7 +68,7 @@ fn coalesce(frames: &[(Vec<u8>, Piece)], udp: bool) -> Vec<(VnetHeader, Vec<u8>)
     all
 }
 
-/// A packet that is offered to be merged, with a partial checksum.
+/// Returns a packet with a partial checksum, and the piece that describes it.
 fn offered(packet: &Packet) -> (Vec<u8>, Piece) {
     let frame = packet.frame(true);
     let place =
@@ -78,7 +78,7 @@ fn offered(packet: &Packet) -> (Vec<u8>, Piece) {
     (frame, piece)
 }
 
-/// How many groups two packets make.
+/// Returns the number of groups of two packets.
 fn groups(first: &Packet, second: &Packet) -> usize {
     coalesce(&[offered(first), offered(second)], true).len()
 }
@@ -152,7 +152,7 @@ proptest! {
         if udp {
             whole.options.clear();
         }
-        // A rest of a few bytes is no segment that may be merged.
+        // A last segment of fewer than eight bytes is not merged, so it is removed here.
         let rest = whole.payload.len() % usize::from(segment);
         if (1..8).contains(&rest) {
             whole.payload.truncate(whole.payload.len() - rest);
@@ -171,8 +171,8 @@ proptest! {
         }
     }
 
-    /// Several flows in any mixture: merged and split again, each flow's packets are the same and in
-    /// their order.
+    /// Packets of several flows in any order are merged and split again. Each flow then has the
+    /// same packets in the same order.
     #[test]
     fn flows_keep_their_packets_and_their_order(
         steps in prop::collection::vec((0u8..12, 0u8..8, 1usize..1400), 1..150),
@@ -192,7 +192,8 @@ proptest! {
         let mut frames = Vec::new();
         for (flow, kind, length) in steps {
             let packet = &mut flows[usize::from(flow)];
-            // Mostly full segments, to be merged; else shorter, with flags, out of order, without data.
+            // Most packets are full segments, which can be merged. The others are shorter, have
+            // flags, are out of order, or have no data.
             let length = match kind {
                 0..4 => 1400,
                 4 => 0,
@@ -269,7 +270,7 @@ fn a_single_packet_comes_out_as_it_is() {
     for (frame, vnet) in [
         (Packet::tcp(&[1; 10]).frame(false), VnetHeader::default()),
         (vec![0x13, 0x37], VnetHeader::default()),
-        // Says that it is a super-packet, and is not even IP.
+        // The header describes a super-packet, but the frame is not even IP.
         (vec![0; 60], VnetHeader { gso: Gso::TcpV4, segment_size: 20, ..VnetHeader::default() }),
     ] {
         let pieces = split(Framing::Ip, &vnet, &frame);
@@ -304,7 +305,7 @@ fn padding_of_a_super_packet_is_left_out() {
     assert_eq!(payload, whole.payload);
 }
 
-/// Two packets that merge, to change one thing at a time.
+/// Returns two packets that can be merged; the tests then change one property at a time.
 fn pair() -> (Packet, Packet) {
     let first = Packet::tcp(&[1; 1000]);
     let second = Packet { sequence: first.sequence + 1000, identification: 8, ..first.clone() };
@@ -381,7 +382,7 @@ fn what_may_not_begin_a_super_packet_does_not() {
         let second = Packet { flags: first.flags & !0x08 | 0x10, ..second.clone() };
         assert_eq!(groups(&first, &second), 2, "{what}");
     }
-    // Identifications that stand still while the header may be fragmented.
+    // Equal identifications prevent merging if the packets may be fragmented.
     let first = Packet { dont_fragment: false, ..first };
     assert_eq!(groups(&first, &Packet { dont_fragment: false, ..second.clone() }), 1);
     let still = Packet { dont_fragment: false, identification: 7, ..second };
@@ -477,7 +478,7 @@ fn datagrams_are_merged_only_if_asked() {
     let merged = coalesce(&frames, true);
     assert_eq!(merged.len(), 1);
     assert_eq!(merged[0].0.segment_size, 300);
-    // The whole's header checksum holds.
+    // The checksum of the merged IP header is correct.
     assert_eq!(ones(&merged[0].1[..20]), 0xffff);
 }
 

@@ -1,7 +1,7 @@
 use super::*;
 use proptest::prelude::*;
 
-/// Every form, with parameters that exercise it.
+/// All distributions, with typical parameters.
 const ALL: [Distribution; 12] = [
     Distribution::Const { value: 3.0 },
     Distribution::Uniform { min: 1400.0, max: 1628.0 },
@@ -28,7 +28,7 @@ fn sorted_samples(distribution: &Distribution, index: u64) -> Vec<f64> {
 
 #[test]
 fn samples_follow_their_distribution_functions() {
-    // Kolmogorov-Smirnov: the largest distance is above 1.95 / sqrt(n) once in a thousand.
+    // Kolmogorov-Smirnov test: with probability 0.001 the largest distance is above 1.95 / sqrt(n).
     let critical = 1.95 / libm::sqrt(SAMPLES as f64);
     for (index, distribution) in ALL.iter().enumerate() {
         if matches!(distribution, Distribution::Const { .. }) {
@@ -54,7 +54,8 @@ fn samples_follow_their_distribution_functions() {
 #[test]
 fn sample_means_are_the_means() {
     for (index, distribution) in ALL.iter().enumerate() {
-        // A shape below 2 has no variance, and its sample mean no useful interval.
+        // With a shape of at most 2 the variance is infinite, so the mean of samples has no useful
+        // confidence interval.
         let heavy = matches!(
             distribution,
             Distribution::Pareto { shape, .. } | Distribution::Lomax { shape, .. } if *shape <= 2.0
@@ -85,12 +86,12 @@ fn quantiles_invert_distribution_functions() {
 
 #[test]
 fn the_web_object_size_has_its_published_median() {
-    // ns-2's ParetoII(12, 1.2): 2.4 (2^(1/1.2) - 1) = 1.876 packets.
+    // The median of ns-2's ParetoII(12, 1.2) is 2.4 (2^(1/1.2) - 1) = 1.876 packets.
     let size = Distribution::Lomax { mean: 12.0, shape: 1.2 };
     assert!((size.quantile(0.5) - 1.876_313_847).abs() < 1e-9, "{}", size.quantile(0.5));
     let samples = sorted_samples(&size, 7);
     assert!((samples[SAMPLES / 2] - 1.876).abs() < 0.06, "{}", samples[SAMPLES / 2]);
-    // P(X > x) = (1 + x / 2.4)^-1.2.
+    // In theory P(X > x) = (1 + x / 2.4)^-1.2.
     assert!((size.cdf(24.0) - (1.0 - libm::pow(11.0, -1.2))).abs() < 1e-15);
 }
 
@@ -107,7 +108,8 @@ fn golden_samples() {
     assert_eq!(table, GOLDEN);
 }
 
-/// Checked against an independent program to the last digits.
+/// First samples of each distribution. An independent program gives the same values to the last
+/// digit.
 const GOLDEN: [&str; 12] = [
     "const(3) [3.0, 3.0, 3.0]",
     "uniform(1400,1628) [1624.8246532902701, 1515.0715974114535, 1587.1936477307447]",

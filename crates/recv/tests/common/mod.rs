@@ -1,4 +1,4 @@
-//! An adversary: plays whatever its bytes say against a server and against a client.
+//! An adversary, which performs the actions that its input encodes against a server and a client.
 
 use sojourn_buffer::Params;
 use sojourn_recv::packet::{self, Code, Cookie, DATA_HEADER, Data, Packet};
@@ -8,7 +8,7 @@ use sojourn_units::{MILLISECOND, Nanos, SECOND};
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 
-/// Greatest size of any of its buffers.
+/// Maximum size in bytes of each buffer of the server.
 pub const CEILING: u64 = 1 << 20;
 pub const LIMITS: Limits =
     Limits { connections: 4, client: 300_000, message: 100_000, idle: SECOND };
@@ -29,7 +29,7 @@ impl<'a> Words<'a> {
         head
     }
 
-    /// A number of so many bytes; what is not there is 0.
+    /// Reads a number of `bytes` bytes from the input; missing bytes count as 0.
     fn number(&mut self, bytes: usize) -> u64 {
         self.take(bytes).iter().fold(0, |n, &byte| n << 8 | u64::from(byte))
     }
@@ -39,7 +39,7 @@ fn address(i: u64) -> SocketAddr {
     SocketAddr::from(([127, 0, 0, 1], 1000 + (i % 4) as u16))
 }
 
-/// The honest client's address and number.
+/// Address and identifier of the honest client.
 const HONEST: (u64, u64) = (3, 7);
 
 struct World {
@@ -143,7 +143,7 @@ impl World {
                 if words.number(1).is_multiple_of(4)
                     && let Some(last) = sent.last_mut()
                 {
-                    // Heads only: payloads are looked at below.
+                    // Only bytes of the header are changed here; the payload is checked below.
                     let at = words.number(2) as usize % last.len().min(DATA_HEADER);
                     last[at] ^= words.number(1) as u8;
                 }
@@ -153,7 +153,7 @@ impl World {
                 let length = words.number(1) as usize;
                 let mut bytes = words.take(length).to_vec();
                 if length.is_multiple_of(2) && bytes.len() > 10 {
-                    // One that is for this client, of a kind that servers send.
+                    // A packet for the honest client, of a kind that servers send.
                     bytes[0] = [2, 4, 7, 9, 10][length / 2 % 5];
                     bytes[1] = packet::VERSION;
                     bytes[2..10].copy_from_slice(&HONEST.1.to_be_bytes());
@@ -185,7 +185,7 @@ impl World {
         }
     }
 
-    /// Fragments as they follow each other, or as the bytes say.
+    /// Sends fragments that continue a message, or fragments with arbitrary fields if `odd`.
     fn fragments(&mut self, words: &mut Words, odd: bool) {
         let (from, id) = (address(words.number(1)), words.number(1) % 8);
         let mut number = words.number(if odd { 8 } else { 2 });
@@ -207,7 +207,7 @@ impl World {
         self.tell(from, &sent);
     }
 
-    /// The handler takes a job, or is done with the oldest it has.
+    /// The handler takes its next task if `take`, otherwise it finishes its oldest task.
     fn job(&mut self, take: bool) {
         if !take {
             if !self.at_work.is_empty() {
@@ -237,7 +237,8 @@ impl World {
         assert!(self.sender.end().is_some() || self.sender.wake().is_some());
     }
 
-    /// What happened, coarsely: inputs that do something new are worth more.
+    /// Returns the rough results of the input. The fuzzer keeps inputs with results that no earlier
+    /// input had.
     fn features(&self) -> Vec<u32> {
         let log = |n: u64| u64::BITS - n.leading_zeros();
         let (c, b) = (self.server.counters(), self.server.buffer().counters());
@@ -265,7 +266,8 @@ impl World {
     }
 }
 
-/// Plays an input; panics if an invariant breaks. Gives what it reached, and calls `after` each step.
+/// Performs the actions of an input, and calls `after` after each one. Returns the results that the
+/// input reached. Panics if an invariant is violated.
 pub fn play(input: &[u8], mut after: impl FnMut()) -> Vec<u32> {
     let mut words = Words(input);
     let policy = POLICIES[words.number(1) as usize % POLICIES.len()];

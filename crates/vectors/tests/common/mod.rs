@@ -1,9 +1,9 @@
-//! The recorded scenarios, unpacked.
+//! The recorded scenarios, decompressed.
 
 use flate2::read::GzDecoder;
 use std::io::Read;
 
-/// Scenarios and operations of each file.
+/// Recorded files: name, number of scenarios, number of operations, and content.
 pub const PACKED: &[(&str, usize, usize, &[u8])] = &[
     ("cake", 21, 9928, include_bytes!("../../data/cake.jsonl.gz")),
     ("cake-7.3", 2, 1140, include_bytes!("../../data/cake-7.3.jsonl.gz")),
@@ -32,17 +32,17 @@ pub const PACKED: &[(&str, usize, usize, &[u8])] = &[
     ("tbf", 13, 6606, include_bytes!("../../data/tbf.jsonl.gz")),
 ];
 
-/// A scenario's text under its discipline's name.
+/// The text of a scenario, with its file and its discipline.
 pub struct Scenario {
-    /// The file that has it.
+    /// Name of the file that contains the scenario.
     pub file: &'static str,
-    /// The file's name without the version of Linux.
+    /// Name of the file without the version of Linux.
     pub discipline: &'static str,
-    /// JSON lines.
+    /// Lines of JSON: the header and the rows.
     pub text: String,
 }
 
-/// All scenarios. A file holds one after another; each begins with its header.
+/// Returns all scenarios. A file contains several scenarios, each of which begins with its header.
 pub fn scenarios() -> Vec<Scenario> {
     let mut scenarios: Vec<Scenario> = Vec::new();
     for &(file, count, _, packed) in PACKED {

@@ -1,9 +1,9 @@
-//! Frames made by hand, with checksums computed on their own.
+//! Frames for the tests, whose checksums are computed independently of the crate.
 #![allow(dead_code, reason = "each test uses its part")]
 
 use sojourn_wire::headers::Framing;
 
-/// A packet to be written as a frame.
+/// A packet that is written as a frame.
 #[derive(Clone, Debug)]
 pub struct Packet {
     pub framing: Framing,
@@ -80,8 +80,8 @@ impl Packet {
         [source, destination, length.to_be_bytes().to_vec(), vec![0, 0, 0, protocol]].concat()
     }
 
-    /// The frame; the field of the transport's checksum holds the sum of the pseudo-header, or the
-    /// checksum itself.
+    /// Returns the frame. With `partial`, the transport checksum field contains the sum of the
+    /// pseudo-header, otherwise the checksum.
     pub fn frame(&self, partial: bool) -> Vec<u8> {
         let mut transport = Vec::new();
         transport.extend(self.ports.0.to_be_bytes());
@@ -141,7 +141,7 @@ impl Packet {
     }
 }
 
-/// The ones' complement sum, word by word.
+/// Returns the ones' complement sum of all 16-bit words.
 pub fn ones(bytes: &[u8]) -> u16 {
     let mut sum = 0u32;
     for pair in bytes.chunks(2) {
