@@ -31,7 +31,7 @@ def nameless() -> IO[bytes]:
 
 
 def place() -> Path:
-    """Returns the folder with this user's temporary folders, which exists only with these."""
+    """Returns the parent of this user's temporary folders, which is removed with the last one."""
     who = "" if sys.platform == "win32" else f"-{os.geteuid()}"
     return Path(tempfile.gettempdir()) / f"sojourn{who}"
 

@@ -217,7 +217,7 @@ def test_what_cannot_be_real(engine: WireEngine) -> None:
     mixed = BULK + DATAGRAMS.replace("streams", "more")
     with pytest.raises(NotPossible, match="one server for all connections"):
         engine.check(scenario("random", mixed).plan_json, 1)
-    with pytest.raises(NotPossible, match="web does not"):
+    with pytest.raises(NotPossible, match="web gets one for each"):
         engine.check(scenario("random", BULK + PAGES).plan_json, 1)
     slow = STAR.replace("POLICY", "random") + 'service = "exp(5ms)"\n' + BULK
     with pytest.raises(NotPossible, match="omit `service`"):

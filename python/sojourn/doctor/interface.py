@@ -70,7 +70,7 @@ class Facts:
     classes: Mapping[str, tuple[str, int, int]] = field(default_factory=dict)
     """Classes of `htb` by handle: handle of the parent, rate in bit/s, ceiling in bit/s."""
     sysctls: Mapping[str, str] = field(default_factory=dict)
-    """Values of the sysctls in `SYSCTLS` that the kernel has."""
+    """Values of sysctls by name, for those in `SYSCTLS` that the kernel has."""
     routes: tuple[Options, ...] | None = None
     """Routes in the format of `ip -j -d route show`."""
     unread: Mapping[str, tuple[str, str]] = field(default_factory=dict)

@@ -13,8 +13,8 @@ FRAME = 1514
 ENOUGH = 1000
 """Number of packets from which a queue that never formed is reported."""
 LONG = 0.001
-"""Time in a transmit ring in seconds from which it is reported; L4S marks from 1 ms of queue (RFC
-9332).
+"""Time in a transmit ring, in seconds, from which the ring is reported as too long. L4S marks from
+1 ms of queue (RFC 9332).
 """
 MARGIN = 95
 """Recommended rate of a shaper, in percent of the link's rate."""
@@ -48,8 +48,8 @@ WHY = {
     ),
     "discipline": (
         "L4S requires marks for ECT(1) from about 1 ms of queue, separate from classic traffic "
-        "(RFC 9332). Marks after RFC 3168 come later and mean more, so a scalable sender keeps "
-        "a longer queue."
+        "(RFC 9332). Marks as in RFC 3168 begin at longer queues, so a scalable sender keeps a "
+        "longer queue."
     ),
     "transmit queues": (
         "Each transmit queue has its own AQM, and a flow's hash selects one: flows in different "

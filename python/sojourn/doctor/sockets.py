@@ -81,5 +81,5 @@ def systemd(root: Path = Path("/")) -> Finding:
     if (root / "run/systemd/system").is_dir():
         return Finding("systemd", "yes", "runs here: --systemd UNIT", needed=False)
     return Finding(
-        "systemd", "no", "this machine does not use it", "use --pid or --port", needed=False
+        "systemd", "no", "systemd does not run on this machine", "use --pid or --port", needed=False
     )

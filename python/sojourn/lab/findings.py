@@ -1,7 +1,7 @@
 """Adds the measurements of programs to the tables of a record with the wire's measurements.
 
-The wire measures packets. Only the programs know congestion windows, pages and calls. Their values
-replace the wire's missing values, in the same columns as in simulation.
+The wire measures packets. Only the programs know congestion windows, pages and calls. The
+programs' values replace missing values of the wire, in the same columns as in simulation.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ def figures(result: FlowResult, warmup: int, duration: int, *, writes: bool = Fa
     """Returns the metrics of a flow that only its programs measure.
 
     The measured time is from `warmup` to `duration`, in nanoseconds since the start of the run.
-    `writes` states whether the flow is a packet source over TCP. Its delays are from the
-    application's write to the receipt of the data.
+    `writes` states whether the flow is a packet source over TCP. The delays of
+    such a flow are from the application's write to the receipt of the data.
     """
     found: Figures = {}
     if isinstance(result, BulkResult):

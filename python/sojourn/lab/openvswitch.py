@@ -3,7 +3,7 @@
 The default datapath is the kernel's (module `openvswitch`, `datapath_type=system`) if the kernel
 has it. Otherwise it is the datapath in user space (`netdev`), which needs no module. The datapath
 in user space reads and writes its ports through packet sockets. Hosts must therefore send complete
-checksums and whole segments to it: see `switch_off_offloads`.
+checksums and whole segments to this datapath: see `switch_off_offloads`.
 """
 
 from __future__ import annotations
@@ -130,7 +130,7 @@ class OpenVSwitch:
     def run(self, *argv: str) -> str:
         """Runs a tool of Open vSwitch to its end; returns its output.
 
-        Raises `LabError` if it fails.
+        Raises `LabError` if the tool fails.
         """
         process = self.host.spawn(list(argv), env=self._environment())
         if process.wait(READY_SECONDS) != 0:
@@ -192,8 +192,8 @@ class OpenVSwitch:
     def bridge(self, ports: Sequence[str], controller: str | None) -> None:
         """Creates the bridge with these devices of the host as ports 1, 2, ...
 
-        The bridge forwards nothing without rules (fail-mode=secure). Its connection to the
-        `controller` does not use its ports (out-of-band), so rules cannot interrupt the connection.
+        The bridge forwards nothing without rules (fail-mode=secure). The bridge's connection to the
+        `controller` does not use the ports (out-of-band), so rules cannot interrupt the connection.
         Without a controller, rules come only from `flows`.
         """
         words = ["add-br", BRIDGE, "--", "set", "bridge", BRIDGE]

@@ -105,7 +105,7 @@ class Switch(Part):
         return made
 
     def control(self, run: Run) -> int:
-        """Returns the listening socket from which the controller reads backlogs of the wire."""
+        """Returns the listening socket of the wire's control channel, which the controller uses."""
         if run.engine.control is not None:
             self._listener = socket.socket(fileno=os.dup(run.engine.control))
         else:

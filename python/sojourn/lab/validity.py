@@ -69,11 +69,11 @@ def programs_violations(
 ) -> list[Violation]:
     """Returns the violations of a run at its end hosts.
 
-    These are programs that were late, failed, or waited for a processor, and datagrams that an end
-    host lost.
+    The causes are programs that were late, failed, or waited for a processor, and datagrams that an
+    end host lost.
     """
     leave = _leave(stolen, preferred=preferred)
-    output = "see its output in programs.zip"
+    output = "see the program's output in programs.zip"
     found = [
         Violation("a program failed", error, "no failure allowed", output)
         for error in collected.errors

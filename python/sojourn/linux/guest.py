@@ -116,7 +116,7 @@ class Guest:
         """
         for name in FOLDERS:
             (self.folder / name).mkdir()
-        (self.folder / "var" / "run").symlink_to("/run")  # where `ip` looks for namespaces
+        (self.folder / "var" / "run").symlink_to("/run")  # `ip` looks for namespaces in /var/run
         for folder in map(Path, read):
             if folder.is_symlink():  # on many distributions /lib is a link to /usr/lib
                 (self.folder / folder.relative_to("/")).symlink_to(folder.readlink())

@@ -62,7 +62,7 @@ class Pin:
     """Path in the mirror's folder `pool`."""
     sha256: str
     sha1: str
-    """Name in the archive."""
+    """SHA-1 hash, by which the archive names the file."""
 
     @property
     def name(self) -> str:
@@ -226,7 +226,7 @@ def unpack(archive: Path, into: Path, tell: Tell) -> None:
 def _lzma_error() -> type[Exception]:
     try:
         import lzma
-    except ImportError:  # a Python without lzma
+    except ImportError:  # some Pythons are built without lzma
         return ValueError
     return lzma.LZMAError
 
@@ -236,7 +236,7 @@ Members = Iterator[tuple[tarfile.TarInfo, IO[bytes] | None]]
 
 @contextmanager
 def _members(file: IO[bytes]) -> Iterator[Members]:
-    """Gives the members of a tar archive, of a package those of the inner archive."""
+    """Gives the members of a tar archive, or of the tar archive inside a package."""
     if file.read(8) == b"!<arch>\n":
         while head := file.read(60):
             length = int(head[48:58])

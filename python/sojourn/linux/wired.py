@@ -23,7 +23,9 @@ QUEUE = 20_000
 wire.
 """
 INTERVAL = 100_000_000
-"""Interval between checks by the guest's first process, in nanoseconds. It samples no queues."""
+"""Interval between checks by the guest's first process, in nanoseconds. The process samples no
+queues.
+"""
 
 
 def problems(plan: Mapping[str, Any]) -> list[Problem]:

@@ -165,7 +165,7 @@ class Outcome:
     steps: int
     """Number of steps executed, without repetitions."""
     seconds: float
-    """Time until the failing schedule was found, or until the end."""
+    """Time until the failing schedule was found, or until the end, in seconds."""
     failure: Failure | None
     """The failure; `None` if no schedule failed."""
 

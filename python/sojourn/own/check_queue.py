@@ -89,8 +89,9 @@ class _Play(Play[_core.QueueBench]):
         before = len(self.bench)
         self._call(what, lambda: self.bench.enqueue(self.now, number, length, flow, ecn, 0))
         dropped = len(self.history[-1][2])
-        if len(self.bench) != before + 1 - dropped:
-            raise Broken("count", f"{before} packets and one more must not be {len(self.bench)}")
+        expected = before + 1 - dropped
+        if len(self.bench) != expected:
+            raise Broken("count", f"{expected} packets must be queued; found {len(self.bench)}")
 
     def _dequeue(self) -> int | None:
         """Dequeues a packet; returns the time until which the queue waits, or `None`."""

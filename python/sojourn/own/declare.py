@@ -201,8 +201,8 @@ def source(name: str, *, longest: str = "1472b", **defaults: Default) -> Callabl
     The class has `__init__(params, draws)` and `next(now)`. `now` is the time of the previous
     packet; in the first call it is the start of the flow. `next` returns the time in nanoseconds
     and the length in bytes of the next packet, or `None` after the last packet. Over UDP the length
-    is the payload of a datagram, over TCP the length of a write. It must not exceed `longest`. The
-    other keywords are the parameters with their defaults.
+    is the payload of a datagram, over TCP the length of a write. The length must not exceed
+    `longest`. The other keywords are the parameters with their defaults.
     """
     size = _core.parse_quantity("size", longest)
     if not 1 <= size <= LONGEST:

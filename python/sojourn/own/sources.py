@@ -16,7 +16,7 @@ from sojourn.own.errors import OwnError
 Read = Callable[[str], bytes]
 """Function that returns the content of a file by its name.
 
-It raises `OSError`, or `ValueError` with the reason.
+The function raises `OSError`, or `ValueError` with the reason.
 """
 
 MOST_FILES = 100

@@ -77,7 +77,7 @@ class Tuner:
         return found
 
     def snapshot(self) -> dict[str, Any]:
-        """Returns the measurements: `sockets` has those of each socket, other keys of all."""
+        """Returns the measurements: of each socket in `sockets`, of all sockets in other keys."""
         found: dict[str, Any] = json.loads(self._tuner.snapshot())
         return found
 

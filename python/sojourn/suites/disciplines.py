@@ -32,8 +32,8 @@ def adaptive_red(rate: int, limit: int) -> str:
 def every(rate: int, packets: int) -> Mapping[str, str]:
     """Returns all disciplines by name, with settings for a link of `rate` bit/s.
 
-    The limit of each is `packets` packets. If a discipline counts bytes or memory, the limit is the
-    bytes or the memory of so many full frames.
+    The limit of each discipline is `packets` packets. If a discipline counts bytes or memory, the
+    limit is the bytes or the memory of so many full frames.
     """
     size = packets * FULL_FRAME
     memory = packets * 2304
@@ -93,7 +93,7 @@ def every(rate: int, packets: int) -> Mapping[str, str]:
 def buffered(text: str, rate: int, packets: int) -> str:
     """Returns a queue in words of `tc` with the limit that it has in `every`.
 
-    A queue with a limit is unchanged. `rate` is in bit/s. Raises `WordError` if it is invalid.
+    A queue with a limit is unchanged. `rate` is in bit/s. Raises `WordError` for an invalid queue.
     """
     if is_own(text):
         found = own("queue", text)

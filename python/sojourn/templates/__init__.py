@@ -104,7 +104,7 @@ TEMPLATES = {
         ),
         Template(
             "rack",
-            "a rack in a data centre: seven servers answer one host at once",
+            "a rack in a data centre: seven servers send to one host at the same time",
             {"rate": ("topology.rate",), "rtt": ("topology.netem",)},
         ),
         Template(

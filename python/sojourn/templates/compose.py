@@ -21,7 +21,7 @@ class Flows:
     comment: str
     """Comment in the scenario."""
     up: bool = False
-    """Whether the flows use the direction up."""
+    """Whether the flows send in the direction up, to the Internet."""
     count: int = 1
     start: str = "uniform 0s 1s"
     tcp: str = ""
@@ -139,8 +139,8 @@ class Line:
 
 LINES = {
     "other": Line("another kind, or unknown"),
-    "adsl": Line("ADSL: PPPoE in ATM cells; give its sync rates", 40 - 14, "atm"),
-    "vdsl": Line("VDSL2: PPPoE in PTM; give its sync rates", 30 - 14, "ptm"),
+    "adsl": Line("ADSL: PPPoE in ATM cells; enter the sync rates", 40 - 14, "atm"),
+    "vdsl": Line("VDSL2: PPPoE in PTM; enter the sync rates", 30 - 14, "ptm"),
     "cable": Line("cable (DOCSIS)", 18 - 14),
     "fibre": Line("fibre or Ethernet", 38 - 14),
 }
@@ -209,7 +209,7 @@ def compose(answers: Answers, file: str) -> str:
 def decides(answers: Answers) -> str:
     """Returns the metric of the question.
 
-    It is the metric of the activity with the problem, otherwise of the most sensitive activity.
+    The result is a metric of the activity with the problem, or else of the most sensitive activity.
     """
     hurts = COMPLAINTS[answers.hurts]
     for word in (hurts.needs, *(word for word in ACTIVITIES if word in answers.does)):

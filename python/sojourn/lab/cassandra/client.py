@@ -204,8 +204,8 @@ class Client:
     def ready(self, order: Json) -> Json:
         """Waits until every node answers reads of the table at a consistency level.
 
-        A node can learn of a table slightly later than it reports. Other nodes can consider a
-        restarted node down although it answers clients.
+        A node can report that it knows a table slightly before it answers reads of the table.
+        Other nodes can consider a restarted node down although the node answers clients.
         """
         from cassandra import ConsistencyLevel
         from cassandra.query import SimpleStatement
@@ -321,7 +321,10 @@ class Client:
         return {"keys": len(keys), **counts, "some": {n: k[:most] for n, k in named.items() if k}}
 
     def _held(self, keys: Sequence[int]) -> dict[int, tuple[int, int]]:
-        """Returns for each key the replicas that have it and all replicas, if all answered."""
+        """Returns the number of replicas that have a key, and of all its replicas, by key.
+
+        A key is absent if a replica did not answer.
+        """
         from cassandra import DriverException
         from cassandra.cluster import NoHostAvailable
 

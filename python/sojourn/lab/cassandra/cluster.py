@@ -41,7 +41,7 @@ class Node:
         """Whether `kill` has ended the node."""
 
     def start(self, settings: node.Settings, java: str, class_path: str) -> None:
-        """Starts the node; after `kill` with the files that it had. See `wait`."""
+        """Starts the node and returns at once; a killed node has its earlier files again."""
         home = None if self.process is None else self.process.directory
         with nameless() as file:
             file.write(node.given(self.member, settings, java, class_path).encode())

@@ -1,7 +1,7 @@
 """The engine with the kernel's links: `htb`, the kernel's queue disciplines, and `netem`.
 
-It runs the same programs as `WireEngine`. Values that the kernel does not report are not a number
-(NaN); see `tables`.
+The engine runs the same programs as `WireEngine`. Values that the kernel does not report are not a
+number (NaN); see `tables`.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ class KernelEngine(WireEngine):
     def make(
         self, setup: RunSetup, raw: Path, stack: ExitStack, progress: RunProgress | None
     ) -> LabRecord:
-        """Makes one run."""
+        """Makes one run and returns its record; `stack` releases the resources of the run."""
         return _Run(self, setup, raw, stack).make(progress)
 
 

@@ -110,7 +110,10 @@ class Link:
 
 
 def far_port(number: int, stage: int) -> str:
-    """Returns the name of the port towards the receiver of a link's bridge at a stage."""
+    """Returns the name of a bridge's port towards the receiver.
+
+    `number` is the number of the link, `stage` the number of the bridge.
+    """
     return f"o{number}.{stage}"
 
 

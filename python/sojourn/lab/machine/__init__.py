@@ -1,1 +1,1 @@
-"""The machine of a laboratory: its programs and limits, and changes that are undone."""
+"""Requirements of laboratories on this machine, and temporary changes of its settings."""

@@ -277,7 +277,7 @@ def _sweep(
 ) -> list[Outcome]:
     """Restores the sysctls without a running user and removes their entries.
 
-    Returns what happened to them, and with `with_used` also a message on each sysctl in use.
+    Returns what happened to the sysctls; with `with_used` also a message on each sysctl in use.
     """
     outcomes: list[Outcome] = []
     for name, entry in list(entries.items()):

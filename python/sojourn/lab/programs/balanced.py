@@ -1,4 +1,4 @@
-"""Flows whose servers a balancer selects, as their programs need them.
+"""Plans and addresses for the programs of flows whose servers a balancer selects.
 
 Clients send to a virtual address, and all servers listen for every flow. The virtual address
 belongs to an additional host, which no plan has. A client executes a plan in which the additional
@@ -145,7 +145,7 @@ def find(plan: Mapping[str, Any]) -> Balanced | None:
     busy = {n for group in plan["groups"] for pair in group["pairs"] for n in pair}
     if found.switch in busy:
         has = "in a real run the switch cannot send or receive"
-        problems.append(Problem(found.name, "flows of its switch", has))
+        problems.append(Problem(found.name, "flows from or to the switch", has))
     if any(server.get("service") is not None for server in found.balancer["servers"]):
         has = "the service time of real servers cannot be set: omit `service`"
         problems.append(Problem(found.name, "service", has))
@@ -157,7 +157,7 @@ def find(plan: Mapping[str, Any]) -> Balanced | None:
     apps = {plan["groups"][n]["app"]["name"] for n in found.groups}
     for app in APART:
         if {"bulk", app} <= apps:
-            has = f"iperf3 needs one server for all connections, {app} does not"
+            has = f"iperf3 needs one server for all connections; {app} gets one for each"
             problems.append(Problem(found.name, f"bulk together with {app}", has))
     if problems:
         raise NotPossible(problems)

@@ -48,7 +48,7 @@ class Command:
 
     @property
     def name(self) -> str:
-        """Name of the program in a run, and of its files."""
+        """Name of the program in a run, with which the names of its files begin."""
         return f"command-{self.role}-{self.flow.label}"
 
     @property

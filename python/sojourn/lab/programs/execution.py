@@ -281,7 +281,7 @@ class Execution:
 
 
 def _json_error(text: bytes) -> str | None:
-    """Returns the value of `error` in the JSON output of a program; `None` if there is none."""
+    """Returns the value of `error` in the JSON output of a program; `None` without an error."""
     with suppress(ValueError):
         said = json.loads(text)
         if isinstance(said, dict) and isinstance(said.get("error"), str):

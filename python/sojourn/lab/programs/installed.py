@@ -1,4 +1,4 @@
-"""Installed programs and their versions."""
+"""Search for installed programs, and test of their versions."""
 
 from __future__ import annotations
 

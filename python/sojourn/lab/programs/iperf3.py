@@ -147,7 +147,7 @@ class Report(_Model):
         return max((s.end for interval in self.intervals for s in interval.streams), default=0.0)
 
     def received(self, start: int, stop: int) -> tuple[Sample, ...]:
-        """Returns a server's intervals; data after the last interval are one more until `stop`.
+        """Returns a server's intervals, and one for data after the last interval until `stop`.
 
         The server's clock begins at `start`, in nanoseconds after the start of the run.
         """

@@ -398,7 +398,7 @@ def _cubic(kernel: Kernel) -> dict[str, Any]:
 
 
 def _same(asked: Any, have: Any) -> bool:
-    """Returns whether two parameters are equal; fractions are equal if they differ by 1/1024."""
+    """Returns whether two parameters are equal; fractions may differ by 1/1024."""
     if isinstance(asked, float) and isinstance(have, int | float):
         return abs(asked - have) <= 1 / 1024
     return bool(asked == have)

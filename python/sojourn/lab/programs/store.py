@@ -1,6 +1,7 @@
 """TCP settings for a plan's store.
 
-The store's programs set no options of sockets, so attributes of the hosts' routes set them.
+The store's programs set no options of their sockets. Attributes of the hosts' routes therefore
+select the properties of TCP.
 """
 
 from __future__ import annotations

@@ -124,7 +124,7 @@ class Host:
     def routes(self) -> list[dict[str, Any]]:
         """Returns the routes of the main table.
 
-        Each has `family`, `destination`, `prefix`, `via`, `index` of the link, and `metrics`.
+        Each route has `family`, `destination`, `prefix`, `via`, `index` of the link, and `metrics`.
         """
         found: list[dict[str, Any]] = self._call("routes")["routes"]
         return found
@@ -140,7 +140,7 @@ class Host:
     def qdiscs(self, link: str) -> list[dict[str, Any]]:
         """Returns the queue disciplines of a link.
 
-        Each has `kind`, `handle`, `bytes`, `packets`, `drops`, `qlen` and `backlog`.
+        Each discipline has `kind`, `handle`, `bytes`, `packets`, `drops`, `qlen` and `backlog`.
         """
         found: list[dict[str, Any]] = self._call("qdiscs", name=link)["qdiscs"]
         return found

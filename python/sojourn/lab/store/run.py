@@ -295,8 +295,8 @@ class StoreRun:
     def faults(self, start: int) -> list[tuple[int, bool, int]]:
         """Returns crashes and restarts in order of time.
 
-        Each has its time (`CLOCK_MONOTONIC` in nanoseconds), `True` for a restart, and the number
-        of the node. The wire executes partitions.
+        Each event has its time (`CLOCK_MONOTONIC` in nanoseconds), `True` for a restart, and the
+        number of the node. The wire executes partitions.
         """
         found = []
         for fault in self.store["faults"]:

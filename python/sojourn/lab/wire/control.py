@@ -222,7 +222,7 @@ class Client:
         return self.next()
 
     def next(self) -> dict[str, Any]:
-        """Returns the next answer; raises `Refused`, `Ended`, or, if it is late, `LabError`."""
+        """Returns the next answer; raises `Refused`, `Ended`, or `LabError` after a timeout."""
         try:
             line = self._lines.readline(ANSWER_BYTES)
         except TimeoutError as error:

@@ -31,7 +31,7 @@ from sojourn.scenario.source import Source
 from sojourn.scenario.trace import TraceProblem
 
 LONGEST = 72 * 3600
-"""Longest duration of a wire in seconds; the wire's sums of times are exact up to it."""
+"""Longest duration of a wire in seconds, up to which sums of times are exact."""
 QUEUE = 20_000
 """Length of the transmit queue of a created device, in packets. The links' queues are in the wire,
 so this queue should never fill.
@@ -79,7 +79,8 @@ class Wanted:
     device: str | None = None
     """Name of the created devices; `None`: the first unused default name."""
     addresses: str | None = None
-    """Addresses of the created devices, as `ends.addresses` reads them; `None`: unused ones."""
+    """Addresses of the created devices, as `ends.addresses` reads them; `None`: unused addresses.
+    """
     capture: Path | None = None
     """Folder for the captured packets, one pcapng file for each direction; `None`: no capture."""
     snaplen: int = 65_535

@@ -62,7 +62,7 @@ def start_wire(
     control: int | None = None,
     around: Mapping[str, Any] | None = None,
 ) -> WireProcess:
-    """Starts a wire that connects devices by the plan's links; waits until they are open.
+    """Starts a wire between devices, with the plan's links; waits until the devices are open.
 
     The wire reads the start times of its links from the descriptor `stdin`, see `wiring`. `stack`
     closes the files of the wire.

@@ -1,4 +1,4 @@
 """Programs that run in the laboratory's hosts.
 
-They import little, since each host starts several.
+The programs import few modules, because each host starts several programs.
 """

@@ -92,8 +92,6 @@ class Browser:
         """Returns the time since the start of the run in nanoseconds."""
         return time.monotonic_ns() - self.start
 
-    # Callbacks of libcurl
-
     def watch(self, what: int, fd: int, multi: object, data: object) -> None:
         """Sets or removes the events of libcurl's socket `fd` that the program waits for."""
         del multi, data
@@ -116,8 +114,6 @@ class Browser:
     def set_timer(self, milliseconds: int) -> None:
         """Sets the time of the next call of libcurl; a negative value removes it."""
         self.timer = None if milliseconds < 0 else self.now() + milliseconds * MILLISECOND
-
-    # Requests of users
 
     def ask(self, session: _core.WebSession) -> None:
         """Requests all objects of a user that are due, and schedules the user's next request."""

@@ -1,6 +1,6 @@
 """Clients that send messages to a UDP server.
 
-Their settings are a line of JSON on the standard input (`_core.udp_clients`).
+The settings of the clients are a line of JSON on the standard input (`_core.udp_clients`).
 """
 
 from __future__ import annotations

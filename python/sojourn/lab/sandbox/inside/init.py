@@ -54,8 +54,8 @@ class Refused(Exception):
 class Later:
     """A waiting request.
 
-    `look` returns the answer, or `None` as long as the condition does not hold. It is called after
-    every event, with `poll` also at intervals. `timeout` is in seconds.
+    `look` returns the answer, or `None` as long as the condition does not hold. `look` is called
+    after every event, with `poll` also at intervals. `timeout` is in seconds.
     """
 
     def __init__(self, look: Callable[[], Answer | None], timeout: float, poll: bool) -> None:
@@ -330,7 +330,7 @@ class Init:
         return Answer(self.network.call(self.netns(request), request["call"], arguments))
 
     def do_sysctl(self, request: Message, fds: list[int]) -> Answer:
-        """Returns sysctls of a host, after it has set those with a value."""
+        """Sets the sysctls of a host that have a value in the request; returns all values."""
         del fds
         with self.network.inside(self.netns(request)):
             values = {name: sysctl(name, value) for name, value in request["values"].items()}
