@@ -27,27 +27,30 @@ use sojourn_units::{MILLISECOND, Nanos, SECOND, choices, params};
 
 /// The number 1 in the fixed-point format of gains, which are in 1/256.
 const UNIT: u64 = 256;
-/// Pacing gains of startup (2/ln 2) and of drain (its inverse), in 1/256.
+/// Pacing gain of startup (2/ln 2), and pacing gain of drain (its inverse), in 1/256.
 const HIGH_GAIN: u64 = UNIT * 2885 / 1000 + 1;
 const DRAIN_GAIN: u64 = UNIT * 1000 / 2885;
 const CWND_GAIN: u64 = 2 * UNIT;
 /// Pacing gains of the bandwidth probe, one per round-trip time.
 const CYCLE: [u64; 8] = [UNIT * 5 / 4, UNIT * 3 / 4, UNIT, UNIT, UNIT, UNIT, UNIT, UNIT];
-/// Possible first phases of the cycle: all except the draining phase.
+/// Indexes of `CYCLE` at which the cycle may begin: all except that of the draining phase.
 const FIRST_PHASES: [usize; 7] = [0, 2, 3, 4, 5, 6, 7];
-/// Number of rounds in the bandwidth filter.
+/// Number of rounds over which the maximum bandwidth is taken.
 const BW_ROUNDS: usize = 10;
-/// Number of rounds after which the older maximum of the aggregation is discarded.
+/// Length in rounds of a period of [`Aggregation`]; the maximum excess of the last two periods
+/// counts.
 const AGGREGATION_ROUNDS: u32 = 5;
-/// The allowance for aggregation is at most the data that arrive in this time, in nanoseconds.
+/// Upper limit of the allowance for aggregation, as the time in nanoseconds in which this data
+/// arrives.
 const AGGREGATION_SPAN: Nanos = 100 * MILLISECOND;
-/// Number of segments after which the measurement of aggregation restarts.
+/// Number of segments delivered since the start of a measurement of aggregation, from which on it
+/// restarts.
 const AGGREGATION_SEGMENTS: u64 = 1 << 20;
 /// Minimum and maximum number of rounds in an interval of the search for a policer.
 const POLICER_ROUNDS: (u32, u32) = (4, 16);
-/// Lost data over delivered data from which on an interval indicates a policer, in 1/256.
+/// Ratio of lost to delivered data in 1/256, from which on an interval indicates a policer.
 const POLICER_LOSS: u64 = 50;
-/// Two rates count as equal if they differ by at most 1/8, or by at most 500 bytes per second.
+/// Tolerance for two equal rates of a policer: at most 1/8 of the rate, or 500 bytes per second.
 const POLICER_SHARE: u64 = 8;
 const POLICER_BYTES: u64 = 500;
 /// Number of rounds for which a policer's rate is used.
@@ -119,7 +122,7 @@ pub enum Mode {
 /// Measurement of aggregation: segments that acknowledgements deliver beyond the expected number.
 #[derive(Clone, Copy, Debug, Default)]
 struct Aggregation {
-    /// Start of the measurement, and number of segments delivered since its start.
+    /// Start of the measurement, and number of segments delivered since then.
     epoch: Nanos,
     acked: u64,
     /// Maximum excess in the present period of rounds and in the previous one, in segments.
@@ -135,7 +138,8 @@ struct Policer {
     /// Whether a policer has been detected and its rate is used.
     detected: bool,
     rounds: u32,
-    /// Rate of the last interval in bytes per second; 0 without an interval.
+    /// Rate of the last interval with the losses of a policer, in bytes per second; 0 before such
+    /// an interval.
     rate: u64,
     /// Delivered bytes, lost bytes and time at the interval's start.
     delivered: u64,
@@ -143,17 +147,17 @@ struct Policer {
     at: Nanos,
 }
 
-/// Linux's filter for the greatest bandwidth (`lib/win_minmax.c`): the greatest sample, the
-/// greatest sample after it, and the greatest after that one, each with its round. The window is
-/// approximate: after a quarter and a half of it without greater samples, a smaller one takes the
-/// later places.
+/// Linux's filter for the maximum bandwidth (`lib/win_minmax.c`). It stores the greatest sample of
+/// the window, the greatest sample after it, and the greatest sample after the second one, each
+/// with its round. The window is approximate: if no greater sample arrives for a quarter of the
+/// window, a smaller sample replaces the second and the third, and after a half the third.
 #[derive(Clone, Copy, Debug, Default)]
 struct Greatest {
     samples: [(u64, u64); 3],
 }
 
 impl Greatest {
-    /// Adds `value` of round `round`; returns the greatest value of the last `window` rounds.
+    /// Adds the sample `value` of `round`; returns the maximum of the last `window` rounds.
     fn add(&mut self, window: u64, round: u64, value: u64) -> u64 {
         let new = (round, value);
         let [first, second, third] = &mut self.samples;
@@ -199,7 +203,9 @@ pub struct Bbr {
     min_rtt_at: Nanos,
     probe_rtt_done: Nanos,
     probe_rtt_round_done: bool,
-    /// Delivery count before which sent segments give no valid bandwidth samples.
+    /// Bandwidth samples of segments that were sent before this number of bytes was delivered count
+    /// as limited by the application. It is set by a probe of the round-trip time, in which few
+    /// segments are in flight.
     ignore_before: u64,
     pacing_gain: u64,
     cwnd_gain: u64,
@@ -221,7 +227,7 @@ pub struct Bbr {
     policer: Policer,
     /// Number of bytes considered lost since the connection began.
     lost: u64,
-    /// Random number from which the next first phase of the cycle is derived.
+    /// Random number from which the next first phase of the gain cycle is derived.
     draw: u32,
 }
 
@@ -267,7 +273,7 @@ impl Bbr {
         }
     }
 
-    /// Returns the present phase.
+    /// Returns the present phase of BBR.
     pub fn mode(&self) -> Mode {
         self.mode
     }
@@ -281,14 +287,14 @@ impl Bbr {
         self.params.variant == Variant::Linux
     }
 
-    /// Returns the bandwidth in use, in bytes per second: the policer's rate, or the estimated
-    /// bandwidth.
+    /// Returns the bandwidth from which rate and window are computed, in bytes per second: the
+    /// policer's rate if a policer was detected, otherwise the estimated bandwidth.
     fn used_bandwidth(&self) -> u64 {
         if self.policer.detected { self.policer.rate } else { self.bandwidth }
     }
 
-    /// Starts a new interval of the search for a policer; with `keeps` the last interval's rate is
-    /// kept.
+    /// Starts a new interval of the search for a policer. If `keeps` is true, the search continues
+    /// with the rate of the last interval; otherwise it starts anew.
     fn search_policer(&mut self, ack: &Ack, keeps: bool) {
         let old = self.policer;
         self.policer = Policer {
@@ -388,8 +394,8 @@ impl Bbr {
         }
     }
 
-    /// Linux: updates the number of segments delivered beyond the bandwidth since the measurement
-    /// began.
+    /// Linux: updates the measurement of aggregation, that is, of segments delivered in excess of
+    /// the estimated bandwidth.
     fn update_aggregation(&mut self, window: &Window, ack: &Ack) {
         if !self.is_linux() || ack.delivered == 0 || ack.rate.interval == 0 {
             return;
@@ -539,7 +545,7 @@ impl Bbr {
     fn enter_probe_bw(&mut self, now: Nanos) {
         self.mode = Mode::ProbeBw;
         if self.is_linux() {
-            // Linux begins with a random phase each time.
+            // Linux draws a new first phase each time that the phase begins.
             let draw = next_draw(&mut self.draw) as usize;
             self.first_phase = FIRST_PHASES[draw % FIRST_PHASES.len()];
         }
@@ -557,13 +563,13 @@ impl Bbr {
 
     fn update_min_rtt(&mut self, window: &mut Window, ack: &Ack) {
         if self.min_rtt == 0 && self.is_linux() {
-            // The sample of the handshake is used as well (`bbr_init`).
+            // Linux also uses the round-trip time of the handshake (`bbr_init`).
             self.min_rtt = ack.min_rtt;
             self.min_rtt_at = ack.now.saturating_sub(ack.rtt);
         }
         let expired = self.min_rtt != 0
             && ack.now > self.min_rtt_at.saturating_add(self.params.min_rtt_window);
-        // Linux: an equal sample does not renew the time.
+        // Linux: a round-trip time equal to the smallest one does not extend its validity.
         let shorter = ack.rtt < self.min_rtt || (!self.is_linux() && ack.rtt == self.min_rtt);
         if ack.rtt > 0 && (self.min_rtt == 0 || shorter || expired) {
             self.min_rtt = ack.rtt;

@@ -30,7 +30,7 @@ const SUPER_PACKETS: u64 = 4 << 16;
 struct Scale {
     /// Factor by which a reduction multiplies the window, in 1/1024.
     beta: u32,
-    /// Parameter `c`: growth in 1/1024 segments per second cubed.
+    /// The parameter `c`, the growth in segments per second cubed, in 1/1024.
     growth: u32,
     /// Number of delivered segments after which Reno's estimated window grows by one segment, in
     /// eighths of the window.
@@ -59,7 +59,7 @@ pub(crate) struct Bictcp {
     per: u64,
     /// Window before the last reduction in segments, lowered by fast convergence.
     last_max: u64,
-    /// Window in segments, and tick, at the last computation of `per`.
+    /// Window in segments at the last computation of `per`, and tick of this computation.
     last_window: u64,
     last_tick: u64,
     origin: u64,
@@ -140,8 +140,8 @@ impl Bictcp {
         }
     }
 
-    /// Performs HyStart: checks whether a train of acknowledgements, or the delay, shows a full
-    /// path.
+    /// Performs HyStart: checks whether the length of a train of acknowledgements, or the delay,
+    /// indicates that the path is full.
     fn check_hystart(&mut self, window: &mut Window, ack: &Ack, rtt: u64) {
         let now = ack.now / MICROSECOND;
         let round = &mut self.round;

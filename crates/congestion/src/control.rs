@@ -8,7 +8,7 @@ use sojourn_units::words::Table;
 
 /// A congestion control.
 pub trait Control {
-    /// Returns the control as a trait object; for a boxed control, the one in the box.
+    /// Returns the control as a trait object. For a boxed control, returns the control in the box.
     #[inline]
     fn seen(&self) -> &(dyn Control + 'static)
     where
@@ -17,7 +17,8 @@ pub trait Control {
         self
     }
 
-    /// Returns the control as a mutable trait object; for a boxed control, the one in the box.
+    /// Returns the control as a mutable trait object. For a boxed control, returns the control in
+    /// the box.
     #[inline]
     fn seen_mut(&mut self) -> &mut (dyn Control + 'static)
     where
@@ -88,7 +89,7 @@ pub trait Control {
 /// Use of ECN that a control requests, unless the user sets it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EcnUse {
-    /// ECN as the host's setting says.
+    /// The host's setting (`net.ipv4.tcp_ecn`) determines whether ECN is used.
     Host,
     /// ECN with an exact echo of each mark (RFC 8257).
     Exact,

@@ -90,14 +90,15 @@ pub trait Policy: Send + Sync {
     /// Visits the state that decisions depend on, as far as the policy exposes it.
     fn state(&self, visit: &mut dyn FnMut(&str, i128));
 
-    /// Returns a copy of the policy in its present state.
+    /// Returns a copy of the policy with its present state.
     fn copy(&self) -> Box<dyn Policy>;
 
     /// Called once, after the first fault; the policy is not called again.
     fn on_fault(&mut self, now: Nanos, fault: &Fault);
 }
 
-/// Creates policies of one class with its parameters, one for each end of a connection.
+/// Creates policies of one class with one set of parameters, one policy for each end of a
+/// connection.
 pub trait Factory: Send + Sync {
     /// Returns the policy of a connection that is established with `window`. `draw` is a random
     /// number of the run.
@@ -120,8 +121,8 @@ params! {
         /// Whether the policy sets cwnd also during loss recovery.
         #[serde(default)]
         owns_window: bool = unset(),
-        /// Whether the policy reacts to marks in `on_ack`, and requests an exact echo of each;
-        /// otherwise an echo starts a reduction.
+        /// Whether the policy itself reacts to marks in `on_ack`, and requests an exact echo of
+        /// each mark. If false, the transport starts a reduction when the peer echoes a mark.
         #[serde(default)]
         answers_marks: bool = unset(),
         /// Code of the policy.
@@ -158,7 +159,7 @@ pub struct External {
     code: Code<dyn Factory>,
     policy: Option<Box<dyn Policy>>,
     failed: bool,
-    /// Time of the latest call that had one.
+    /// Time of the latest call that had a time, in nanoseconds.
     now: Nanos,
 }
 
@@ -201,8 +202,8 @@ impl External {
         self.failed
     }
 
-    /// Returns the policy's result of `ask`, and applies its changes of `window` if the contract
-    /// permits them; returns `None` after a fault.
+    /// Calls the policy through `ask`, and applies its changes to `window` if the contract permits
+    /// them. Returns the result of `ask`; `None` after a fault.
     fn ask<T>(
         &mut self,
         window: &mut Window,

@@ -12,15 +12,15 @@ use sojourn_units::{each, family};
 use std::ops::{Deref, DerefMut};
 
 controls!(family! (
-    /// A control's kind and parameters.
+    /// Parameters of a control; the variant names the control.
     #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
     #[serde(rename_all = "snake_case", tag = "name")]
     pub enum Params by ControlParams;
 
     /// A congestion control of any kind.
     ///
-    /// It dereferences to a [`Control`]; the methods that are called for each segment are
-    /// dispatched statically.
+    /// It dereferences to a [`Control`]. The methods that are called for each segment are
+    /// dispatched statically, which is faster.
     #[derive(Clone, Debug)]
     pub enum Congestion of Control;
 ));
@@ -42,7 +42,7 @@ impl Params {
         controls!(each! (Params, self, params => params.has_hystart()))
     }
 
-    /// Sets the parameters that are given.
+    /// Sets the parameters that the words in `given` name; the others are unchanged.
     ///
     /// # Errors
     /// A value that is not allowed.
@@ -50,8 +50,9 @@ impl Params {
         controls!(each! (Params, self, params => params.set(given)))
     }
 
-    /// Returns the parameters to use on a connection; `is_exact` is whether the peer echoes each
-    /// mark. L4S requires such an echo, and is replaced by Reno without it.
+    /// Returns the parameters to use on a connection, after the negotiation of ECN. `is_exact` is
+    /// whether the peer echoes each mark. A control for L4S requires such an echo; without it Reno
+    /// replaces the control.
     #[must_use]
     pub fn agreed(&self, is_exact: bool) -> &Self {
         const RENO: &Params = &Params::Reno(reno::Params {});

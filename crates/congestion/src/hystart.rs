@@ -155,8 +155,8 @@ impl HyStart {
         Self { cushioned, ..self }
     }
 
-    /// Disables HyStart of 2008 in this slow start if `left_out`, because the control implements it
-    /// itself.
+    /// Disables HyStart of 2008 if `left_out`, because the control has an implementation of its
+    /// own.
     #[must_use]
     pub(crate) fn without_classic(mut self, left_out: bool) -> Self {
         if left_out && self.params.kind == Kind::Classic {
@@ -183,8 +183,8 @@ impl HyStart {
         }
     }
 
-    /// Grows `window` if it is in slow start; returns the remaining acknowledged bytes for
-    /// congestion avoidance (0 if cwnd did not limit the sender).
+    /// Grows `window` while it is below ssthresh. Returns the acknowledged bytes that remain for
+    /// congestion avoidance; 0 if cwnd did not limit the sender.
     #[inline]
     pub fn on_ack(&mut self, window: &mut Window, ack: &Ack) -> u64 {
         let acked = match self.params.count {

@@ -24,14 +24,14 @@ pub(crate) fn bytes(rate: u64, span: Nanos) -> u64 {
     u64::try_from(bytes).unwrap_or(u64::MAX)
 }
 
-/// Returns `rate` times `gain`, which is in units of 1/`unit`.
+/// Returns `rate` times `gain`; the gain is in units of 1/`unit`.
 #[inline]
 pub(crate) fn gained(rate: u64, gain: u64, unit: u64) -> u64 {
     let rate = u128::from(rate) * u128::from(gain) / u128::from(unit);
     u64::try_from(rate).unwrap_or(u64::MAX)
 }
 
-/// Returns the next pseudo-random number after `draw`, 0 to 65535.
+/// Advances `draw` to the next pseudo-random number, and returns its upper 16 bits (0 to 65535).
 #[inline]
 pub(crate) fn next_draw(draw: &mut u32) -> u32 {
     *draw = draw.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);

@@ -39,7 +39,7 @@ params! {
         /// Minimum round-trip time for growth and reductions: a flow with a shorter one behaves as
         /// if it had this value. 0 disables it.
         rtt_target: Nanos = time("25ms"),
-        /// Number of rounds after slow start from which on `rtt_target` applies.
+        /// Number of rounds after the end of slow start, after which `rtt_target` applies.
         rtt_transition: u32 = integer(0, u32::MAX as u64, "500"),
         /// Whether a queue that marks according to RFC 3168 is detected, and a mark of it reduces
         /// the window as with CUBIC.
@@ -77,12 +77,14 @@ pub struct Prague {
     is_marked: bool,
     acked: u64,
     marked: u64,
-    /// End of the present round, and time of the last update of alpha.
+    /// Sequence number at which the present round ends, and time of the last update of alpha in
+    /// nanoseconds.
     round_end: u64,
     updated_at: Nanos,
     /// Number of rounds since the end of slow start.
     rounds: u32,
-    /// Time of the last reduction, and the end of the data sent by then.
+    /// Time of the last reduction in nanoseconds, and sequence number after the last byte sent
+    /// before it.
     reduced_at: Nanos,
     reduced_end: u64,
     /// Growth that is not yet applied, below one byte, in 1/`ONE` bytes.

@@ -1,9 +1,9 @@
 //! Windows in whole segments, as in Linux.
 //!
-//! Source: Linux's `tcp_slow_start` and `tcp_cong_avoid_ai`.
-//! Idea: congestion avoidance counts the delivered segments, and adds one segment for each `per` of
-//! them. The remaining segments count for the next addition.
-//! Invariant: a window that is a multiple of the segment size stays a multiple.
+//! Source: Linux's `tcp_slow_start` and `tcp_cong_avoid_ai`. Idea: congestion avoidance counts the
+//! delivered segments. The window grows by one segment whenever the count reaches `per`; the
+//! remainder stays in the counter. Invariant: a window that is a multiple of the segment size stays
+//! a multiple.
 
 use crate::window::{Ack, Window};
 
@@ -36,7 +36,8 @@ impl Count {
         self.0 = 0;
     }
 
-    /// Counts `acked` delivered segments; each `per` of them add one segment to the window.
+    /// Counts `acked` delivered segments; adds one segment to the window for every `per` counted
+    /// segments.
     #[inline]
     pub(crate) fn avoid(&mut self, window: &mut Window, per: u64, acked: u64) {
         let per = per.max(1);

@@ -88,7 +88,7 @@ pub struct Lost {
     pub in_flight: u64,
     /// Bytes considered lost since the segment was sent, including this segment.
     pub lost: u64,
-    /// Number of bytes delivered since the connection began.
+    /// Number of bytes delivered between the start of the connection and `now`.
     pub delivered: u64,
     /// Whether the application limited the sender when the segment was sent.
     pub app_limited: bool,

@@ -203,8 +203,8 @@ pub struct State {
     pub ecn_marked: bool,
 }
 
-/// 1 / sqrt(count) for counts below 16, for which a single Newton step is inexact: each value has
-/// four steps from the value before it.
+/// 1 / sqrt(count) for counts below 16, in units of 2^-32. A single Newton step is inexact for
+/// these counts: each value results from four steps that start at the value before it.
 const ROOTS: [u32; 16] = {
     let mut roots = [u32::MAX; 16];
     let mut count = 1;
@@ -221,7 +221,7 @@ const ROOTS: [u32; 16] = {
     roots
 };
 
-/// The values of `ROOTS` since Linux 6.12, which has more exact ones for three counts.
+/// The values of `ROOTS` since Linux 6.12, which has more exact values for the counts 2, 3 and 6.
 const NEWER_ROOTS: [u32; 16] = {
     let mut roots = ROOTS;
     roots[2] = 3_037_000_500;

@@ -2,9 +2,10 @@
 //!
 //! Source: tc(8), the manual pages of disciplines and filters, ip-link(8).
 //!
-//! One command sets each discipline, class and filter; outer ones come first. Numbers are stable: a
-//! discipline with classes keeps its number if that is free. Any other discipline has the number of
-//! its class, times 16 if one of these numbers is taken. Each filter has its own order number, so
+//! One command creates each discipline, class and filter; commands for outer disciplines come
+//! first. Numbers are stable: a discipline with classes keeps its number, if the number is free.
+//! Any other discipline gets the number of its class; if such a number is already taken, these
+//! disciplines get 16 times the number of their class. Each filter has its own order number, so
 //! that Linux tries filters in the order of the description.
 
 use crate::classes::{FilterCommand, Name, commands_of};
@@ -75,7 +76,7 @@ impl Nested for Params {
     }
 }
 
-/// Adds the numbers of inner disciplines that are not in `taken` to `kept`.
+/// Adds to `kept` the numbers of inner disciplines that are not in `taken`.
 fn keep_numbers(inside: &Inside<'_>, kept: &mut BTreeSet<u16>, taken: &BTreeSet<u16>) {
     for (_, child) in &inside.children {
         if let Some(inner) = child.inside() {
@@ -104,7 +105,7 @@ struct Writer<'a> {
 }
 
 impl Writer<'_> {
-    /// Returns `wanted` if it is free, else the next free number, and reserves it.
+    /// Returns and reserves the number `wanted` or, if it is taken, the next free number.
     fn take(&mut self, wanted: u16) -> u16 {
         let free = (wanted.max(1)..=LAST).chain(1..wanted).find(|n| !self.taken.contains(n));
         let number = free.unwrap_or(LAST);

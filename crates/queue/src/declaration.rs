@@ -82,8 +82,8 @@ pub trait DisciplineParams: Parameters<On = Device> + Clone {
         None
     }
 
-    /// Returns whether it holds each packet until its requested departure time, so that TCP on its
-    /// host paces without a timer (`SK_PACING_FQ`).
+    /// Returns whether the discipline holds each packet until its requested departure time, so that
+    /// TCP on the same host paces without a timer of its own (`SK_PACING_FQ`).
     fn paces(&self) -> bool {
         false
     }
@@ -112,7 +112,7 @@ pub trait DisciplineParams: Parameters<On = Device> + Clone {
     fn derived(&self, _visit: &mut dyn FnMut(&'static str, u64)) {}
 }
 
-/// A queue with parameters of type `D`.
+/// A queue whose parameters have the type `D`.
 pub trait Configured<P: Packet, D>: Discipline<P> + Sized {
     /// Creates an empty queue at time `now`.
     fn new(params: D, now: Nanos) -> Self;

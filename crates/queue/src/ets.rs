@@ -160,7 +160,9 @@ impl Classful for Params {
         self.tree.check(given, |id| (1..=u16::from(self.bands)).contains(&id))
     }
 
-    /// States the bands anew if the change names more than classes; keeps disciplines and filters.
+    /// Returns the parameters to which the words of a change are applied. If the change names words
+    /// of `ets`, the bands have default values; otherwise they are unchanged. Inner disciplines and
+    /// filters are kept.
     fn restated(&self, given: &Given, device: &Device) -> Self {
         let mut restated = self.clone();
         if ["bands", "strict", "quanta", "priomap"].iter().any(|word| given.has(word)) {

@@ -122,7 +122,7 @@ pub(crate) struct FlowQueues<P, S> {
     new_flow_count: u32,
 }
 
-/// The FIFO of one bucket, and the counts that change with it.
+/// The FIFO of one bucket, and the counters of bucket and discipline that change with it.
 pub(crate) struct Bucket<'a, P> {
     fifo: &'a mut PacketFifo<P>,
     backlog: &'a mut u32,

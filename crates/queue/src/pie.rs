@@ -469,7 +469,7 @@ impl<P: Packet> Discipline<P> for Pie<P> {
             self.overlimit += 1;
             DropReason::Overflow
         } else if state.admit(constants, counters, fifo.bytes(), &mut packet, draws, sink) {
-            // The kernel takes the maximum before it adds the packet.
+            // As in the kernel, the maximum does not include the arriving packet.
             self.maxq = self.maxq.max(fifo.len() as u64);
             fifo.push(now, packet);
             return Return::Success;

@@ -115,8 +115,9 @@ impl Classful for Params {
         self.tree.check(given, |id| (1..=u16::from(bands)).contains(&id))
     }
 
-    /// States the number of bands and `priomap` anew if the change names one of them; keeps
-    /// disciplines and filters.
+    /// Returns the parameters to which the words of a change are applied. If the change names
+    /// `bands` or `priomap`, both have default values; otherwise they are unchanged. Inner
+    /// disciplines and filters are kept.
     fn restated(&self, given: &Given, device: &Device) -> Self {
         if given.has("bands") || given.has("priomap") {
             return Self { tree: self.tree.clone(), ..Self::new(device) };

@@ -10,7 +10,7 @@ use sojourn_units::{Nanos, each, family};
 use std::fmt;
 
 applications!(family! (
-    /// Name and parameters of an application.
+    /// Parameters of an application; the variant names the application.
     #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
     #[serde(tag = "name", rename_all = "snake_case")]
     pub enum App by AppParams;
@@ -56,7 +56,7 @@ impl App {
     /// Returns the application that a description names; an alias such as `client` is not replaced.
     fn described(text: &str) -> Result<Self, WordError> {
         let (table, given) = words::describe("application", tables(), text)?;
-        let named = Self::named(table.name).expect("each table is an application's");
+        let named = Self::named(table.name).expect("each declared name is that of an application");
         applications!(each! (App to App, &named, (params, app) => read_as(params, &given).map(app)))
     }
 

@@ -38,10 +38,10 @@ impl Source for Infallible {
 
 /// Parameters of an application, and the facts about it that code for all applications needs.
 pub trait AppParams: Parameters<On = ()> + Clone {
-    /// Table of the application's name and words.
+    /// Declaration of the application: its name and the words of its description.
     const TABLE: Table;
 
-    /// A required word, and an example of a description with this word.
+    /// A word that a description must contain, and an example of a description with this word.
     const REQUIRED: Option<(&'static str, &'static str)> = None;
 
     /// Packet source of the application; [`Infallible`] if it [sends](Source::SENDS) no packets.
@@ -66,7 +66,7 @@ pub trait AppParams: Parameters<On = ()> + Clone {
         None
     }
 
-    /// Returns the transports that can carry the application, the default first.
+    /// Returns the transports that can carry the application; the first one is the default.
     fn carriers(&self) -> &'static [Carrier] {
         if Self::Source::SENDS { &[Carrier::Udp, Carrier::Tcp] } else { &[Carrier::Tcp] }
     }

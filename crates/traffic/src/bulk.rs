@@ -8,7 +8,7 @@ use sojourn_units::words::Table;
 use std::convert::Infallible;
 
 params! {
-    /// `bulk` has no parameters; the key `stop` of a group ends the transfer.
+    /// Parameters of `bulk`: none. The transfer ends at the `stop` of the scenario's flow group.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
     #[serde(deny_unknown_fields)]
     pub struct Params {}

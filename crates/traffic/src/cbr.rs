@@ -136,7 +136,8 @@ impl AppParams for Params {
 pub struct Cbr {
     rate: u64,
     payload: u32,
-    /// Whole nanoseconds of an interval, and the remainder in units of 1/rate nanoseconds.
+    /// Interval between two packets in whole nanoseconds, and its remainder in units of 1/rate
+    /// nanoseconds.
     interval: (Nanos, u64),
     remainder: u64,
     jitter: f64,

@@ -107,42 +107,42 @@ pub const MODELS: &[Model] = &[
     Model {
         name: "cbr",
         words: "cbr rate RATE payload PAYLOAD",
-        source: "text and code: on 1 s, off 0 s, which is always on [verified]",
+        source: "thesis text and code: on for 1 s, off for 0 s, so it always sends [verified]",
     },
     Model {
         name: "vbr",
         words: "cbr rate RATE payload PAYLOAD on 1s off 1.5s begin off phase resume",
-        source: "text and code; 40 % of the rate on the mean [verified]",
+        source: "thesis text and code; sends 40 % of the rate on average [verified]",
     },
     Model {
         name: "poisson-packets",
         words: "packets interval exp(1/LAMBDA) payload PAYLOAD",
-        source: "the text: Poisson arrivals of packets [verified]",
+        source: "thesis text: packets are a Poisson process [verified]",
     },
     Model {
         name: "poisson-onoff",
         words: "cbr rate RATE payload PAYLOAD on exp(1/LAMBDA) off exp(1/LAMBDA) begin off phase resume",
-        source: "the code, which the thesis calls Poisson; half the rate on the mean [verified]",
+        source: "thesis code, for the model that the text calls Poisson; sends half the rate on average [verified]",
     },
     Model {
         name: "pareto-gaps",
         words: "packets interval pareto(GAP,2.5) payload PAYLOAD",
-        source: "the text [verified], its shape; its k of 1.5 (unit not given) scaled to the client's rate, which is ours [reconstructed]",
+        source: "thesis text: the shape 2.5 [verified]; the scale k is 1.5 without a unit there, and is chosen here to give the client's rate [reconstructed]",
     },
     Model {
         name: "pareto-onoff",
         words: "cbr rate RATE payload PAYLOAD on 1s off pareto(2.5s,2.5) begin off phase resume",
-        source: "the code: off periods of at least k = 1.5 s, alpha 2.5; 29 % of the rate on the mean [verified]",
+        source: "thesis code: off periods of at least k = 1.5 s, alpha 2.5; sends 29 % of the rate on average [verified]",
     },
     Model {
         name: "weibull-gaps",
         words: "packets interval weibull(GAP/0.903,1.5) payload PAYLOAD",
-        source: "the text [verified], its shape; its b of 1 (unit not given) scaled to the client's rate, which is ours [reconstructed]",
+        source: "thesis text: the shape 1.5 [verified]; the scale b is 1 without a unit there, and is chosen here to give the client's rate [reconstructed]",
     },
     Model {
         name: "weibull-onoff",
         words: "cbr rate RATE payload PAYLOAD on 3s off weibull(1s,1.5) begin off phase resume",
-        source: "the code, on 3 s where the other models have 1 s; 77 % of the rate on the mean [verified]",
+        source: "thesis code: on for 3 s, not 1 s as in the other models; sends 77 % of the rate on average [verified]",
     },
 ];
 
@@ -158,11 +158,11 @@ params! {
         /// Model of packet times; `..-onoff` and `vbr` follow the published code, `..-gaps` and
         /// `..-packets` the text of the thesis.
         model: Model = choice("cbr"),
-        /// Payload rate while sending; replaces the preset's rate.
+        /// Payload rate while the client sends; replaces the rate of `preset`.
         rate: Option<Rate> =
             Param::word(Kind::Rate, "", |value| Ok(Rate::new(value.integer())), |_| None)
                 .initially(|()| None),
-        /// Payload of a packet, or length of a write into TCP; replaces the preset's payload.
+        /// Payload of a packet, or length of a write into TCP; replaces the payload of `preset`.
         payload: Option<u32> = optional_bytes::<1, MAX_PAYLOAD>(),
         /// Packets per second of the Poisson models; by default that of the preset, or rate / (8
         /// payload) if `rate` or `payload` is given.
@@ -179,7 +179,7 @@ params! {
 impl AppParams for Params {
     const TABLE: Table = Table {
         name: "client",
-        summary: "a client of the dAQM thesis: a kind of flow with a model of its packets in time",
+        summary: "a client of the dAQM thesis: a kind of flow with a model of its packet times",
         source: "Shu 2023, tables 1 and 3, and its published code",
         words: Params::WORDS,
     };

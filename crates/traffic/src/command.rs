@@ -1,10 +1,10 @@
 //! `command`: programs of the user, which real hosts run.
 //!
 //! The sending host of a flow runs the client, the receiving host the server. The programs decide
-//! what they send, so there is no model of their traffic, and an engine without real hosts cannot
-//! run them. A plan contains the words of both command lines with their placeholders, and the
-//! folder in which they run. It also has digests of the files in this folder that the words name,
-//! because results depend on these files.
+//! what they send, so an engine without real hosts cannot run them. A plan contains both command
+//! lines with their placeholders, and the folder in which the programs run. A plan also contains
+//! digests of the files in this folder that the command lines name, because results depend on these
+//! files.
 
 use crate::application::AppParams;
 use serde::{Deserialize, Serialize};
@@ -18,8 +18,8 @@ use std::convert::Infallible;
 const PORT: &str = "{port}";
 
 params! {
-    /// Command lines of the programs, as words, and their folder; a scenario gives them by separate
-    /// keys.
+    /// Command lines of the programs, as words, and the folder in which the programs run. A
+    /// scenario sets each of the three by its own key.
     #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
     #[serde(deny_unknown_fields)]
     pub struct Params {
@@ -52,7 +52,11 @@ impl AppParams for Params {
     type Source = Infallible;
 
     fn check(&self) -> Result<(), String> {
-        if self.client.is_empty() { Err("there is no `client`".to_owned()) } else { Ok(()) }
+        if self.client.is_empty() {
+            Err("`client` is empty; it must be a command line".to_owned())
+        } else {
+            Ok(())
+        }
     }
 }
 
@@ -64,7 +68,10 @@ mod tests {
     #[test]
     fn a_client_is_needed() {
         let app = App::parse("command").unwrap();
-        assert_eq!(app.check().unwrap_err(), "`command`: there is no `client`");
+        assert_eq!(
+            app.check().unwrap_err(),
+            "`command`: `client` is empty; it must be a command line"
+        );
         assert!(!app.sends_packets());
     }
 

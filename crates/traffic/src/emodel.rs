@@ -6,7 +6,8 @@ use sojourn_units::{MILLISECOND, Nanos};
 /// Rating factor R without delay and loss, with all default values of G.107.
 pub const DEFAULT_RATING: f64 = 93.2;
 
-// Terms of G.107's default values. Basic signal-to-noise ratio Ro (7-2).
+// Constants of the E-model with G.107's default values: first the basic signal-to-noise ratio Ro
+// (7-2).
 const RO: f64 = 94.77;
 /// Sum of all noise sources No, in dBm0p (7-3).
 const NO: f64 = -61.18;
@@ -27,8 +28,9 @@ pub struct Quality {
     pub mos: f64,
 }
 
-/// Returns the effective equipment impairment factor Ie,eff (7-29). `loss` is a share from 0 to 1;
-/// `burst_ratio` is 1 for random loss; `ie` and `bpl` are the codec's factors Ie and Bpl (G.113).
+/// Returns the effective equipment impairment factor Ie,eff (7-29). `loss` is the share of lost
+/// packets, 0 to 1. `burst_ratio` is 1 for random loss, and higher if losses are consecutive. `ie`
+/// and `bpl` are the codec's factors Ie and Bpl (G.113).
 pub fn equipment_impairment(loss: f64, ie: f64, bpl: f64, burst_ratio: f64) -> f64 {
     let percent = 100.0 * loss.clamp(0.0, 1.0);
     ie + (95.0 - ie) * percent / (percent / burst_ratio + bpl)

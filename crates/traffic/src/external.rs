@@ -1,9 +1,9 @@
 //! Traffic sources whose policy is code outside this crate.
 //!
-//! A [`Policy`] determines time and length of its packets. [`External`] ensures the contract. A
-//! policy that violates the contract, or returns a [`Fault`], is notified once
-//! ([`Policy::on_fault`]) and not called again. Its flow then sends nothing more, so that the run
-//! can end.
+//! A [`Policy`] determines the time and the length of each packet. [`External`] checks that the
+//! policy keeps to its contract. A policy that violates the contract, or returns a [`Fault`],
+//! receives the fault once ([`Policy::on_fault`]) and is not called again. Its flow then sends
+//! nothing more, so that the run can end.
 //!
 //! `examples/policies/rust` has a complete policy with its own `main`.
 
@@ -23,7 +23,7 @@ use std::sync::Arc;
 /// Maximum number of packets of one source that may be due at one time.
 pub const MOST_AT_ONCE: u32 = 1000;
 
-/// The packets of one flow, as a policy determines them.
+/// A policy: code that determines the packets of one flow.
 ///
 /// # Contract
 /// - Times never decrease, and at most [`MOST_AT_ONCE`] packets are due at one time.
@@ -53,7 +53,8 @@ pub trait Policy: Send + Sync {
 
 /// Creates policies of one class with one set of parameters, one policy for each flow.
 pub trait Factory: Send + Sync {
-    /// Returns a policy for a flow that begins at `start`, with the stream that it draws from.
+    /// Returns a policy for a flow that begins at `start`. The policy takes its random numbers from
+    /// `draws`.
     ///
     /// # Errors
     /// A fault of the policy's own code.
@@ -116,7 +117,7 @@ impl AppParams for Params {
 
 /// A source with an external policy.
 pub struct External {
-    /// The policy; `None` after the last packet.
+    /// The policy; `None` after the last packet or a fault.
     policy: Option<Box<dyn Policy>>,
     longest: u32,
     /// Time of the last packet, number of packets, and number of packets at that time.

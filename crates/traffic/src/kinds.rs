@@ -35,8 +35,8 @@ pub(crate) fn positive(law: &Distribution) -> Result<(), &'static str> {
     if law.mean() > 0.0 { Ok(()) } else { Err("must be above 0") }
 }
 
-/// Returns the distribution that is given for `word`, whose mean must be above 0; `None` if it is
-/// not given.
+/// Returns the distribution that the description sets by `word`, whose mean must be above 0; `None`
+/// if the description does not contain `word`.
 pub(crate) fn given_law(
     given: &Given,
     word: &str,
@@ -60,8 +60,8 @@ pub(crate) const fn optional_bytes<const MIN: u32, const MAX: u32>() -> Param<Op
     Param::word(Kind::Size, "", from, |_| None).initially(|()| None)
 }
 
-/// Returns `bytes` if it is from `MIN` to `MAX`; otherwise the end of a sentence that begins with
-/// the word.
+/// Returns `bytes` if it is from `MIN` to `MAX`; otherwise an error text without the word, which
+/// the caller puts before it.
 pub(crate) fn within<const MIN: u32, const MAX: u32>(bytes: u64) -> Result<u32, String> {
     let fits = |bytes: &u32| (MIN..=MAX).contains(bytes);
     let bytes = u32::try_from(bytes).ok().filter(fits);

@@ -14,10 +14,10 @@ pub const MAX_PAYLOAD: u32 = 9014 - UDP_HEADERS;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Counts {
-    /// The length is that of the Ethernet frame.
+    /// The length of the Ethernet frame.
     #[default]
     Frame,
-    /// The length is that of the UDP payload.
+    /// The length of the UDP payload.
     Payload,
 }
 
@@ -31,7 +31,7 @@ impl Counts {
         .min(MAX_PAYLOAD)
     }
 
-    /// Returns the word of a description that gives such a length.
+    /// Returns the word of a description that sets a length with this meaning: `size` or `payload`.
     pub fn word(self) -> &'static str {
         match self {
             Self::Frame => "size",
@@ -39,7 +39,8 @@ impl Counts {
         }
     }
 
-    /// Returns the meaning by the given word, `size` or `payload`; `None` if neither is given.
+    /// Returns the meaning of the length that a description sets by `size` or `payload`; `None` if
+    /// it contains neither word.
     ///
     /// # Errors
     /// Both words are given.

@@ -82,7 +82,7 @@ pub struct Packets {
 }
 
 impl Packets {
-    /// Returns a source whose first packet comes one interval after `start`.
+    /// Returns a source whose first packet leaves one interval after `start`.
     pub fn new(params: &Params, key: Key, start: Nanos) -> Self {
         let mut source = Self {
             params: *params,

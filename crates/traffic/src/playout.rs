@@ -99,11 +99,11 @@ const BUCKET: Nanos = 20 * MILLISECOND;
 const BUCKETS: usize = 100;
 /// Interval in nanoseconds of which the maximum relative delay enters the histogram.
 const RESAMPLE: Nanos = 500 * MILLISECOND;
-/// Share of the histogram's entries that the playout delay covers.
+/// Share of the histogram's entries whose delay is at most the playout delay.
 const QUANTILE: f64 = 0.95;
-/// Factor by which a new entry reduces the weight of the older entries.
+/// Factor by which the weight of older entries is multiplied when an entry is added.
 const FORGET: f64 = 0.983;
-/// Weight of the first entries, as if each had occurred this number of times.
+/// The n-th entry has the weight `START_WEIGHT` / n, as long as this exceeds 1 - `FORGET`.
 const START_WEIGHT: f64 = 2.0;
 /// Playout delay before the first entry, in nanoseconds.
 const START: Nanos = 80 * MILLISECOND;
@@ -118,7 +118,7 @@ struct Adaptive {
     /// Arrivals in the last [`HISTORY`] nanoseconds whose delay is smaller than all later delays:
     /// time and delay.
     floor: VecDeque<(Nanos, Nanos)>,
-    /// Share of each bucket of relative delays; the sum is 1.
+    /// Weight of each bucket in the histogram of relative delays; the sum of the weights is 1.
     buckets: [f64; BUCKETS],
     entries: u32,
     /// Start of the present interval, and the maximum relative delay in it.

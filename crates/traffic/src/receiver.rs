@@ -33,20 +33,22 @@ struct Ear {
 struct Stretch {
     /// Number of the next expected packet.
     next: u64,
-    /// Number of the first packet that counts.
+    /// Number of the first packet after the warm-up.
     first: u64,
-    /// Number of packets that count, and number of these that were in time.
+    /// Number of packets since the warm-up that are expected, and number of these that were in
+    /// time.
     expected: u64,
     heard: u64,
-    /// Number of silent packets since the last one in time.
+    /// Number of packets, lost or late, since the last packet in time.
     run: u64,
-    /// Number of completed silences, and number of their packets.
+    /// Number of silences that have ended, and number of lost or late packets in them.
     runs: u64,
     silent: u64,
 }
 
 impl Receiver {
-    /// Returns the receiver for packets of `app`; a call's quality is computed as well.
+    /// Returns the receiver for packets of `app`; if `app` is a call, it also measures the call's
+    /// quality.
     pub fn new(app: &App) -> Self {
         let ear = match app {
             App::Voip(voip) => {
@@ -88,9 +90,9 @@ impl Receiver {
         if self.delays.count() < 2 { f64::NAN } else { self.jitter / SECOND as f64 }
     }
 
-    /// Returns the mean opinion score of a call; NaN without packets to rate. `settled` is the
-    /// number of packets sent since the start that have left the network, so that losses after the
-    /// last received packet count.
+    /// Returns the mean opinion score of a call; NaN for other applications, or if no packet of the
+    /// call is expected yet. `settled` is the number of packets, sent since the start, that have
+    /// been received or lost. It reveals losses after the last received packet.
     pub fn mos(&self, app: &App, settled: u64) -> f64 {
         let (App::Voip(voip), Some(ear)) = (app, &self.ear) else { return f64::NAN };
         let Some((loss, burst_ratio)) = ear.stretch.lost(settled) else { return f64::NAN };
@@ -99,8 +101,9 @@ impl Receiver {
 }
 
 impl Stretch {
-    /// Returns the share of packets lost or too late, and the burst ratio (G.107: mean length of a
-    /// silence over its mean length under random loss); `None` without packets to rate.
+    /// Returns the share of packets that are lost or late, and the burst ratio: the mean length of
+    /// a silence, divided by the mean length that it would have under random loss (G.107). Returns
+    /// `None` if no packet is expected yet.
     fn lost(&self, settled: u64) -> Option<(f64, f64)> {
         let Self { first, expected, heard, runs, silent, .. } = *self;
         let expected = expected.max(settled.saturating_sub(first));
@@ -115,7 +118,7 @@ impl Stretch {
     #[inline]
     fn hear(&mut self, seq: u64, in_time: bool) {
         if seq < self.next {
-            // An earlier packet, counted as lost before: the jitter buffer plays it at its
+            // An earlier packet that was counted as lost: the jitter buffer plays it at its
             // position. The limit excludes packets from before the end of the warm-up.
             self.heard = (self.heard + u64::from(in_time)).min(self.expected);
             return;

@@ -1,8 +1,8 @@
 //! `replay`: the packets of a capture, with its times and lengths.
 //!
-//! This module does not read the file. The words name it, and a caller that may read files passes
-//! its packets to [`Params::load`]. From then on the parameters contain the packets and not the
-//! name, so that a plan is complete and depends only on the content of the file.
+//! This module does not read the capture file. A description contains the file's path; the caller
+//! reads the file and passes its packets to [`Params::load`]. After that the parameters contain the
+//! packets instead of the path, so a plan is complete and depends only on the content of the file.
 //!
 //! A replay is open loop: it sends the captured packets regardless of losses and delays. Times are
 //! exact; with a `speed` other than 1 each time is divided by it and rounded, so that errors do not

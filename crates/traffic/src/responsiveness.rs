@@ -7,10 +7,10 @@
 //! connection that carries load. The test ends when the averages of goodput, and then of
 //! responsiveness, are stable.
 //!
-//! [`Test`] does the computation: it receives the durations of probes and the delivered bytes, and
-//! returns the next step. It opens no connection. Where the draft contradicts itself, the test
-//! follows the draft's sum of 300 kB per second: `probes` limits probes of both kinds together,
-//! which alternate.
+//! [`Test`] computes the result: it records the durations of probes and the delivered bytes, and
+//! returns whether the result is stable. It opens no connection. The draft contradicts itself on
+//! the number of probes; the test follows the draft's total of 300 kB per second: `probes` limits
+//! foreign and self probes together, which alternate.
 
 use crate::application::AppParams;
 use serde::{Deserialize, Serialize};
@@ -20,9 +20,9 @@ use sojourn_units::{Bytes, Nanos, SECOND, choices, params};
 use std::collections::VecDeque;
 use std::convert::Infallible;
 
-/// Lengths of requests and answers in bytes. With all headers they give about the draft's numbers:
-/// 5000 bytes for a foreign probe, and at most 1000 for a self probe. The division between messages
-/// is a choice of this project.
+/// Lengths of requests and answers in bytes. With all headers a foreign probe has about 5000 bytes
+/// and a self probe at most 1000, as in the draft. The lengths of the single messages are a choice
+/// of this project.
 pub mod sizes {
     use sojourn_units::Bytes;
 
@@ -55,12 +55,13 @@ choices! {
     }
 }
 
-/// Returns a parameter that is a share above 0.
+/// Returns a parameter that is a share; values that are not above 0 are rejected.
 const fn share(default: &'static str) -> Param<f64> {
     probability(default).check(|share| if *share > 0.0 { Ok(()) } else { Err("must be above 0") })
 }
 
-/// Returns a parameter that is the duration of an interval, from 10 ms to 60 s.
+/// Returns the parameter for the length of an interval, in nanoseconds; values outside 10 ms to 60
+/// s are rejected.
 const fn interval(default: &'static str) -> Param<Nanos> {
     time(default).check(|span| match span {
         10_000_000..=60_000_000_000 => Ok(()),
@@ -69,7 +70,7 @@ const fn interval(default: &'static str) -> Param<Nanos> {
 }
 
 params! {
-    /// Parameters of the test. Each description ends with the draft's name of the parameter in
+    /// Parameters of the test. Each description ends with the draft's name for the parameter, in
     /// parentheses.
     #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
     #[serde(deny_unknown_fields)]
@@ -136,12 +137,12 @@ type Samples = [Vec<Nanos>; 4];
 /// Confidence in the result of a test.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Confidence {
-    /// There were not enough evaluations for an average.
+    /// The averages of goodput were not stable, or there were too few averages of responsiveness.
     #[default]
     Low = 1,
-    /// The averages were not stable.
+    /// The averages of goodput were stable, but those of responsiveness were not.
     Medium = 2,
-    /// The averages were stable.
+    /// The averages of goodput and responsiveness were stable.
     High = 3,
 }
 
@@ -225,7 +226,7 @@ impl Test {
         }
     }
 
-    /// Discards the measurements under load, except the capacity.
+    /// Discards all measurements under load except the maximum goodput.
     pub fn restart(&mut self) {
         let idle = std::mem::take(&mut self.idle);
         let capacity = self.capacity;
@@ -243,7 +244,7 @@ impl Test {
         self.current = Samples::default();
     }
 
-    /// Returns whether a direction is loaded; `way` is 0 for download and 1 for upload.
+    /// Returns whether the test loads a direction; `way` is 0 for download and 1 for upload.
     pub fn loads(&self, way: usize) -> bool {
         self.params.direction == Direction::Both
             || (way == 0) == (self.params.direction == Direction::Download)
@@ -289,14 +290,14 @@ impl Test {
         confidence == Confidence::High
     }
 
-    /// Returns the time between probes that the measured capacity allows, in nanoseconds; `None`
-    /// before a measurement.
+    /// Returns the time between two probes in nanoseconds, for which the probes use the permitted
+    /// share of the capacity; `None` before a measurement of the capacity.
     pub fn gap(&self) -> Option<Nanos> {
         let loaded = (0..2).filter(|&way| self.loads(way));
         let capacity = loaded.map(|way| self.capacity[way]).fold(f64::INFINITY, f64::min);
         let affordable = self.params.share * capacity / (8 * sizes::PROBE) as f64;
         let rate = affordable.min(f64::from(self.params.probes));
-        // Less than one probe per hour counts as none.
+        // A rate below one probe per hour means that no probe is sent.
         (rate * 3600.0 > 1.0).then(|| (SECOND as f64 / rate) as Nanos)
     }
 
@@ -327,8 +328,8 @@ fn push<T>(last: &mut VecDeque<T>, new: T, most: usize) {
     last.push_back(new);
 }
 
-/// Returns whether `mad` averages exist, and their standard deviation is below `tolerance` times
-/// the last average.
+/// Returns whether there are `mad` averages whose standard deviation is below `tolerance` times the
+/// last average.
 fn stable(averages: &VecDeque<f64>, mad: usize, tolerance: f64) -> bool {
     let Some(&last) = averages.back().filter(|&&last| last > 0.0 && averages.len() >= mad) else {
         return false;

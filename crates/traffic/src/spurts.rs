@@ -42,7 +42,7 @@ pub struct Spurts {
     pub on: Distribution,
     /// Duration of a silence.
     pub off: Distribution,
-    /// Period with which the source begins.
+    /// Period with which the source begins: a spurt or a silence.
     #[serde(default)]
     pub begin: Begin,
     /// Effect of a silence on the interval between packets.
@@ -51,7 +51,8 @@ pub struct Spurts {
 }
 
 impl Spurts {
-    /// Sets the spurts by two words, whose names are `on` and `off`; both must be given, or none.
+    /// Sets the spurts from a description. `on` and `off` are the words for the durations of spurts
+    /// and silences. A description must contain both words or none of them.
     pub(crate) fn set(
         spurts: &mut Option<Self>,
         given: &Given,
@@ -89,13 +90,14 @@ impl Spurts {
         text
     }
 
-    /// Returns the distributions of the spurts; none without spurts.
+    /// Returns the distributions of the durations of spurts and silences; an empty list without
+    /// spurts.
     pub(crate) fn distributions(spurts: Option<Self>) -> Vec<Distribution> {
         spurts.map_or(Vec::new(), |spurts| vec![spurts.on, spurts.off])
     }
 }
 
-/// The spurts of a source, from the present one on.
+/// The present spurt of a source, and the random streams of the following ones.
 #[derive(Clone, Debug)]
 pub(crate) struct Activity {
     spurts: Spurts,
@@ -105,8 +107,9 @@ pub(crate) struct Activity {
 }
 
 impl Activity {
-    /// Returns the spurts from `start` on, and the time of the first packet if packets are
-    /// `interval` apart. Without spurts the first packet leaves at `start`.
+    /// Returns the activity of a source that starts at `start`, and the time of its first packet if
+    /// the packets of a spurt are `interval` apart. Without spurts there is no activity, and the
+    /// first packet leaves at `start`.
     pub fn begin(
         spurts: Option<Spurts>,
         key: Key,
@@ -128,7 +131,7 @@ impl Activity {
         (Some(activity), first)
     }
 
-    /// Returns the end of the silence that follows the present spurt.
+    /// Returns the end of the silence after the present spurt.
     fn silence(&mut self) -> Nanos {
         self.end.saturating_add(self.spurts.off.sample_nanos(&mut self.off))
     }
@@ -142,7 +145,8 @@ impl Activity {
         self.spurts.phase == Phase::Restart
     }
 
-    /// Returns the time of a packet that would leave at `at` if the present spurt did not end.
+    /// Returns the departure time of a packet that would leave at `at` if the present spurt did not
+    /// end: `at` itself, or a time in a later spurt.
     pub fn place(&mut self, mut at: Nanos) -> Nanos {
         while at >= self.end {
             let begin = self.silence();

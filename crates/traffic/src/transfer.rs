@@ -69,8 +69,8 @@ impl Transfers {
         Self { params: *params, sizes: key.stream("size"), thoughts: key.stream("think"), done: 0 }
     }
 
-    /// Returns the next transfer; `None` after the last. `time` is the flow's start in the first
-    /// call, and then the end of the last transfer.
+    /// Returns the next transfer; `None` after the last. `time` is the start of the flow in the
+    /// first call, and the end of the previous transfer in later calls.
     pub fn after(&mut self, time: Nanos) -> Option<Job> {
         if self.params.repeat.is_some_and(|repeat| self.done >= repeat) {
             return None;

@@ -31,22 +31,22 @@ pub struct Preset {
     pub source: &'static str,
 }
 
-/// The published sets. Where a source has no number of pages, a session has 250, as in ns-2's large
-/// example; this is a choice of this project.
+/// The published sets. A session has 250 pages if the source does not say how many; the number is
+/// that of ns-2's large example, and its use here is a choice of this project.
 pub const PRESETS: &[Preset] = &[
     Preset {
         name: "pareto-2",
         words: "pages 250 interpage pareto2(10s,2) objects pareto2(3,1.5) \
                 interobject pareto2(500ms,1.5) size pareto2(12,1.2) packet 1460",
         source: "Feldmann's `Pareto 2` in the values of a DOCSIS script for ns-2; its name is cited from memory; \
-                 pages per session and packet length are our choice",
+                 pages per session and packet length are chosen here",
     },
     Preset {
         name: "pareto-1",
         words: "pages 250 interpage pareto(50s,2) objects pareto(4,1.2) \
                 interobject pareto(500ms,1.5) size pareto(12,1.2) packet 1460",
         source: "Feldmann's `Pareto 1`: objects, inter-object and size from a DOCSIS script for ns-2; \
-                 inter-page and the name are cited from memory; pages per session and packet length are our choice",
+                 inter-page and the name are cited from memory; pages per session and packet length are chosen here",
     },
     Preset {
         name: "ns2-small",
@@ -83,22 +83,22 @@ pub const PRESETS: &[Preset] = &[
         name: "mice-elephants",
         words: "pages 250 interpage exp(9.5s) objects exp(2) interobject exp(50ms) \
                 size bpareto(4,200,1.2) packet 1000",
-        source: "Guo and Matta, cited from memory: 4 to 200 KB in packets of 1000 bytes; pages are our choice",
+        source: "Guo and Matta, cited from memory: 4 to 200 KB in packets of 1000 bytes; pages per session are chosen here",
     },
 ];
 
 named_rows!(Preset in PRESETS);
 
 choices! {
-    /// Start of the time between two pages.
+    /// Start of the time between two pages (`interpage`).
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
     #[serde(rename_all = "snake_case")]
     pub enum GapFrom {
-        /// The time starts when all objects of the page have arrived.
+        /// `interpage` starts at the arrival of the page's last object.
         #[default]
         End = "end",
-        /// The time starts with the page: pages overlap if the network is slow, which gives more
-        /// load.
+        /// `interpage` starts at the page's start. Pages then overlap if the network is slow, which
+        /// gives more load.
         Start = "start",
     }
 }
@@ -115,9 +115,9 @@ params! {
     pub struct Params after PRESET {
         /// Number of pages in a session.
         pages: Distribution = number("250").check(positive),
-        /// Time between two pages; `gapfrom` gives its start.
+        /// Time between two pages; it starts at the event that `gapfrom` selects.
         inter_page as "interpage": Distribution = time("pareto2(10s,2)"),
-        /// Whether `interpage` starts at the arrival of all objects of a page, or at the page's
+        /// Event that starts `interpage`: the arrival of all objects of a page, or the page's
         /// start.
         gap_from as "gapfrom": GapFrom = choice("end"),
         /// Number of objects in a page, rounded up.
@@ -128,10 +128,11 @@ params! {
         size: Distribution = number("pareto2(12,1.2)").check(positive),
         /// Application bytes in a packet.
         packet: u32 = bytes::<1, 65_535>("1460"),
-        /// Time between the starts of two sessions; by default the key `start` of the group gives
-        /// their starts.
+        /// Time between the starts of two sessions; without it the key `start` of the flow group
+        /// sets the starts.
         inter_session as "intersession": Option<Distribution> = optional_time(),
-        /// Whether a new session begins when a session ends, so that their number is constant.
+        /// Whether a new session begins when a session ends, so that the number of sessions is
+        /// constant.
         renew: bool = switch("once", "renew"),
     }
 }
@@ -172,8 +173,8 @@ impl Params {
         params
     }
 
-    /// Returns the starts of sessions if `intersession` is given. Each start follows one drawn time
-    /// after the previous start; the first one follows after `first`.
+    /// Returns the starts of sessions; `None` without `intersession`. The first session starts one
+    /// drawn time after `first`, and each later session one drawn time after the previous one.
     pub fn session_starts(&self, key: Key, first: Nanos) -> Option<impl Iterator<Item = Nanos>> {
         let between = self.inter_session?;
         let mut stream = key.stream("session");
@@ -185,7 +186,8 @@ impl Params {
     }
 }
 
-/// Identifier of an object in a session; page numbers continue through renewed sessions.
+/// Identifier of an object. With renewal, the sessions of a client share one sequence of page
+/// numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ObjectId {
     /// Number of the page, from 0.
@@ -251,7 +253,7 @@ pub struct Session {
     pages_left: u64,
     pages_begun: u32,
     next_page: Option<Nanos>,
-    /// Incomplete pages; more than one only if pages overlap.
+    /// Pages whose objects have not all arrived; more than one only if pages overlap.
     loading: Vec<Loading>,
     sessions_finished: u32,
 }
@@ -287,15 +289,15 @@ impl Session {
         self.next_page = Some(at);
     }
 
-    /// Returns the time at which [`Session::poll`] has the next request; `None` if it depends on an
-    /// arrival, or if the session has ended.
+    /// Returns the time of the next request; `None` if it depends on the arrival of an object, or
+    /// if the session has ended.
     pub fn next_event(&self) -> Option<Nanos> {
         let requests = self.loading.iter().filter_map(|page| page.next_request);
         requests.chain(self.next_page).min()
     }
 
-    /// Returns the next request that is due at `now`; `None` if no request is due. Call it until it
-    /// returns `None`.
+    /// Returns the next request that is due at `now`; `None` if no request is due. Several requests
+    /// may be due at one time: call it until it returns `None`.
     pub fn poll(&mut self, now: Nanos) -> Option<Request> {
         let due = self.next_event().filter(|at| *at <= now)?;
         let next = match self.loading.iter().position(|page| page.next_request == Some(due)) {
@@ -349,11 +351,11 @@ impl Session {
         }
     }
 
-    /// Records the complete arrival of `object` at `now`. Returns its page if this was the last
-    /// missing object.
+    /// Records that `object` has arrived completely at `now`. Returns its page if it was the page's
+    /// last missing object.
     ///
     /// # Panics
-    /// If `object` is not being fetched.
+    /// If `object` was not requested, or has already arrived.
     pub fn complete(&mut self, now: Nanos, object: ObjectId) -> Option<Page> {
         let index = self.loading.iter().position(|page| page.page.number == object.page);
         let index = index.expect("a completed object belongs to a page that is loading");

@@ -41,15 +41,16 @@ const UP_CWND_GAIN: u64 = 225;
 const PROBE_RTT_CWND_GAIN: u64 = 50;
 /// Pacing rate in percent of the bandwidth times the gain: 1 % below it (`PacingMarginPercent`).
 const MARGIN: u64 = 99;
-/// Growth of the rate in percent (to 125) that is required in three rounds; otherwise the pipe
-/// counts as full.
+/// Growth of the rate to 125 percent, which is required within three rounds; without this growth
+/// the pipe counts as full.
 const FULL_GROWTH: u64 = 125;
 const FULL_ROUNDS: u32 = 3;
 /// Number of separate losses in a round that ends startup (`BBRStartupFullLossCnt`).
 const FULL_LOSSES: u32 = 6;
 /// Maximum number of rounds of drain.
 const DRAIN_ROUNDS: u64 = 3;
-/// Number of rounds over which the maximum of the aggregation is taken (`ExtraAckedFilterLen`).
+/// Number of rounds over which the maximum excess of [`Aggregation`] is taken
+/// (`ExtraAckedFilterLen`).
 const AGGREGATION_ROUNDS: usize = 10;
 /// Minimum time between two probes for bandwidth, in nanoseconds; up to a second is added at
 /// random.
@@ -58,8 +59,8 @@ const PROBE_WAIT: Nanos = 2 * SECOND;
 const PROBE_ROUNDS: u64 = 63;
 /// Maximum number of doublings of the slope with which a probe raises `inflight_longterm`.
 const MAX_SLOPE: u32 = 30;
-/// Maximum length of a super-packet in bytes, and negative binary logarithm of its duration in
-/// seconds.
+/// Maximum length of a super-packet in bytes; and s, where a super-packet lasts 2^-s seconds at the
+/// pacing rate.
 const SUPER_BYTES: u64 = 64 << 10;
 const SUPER_SHIFT: u32 = 10;
 /// Value of a bound that does not apply.
@@ -109,7 +110,7 @@ impl ControlParams for Params {
     }
 }
 
-/// State of BBR.
+/// Phase of BBR.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
     /// Startup: the sending rate doubles each round.
@@ -208,25 +209,26 @@ struct Undo {
 pub struct Bbr3 {
     params: Params,
     mode: Mode,
-    /// Number of bytes delivered since the connection began, and the number at which the round
-    /// ends.
+    /// Number of bytes delivered since the connection began, and value of this number at which the
+    /// present round ends.
     delivered: u64,
     next_round: u64,
     round: u64,
     round_start: bool,
-    /// Maximum delivery rates of the previous cycle and of this one, and of both cycles, in bytes
-    /// per second.
+    /// Maximum delivery rates of the previous and the present cycle of probes, and the greater of
+    /// the two, in bytes per second.
     cycles: [u64; 2],
     max_bandwidth: u64,
     /// Bandwidth in use in bytes per second: the maximum rate, limited by the short-term bound.
     bandwidth: u64,
-    /// Bounds on the bandwidth in bytes per second, and on the data in flight in bytes
-    /// (`bw_shortterm`, `inflight_shortterm`, `inflight_longterm`).
+    /// Short-term bound on the bandwidth in bytes per second, and short-term and long-term bounds
+    /// on the data in flight in bytes (`bw_shortterm`, `inflight_shortterm`, `inflight_longterm`).
     short_bandwidth: u64,
     short: u64,
     long: u64,
-    /// Round of the loss detection: its end, whether it has just ended, whether it has losses, and
-    /// its maximum delivery rate and volume.
+    /// State of the round in which losses are counted: number of delivered bytes at which it ends,
+    /// whether it has just begun, whether it has losses, and its maximum delivery rate and
+    /// delivered bytes.
     loss_round: u64,
     loss_round_start: bool,
     is_loss_in_round: bool,
@@ -262,7 +264,9 @@ pub struct Bbr3 {
     is_probe_due: bool,
     probe_rtt_done: Nanos,
     probe_rtt_round_done: bool,
-    /// Delivery count before which sent segments give no valid bandwidth samples.
+    /// Bandwidth samples of segments that were sent before this number of bytes was delivered count
+    /// as limited by the application. It is set by a probe of the round-trip time, in which few
+    /// segments are in flight.
     ignore_before: u64,
     restarted: bool,
     aggregation: Aggregation,
@@ -339,7 +343,7 @@ impl Bbr3 {
         }
     }
 
-    /// Returns the present phase.
+    /// Returns the present phase of BBR.
     pub fn mode(&self) -> Mode {
         self.mode
     }
@@ -642,7 +646,8 @@ impl Bbr3 {
         }
     }
 
-    /// Adapts the long-term bound (`AdaptLongTermModel`); returns whether it has started a phase.
+    /// Adapts the long-term bound (`AdaptLongTermModel`); returns whether this has changed the
+    /// phase.
     fn adapt_long_term(&mut self, window: &Window, ack: &Ack, sample: &Sample) -> bool {
         if self.feedback == Feedback::Starting && self.round_start {
             self.feedback = Feedback::Arriving;
@@ -719,7 +724,7 @@ impl Bbr3 {
             return true;
         }
         if ack.cwnd_limited && window.cwnd >= self.long {
-            // The bound has limited the growth of the rate, not the path.
+            // The long-term bound, not the path, has limited the growth of the rate.
             self.reset_full(sample.rate);
             return false;
         }

@@ -1,4 +1,4 @@
-//! The queues of a tin: which queue a packet enters, the bytes of a queue's turn, and the
+//! The queues of a tin: selection of a packet's queue, number of bytes of a queue's turn, and
 //! scheduling state of each queue.
 
 use super::lists::Lists;
@@ -11,8 +11,8 @@ use serde::{Deserialize, Serialize};
 use sojourn_units::{Nanos, choices};
 
 choices! {
-    /// Isolation of flows: which packets have a separate queue, and between which hosts turns are
-    /// shared fairly.
+    /// Isolation of flows: determines which packets share a queue, and between which hosts turns
+    /// are shared fairly.
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
     #[serde(rename_all = "kebab-case")]
     pub enum Isolation {
@@ -57,7 +57,7 @@ impl Isolation {
             Self::Flowblind => None,
             Self::Srchost => Some(source),
             Self::Dsthost => Some(destination),
-            // The mix makes the set of queues depend on both hosts.
+            // The multiplications mix the bits, so that the hash depends on both hosts.
             Self::Hosts => {
                 let mixed =
                     source.wrapping_mul(0x9e37_79b1) ^ destination.wrapping_mul(0x85eb_ca6b);
@@ -100,8 +100,8 @@ pub struct Flow<P> {
     hosts: [u16; 2],
 }
 
-/// Hosts on one side (source or destination). A host's slot is found as a flow's queue: in a set of
-/// eight.
+/// Hosts on one side of the flows (source or destination), each in a slot. A host may use any of
+/// the eight slots of a set, as a flow may use any queue of a set.
 #[derive(Clone, Debug)]
 struct Hosts {
     tags: Vec<u32>,
@@ -114,8 +114,8 @@ impl Hosts {
         Self { tags: vec![0; QUEUES], bulk: vec![0; QUEUES] }
     }
 
-    /// Returns the slot of a host. A host without a slot takes one without bulk queues or, if all
-    /// have some, the first candidate.
+    /// Returns the slot of a host. A host without a slot takes the first slot of its set without
+    /// bulk queues or, if all slots have bulk queues, the slot of its number.
     fn slot(&mut self, host: u32) -> usize {
         let start = host as usize % QUEUES;
         if let Some(slot) = ways(start).find(|&slot| self.tags[slot] == host) {
@@ -163,11 +163,11 @@ pub struct Tin<P> {
     pub backlog: u64,
     /// Bytes that the tin may still send in this turn, without a shaper.
     pub deficit: i32,
-    /// Number of queues in the sets `Sparse` and `SparseWait`.
+    /// Number of queues in the state `Sparse` or `SparseWait`.
     pub sparse: u16,
-    /// Number of queues in the set `Bulk`.
+    /// Number of queues in the state `Bulk`.
     pub bulk: u16,
-    /// Number of queues in the set `Decaying`.
+    /// Number of queues in the state `Decaying`.
     pub decaying: u16,
     /// Number of queues whose BLUE probability is above 0.
     pub unresponsive: u16,
@@ -212,13 +212,13 @@ impl<P: Packet> Tin<P> {
         self.isolation = isolation;
     }
 
-    /// Returns whether a queue of the tin is sparse or bulk, and so may have packets.
+    /// Returns whether any queue is sparse or bulk. If not, the tin has no packets.
     #[inline]
     pub fn is_active(&self) -> bool {
         self.sparse > 0 || self.bulk > 0
     }
 
-    /// Returns the queue that the packet enters, and counts how it was found.
+    /// Returns the index of the packet's queue, and counts whether the search for it was a hit.
     #[inline]
     pub fn choose(&mut self, packet: &P, count: &mut Ways) -> usize {
         let Some(hash) = self.isolation.hash(packet) else { return 0 };
@@ -321,9 +321,9 @@ impl<P: Packet> Tin<P> {
         ((share + u32::from(draws.draw_u16())) >> 16) as i32
     }
 
-    /// Charges a packet of `bytes` on the line to the tin's rate. A clock that is behind `now`
-    /// advances by the packet's time; any other clock is at least this time ahead of `now`
-    /// afterwards.
+    /// Charges a packet of `bytes` on the line to the tin's rate. If the tin's clock is behind
+    /// `now`, it advances by the packet's transmission time. Otherwise it is set to at least `now`
+    /// plus this time.
     #[inline]
     pub fn charge(&mut self, now: Nanos, bytes: u32) {
         if self.numbers.pace.is_unlimited() {

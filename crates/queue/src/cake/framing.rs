@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use sojourn_units::choices;
 
-/// Length of the Ethernet header in bytes, which does not count once `overhead` is given.
+/// Length of the Ethernet header in bytes. If `overhead` is given, the header does not count.
 const ETHERNET: i64 = 14;
 
 choices! {

@@ -3,9 +3,10 @@
 //! The heap has an entry for every queue of eight tins. It is put in order at the first overflow,
 //! and kept in order until 65535 packets are sent without another overflow.
 //!
-//! `sift_down` goes on comparing with the length of the child that moved up, not with the length of
-//! the entry that moved down. So below the top the order is only approximate. The kernel does the
-//! same, which determines the dropped packets.
+//! `sift_down` moves an entry down. After each step it compares the next children with the length
+//! of the child that has moved up, not with the length of the entry itself. Therefore the order
+//! below the top is only approximate. The kernel does the same; the order determines which packets
+//! are dropped.
 
 use super::tins::{QUEUES, TINS};
 

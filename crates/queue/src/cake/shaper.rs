@@ -32,7 +32,7 @@ impl Pace {
         Self { bytes, nanos: exact >> excess, shift: 34 - excess as u8 }
     }
 
-    /// Returns whether the rate has no limit.
+    /// Returns whether there is no limit on the rate.
     #[inline]
     pub fn is_unlimited(&self) -> bool {
         self.nanos == 0
@@ -73,7 +73,8 @@ impl Shaper {
         }
     }
 
-    /// Charges a packet of `bytes`, which was sent or, in `ingress` mode, dropped.
+    /// Charges the shaper for a packet of `bytes` on the line, which was sent or, in `ingress`
+    /// mode, dropped.
     #[inline]
     pub fn charge(&mut self, bytes: u32, dropped: bool) {
         if self.pace.is_unlimited() {

@@ -173,7 +173,7 @@ impl<P: Packet> Children<P> {
         time.map_or(Dequeue::Empty, Dequeue::NotBefore)
     }
 
-    /// Counts an attempt to send that had to wait.
+    /// Counts an attempt to send in which a shaper held all packets.
     pub fn count_overlimit(&mut self) {
         self.totals.overlimits += 1;
     }

@@ -60,7 +60,8 @@ struct Rank {
     turn: u32,
 }
 
-/// Strict classes, and classes that take turns while the strict ones are empty.
+/// A discipline with strict classes, and classes that take turns while all strict classes are
+/// empty.
 #[derive(Clone, Debug)]
 pub struct Scheduler<P, D> {
     params: D,

@@ -54,7 +54,7 @@ pub struct Statement<'a> {
 }
 
 impl<'a> Statement<'a> {
-    /// Returns the position after the last word, in bytes.
+    /// Returns the byte position after the statement's last word.
     pub fn end(&self) -> usize {
         self.all.last().map_or(0, |token| token.range().end)
     }

@@ -236,11 +236,11 @@ impl<C: ClassParams> Tree<C> {
                     "a filter sends packets to `{}`, which is not a class that holds packets",
                     self.name(id)
                 );
-                let is_it = |one: &Statement<'_>| {
+                let matches = |one: &Statement<'_>| {
                     one.object.text == "filter"
                         && Filter::read(one, self.handle).is_ok_and(|read| read == *filter)
                 };
-                return Err(self.error(given, is_it, message));
+                return Err(self.error(given, matches, message));
             }
         }
         for class in self.classes.iter().filter(|class| class.child.is_some()) {
@@ -253,25 +253,26 @@ impl<C: ClassParams> Tree<C> {
         Ok(())
     }
 
-    /// Returns an error at the last statement about a class or about its discipline.
+    /// Returns an error whose position is the last statement about the class `id` or about its
+    /// discipline.
     pub(crate) fn class_error(&self, given: &Given, id: u16, message: String) -> WordError {
-        let is_it = |one: &Statement<'_>| {
+        let matches = |one: &Statement<'_>| {
             let name = if one.object.text == "qdisc" { one.parent } else { one.class };
             name.is_some_and(|(name, _)| name.minor == id)
         };
-        self.error(given, is_it, message)
+        self.error(given, matches, message)
     }
 
-    /// Returns an error at the last statement for which `is_it` is true; at all statements if it is
-    /// true for none.
+    /// Returns an error whose position is the last statement that `matches` accepts; without such a
+    /// statement, the position is that of all statements.
     fn error(
         &self,
         given: &Given,
-        is_it: impl Fn(&Statement<'_>) -> bool,
+        matches: impl Fn(&Statement<'_>) -> bool,
         message: String,
     ) -> WordError {
         let all = given.text(END).and_then(|text| statements::read(text).ok()).unwrap_or_default();
-        match all.iter().rfind(|one| self.major(one) == self.handle && is_it(one)) {
+        match all.iter().rfind(|one| self.major(one) == self.handle && matches(one)) {
             Some(statement) => given.within(END, statement.error(message)),
             None => given.error(END, message),
         }
@@ -484,7 +485,8 @@ impl<C: ClassParams> Tree<C> {
         self.put_child(id, first, rest, &more, device)
     }
 
-    /// Gives a class the discipline that `first` names; `more` is text after its words.
+    /// Gives the class `id` the discipline that the words `first` and `rest` describe; `more` is
+    /// appended to their text.
     fn put_child(
         &mut self,
         id: u16,
@@ -520,7 +522,7 @@ impl<C: ClassParams> Tree<C> {
         self.classes.sort_by_key(|class| class.id);
     }
 
-    /// Appends the number, classes, disciplines and filters to a description.
+    /// Appends `handle`, `txqueuelen`, classes, inner disciplines and filters to a description.
     pub(crate) fn write(&self, mut text: Text) -> Text {
         if self.handle != 1 {
             text = text.value("handle", self.name(0));

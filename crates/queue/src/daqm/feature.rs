@@ -125,7 +125,7 @@ pub fn derivatives(values: [f64; VALUES], step: f64) -> [f64; 3] {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Interval {
-    /// A given distance, in nanoseconds.
+    /// A fixed distance, in nanoseconds.
     Constant(Nanos),
     /// The mean distance between the arrivals of the queued packets.
     Measured,

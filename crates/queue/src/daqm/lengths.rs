@@ -4,7 +4,8 @@ use super::feature::{VALUES, derivatives};
 use sojourn_units::{EPOCH, Nanos};
 use std::collections::VecDeque;
 
-/// A time after any other; the discipline always reports a time for its periodic task.
+/// A time that is never reached: the discipline must report a time for its periodic task even if no
+/// sample is due.
 const NEVER_DUE: Nanos = Nanos::MAX - 1;
 
 /// The schedule of samples of the queue length.

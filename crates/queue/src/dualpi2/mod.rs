@@ -362,7 +362,7 @@ impl<P: Packet> Discipline<P> for DualPi2<P> {
             packet
         };
         self.memory = memory;
-        // The kernel takes the maximum before it adds the packet.
+        // As in the kernel, the maximum does not include the arriving packet.
         self.counters.maxq = self.counters.maxq.max(self.packets() as u64);
         let lane = class.lane();
         let head = self.heads.of(lane);

@@ -357,12 +357,13 @@ impl Backlog {
         }
     }
 
-    /// Returns the packet that was taken and not dropped.
+    /// Returns the packet that was taken and has been neither returned nor dropped; `None` without
+    /// one.
     pub(super) fn taken(&self) -> Option<Id> {
         self.taken
     }
 
-    /// Removes a packet, whether it is arriving, queued or taken.
+    /// Removes a packet, which may be arriving, queued or taken.
     pub(super) fn remove(&mut self, id: Id) {
         match self.entries[id.slot()].place {
             Place::Queued => self.unlink(id.slot),

@@ -342,7 +342,7 @@ impl<P: Packet> External<P> {
         within && packets <= MOST_PACKETS as usize
     }
 
-    /// Returns the policy's result of `ask`; `None` after a fault.
+    /// Calls the policy through `ask` and returns its result; `None` after a fault.
     fn ask<T>(
         &mut self,
         now: Nanos,

@@ -40,7 +40,7 @@ const FAST: usize = 8;
 impl DisciplineParams for Params {
     const TABLES: &'static [&'static Table] = &[&TABLE];
 
-    /// Returns the sum of the bands' limits and of the fast path's.
+    /// Returns the sum of the limits of the three bands and of the fast path, in packets.
     fn limit(&self) -> Option<(Unit, u32)> {
         let bands = self.limit.saturating_mul(BANDS as u32);
         Some((Unit::Packets, bands.saturating_add(FAST as u32)))

@@ -48,10 +48,10 @@ struct Class {
     /// Deadline of the next packet, and time at which it becomes eligible.
     d: u64,
     e: u64,
-    /// Number of its entry in `Hfsc::eligible`; `None` without an entry.
+    /// Number of the class's entry in `Hfsc::eligible`; `None` without an entry.
     listed: Option<u64>,
-    /// Virtual time; then the earliest time to send by all upper limits, by its own one, and by
-    /// those of its children.
+    /// Virtual time; earliest times to send by all upper limits, by the class's own upper limit,
+    /// and by the upper limits of its children.
     vt: u64,
     f: u64,
     myf: u64,
@@ -78,7 +78,8 @@ pub struct Hfsc<P> {
     /// Leaves with packets and a real-time curve: time at which they become eligible, number of the
     /// entry, index.
     eligible: BTreeSet<(u64, u64, usize)>,
-    /// Number of entries ever made in `eligible`.
+    /// Number of entries inserted into `eligible` since creation, which is the number of the next
+    /// entry.
     listed: u64,
 }
 
@@ -114,8 +115,8 @@ impl<P: Packet> Hfsc<P> {
         self.deactivate(place);
     }
 
-    /// Sets the curves of a class; a curve that differs from the present one begins anew at its
-    /// start.
+    /// Sets the curves of a class. A curve that differs from the present one begins anew at its
+    /// origin in `starts`.
     fn set(&mut self, place: usize, [rt, ls, ul]: [Option<Curve>; 3], starts: &Starts) {
         let internal = |curve: Option<Curve>| curve.map(|curve| Internal::new(&curve));
         let class = &mut self.classes[place];
@@ -347,7 +348,7 @@ impl<P: Packet> Hfsc<P> {
     }
 }
 
-/// Origins (time, bytes) of the curves that a class gets.
+/// Origins (time, bytes) at which new curves of a class begin.
 struct Starts {
     rt: (u64, u64),
     ls: (u64, u64),
@@ -469,7 +470,7 @@ impl<P: Packet> Discipline<P> for Hfsc<P> {
         if has_ls {
             self.activate(place, ticks(now));
         }
-        // `peek` makes the packet whose length was used the one that is sent next.
+        // `peek` fixes which packet is sent next: the packet whose length was used here.
         if has_rt && !matches!(self.children.peek(queue, now, draws, sink), Dequeue::Packet(_)) {
             self.deactivate(place);
         }

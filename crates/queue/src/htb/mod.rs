@@ -90,7 +90,8 @@ pub struct Htb<P> {
     sleeping: [BTreeSet<(Nanos, u64, usize)>; LEVELS],
     /// Time before which no class of a level wakes.
     near: [Nanos; LEVELS],
-    /// Number of entries ever made in `sleeping`.
+    /// Number of entries inserted into `sleeping` since creation, which is the number of the next
+    /// entry.
     slept: u64,
     /// Number of times that a class has reached its ceiling.
     overlimits: u64,

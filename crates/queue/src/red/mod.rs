@@ -1,9 +1,9 @@
 //! RED: random early detection, early drops by the average backlog.
 //!
-//! Source: Floyd, Jacobson (1993); Linux `sch_red.c` and `red.h`, `tc`'s `tc_red.c`. `adaptive`:
-//! Floyd, Gummadi, Shenker (2001) as Linux has it. `feng`: Feng et al., "A self-configuring RED
-//! gateway" (1999). `gentle`: Floyd (2000), as in ns-2. `gentle-limit`: the same ramp drawn out to
-//! the buffer's end. `wait`: as in ns-2.
+//! Source: Floyd, Jacobson (1993); Linux `sch_red.c` and `red.h`, `tc`'s `tc_red.c`. `adaptive` is
+//! that of Floyd, Gummadi, Shenker (2001) in Linux's form, `feng` that of Feng et al., "A
+//! self-configuring RED gateway" (1999). `gentle` (Floyd 2000) and `wait` are those of ns-2.
+//! `gentle-limit` is a gentle ramp that ends at `limit`.
 //!
 //! An exponentially weighted average of the backlog is updated at every arrival. Between `min` and
 //! `max` arrivals are dropped (or marked) with a probability that grows up to `probability`;
@@ -14,10 +14,10 @@
 //! or above `max`; the gap between early drops at a constant average is uniformly distributed.
 //!
 //! The defaults of `min`, `max` and `burst`, the averaging weight and the idle table are those of
-//! iproute2 6.1. Its idle table takes ticks of 64 ns as microseconds, and natural logarithms as
-//! powers of two, so that the average decays about 22 times too slowly; this is reproduced. It
-//! passes `adaptive` in an attribute that Linux 6.1 ignores when it starts the timer; this is not
-//! reproduced: `adaptive` works here.
+//! iproute2 6.1. In its idle table ticks of 64 ns count as microseconds, and natural logarithms as
+//! powers of two, so that the average decays about 22 times too slowly; this error is reproduced.
+//! iproute2 6.1 passes `adaptive` in an attribute that Linux 6.1 ignores when it starts the timer;
+//! this error is not reproduced, so `adaptive` works here.
 
 mod average;
 mod params;

@@ -28,7 +28,7 @@ pub struct State {
     pub qidlestart: Nanos,
     /// Present maximum probability, in units of 2^-32.
     pub max_p: u32,
-    /// Number by which random draws are divided.
+    /// Divisor of random draws of 32 bits; the quotient is the threshold `q_r`.
     divisor: u32,
     side: Side,
 }
@@ -222,7 +222,8 @@ impl Policy {
             let bits = self.filter.bits();
             (self.state.qavg - (u64::from(self.params.min) << bits)) >> bits
         };
-        // The threshold that has probability 1: 2^32, or the largest quotient of a draw.
+        // The upper limit of the random threshold: 2^32, or the largest quotient of a draw and the
+        // divisor.
         let least = match (self.params.wait, self.fine()) {
             (false, _) => 0,
             (true, true) => 1 << 32,

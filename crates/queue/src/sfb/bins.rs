@@ -19,7 +19,8 @@ pub(super) struct Bin {
     pub(super) p_mark: u16,
 }
 
-/// The bins of a flow, four bits per row from the low end. As in the kernel the hash is never 0.
+/// Hash of a flow, which selects its bin in each row: four bits per row, the lowest bits for the
+/// first row. As in the kernel, the hash is never 0.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Hash(NonZeroU32);
 

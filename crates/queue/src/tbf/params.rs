@@ -195,8 +195,8 @@ impl Params {
         Ok(())
     }
 
-    /// Returns the parameters after a change, which states all values anew except the child. A
-    /// change of TBF's limit becomes the limit of a child that is a FIFO, in the child's unit.
+    /// Returns the parameters after a change, which states all values anew except the child. If the
+    /// child is a FIFO, a given limit becomes the limit of the child, in the child's unit.
     pub(super) fn after(&self, given: &Given, device: &Device) -> Result<Self, WordError> {
         let mut changed = Self { child: self.child.clone(), ..Self::new(device) };
         changed.set(given)?;
@@ -216,15 +216,14 @@ impl Params {
         Ok(changed)
     }
 
-    /// Removes the limit if a child is given, where it has no effect.
+    /// Removes `limit` if there is a child, because it has no effect then.
     pub(super) fn drop_idle_limit(&mut self) {
         if self.child.is_some() {
             self.limit = 0;
         }
     }
 
-    /// Returns the kernel's warning about a bucket that is smaller than a frame; `None` without
-    /// need.
+    /// Returns the kernel's warning if the bucket is smaller than a frame; otherwise `None`.
     pub(super) fn small_bucket(&self) -> Option<String> {
         let max_size = self.constants().max_size;
         (max_size < self.frame).then(|| {
