@@ -231,7 +231,7 @@ def test_check_finds_shortens_and_shows(write: Write) -> None:
     write(control("if ack.may_grow: window.cwnd += window.mss"))
     text = invoke("check", "mine.py:Mine", status=1)
     assert "shortened to 1:" in text
-    assert "(`ack.cwnd_limited`, RFC 7661)" in text
+    assert "(`ack.cwnd_limited` is false, RFC 7661)" in text
     write(control(GROW, "return max(window.cwnd // 2, 0)"))
     text = invoke("check", "mine.py:Mine", status=1)
     assert "the new ssthresh is at least two segments" in text

@@ -140,7 +140,7 @@ def test_what_is_wrong_with_a_file_is_said_at_once(
             queue_class(dequeue="p = queue.pop(); p and queue.drop(p); return p"),
             r"not in the queue|has left or was dropped",
         ),
-        (queue_class("queue.drop(packet); return True"), r"dropped by the verdict of `enqueue`"),
+        (queue_class("queue.drop(packet); return True"), r"`enqueue` must return the verdict"),
         (queue_class("queue.pop(); return True", "return None"), r"`enqueue` took a packet|queued"),
     ],
 )

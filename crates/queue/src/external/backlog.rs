@@ -270,7 +270,7 @@ impl Backlog {
     pub fn drop(&mut self, id: Id, reason: DropReason) -> Result<(), Fault> {
         match self.entry(id).map(|entry| entry.place) {
             Some(Place::Arriving) => fault(
-                "the arriving packet cannot be dropped: return the verdict to drop it from `enqueue`",
+                "`drop` cannot drop the arriving packet: `enqueue` must return the verdict to drop it",
             ),
             None => fault("the packet is not in the queue: it has left or was dropped"),
             Some(_) => {
