@@ -110,7 +110,7 @@ impl ControlParams for Params {
 pub enum Mode {
     /// Startup: the sending rate doubles each round.
     Startup,
-    /// Drain: the queue that startup has built empties.
+    /// Drain: the sender sends slowly, until the queue built in startup is empty.
     Drain,
     /// Bandwidth probe: the sending rate cycles around the estimated bandwidth.
     ProbeBw,
@@ -484,8 +484,8 @@ impl Bbr {
         let sample = path::rate(rate);
         let limited = rate.app_limited || rate.prior_delivered < self.ignore_before;
         if limited && sample < self.bandwidth {
-            // Ignore the sample: it reflects the application's rate, or a small number of segments in
-            // flight.
+            // Ignore the sample: it reflects the application's rate, or a small number of segments
+            // in flight.
         } else if self.is_linux() {
             self.bandwidth = self.greatest.add(BW_ROUNDS as u64, self.round, sample);
         } else {

@@ -87,7 +87,7 @@ pub trait Policy: Send + Sync {
         SuperPacket::default()
     }
 
-    /// Visits the state that decisions depend on, as far as the policy exposes it.
+    /// Visits the state on which decisions depend; the policy decides which values it reports.
     fn state(&self, visit: &mut dyn FnMut(&str, i128));
 
     /// Returns a copy of the policy with its present state.

@@ -23,8 +23,9 @@
 
 use sojourn_units::modules;
 
-/// The controls, one per line: the module, which has the control's `Params`, and the control. `in`
-/// names the container of a large control: each end of a connection has one, and most are small.
+/// The controls, one per line: the module with the control's `Params`, and the type of the control.
+/// `in` names a container for a large control, since every control would otherwise have the size of
+/// the largest one.
 macro_rules! controls {
     ($macro:ident! $($arguments:tt)*) => {
         $macro! {

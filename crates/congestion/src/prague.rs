@@ -175,7 +175,8 @@ impl Prague {
         let scale = if srtt == 0 || srtt >= target {
             ONE
         } else {
-            // A round trip lasts srtt/target of a round, and adds srtt/target of a round's segment.
+            // A round trip is the fraction srtt/target of a round, so the window grows by this
+            // fraction of a segment.
             (u128::from(srtt) * u128::from(srtt) * u128::from(ONE)
                 / (u128::from(target) * u128::from(target))) as u64
         };

@@ -1,4 +1,4 @@
-//! External controls: decisions that stand, and faults that do not.
+//! Tests of external controls: decisions that the contract permits, and faults.
 
 use sojourn_congestion::external::{Factory, Fault, Params as Own, Policy};
 use sojourn_congestion::{Ack, Cause, Congestion, Params, Window, hystart, reno};
@@ -13,14 +13,14 @@ const SLOW_START: hystart::Params = hystart::Params {
 };
 
 type Change = fn(&mut Window, &Ack);
-type Told = Arc<Mutex<Vec<String>>>;
+type Faults = Arc<Mutex<Vec<String>>>;
 
-/// Changes the window at each acknowledgement, and answers congestion by a fixed ssthresh.
+/// Changes the window at each acknowledgement, and returns a fixed ssthresh on congestion.
 #[derive(Clone)]
 struct Simple {
     change: Change,
     ssthresh: u64,
-    told: Told,
+    faults: Faults,
 }
 
 impl Policy for Simple {
@@ -42,7 +42,7 @@ impl Policy for Simple {
     }
 
     fn on_fault(&mut self, _now: Nanos, fault: &Fault) {
-        self.told.lock().unwrap().push(fault.0.clone());
+        self.faults.lock().unwrap().push(fault.0.clone());
     }
 }
 
@@ -54,14 +54,14 @@ impl Factory for Simple {
     fn on_fault(&self, _now: Nanos, _fault: &Fault) {}
 }
 
-fn started(change: Change, ssthresh: u64) -> (Congestion, Window, Told) {
-    let told = Told::default();
-    let factory = Simple { change, ssthresh, told: told.clone() };
+fn started(change: Change, ssthresh: u64) -> (Congestion, Window, Faults) {
+    let faults = Faults::default();
+    let factory = Simple { change, ssthresh, faults: faults.clone() };
     let params = Params::from(Own::bound("simple", Arc::new(factory)));
     let mut window = Window::new(1000, 10);
     let mut control = Congestion::new(&params, SLOW_START, &window);
     control.on_start(&mut window, SECOND, 7);
-    (control, window, told)
+    (control, window, faults)
 }
 
 fn ack(acked: u64) -> Ack {
@@ -70,14 +70,14 @@ fn ack(acked: u64) -> Ack {
 
 #[test]
 fn decisions_stand() {
-    let (mut control, mut window, told) = started(|window, ack| window.cwnd += ack.acked, 5000);
+    let (mut control, mut window, faults) = started(|window, ack| window.cwnd += ack.acked, 5000);
     control.on_ack(&mut window, &ack(1000));
     assert_eq!(window.cwnd, 11_000);
     assert_eq!(control.reduce(&window, 11_000, Cause::Loss, 2 * SECOND), 5000);
     let mut copy = control.clone();
     copy.on_ack(&mut window, &ack(500));
     assert_eq!(window.cwnd, 11_500);
-    assert!(told.lock().unwrap().is_empty());
+    assert!(faults.lock().unwrap().is_empty());
 }
 
 #[test]
@@ -91,20 +91,20 @@ fn breaches_of_the_contract_are_told_once_and_do_not_stand() {
         (|window, _| window.cwnd -= 1, Ack { in_recovery: true, ..ack(9) }, "losses are repaired"),
     ];
     for (change, ack, expected) in cases {
-        let (mut control, mut window, told) = started(change, 5000);
+        let (mut control, mut window, faults) = started(change, 5000);
         let before = window;
         control.on_ack(&mut window, &ack);
         control.on_ack(&mut window, &ack);
         assert_eq!(window, before);
-        let told = told.lock().unwrap();
-        assert!(told.len() == 1 && told[0].contains(expected), "{told:?}");
-        // From then on, half of what is in flight.
+        let faults = faults.lock().unwrap();
+        assert!(faults.len() == 1 && faults[0].contains(expected), "{faults:?}");
+        // After a fault, ssthresh is half of the bytes in flight.
         assert_eq!(control.reduce(&window, 8000, Cause::Loss, 2 * SECOND), 4000);
         assert_eq!(control.pacing_rate(), None);
     }
-    let (mut control, window, told) = started(|_, _| (), 1999);
+    let (mut control, window, faults) = started(|_, _| (), 1999);
     assert_eq!(control.reduce(&window, 8000, Cause::Loss, 2 * SECOND), 4000);
-    assert!(told.lock().unwrap()[0].contains("at least two segments (2000)"));
+    assert!(faults.lock().unwrap()[0].contains("at least two segments (2000)"));
 }
 
 #[test]

@@ -17,12 +17,12 @@ pub trait DisciplineParams: Parameters<On = Device> + Clone {
     /// Table of the words of its classes; `None` if the discipline has no classes.
     const CLASS: Option<&'static Table> = None;
 
-    /// Reason why the kernel has no such discipline, with an alternative; `None` if the kernel has
-    /// it.
+    /// Reason why the kernel lacks this discipline, and an alternative; `None` if the kernel has
+    /// the discipline.
     const NOT_IN_KERNEL: Option<&'static str> = None;
 
-    /// Returns the unit and size of the limit; `None` if the limit is on memory or there are
-    /// several.
+    /// Returns the unit and the value of the queue's limit; `None` if the queue limits its memory,
+    /// or has several limits.
     fn limit(&self) -> Option<(Unit, u32)>;
 
     /// Returns the table of the name under which the parameters were given.

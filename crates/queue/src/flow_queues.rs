@@ -45,7 +45,7 @@ pub(crate) const fn drop_batch<On>() -> Param<u32, On> {
     integer(1, 4_294_967_295, "64")
 }
 
-/// Limits of all buckets together, and the size of a batch of drops.
+/// Limits of all buckets together, and the number of packets in a batch of drops.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Room {
     /// Maximum number of packets.

@@ -41,7 +41,7 @@ impl<P: Packet> PacketFifo<P> {
 }
 
 impl<P: Packet, N> PacketFifo<P, N> {
-    /// Appends a packet that arrives at time `at`, with a note.
+    /// Appends a packet that arrives at time `at`, and attaches `note` to it.
     #[inline]
     pub fn push_noted(&mut self, at: Nanos, packet: P, note: N) {
         self.bytes += u64::from(packet.len());
@@ -110,7 +110,8 @@ impl<P: Packet, N> PacketFifo<P, N> {
         self.ring.get(n).map(|queued| queued.at)
     }
 
-    /// Sets `at` as the enqueue time of the leaving packet, if other packets were removed after it.
+    /// Sets the enqueue time of the packet that has left to `at`, if the packet bypassed the ring
+    /// or other packets were removed after it.
     #[inline]
     pub(crate) fn leaves(&mut self, at: Nanos) {
         self.last = at;

@@ -78,7 +78,7 @@ macro_rules! family {
                 sink: &mut impl Sink<P>,
             ) -> Result<(), OtherDiscipline> {
                 if self.name() != params.name() {
-                    return Err(OtherDiscipline { queue: self.name(), asked: params.name() });
+                    return Err(OtherDiscipline { queue: self.name(), requested: params.name() });
                 }
                 match (self, params) {
                     $((Self::$Queue(queue), Params::$Queue(params)) => {
@@ -229,8 +229,8 @@ impl Params {
         }
     }
 
-    /// Returns the unit and size of the limit; `None` if the limit is on memory or there are
-    /// several.
+    /// Returns the unit and the value of the queue's limit; `None` if the queue limits its memory,
+    /// or has several limits.
     pub fn limit(&self) -> Option<(Unit, u32)> {
         disciplines!(each! (Params, self, params => params.limit()))
     }
@@ -285,12 +285,12 @@ pub struct OtherDiscipline {
     /// Name of the queue's discipline.
     pub queue: &'static str,
     /// Name of the discipline in the change.
-    pub asked: &'static str,
+    pub requested: &'static str,
 }
 
 impl fmt::Display for OtherDiscipline {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "`{}` cannot be changed into `{}`", self.queue, self.asked)
+        write!(f, "`{}` cannot be changed into `{}`", self.queue, self.requested)
     }
 }
 

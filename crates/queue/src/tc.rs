@@ -1,5 +1,5 @@
-//! Conversions between `tc`'s text and the kernel's numbers, and the content of disciplines as `tc`
-//! states it.
+//! Conversions between `tc`'s text and the kernel's numbers, and the classes, inner disciplines and
+//! filters for the commands of `tc`.
 
 use crate::classes::Filter;
 use std::fmt;

@@ -1,4 +1,4 @@
-//! What BLUE is known for, against its paper.
+//! Tests of BLUE against its paper.
 
 use crate::common::{Bench, Frame, open_loop};
 use sojourn_queue::{DropReason, Ecn};
@@ -47,7 +47,8 @@ fn rises_by_overflow_and_falls_by_idleness() {
     bench.take();
     bench.wait(1000 * MS);
     bench.arrive(100);
-    // Frozen until 100 ms; idle again since 99 ms: ten steps at 100, 200, ... 1000 ms.
+    // The probability may not change before 100 ms, and the queue is idle since 99 ms: it falls in
+    // ten steps, at 100, 200, ... 1000 ms.
     let down = i128::from((0.000_25 * 4_294_967_296.0) as u32);
     assert_eq!(bench.state("p"), up - 10 * down);
     bench.take();

@@ -1,4 +1,4 @@
-//! What CAKE is known for, part by part.
+//! Tests of CAKE's parts: shaper, hosts and flows, tins, overflow, acknowledgement filter.
 
 use crate::common::{self, Bench, Frame, Kept};
 use proptest::prelude::*;
@@ -14,8 +14,8 @@ fn of(flow: u32, len: u32) -> Frame {
     Frame { flow, ..Frame::new(0, len) }
 }
 
-/// Keeps `frames` coming so that all of them always wait, and takes one whenever the queue gives one, or
-/// every `service` where there is no shaper. Gives bytes delivered by flow.
+/// Offers `frames` so that packets of each of them always wait. Takes a packet whenever the shaper
+/// allows it or, without a shaper, every `service`. Returns the bytes delivered of each flow.
 fn saturate(
     bench: &mut Bench,
     frames: &[Frame],
@@ -49,7 +49,7 @@ fn saturate(
     delivered
 }
 
-/// The share of `flow` in all bytes.
+/// Returns the share of `flow` in all delivered bytes.
 fn share(delivered: &BTreeMap<u32, u64>, flow: u32) -> f64 {
     delivered[&flow] as f64 / delivered.values().sum::<u64>() as f64
 }
@@ -78,7 +78,7 @@ mod shaper {
         }
     }
 
-    /// The line's own framing is part of the rate.
+    /// The shaper's rate includes the framing of the line.
     #[test]
     fn cells_are_paid_for() {
         let mut bench =
@@ -88,7 +88,8 @@ mod shaper {
         near(frames / 100.0, 3e6 / 8.0 / f64::from(33 * 53), 1e-3);
     }
 
-    /// An idle shaper saves nothing up: a burst after a pause is spaced like any other.
+    /// An idle shaper accumulates no credit: after a pause packets leave at the same distances as
+    /// before.
     #[test]
     fn there_are_no_bursts() {
         let mut bench = Bench::new("cake bandwidth 8mbit besteffort");
@@ -108,8 +109,8 @@ mod shaper {
         }
     }
 
-    /// In ingress mode all that came over the line counts, so less is let through, but never so little
-    /// that nothing is: the failsafe is half as slow again.
+    /// In ingress mode dropped packets are charged too, so fewer packets leave. The limit of the
+    /// charges ensures that packets still leave, at 2/3 of the rate or more.
     #[test]
     fn ingress_counts_what_it_drops() {
         let rates = |mode: &str| {
@@ -118,7 +119,7 @@ mod shaper {
             let (mut sent, mut came) = (0u64, 0u64);
             let mut next = bench.now;
             for _ in 0..200_000 {
-                // A fifth more than the rate.
+                // Packets arrive at 1.2 times the rate.
                 if next <= bench.now {
                     bench.arrive(1000);
                     came += 1000;
@@ -171,7 +172,7 @@ mod flows {
         hosts.iter().enumerate().map(frame).collect()
     }
 
-    /// Host 1 has seven flows, host 2 has one.
+    /// Host 1 has seven flows, and host 2 has one flow.
     const SOURCES: [(u32, u32); 8] =
         [(1, 10), (1, 11), (1, 12), (1, 13), (1, 14), (1, 15), (1, 16), (2, 17)];
 
@@ -216,12 +217,12 @@ mod flows {
         assert_eq!(bench.take().map(|frame| frame.flow), Some(9));
     }
 
-    /// Flows whose hashes are equal modulo the number of queues find queues of their own in their set,
-    /// until it is full.
+    /// Flows whose hashes are equal modulo the number of queues use different queues of one set,
+    /// until all queues of the set are in use.
     #[test]
     fn a_set_has_eight_ways() {
         let mut bench = Bench::new("cake unlimited besteffort flows");
-        // The test's frames hash by multiplication: find some that fall into one set.
+        // The hash of a test frame is a multiple of its flow's number: find flows of one set.
         let set = |flow: u32| flow.wrapping_mul(0x9e37_79b1) % 1024 / 8;
         let alike: Vec<u32> = (1..).filter(|&flow| set(flow) == set(1)).take(9).collect();
         for &flow in &alike[..8] {
@@ -237,7 +238,7 @@ mod flows {
         assert_eq!(bench.counter("way_collisions"), 1);
     }
 
-    /// What an overload has taught COBALT is forgotten step by step, then the queue is free again.
+    /// After an overload COBALT's count decays step by step; then the queue is free again.
     #[test]
     fn queues_decay_and_are_forgotten() {
         let mut bench = Bench::new("cake unlimited besteffort flows rtt 20ms");
@@ -250,7 +251,7 @@ mod flows {
         assert!(bench.kept.dropped.len() > 30);
         let queue = (1u32.wrapping_mul(0x9e37_79b1) % 1024) as usize;
         assert!(bench.flow(queue, "count") > 10);
-        // Only while anything is queued are the queues looked at.
+        // A queue's state decays only while packets of other queues arrive.
         let mut sets = Vec::new();
         for _ in 0..400 {
             bench.wait(5 * MS);
@@ -271,11 +272,11 @@ mod tins {
         Frame { dscp, ..of(flow, len) }
     }
 
-    /// With a shaper each tin has its rate first; what is left goes to the lower ones.
+    /// With a shaper each tin has precedence up to its rate; the lower tins get the remaining rate.
     #[test]
     fn tins_have_their_rates_under_a_shaper() {
         let mut bench = Bench::new("cake bandwidth 16mbit diffserv3 rtt 1s");
-        // Bulk, best effort, voice.
+        // The frames are in the tins for bulk, best effort and voice.
         let frames = [marked(1, 8, 1000), marked(2, 0, 1000), marked(3, 46, 1000)];
         let delivered = saturate(&mut bench, &frames, 0, 20 * SECOND);
         near(share(&delivered, 3), 1.0 / 4.0, 0.02);
@@ -283,7 +284,7 @@ mod tins {
         near(share(&delivered, 2), 11.0 / 16.0, 0.02);
     }
 
-    /// Without one they take turns by weight.
+    /// Without a shaper the tins take turns, with turns in proportion to their weights.
     #[test]
     fn tins_have_their_weights_without_a_shaper() {
         let mut bench = Bench::new("cake unlimited diffserv4 rtt 1s");
@@ -295,7 +296,7 @@ mod tins {
         }
     }
 
-    /// A call within its quarter of the rate does not wait behind the rest.
+    /// Packets of a call within the voice tin's quarter of the rate do not wait for other packets.
     #[test]
     fn a_call_passes() {
         let mut bench = Bench::new("cake bandwidth 8mbit diffserv3");
@@ -319,7 +320,7 @@ mod tins {
             }
         }
         assert!(waited.len() > 490, "{}", waited.len());
-        // At most the packet that is being sent.
+        // A packet of the call waits at most for the packet that is being sent.
         assert!(waited.iter().all(|wait| *wait <= 1_500_001), "{:?}", waited.iter().max());
     }
 
@@ -348,7 +349,8 @@ mod tins {
 mod overflow {
     use super::*;
 
-    /// The longest queue pays, and says so to its sender; others are not touched.
+    /// The longest queue loses packets, and the sender of the arriving packet is notified only if
+    /// it belongs to this queue.
     #[test]
     fn the_longest_queue_loses_its_head() {
         let mut bench = Bench::new("cake unlimited besteffort flows memlimit 20kb");
@@ -363,7 +365,7 @@ mod overflow {
         assert_eq!(bench.counter("drop_overlimit"), 2);
     }
 
-    /// Under a flood BLUE takes over from overflow.
+    /// Under a flood BLUE's drops replace the drops by overflow.
     #[test]
     fn blue_answers_a_flood() {
         let mut bench = Bench::new("cake unlimited besteffort flows memlimit 100kb");
@@ -391,7 +393,8 @@ mod ack_filter {
         Frame { tcp: Some(view), ..of(1, 66) }
     }
 
-    /// A queue of acknowledgements keeps two, of which the last is always the newest.
+    /// With the filter a queue of acknowledgements has at most two, of which the last is the
+    /// newest.
     #[test]
     fn a_standing_queue_is_thinned() {
         for (text, left) in [("ack-filter", 2), ("ack-filter-aggressive", 1), ("no-ack-filter", 50)]
@@ -423,7 +426,7 @@ mod ack_filter {
     }
 }
 
-/// Draws of each width from a stream of their own.
+/// Draws of each width from separate random streams.
 #[derive(Clone)]
 struct ByWidth(common::Dice, common::Dice);
 
@@ -442,7 +445,7 @@ impl Draws for ByWidth {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 200, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// `cobalt` is a CAKE with one queue, but for the draws of its scheduler.
+    /// `cobalt` decides as a CAKE with one queue, except for the random draws of CAKE's scheduler.
     #[test]
     fn cobalt_decides_as_a_cake_with_one_queue(
         steps in prop::collection::vec((0u64..4, 64u32..1515, any::<bool>(), 0u64..3_000_000), 1..400),

@@ -1,14 +1,15 @@
-//! What CHOKe is known for, and where it parts from Linux.
+//! Tests of CHOKe against its paper, and of the differences from Linux.
 #![allow(clippy::doc_markdown, reason = "CHOKe is a name, not code")]
 
 use crate::common::{Bench, Frame, drops};
 use sojourn_queue::{DropReason, Ecn, Return, View};
 use std::collections::BTreeMap;
 
-/// Fraction bits of the average with `min 20` and a burst of 30 or so: the weight is 1/16.
+/// Number of fraction bits of the average with `min 20` and a burst of about 30: the weight is
+/// 1/16.
 const WLOG: u8 = 4;
 
-/// Packets of each flow in the queue.
+/// Number of queued packets of each flow.
 #[derive(Default)]
 struct Queued(BTreeMap<u32, usize>);
 
@@ -17,7 +18,7 @@ impl Queued {
         self.0.get(&flow).copied().unwrap_or(0)
     }
 
-    /// Offers a packet and says whether it matched.
+    /// Offers a packet, and returns whether it matched.
     fn offer(&mut self, bench: &mut Bench, frame: Frame) -> bool {
         let matched = bench.counter("matched");
         let drops = bench.kept.dropped.len();
@@ -46,11 +47,11 @@ fn nothing_is_compared_up_to_min() {
         bench.arrive(1000);
     }
     assert!(bench.state("qavg") >> WLOG <= 20);
-    assert_eq!((bench.dice.asked, bench.kept.dropped.len()), (0, 0));
+    assert_eq!((bench.dice.calls, bench.kept.dropped.len()), (0, 0));
     assert_eq!(bench.state("qcount"), -1);
 }
 
-/// The average is of packets, whatever their lengths.
+/// The average counts packets, regardless of their lengths.
 #[test]
 fn bytes_do_not_matter() {
     let decide = |len: u32| {
@@ -66,7 +67,7 @@ fn bytes_do_not_matter() {
     assert_eq!(decide(64), decide(1514));
 }
 
-/// A single flow finds itself in the queue at every arrival.
+/// If only one flow sends, every arrival matches.
 #[test]
 fn a_flow_by_itself_always_matches() {
     let mut bench = Bench::new("choke limit 200 min 20 max 60 burst 30");
@@ -86,14 +87,14 @@ fn a_flow_by_itself_always_matches() {
     assert_eq!(pair[1].0.id, bench.next_id - 1);
 }
 
-/// An arrival matches with the probability of its flow's share of the queue.
+/// An arrival matches with a probability equal to its flow's share of the queue.
 #[test]
 fn matches_follow_the_share_of_the_queue() {
     let mut bench = Bench::new("choke limit 2000 min 20 max 1900 burst 30 probability 0.001");
     let mut queued = Queued::default();
     let (mut matched, mut expected) = ([0.0; 3], [0.0; 3]);
     for i in 0..60_000u32 {
-        // Arrivals of 5 : 2 : 1.
+        // The flows send packets in the ratio 5 : 2 : 1.
         let flow = [0, 0, 1, 0, 0, 1, 0, 2][i as usize % 8];
         let before = (queued.of(flow), bench.queue.packets());
         let hit = queued.offer(&mut bench, Frame { flow, ..Frame::new(0, 1000) });
@@ -107,13 +108,15 @@ fn matches_follow_the_share_of_the_queue() {
     }
     for (found, ideal) in matched.iter().zip(expected) {
         assert!(ideal > 100.0);
-        // Within four deviations, and the bias of the head where three tries hit holes.
+        // The tolerance is four standard deviations, plus 2 % because the oldest packet is chosen
+        // if three draws hit holes.
         let slack = 4.0 * f64::sqrt(ideal) + 0.02 * ideal;
         assert!((found - ideal).abs() < slack, "{matched:?}, shares give {expected:?}");
     }
 }
 
-/// Flows of which none has two packets in the queue see RED: uniform gaps between early drops.
+/// If no flow has two packets in the queue, CHOKe decides as RED: the gaps between early drops are
+/// uniform.
 #[test]
 fn without_matches_it_is_red() {
     let mut bench = Bench::new("choke limit 200 min 10 max 30 burst 20 probability 0.1");
@@ -130,7 +133,7 @@ fn without_matches_it_is_red() {
     }
     assert_eq!(bench.counter("matched"), 0);
     let gaps: Vec<u32> = ids.windows(2).map(|pair| pair[1] - pair[0]).collect();
-    // Midway, p is half of 10 %.
+    // In the middle of the ramp, p is half of 10 %.
     let mean = gaps.iter().sum::<u32>() as f64 / gaps.len() as f64;
     assert!((9.8..11.2).contains(&mean), "mean gap {mean}");
     assert!((18..=21).contains(gaps.iter().max().expect("drops")));
@@ -156,12 +159,12 @@ fn ecn_and_harddrop() {
     assert_eq!(fill("ecn", Ecn::Ect0, none_alike), ([false, false, true], true, true));
     assert_eq!(fill("ecn", Ecn::NotEct, none_alike), ([true, true, false], false, false));
     assert_eq!(fill("ecn harddrop", Ecn::Ect0, none_alike), ([false, true, false], true, false));
-    // A match costs both packets, capable or not.
+    // A match drops both packets, also ECN-capable ones.
     let ([early, ..], ..) = fill("ecn", Ecn::Ect0, 1);
     assert!(early);
 }
 
-/// Linux starts it as a queue that is not idle, and RED as one that is.
+/// As in Linux, a new CHOKe queue is not idle, while a new RED queue is.
 #[test]
 fn it_is_not_born_idle() {
     let mut bench = Bench::new("choke limit 40 min 5 max 10 burst 7");
@@ -170,18 +173,19 @@ fn it_is_not_born_idle() {
     assert_eq!(bench.state("qidlestart"), bench.now.into());
 }
 
-/// Linux forgets what is in its ring when holes have used up the slots: the tail catches the head, and
-/// the ring counts as empty. Here the packets close ranks.
+/// In Linux the packets of a ring are lost when holes have used up the slots: the tail reaches the
+/// head, and the ring counts as empty. This model removes the holes.
 #[test]
 fn a_ring_full_of_holes_loses_nothing() {
-    // Eight slots each; with limit 7 one hole is enough, with limit 6 it takes two.
+    // Both rings have eight slots. One hole uses up the slots with limit 7, and two holes with
+    // limit 6.
     for limit in [7, 6] {
         let text = format!("choke limit {limit} min 2 max 5 burst 4 probability 0.00001 ecn");
         let mut bench = Bench::new(&text);
         let mut queued = Queued::default();
         let mut used_up = 0;
         for i in 0..20_000u32 {
-            // Packets that are marked above max fill the ring up.
+            // Packets that are marked above max fill the ring.
             let flow = i.wrapping_mul(2_654_435_761) >> 29;
             let slots = |bench: &Bench| (bench.state("tail") - bench.state("head")) & 7;
             let (before, packets) = (slots(&bench), bench.queue.packets());
@@ -203,17 +207,17 @@ fn a_ring_full_of_holes_loses_nothing() {
     }
 }
 
-/// A lower limit drops from the tail, and only what a smaller ring has no slot for.
+/// A lower limit drops only the newest packets for which the smaller ring has no slot.
 #[test]
 fn a_change_keeps_what_the_ring_holds() {
     let mut bench = Bench::new("choke limit 20 min 5 max 15 burst 9");
     (0..5).for_each(|flow| _ = bench.offer(Frame { flow, ..Frame::new(0, 500) }));
     bench.take();
     assert_eq!(bench.state("head"), 1);
-    // Still a ring of 32.
+    // The ring still has 32 slots.
     bench.change("choke limit 16 min 5 max 15 burst 9");
     assert_eq!((bench.queue.packets(), bench.state("head")), (4, 1));
-    // A ring of four has slots for three.
+    // A ring of four slots holds three packets.
     bench.change("choke limit 3 min 2 max 3 burst 4");
     assert_eq!(bench.dropped_ids(), [4]);
     assert_eq!((bench.state("head"), bench.state("tail")), (0, 3));

@@ -17,7 +17,8 @@ fn offer(bench: &mut Bench, class: u16, len: u32) -> Return {
     bench.offer(Frame { flow: class.into(), class: Some(class), ..Frame::new(0, len) })
 }
 
-/// Takes packets for `span` over a line that sends `rate` bits a second: bytes of each class up to 64.
+/// Takes packets for `span` over a line with `rate` bit/s; returns the bytes of each class, by its
+/// number up to 63.
 fn carry(bench: &mut Bench, rate: u64, span: Nanos) -> [u64; 64] {
     let until = bench.now + span;
     let mut sent = [0; 64];
@@ -43,7 +44,7 @@ fn is_near(found: u64, expected: u64) {
 mod text {
     use super::*;
 
-    /// What is said of one tree in several ways.
+    /// Different texts describe the same tree.
     #[test]
     fn statements_may_be_written_in_several_ways() {
         let plain = params(
@@ -68,7 +69,7 @@ mod text {
         assert_eq!(params(&plain.to_text()), plain, "{}", plain.to_text());
     }
 
-    /// Trees in trees, and in `tbf`.
+    /// Units are added in inner disciplines and in the child of `tbf` as well.
     #[test]
     fn numbers_without_a_unit_are_those_of_tc() {
         for (bare, whole) in [
@@ -256,7 +257,7 @@ mod text {
         }
     }
 
-    /// What only the whole shows is told of the statement at fault.
+    /// The position of an error about the whole tree is the statement that causes the error.
     #[test]
     fn errors_of_a_whole_tree_name_the_statement() {
         for (text, at, message) in [
@@ -306,7 +307,8 @@ mod text {
         }
     }
 
-    /// A discipline without classes is a command of `tc`; one with classes takes several.
+    /// One command of `tc` can create a discipline without classes; a discipline with classes needs
+    /// several.
     #[test]
     fn the_kernel_has_what_one_command_says() {
         assert_eq!(
@@ -339,7 +341,7 @@ mod text {
 mod filters {
     use super::*;
 
-    /// Where a packet of a `drr` with classes 1 to 4 goes.
+    /// Returns the class of a packet in a `drr` with classes 1 to 4; `None` if it is dropped.
     fn class_of(filters: &str, frame: Frame) -> Option<u16> {
         let classes = "class 1:1; class 1:2; class 1:3; class 1:4";
         let mut bench = Bench::new(&format!("drr; {classes}; {filters}"));
@@ -361,7 +363,7 @@ mod filters {
         );
         assert_eq!(class_of("filter protocol 0 to 1:2", frame(0, 0)), Some(2));
         assert_eq!(class_of("filter protocol tcp to 1:2", frame(0, 0)), None);
-        // A class that the packet names comes first.
+        // The class that a packet names takes precedence over filters.
         let named = Frame { class: Some(4), ..frame(3, 0) };
         assert_eq!(class_of(filters, named), Some(4));
         for flow in 0..9 {
@@ -434,7 +436,7 @@ mod filters {
         }
     }
 
-    /// tc-prio(8): priorities of code points, and the bands of those.
+    /// Priorities of code points, and bands of priorities, are those of tc-prio(8).
     #[test]
     fn code_points_have_priorities() {
         for (dscp, band) in
@@ -479,13 +481,13 @@ mod shares {
         is_near(sent[0x10] + sent[0x20], 5_000_000);
         assert!(sent[0x10] >= 2_950_000 && sent[0x20] >= 1_450_000, "{sent:?}");
         assert!(bench.flow(0x10, "borrows") > 0 && bench.flow(1, "lends") > 0);
-        // Alone it borrows, and its ceiling holds.
+        // A class without competition borrows up to its ceiling.
         let mut alone = Bench::new(TWO);
         (0..9000).for_each(|_| _ = offer(&mut alone, 0x20, 1000));
         is_near(carry(&mut alone, 1_000_000_000, 4 * SECOND)[0x20], 4_000_000);
     }
 
-    /// Of classes that borrow, the one of the lowest number goes first.
+    /// Among classes that borrow, those with the smallest priority number borrow first.
     #[test]
     fn htb_lends_by_priority() {
         let mut bench = Bench::new(
@@ -514,7 +516,7 @@ mod shares {
         assert_eq!((sent[1], sent[3]), (100_000, 500_000));
     }
 
-    /// A band that must wait lets those behind it send.
+    /// While a band must wait, later bands send.
     #[test]
     fn a_band_that_holds_packets_back_does_not_stop_others() {
         let mut bench = Bench::new("prio; qdisc parent 1:1 tbf rate 8mbit burst 1000b limit 9kb");
@@ -551,7 +553,8 @@ mod shares {
         is_near(sent[2] * 2, sent[3]);
     }
 
-    /// 1 Mbit/s with the first packet within 2 ms, beside a class that takes all there is.
+    /// A class with 1 Mbit/s, whose first packet leaves within 2 ms, beside a class that uses the
+    /// whole line.
     #[test]
     fn hfsc_keeps_the_real_time_curve() {
         let delay = |own: &str| {
@@ -602,7 +605,7 @@ mod shares {
     }
 }
 
-/// The other classes of HFSC keep their packets, curves and virtual times when one is deleted.
+/// When a class of HFSC is deleted, the other classes keep their packets, curves and virtual times.
 #[test]
 fn hfsc_goes_on_without_a_class() {
     let text = "hfsc txqueuelen 2000p; class 1:1 ls rate 8mbit; class 1:2 parent 1:1 sc m1 4mbit d 50ms \
@@ -631,14 +634,15 @@ fn hfsc_goes_on_without_a_class() {
     let dropped = bench.counter("drops");
     assert!((480..500).contains(&dropped), "{dropped}");
     assert_eq!(bench.queue.packets(), 400);
-    // Once it is alone, the tree within `1:1` shares as if `1:4` had never been: the curves have not begun anew.
+    // Afterwards the tree within `1:1` shares the rate as if `1:4` had never existed: its curves
+    // have not begun anew.
     let (other, _) = order(false);
     let of_first = |flows: &[u32]| flows.iter().filter(|flow| **flow == 2).count();
     let begun = |flows: &[u32]| of_first(&flows[..40]);
     assert!(begun(&other).abs_diff(begun(&found)) <= 3, "{} {}", begun(&other), begun(&found));
     let later = of_first(&found[100..500]);
     assert!(later.abs_diff(of_first(&other[100..500])) <= 4, "{later}");
-    // The name is free again, and its class is new.
+    // A new class can have the same name.
     bench.change("hfsc; class 1:4 ls rate 2mbit");
     assert_eq!(offer(&mut bench, 4, 1000), Return::Success);
     assert_eq!(bench.counter("drops"), dropped);
@@ -646,7 +650,7 @@ fn hfsc_goes_on_without_a_class() {
     assert!(classes.contains(&4), "{classes:?}");
 }
 
-/// Classes that go lose their packets, and a class whose discipline becomes another one does, too.
+/// Packets are dropped when their class is deleted, or when the class gets another discipline.
 #[test]
 fn what_ends_loses_its_packets() {
     let mut bench = Bench::new("drr; class 1:1; class 1:2; class 1:3 codel");
@@ -661,7 +665,8 @@ fn what_ends_loses_its_packets() {
     assert_eq!(bench.counter("drops"), 5);
 }
 
-/// The packets of the classes, also of a tree in a tree, which are all that are queued.
+/// `leaves` visits the packets of all classes, including those of inner disciplines. Their sum is
+/// the number of queued packets.
 #[test]
 fn leaves_are_called_as_in_tc_and_hold_all_packets() {
     let leaves = |bench: &Bench| {

@@ -1,4 +1,4 @@
-//! What COBALT is known for, against CAKE's source.
+//! Tests of COBALT against CAKE's source.
 
 use crate::common::{Bench, Dice, Frame, drops, open_loop};
 use sojourn_queue::cobalt::{Constants, State};
@@ -27,7 +27,7 @@ fn the_law_is_cakes_by_default() {
 
 #[test]
 fn small_counts_have_exact_roots() {
-    // From the recordings' description of the kernel's table.
+    // Values from the description of the kernel's table in the recordings.
     let table = [
         4_294_967_295u32,
         4_294_967_295,
@@ -62,11 +62,12 @@ fn small_counts_have_exact_roots() {
                 assert_eq!(state.rec_inv_sqrt, table[state.count as usize], "{linux:?}");
             }
         }
-        assert_eq!(dice.asked, 0);
+        assert_eq!(dice.calls, 0);
     }
 }
 
-/// Since Linux 7.3 BLUE draws for what `CoDel`'s part lets pass, marked or not.
+/// Since Linux 7.3 BLUE draws only for packets that CoDel's part does not drop; a marked packet
+/// counts as not dropped.
 #[test]
 fn blue_draws_for_what_is_not_dropped_already() {
     for (linux, ecn, draws) in [
@@ -78,15 +79,15 @@ fn blue_draws_for_what_is_not_dropped_already() {
     ] {
         let constants = Constants { linux, ..CONSTANTS };
         let mut dice = Dice::new(1);
-        // A signal is due, and BLUE is awake.
+        // CoDel's next drop is due, and BLUE's probability is above 0.
         let mut state = State { count: 1, dropping: true, p_drop: 1, ..State::default() };
         let mut frame = Frame { ecn, ..Frame::new(0, 100) };
         let drop = state.should_drop(&constants, SECOND, SECOND / 2, &mut frame, 0, &mut dice);
-        assert_eq!((drop, dice.asked), (ecn == Ecn::NotEct, draws), "{linux:?} {ecn:?}");
-        // Below target nothing is due: the draw decides alone.
+        assert_eq!((drop, dice.calls), (ecn == Ecn::NotEct, draws), "{linux:?} {ecn:?}");
+        // Below target CoDel drops nothing: only BLUE decides.
         let mut calm = State { p_drop: 1, ..State::default() };
         calm.should_drop(&constants, SECOND, SECOND, &mut frame, 0, &mut dice);
-        assert_eq!(dice.asked, draws + 1);
+        assert_eq!(dice.calls, draws + 1);
     }
 }
 
@@ -130,10 +131,11 @@ fn blue_moves_at_most_once_per_target() {
     assert!(state.p_drop > 0, "it rises by 1/256 and falls by 1/4096");
 }
 
-/// Traffic that does not respond: BLUE finds the share that must go.
+/// Under traffic that does not respond, BLUE's probability approaches the share that must be
+/// dropped.
 #[test]
 fn unresponsive_overload_settles() {
-    // Three times the link: two thirds must go.
+    // The load is three times the rate of the link: two thirds must be dropped.
     let mut bench = Bench::new("cobalt memlimit 100kb");
     open_loop(&mut bench, 1000, 333_333, 1_000_000, 60 * SECOND);
     let p = bench.state("p_drop") as f64 / 4_294_967_296.0;
@@ -150,7 +152,7 @@ fn without_overflow_blue_sleeps_and_asks_for_no_draws() {
     open_loop(&mut bench, 1000, 950_000, 1_000_000, 20 * SECOND);
     assert_eq!(bench.state("p_drop"), 0);
     assert!(drops(&bench, DropReason::Early) > 10);
-    assert_eq!(bench.dice.asked, 0);
+    assert_eq!(bench.dice.calls, 0);
 }
 
 #[test]
@@ -164,7 +166,8 @@ fn the_last_packet_is_never_dropped() {
     assert!(bench.kept.dropped.is_empty());
 }
 
-/// ns-3's addition: delay alone raises BLUE, once per target, where nothing overflows.
+/// With `blue_threshold`, as in ns-3, a long delay raises BLUE's probability once per target,
+/// without an overflow.
 #[test]
 fn delay_above_the_threshold_raises_blue() {
     let p_drop_after = |text: &str| {
@@ -179,7 +182,7 @@ fn delay_above_the_threshold_raises_blue() {
         assert_eq!(bench.state("unresponsive") > 0, bench.state("p_drop") > 0);
         bench.state("p_drop") >> 24
     };
-    // It moves at 51, 57, 63 and 69 ms.
+    // The probability rises at 51, 57, 63 and 69 ms.
     assert_eq!(p_drop_after("cobalt blue_threshold 40ms"), 4);
     assert_eq!(p_drop_after("cobalt blue_threshold 60ms"), 2);
     assert_eq!(p_drop_after("cobalt blue_threshold 400ms"), 0);
@@ -204,11 +207,13 @@ fn without_ecn_nothing_is_marked() {
     assert!(marked > 50 && dropped > 50, "{lost:?}");
 }
 
-/// From rest, drops of a standing queue come at the sums of interval / sqrt(i).
+/// After a rest, the k-th drop of a standing queue is due after the sum of interval / sqrt(i) for i
+/// up to k.
 #[test]
 fn the_control_law_from_rest() {
     let mut bench = Bench::new("cobalt memlimit 1gb");
-    // A fresh queue has no root yet and signals at once; one episode gives it one.
+    // A new queue has no inverse square root yet and drops immediately: a first dropping state
+    // computes it.
     (0..300).for_each(|_| _ = bench.arrive(100));
     for _ in 0..2000 {
         bench.wait(MS);
@@ -231,7 +236,7 @@ fn the_control_law_from_rest() {
     (0..40_000).for_each(|_| _ = bench.arrive(100));
     let times = bench.drop_times(6, MS / 50);
     for (time, ideal) in times.iter().zip([100.0, 170.7, 228.5, 278.5, 323.2, 364.0]) {
-        // The delay passes target 5 ms after the burst.
+        // The delay exceeds target 5 ms after the burst.
         let found = *time as f64 / MS as f64 - 5.0;
         assert!((found - ideal).abs() < 0.2, "{found} ms, ideal {ideal} ms");
     }

@@ -1,4 +1,4 @@
-//! What `codel` is known for, against its paper and RFC 8289.
+//! Tests of CoDel against its paper and RFC 8289.
 
 use crate::common::{Bench, Frame};
 use sojourn_queue::{Device, Ecn, MarkReason, Params, View};
@@ -9,7 +9,8 @@ const MS: Nanos = MILLISECOND;
 #[test]
 fn no_drop_while_delay_stays_below_target() {
     let mut bench = Bench::new("codel");
-    // A standing queue of four packets of 1.2 ms: 4.8 ms.
+    // A standing queue of four packets, each with a transmission time of 1.2 ms, has a delay of 4.8
+    // ms.
     (0..4).for_each(|_| _ = bench.arrive(1514));
     for _ in 0..2000 {
         bench.wait(1_200_000);
@@ -20,14 +21,14 @@ fn no_drop_while_delay_stays_below_target() {
     assert_eq!(bench.state("first_above_time"), 0);
 }
 
-/// The k-th drop of an episode is due at the sum of interval / sqrt(i); the kernel's 16-bit root
-/// takes about 0.9 of that at first and nears it.
+/// The k-th drop of a dropping state is due at the sum of interval / sqrt(i). With the kernel's
+/// 16-bit root it is due after about 0.9 of this time at first, and later almost exactly.
 #[test]
 fn drops_follow_the_square_root() {
     let mut bench = Bench::new("codel limit 100000");
     (0..9000).for_each(|_| _ = bench.arrive(1514));
     let times = bench.drop_times(40, MS / 5);
-    // Delay passes target 5 ms after the burst; then a whole interval must pass.
+    // The delay exceeds target 5 ms after the burst; the first drop follows a whole interval later.
     assert!(times[0] >= 105 * MS && times[0] < 106 * MS, "first drop at {}", times[0]);
     for k in [3usize, 10, 39] {
         let ideal: f64 = (1..=k).map(|i| 100.0 / (i as f64).sqrt()).sum();
@@ -42,7 +43,8 @@ fn drops_follow_the_square_root() {
 fn the_last_mtu_is_never_dropped() {
     let mut bench = Bench::new("codel target 1ms interval 5ms");
     for _ in 0..200 {
-        // 40 small packets: more than one MTU together, so some go, but never below one MTU.
+        // 40 small packets are longer than one MTU, so some are dropped, but never below a backlog
+        // of one MTU.
         (0..40).for_each(|_| _ = bench.arrive(100));
         while bench.queue.packets() > 0 {
             bench.wait(3 * MS);
@@ -94,7 +96,7 @@ fn ce_threshold_marks_whatever_stayed_longer() {
     assert_eq!(bench.kept.marked, [(2, MarkReason::CeThreshold), (3, MarkReason::CeThreshold)]);
 }
 
-/// The clock has 32 bits: of two times half its range apart neither is after the other.
+/// The clock has 32 bits: of two times half its range apart, neither is after the other.
 #[test]
 fn half_the_clock_is_not_after() {
     let tick = 1 << 10;
@@ -106,7 +108,8 @@ fn half_the_clock_is_not_after() {
         bench.take();
         assert_eq!(bench.kept.marked.len(), marks, "{wait}");
     }
-    // So far beyond, a delay is not below target either: the first judgement starts the interval.
+    // At this distance a delay is not below target either: the first comparison starts the
+    // interval.
     let mut bench = Bench::new("codel target 1us");
     (0..5).for_each(|_| _ = bench.arrive(1514));
     bench.wait(half);
@@ -126,10 +129,11 @@ fn a_change_drops_from_the_head_unjudged() {
     assert_eq!(bench.counter("drops"), 3);
 }
 
-/// Packets dropped by each departure from a queue that nobody served for a second.
+/// Returns the number of packets dropped by each departure from a queue that was not served for a
+/// second.
 fn drops_after_a_stall(text: &str, packets: usize) -> Vec<usize> {
     let mut bench = Bench::new(text);
-    // An episode begins, and then the link fails.
+    // Enter dropping state, then stop serving the queue.
     (0..20).for_each(|_| _ = bench.arrive(1514));
     for _ in 0..2 {
         bench.wait(300 * MS / 1000);
@@ -154,7 +158,8 @@ fn a_departure_drops_256_packets_at_most_since_linux_7_3() {
     let newer = drops_after_a_stall(&format!("{text} 7.3"), 3000);
     assert_eq!(newer[0], 256);
     assert!(newer.iter().all(|drops| *drops <= 256));
-    // The schedule begins anew there, so the next departures drop as if they had been in time.
+    // The schedule starts anew at this departure, so the next departures drop as if they were not
+    // late.
     assert!(newer[1..20].iter().all(|drops| *drops <= 2), "{newer:?}");
     for older in ["6.1", "6.12"] {
         let drops = drops_after_a_stall(&format!("{text} {older}"), 3000);
@@ -162,7 +167,8 @@ fn a_departure_drops_256_packets_at_most_since_linux_7_3() {
     }
 }
 
-/// An interval below a tick of 1024 ns is 0 ticks: older versions dropped all but the last packet at once.
+/// An interval below a tick of 1024 ns is 0 ticks. Before Linux 7.3 such a queue drops all packets
+/// but the last one at once.
 #[test]
 fn the_next_drop_is_a_tick_later_at_least_since_linux_7_3() {
     for (linux, most) in [("6.1", 0), ("7.3", 1)] {

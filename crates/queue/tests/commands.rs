@@ -1,4 +1,4 @@
-//! The commands of `tc` that give a device a queue.
+//! Tests of the commands of `tc` that create a queue on a device.
 
 use sojourn_queue::classes::Name;
 use sojourn_queue::{Device, Params, Place};
@@ -25,7 +25,7 @@ fn a_single_discipline_is_one_command() {
     );
 }
 
-/// Disciplines, classes and filters, the outer ones first, filters of one packet in their order.
+/// Commands for outer disciplines come first, and filters are in the order of the description.
 #[test]
 fn a_tree_is_written_from_outside() {
     let text = "htb default 20; class 1:1 parent 1: rate 10mbit; \
@@ -60,7 +60,7 @@ fn a_tree_is_written_from_outside() {
     assert_eq!(commands, expected);
 }
 
-/// Each number is there once, whatever the caller and the description take.
+/// No two disciplines have one number, for any number of the caller and of the description.
 #[test]
 fn numbers_are_unique() {
     let text = "prio; qdisc parent 1:1 pie; qdisc parent 1:2 handle 10: drr; class 10:1; \
@@ -87,7 +87,7 @@ fn numbers_are_unique() {
     }
 }
 
-/// `u32` compares leading bits: a range is the fewest blocks, one after another.
+/// `u32` compares leading bits, so a range of ports becomes the smallest number of blocks.
 #[test]
 fn ports_and_marks_are_words_of_u32() {
     let words = |filter: &str| -> Vec<String> {
@@ -132,7 +132,7 @@ fn the_device_gets_its_length() {
     assert_eq!(at_root("pfifo_fast").unwrap(), [queue]);
 }
 
-/// Each transmit queue is given a discipline, so that the machine's default does not matter.
+/// Each transmit queue gets an explicit discipline, so that the machine's default has no effect.
 #[test]
 fn transmit_queues_are_written_with_their_disciplines() {
     let text = "mq numtxqueues 3 txqueuelen 500p; qdisc parent 1:2 handle 20: drr; class 20:1";
@@ -144,7 +144,7 @@ fn transmit_queues_are_written_with_their_disciplines() {
         tc class replace dev eth0 parent 20: classid 20:1 drr
         tc qdisc replace dev eth0 parent 1:3 handle 30: pfifo_fast";
     let expected: Vec<_> = expected.lines().map(str::trim).collect();
-    // A class of `drr` has as many packets as the device.
+    // A class of `drr` has the device's transmit queue length.
     assert_eq!(at_root(&text.replace("drr", "drr txqueuelen 500p")).unwrap(), expected);
     assert!(at_root(text).unwrap_err().ends_with("an outer one has another value"));
 }
@@ -181,7 +181,7 @@ fn rates_are_those_of_all_packets() {
         ("cake bandwidth 4mbit", Some(4_000_000)),
         ("tbf rate 7mbit burst 9kb child codel", Some(7_000_000)),
         (&*format!("htb default 1; {htb}"), Some(6_000_000)),
-        // Packets pass beside the classes.
+        // Packets may bypass the classes.
         (&*format!("htb; {htb}"), None),
         ("hfsc default 1; class 1:1 ls rate 1mbit ul rate 2mbit", Some(2_000_000)),
         ("hfsc default 1; class 1:1 ls rate 1mbit ul rate 2mbit; class 1:2 ls rate 1mbit", None),
@@ -197,7 +197,7 @@ fn rates_are_those_of_all_packets() {
     }
 }
 
-/// The filters of `prio; filter WORDS to 1:2`, behind their order.
+/// Returns the commands for the filters of `prio; filter WORDS to 1:2`, from the protocol on.
 fn filters(words: &str) -> Vec<String> {
     let commands = at_root(&format!("prio; filter {words} to 1:2")).unwrap();
     let lead = "tc filter replace dev eth0 parent 1: protocol ";

@@ -1,4 +1,4 @@
-//! What every discipline promises, on random schedules.
+//! Tests of the contract of every discipline on random schedules.
 
 use crate::common::{Bench, Frame, Kept};
 use proptest::prelude::*;
@@ -7,7 +7,7 @@ use sojourn_queue::{
 };
 use std::collections::{BTreeMap, VecDeque};
 
-/// Settings that reach the branches of each discipline quickly; the second text is a change.
+/// For each discipline a description with which few packets reach all branches, and a change of it.
 const CASES: &[(&str, &str)] = &[
     ("pfifo limit 12", "pfifo limit 5"),
     ("bfifo limit 9kb", "bfifo limit 4000"),
@@ -30,7 +30,7 @@ const CASES: &[(&str, &str)] = &[
         "red limit 15000 min 2000 max 6000 weight 0.17 gentle-limit wait probability 0.4",
         "red limit 12000",
     ),
-    // A ring of eight slots, which holes fill up soon.
+    // The ring has eight slots, which holes soon use up.
     ("choke limit 7 min 2 max 5 burst 4 probability 0.1", "choke limit 3 min 2 max 3"),
     (
         "choke limit 25 min 2 max 9 avpkt 700 burst 5 probability 0.5 ecn",
@@ -155,7 +155,7 @@ const CASES: &[(&str, &str)] = &[
          limit 9p target 300us interval 2ms ecn; filter src 4 to 1:4",
         "prio bands 2 priomap 0 1 0 1 0 1 0 1 0 1 0 1 0 1 0 1; filter del",
     ),
-    // A shaper with a tree of its own, and a band that holds packets back.
+    // The first band is a shaper with classes, and one of these is a shaper too.
     (
         "prio bands 2 priomap 0 1 0 0 0 0 0 0 0 0 0 0 0 0 0 0 txqueuelen 7p; qdisc parent 1:1 \
          handle 10: htb default 1 txqueuelen 8p; class 10:1 rate 5mbit ceil 9mbit; class 10:2 rate \
@@ -256,14 +256,14 @@ enum Op {
 
 fn schedule() -> impl Strategy<Value = Vec<(u64, Op)>> {
     let len = prop_oneof![Just(64), Just(1514), 40u32..2000];
-    // One wait in eight is long: a stall, or an idle period.
+    // One wait in eight is long: a stall or an idle period.
     let wait = prop_oneof![7 => 0u64..1_500_000, 1 => 0u64..400_000_000];
     let op = prop_oneof![
         60 => (0u32..5, len, 0u8..4).prop_map(|(flow, len, ecn)| Op::Arrive { flow, len, ecn }),
         40 => Just(Op::Take),
         1 => Just(Op::Change),
     ];
-    // Runs of one kind fill and drain the queue.
+    // Each operation is repeated up to eight times, so that the queue fills and drains.
     prop::collection::vec((wait, op, 1usize..9), 1..120).prop_map(|runs| {
         let mut all = Vec::new();
         for (wait, op, times) in runs {
@@ -284,7 +284,8 @@ fn ecn(bits: u8) -> Ecn {
     }
 }
 
-/// Every other flow sends acknowledgements, and each acknowledges more than the last.
+/// Returns a TCP header for every second flow. Each of its packets acknowledges more than the
+/// previous one; packets below 100 bytes are pure acknowledgements.
 fn acknowledgement(flow: u32, len: u32, id: u64) -> Option<TcpView> {
     let is_bare = len < 100;
     flow.is_multiple_of(2).then(|| TcpView {
@@ -296,7 +297,7 @@ fn acknowledgement(flow: u32, len: u32, id: u64) -> Option<TcpView> {
     })
 }
 
-/// The most that may be queued: packets, bytes, memory.
+/// Returns the maximum numbers of queued packets, bytes and bytes of memory.
 fn limits(params: &Params) -> (u64, u64, u64) {
     const NONE: u64 = u64::MAX;
     let by_unit = |unit, limit: u32| match unit {
@@ -305,7 +306,7 @@ fn limits(params: &Params) -> (u64, u64, u64) {
     };
     let (packets, bytes) =
         params.limit().map_or((NONE, NONE), |(unit, limit)| by_unit(unit, limit));
-    // The packet that it has looked at waits beside the child.
+    // A packet that TBF has inspected is held outside the child.
     let beside = matches!(params, Params::Tbf(p) if p.child.is_some());
     let packets = packets.saturating_add(beside.into());
     let memory = match params {
@@ -317,8 +318,8 @@ fn limits(params: &Params) -> (u64, u64, u64) {
     (packets, bytes, memory)
 }
 
-/// Within what packets keep their order: their flow, and where a discipline sorts them further, the
-/// queue that they go to.
+/// Packets with an equal value must keep their order: the flow and, for DualPI2, whether the packet
+/// enters the L queue.
 type Order = (u32, bool);
 
 fn order(params: &Params, frame: &Frame) -> Order {
@@ -330,14 +331,14 @@ fn order(params: &Params, frame: &Frame) -> Order {
     (frame.flow, apart)
 }
 
-/// The description of a `dualpi2`, alone or in a class.
+/// Returns the text of a description that contains `dualpi2`, alone or in a class.
 fn dualpi2(params: &Params) -> Option<String> {
     let can = matches!(params, Params::DualPi2(_)) || holds_others(params);
     can.then(|| params.to_text()).filter(|text| text.contains("dualpi2"))
 }
 
-/// A CAKE told to sort flows otherwise has some in two queues for a while, and so do classes. A flow that becomes
-/// a heavy hitter of HHF changes its queue.
+/// Returns whether packets of one flow may be in two queues: after a change of the isolation of
+/// CAKE or of classes, or when a flow becomes a heavy hitter of HHF.
 fn sorts_anew(params: &Params, is_changed: bool) -> bool {
     is_changed && (matches!(params, Params::Cake(_)) || holds_others(params))
         || params.to_text().contains("hhf ")
@@ -347,7 +348,7 @@ fn holds_others(params: &Params) -> bool {
     params.table().words.iter().any(|word| word.name == "handle")
 }
 
-/// The test's own ledger of what is in the queue.
+/// The test's own account of the packets in the queue.
 #[derive(Default)]
 struct Ledger {
     queued: BTreeMap<u64, (u64, Frame, Order)>,
@@ -386,8 +387,8 @@ impl Ledger {
         assert_eq!(queue.enqueued_at(queue.packets()), None);
         assert_eq!(bench.counter("qlen"), queue.packets() as u64);
         assert_eq!(bench.counter("backlog"), bytes);
-        // FQ, FQ-CoDel, FQ-PIE and HHF count as sent what a change throws away, as the kernel does; CAKE not at
-        // all.
+        // FQ, FQ-CoDel, FQ-PIE and HHF count packets dropped by a change as sent, as in the kernel;
+        // CAKE does not count them at all.
         let (sent, drops) = (bench.counter("packets"), bench.counter("drops"));
         match bench.params {
             Params::Fq(_) | Params::FqCodel(_) | Params::FqPie(_) | Params::Hhf(_) => {
@@ -399,7 +400,7 @@ impl Ledger {
     }
 }
 
-/// Where the queue is empty, its shortcuts leave it as the usual calls do.
+/// Checks that the shortcuts of an empty queue have the effects of `enqueue` and `dequeue`.
 fn compare_shortcuts(bench: &Bench, frame: &Frame) {
     let queue = &bench.queue;
     if queue.packets() > 0 || !queue.rests() {
@@ -409,7 +410,7 @@ fn compare_shortcuts(bench: &Bench, frame: &Frame) {
     let (mut dice, mut kept) = (bench.dice.clone(), Kept::default());
     let mut usual = queue.clone();
     assert_eq!(usual.dequeue(bench.now, &mut dice, &mut kept), Dequeue::Empty);
-    assert_eq!(text(&usual), text(queue), "asked in vain");
+    assert_eq!(text(&usual), text(queue), "dequeue of the empty queue");
     let mut shortcut = queue.clone();
     if shortcut.pass(bench.now, frame) {
         usual.enqueue(bench.now, frame.clone(), &mut dice, &mut kept);
@@ -417,10 +418,11 @@ fn compare_shortcuts(bench: &Bench, frame: &Frame) {
         assert_eq!(next, Dequeue::Packet(frame.clone()));
     }
     assert_eq!(text(&shortcut), text(&usual), "passed");
-    assert_eq!((kept, dice.asked), (Kept::default(), bench.dice.asked));
+    assert_eq!((kept, dice.calls), (Kept::default(), bench.dice.calls));
 }
 
-/// Runs `ops` and checks the contract after each; gives all that happened.
+/// Applies `ops` and checks the contract after each operation; returns all results, drops and
+/// marks.
 fn run(case: (&str, &str), ops: &[(u64, Op)], reading: bool) -> Vec<String> {
     let mut bench = Bench::new(case.0);
     let mut ledger = Ledger::default();
@@ -460,8 +462,8 @@ fn run(case: (&str, &str), ops: &[(u64, Op)], reading: bool) -> Vec<String> {
                 match given {
                     Return::Drop => assert!(refused),
                     Return::Congestion => assert!(bench.kept.dropped.len() > drops),
-                    // FQ-CoDel may drop another flow's packets and call it a success; DualPI2 the
-                    // arriving one.
+                    // FQ-CoDel may drop packets of another flow and return `Success`; DualPI2 may
+                    // also drop the arriving packet.
                     Return::Success => assert!(
                         !refused
                             || dualpi2(&bench.params)
@@ -505,9 +507,9 @@ fn run(case: (&str, &str), ops: &[(u64, Op)], reading: bool) -> Vec<String> {
         for (id, reason) in &bench.kept.marked[marks..] {
             trace.push(format!("m {id} {reason:?}"));
         }
-        // A lower limit drops nothing from fifos and skbprio, from CHOKe what a smaller ring has no slot for, and
-        // from COBALT and CAKE at the next arrival only; one batch of flow queues may not bring memory
-        // below its limit.
+        // After a change to a lower limit, FIFOs and SKBPRIO drop no packets, CHOKe drops those for
+        // which a smaller ring has no slot, and COBALT and CAKE drop packets at the next arrival.
+        // One batch of flow queues may not be enough to satisfy the limit of memory.
         let lax = is_changed
             && match &bench.params {
                 Params::Fifo(_)
@@ -516,7 +518,7 @@ fn run(case: (&str, &str), ops: &[(u64, Op)], reading: bool) -> Vec<String> {
                 | Params::Cobalt(_)
                 | Params::Cake(_) => true,
                 Params::Tbf(params) => params.child.is_none(),
-                // What is throttled cannot be sent yet.
+                // Packets of throttled flows are not dropped.
                 Params::Fq(params) => params.maxrate.is_some(),
                 _ => false,
             };
@@ -526,11 +528,12 @@ fn run(case: (&str, &str), ops: &[(u64, Op)], reading: bool) -> Vec<String> {
             assert_eq!(picture, bench.picture());
         }
     }
-    trace.push(format!("{:?} {}", bench.picture(), bench.dice.asked));
+    trace.push(format!("{:?} {}", bench.picture(), bench.dice.calls));
     trace
 }
 
-/// The packet that `frame` was before it was marked differs only in its ECN field.
+/// A marked packet differs from the original only in its ECN field, and only ECN-capable packets
+/// are marked.
 #[test]
 fn marks_only_what_is_capable() {
     for (text, _) in CASES {
@@ -571,8 +574,8 @@ fn marks_only_what_is_capable() {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 48, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// Conservation, order, limits, work conservation, times of arrival; the same again; the same
-    /// without reading.
+    /// The contract holds, and a second run without reads of the state between the operations gives
+    /// the same results.
     #[test]
     fn the_contract_holds(ops in schedule()) {
         for case in CASES {
@@ -582,7 +585,7 @@ proptest! {
     }
 }
 
-/// Trees that hold any discipline.
+/// Descriptions of classful disciplines that contain any discipline, `CHILD`.
 const HOLDERS: &[&str] = &[
     "prio txqueuelen 9p; filter src 0 to 1:1; filter src 1 to 1:2; qdisc parent 1:1 CHILD",
     "drr txqueuelen 9p; class 1:1; class 1:2; filter src 0 to 1:2; filter all to 1:1; qdisc parent 1:1 CHILD",
@@ -597,7 +600,7 @@ const HOLDERS: &[&str] = &[
 proptest! {
     #![proptest_config(ProptestConfig { cases: 2, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// Trees keep the contract whatever they hold.
+    /// Classful disciplines keep the contract with any inner discipline.
     #[test]
     fn trees_hold_any_discipline(ops in schedule()) {
         for holder in HOLDERS {
@@ -614,7 +617,7 @@ proptest! {
     }
 }
 
-/// A queue refuses the parameters of another discipline and stays what it is.
+/// A queue rejects the parameters of another discipline without a change of its state.
 #[test]
 fn a_queue_keeps_its_discipline() {
     let device = Device::default();

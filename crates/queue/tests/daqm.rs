@@ -1,4 +1,4 @@
-//! dAQM: every feature and every quirk of its published code, by hand.
+//! Tests of dAQM: each feature, and each quirk of its published code, with values computed by hand.
 
 #![allow(clippy::float_cmp, reason = "a setting is as it was written")]
 
@@ -17,12 +17,12 @@ fn daqm(text: &str) -> Daqm {
     }
 }
 
-/// Waits until `at` after the queue was made.
+/// Waits until `at`, counted from the creation of the queue.
 fn until(bench: &mut Bench, at: Nanos) {
     bench.wait(EPOCH + at - bench.now);
 }
 
-/// A queue of `text` in which packets came at `times`.
+/// Returns a queue of `text` in which packets have arrived at `times`.
 fn filled(text: &str, times: impl IntoIterator<Item = Nanos>) -> Bench {
     let mut bench = Bench::new(text);
     for at in times {
@@ -32,18 +32,18 @@ fn filled(text: &str, times: impl IntoIterator<Item = Nanos>) -> Bench {
     bench
 }
 
-/// Takes a packet at `at`; gives its number.
+/// Takes a packet at `at`; returns its number.
 fn take(bench: &mut Bench, at: Nanos) -> Option<u64> {
     until(bench, at);
     bench.take().map(|frame| frame.id)
 }
 
-/// The packets dropped for `reason`.
+/// Returns the numbers of the packets dropped for `reason`.
 fn dropped(bench: &Bench, reason: DropReason) -> Vec<u64> {
     bench.kept.dropped.iter().filter(|(_, r, _)| *r == reason).map(|(f, ..)| f.id).collect()
 }
 
-/// Whether the packet that leaves at `at` is dropped for `feature`.
+/// Returns whether the packet that leaves at `at` is dropped for `feature`.
 fn is_hit(bench: &mut Bench, at: Nanos, feature: &str) -> bool {
     let before = dropped(bench, DropReason::Forced).len();
     let number = Feature::ALL.iter().position(|f| f.name() == feature).unwrap() as i128 + 1;
@@ -53,13 +53,14 @@ fn is_hit(bench: &mut Bench, at: Nanos, feature: &str) -> bool {
     hit
 }
 
-/// Six packets whose waits at 20 ms are 20, 18, 16, 12, 6 and 5 ms.
+/// Arrival times of six packets, whose sojourn times at 20 ms are 20, 18, 16, 12, 6 and 5 ms.
 const UNEVEN: [Nanos; 6] = [0, 2 * MS, 4 * MS, 8 * MS, 14 * MS, 15 * MS];
 
 mod presets {
     use super::*;
 
-    /// The paper's table 2: thresholds of S, S1 to S3, Q, Q1 to Q3; rate; duration in ms; what is on.
+    /// Table 2 of the paper: thresholds of S, S1 to S3, Q, Q1 to Q3; drop probability; duration in
+    /// ms; features that are on.
     #[test]
     fn presets_are_those_of_the_paper() {
         let singles = [200.0, 0.01, 0.01, 0.01, 20.0, 0.01, 0.01, 0.01];
@@ -132,7 +133,7 @@ mod features {
         bench.arrive(1000);
         assert!(!is_hit(&mut bench, 20 * MS, "s"));
         assert_eq!(bench.state("s"), 20_000);
-        // The next came at 2 ms.
+        // The next packet arrived at 2 ms.
         assert!(is_hit(&mut bench, 22 * MS + 1, "s"));
     }
 
@@ -144,8 +145,9 @@ mod features {
         }
     }
 
-    /// With an interval of 2 ms: S1 = (18 - 20) / 2; a = (16 - 20) / 4, b = (12 - 18) / 4 and
-    /// c = (6 - 16) / 4; S2 = (b - a) / 2; S3 = ((c - b) / 2 - (b - a) / 2) / 2.
+    /// With an interval of 2 ms: S1 = (18 - 20) / 2. The slopes are a = (16 - 20) / 4, b = (12 -
+    /// 18) / 4 and c = (6 - 16) / 4. Then S2 = (b - a) / 2, and S3 = ((c - b) / 2 - (b - a) / 2) /
+    /// 2.
     #[test]
     fn derivatives_of_waits_by_hand() {
         let mut bench = filled("daqm features s", UNEVEN);
@@ -161,9 +163,9 @@ mod features {
         }
     }
 
-    /// Lengths of 10, 13, 20, 34 and 30 at 15, 30, 45, 60 and 75 ms: Q1 = 13 - 10; a = (20 - 10) / 2,
-    /// b = (34 - 13) / 2 and c = (30 - 20) / 2; Q2 = b - a; Q3 = (c - b) - (b - a). A sample later
-    /// all are of 13, 20, 34, 30 and 30.
+    /// The lengths are 10, 13, 20, 34 and 30 at 15, 30, 45, 60 and 75 ms. Q1 = 13 - 10. The slopes
+    /// are a = (20 - 10) / 2, b = (34 - 13) / 2 and c = (30 - 20) / 2. Then Q2 = b - a, and Q3 = (c
+    /// - b) - (b - a). One sample later the five lengths are 13, 20, 34, 30 and 30.
     #[test]
     fn derivatives_of_lengths_by_hand() {
         let history = |text: &str| {
@@ -185,7 +187,7 @@ mod features {
         bench.arrive(1000);
         take(&mut bench, 91 * MS);
         let slid = [bench.state("q1"), bench.state("q2"), bench.state("q3")];
-        // a = 21 / 2, b = 10 / 2, c = -4 / 2.
+        // The slopes are a = 21 / 2, b = 10 / 2, c = -4 / 2.
         assert_eq!(slid, [7000, -5500, -1500]);
         for (name, size) in [("q1", 3.0), ("q2", 5.5), ("q3", 11.0)] {
             for (threshold, hit) in [(size, false), (size - 0.001, true)] {
@@ -195,8 +197,8 @@ mod features {
         }
     }
 
-    /// With all features beyond their thresholds, the first in the paper's order is hit; without it,
-    /// the next.
+    /// If all features are above their thresholds, the first in the paper's order is hit. The test
+    /// turns features off one after another.
     #[test]
     fn features_are_checked_in_order() {
         let order = ["s3", "q3", "s2", "q2", "s1", "q1", "s", "q"];
@@ -207,7 +209,7 @@ mod features {
             );
             let mut bench = filled(&text, UNEVEN);
             (0..3).for_each(|_| _ = bench.arrive(1000));
-            // Lengths of 2, 3, 4, 9 and 9 at 4 to 20 ms: no derivative is zero.
+            // The lengths are 2, 3, 4, 9 and 9 at 4 to 20 ms, so that no derivative is zero.
             assert!(is_hit(&mut bench, 20 * MS, first), "{first}");
             assert_eq!(bench.counter(&format!("hits_{first}")), 1);
         }
@@ -221,7 +223,7 @@ mod features {
         assert_eq!(bench.counter("evaluated"), 0);
         take(&mut bench, 5 * MS + 1);
         assert_eq!(bench.counter("evaluated"), 1);
-        // At most five are left from here on.
+        // From here on at most five packets remain.
         (0..5).for_each(|_| _ = bench.take());
         assert_eq!(bench.counter("evaluated"), 1);
     }
@@ -242,7 +244,7 @@ mod interval {
         assert_eq!(state("500us"), [-4000, -4000, -8000]);
     }
 
-    /// Arrivals at 0, 2, 4, 8, 14 and 15 ms: the mean of five gaps is 3 ms.
+    /// The arrivals are at 0, 2, 4, 8, 14 and 15 ms: the mean of the five intervals is 3 ms.
     #[test]
     fn a_measured_interval_is_the_mean_gap_of_the_queue() {
         let mut bench = filled("daqm features s interval measured", UNEVEN);
@@ -252,8 +254,9 @@ mod interval {
         assert_eq!(bench.state("s2"), (by_hand[1] * 1000.0_f64).round() as i128);
     }
 
-    /// Whatever the rate of an even stream, its first derivative is that of a wait which falls by the
-    /// interval from packet to packet; with a constant interval it tells the rate.
+    /// With the measured interval, S1 is -1 for arrivals at any constant rate: the sojourn time
+    /// falls by the interval from one packet to the next. With a constant interval, S1 depends on
+    /// the rate.
     #[test]
     fn even_arrivals_are_flat() {
         for gap in [100 * MICROSECOND, MS, 7 * MS] {
@@ -339,7 +342,7 @@ mod phase {
         take(&mut bench, 20 * MS);
         (0..3).for_each(|_| _ = bench.arrive(1000));
         assert_eq!(dropped(&bench, DropReason::Overflow), [6]);
-        assert_eq!((dropped(&bench, DropReason::Early), bench.dice.asked), (vec![7, 8, 9], 3));
+        assert_eq!((dropped(&bench, DropReason::Early), bench.dice.calls), (vec![7, 8, 9], 3));
     }
 
     #[test]
@@ -357,7 +360,7 @@ mod phase {
     }
 }
 
-/// Each quirk alone: the same steps with and without it.
+/// Each quirk alone: the same calls with the quirk and without it.
 mod published {
     use super::*;
 
@@ -383,7 +386,7 @@ mod published {
         };
         let (plain, quirky) = both("daqm features s", "discards", steps);
         assert_eq!(plain, (vec![0, 1, 2, 3], vec![]));
-        // Three evaluations; then two are left, too few for a fourth.
+        // After three evaluations two packets remain, which are too few for a fourth.
         let gone = [1, 2, 3, 4, 5, 7, 8, 9, 10, 11, 13, 14, 15, 16, 17].to_vec();
         assert_eq!(quirky, (vec![0, 6, 12, 18], gone));
     }
@@ -436,13 +439,13 @@ mod published {
     #[test]
     fn whole_ms_drops_the_fractions_of_waits() {
         let steps = |bench: &mut Bench| {
-            // Waits of 9.9, 9.2, 8.9, 8.1, 7.5 ms: 9, 9, 8, 8, 7.
+            // The sojourn times are 9.9, 9.2, 8.9, 8.1 and 7.5 ms, truncated 9, 9, 8, 8 and 7 ms.
             fill(bench, [100, 800, 1100, 1900, 2500, 2600].map(|us| us * MICROSECOND));
             take(bench, 10 * MS);
             ["s", "s1", "s2", "s3"].map(|name| bench.state(name))
         };
         let (plain, quirky) = both("daqm features s interval 1ms", "whole-ms", steps);
-        // a = (8.9 - 9.9) / 2, b = (8.1 - 9.2) / 2, c = (7.5 - 8.9) / 2.
+        // The slopes are a = (8.9 - 9.9) / 2, b = (8.1 - 9.2) / 2, c = (7.5 - 8.9) / 2.
         assert_eq!(plain, [9900, -700, -50, -100]);
         assert_eq!(quirky, [9900, 0, 0, 0]);
     }
@@ -465,7 +468,7 @@ mod published {
         assert_eq!(both("daqm features s", "behind", six), (1, 0));
     }
 
-    /// Lengths of n² at the n-th sample: over five from m on Q1 is 2 m + 1.
+    /// The length at the n-th sample is n². For the five samples from m on, Q1 is 2 m + 1.
     #[test]
     fn tumbling_looks_at_each_five_samples_once() {
         let steps = |bench: &mut Bench| {
@@ -476,7 +479,8 @@ mod published {
                     bench.arrive(1000);
                 }
                 until(bench, (15 * n + 16) * MS);
-                // Sends one, which is made good for.
+                // A dequeue sends one packet, which is replaced by an arrival before the next
+                // sample.
                 bench.take();
                 seen.push(bench.state("q1") / 1000);
             }
@@ -503,7 +507,8 @@ mod published {
 
     #[test]
     fn wall_clock_leaves_samples_out() {
-        // A packet is sent every millisecond, so a sample is asked for every two.
+        // A packet leaves every millisecond, so each causes a sample two milliseconds after the
+        // previous sample.
         let times = |text: &str| {
             let mut bench = Bench::new(text);
             let mut times = Vec::new();
@@ -534,7 +539,7 @@ mod published {
         assert_eq!(both(base, "shared", steps), ((7 * ms, 1 << 31), (9 * ms, 1 << 30)));
     }
 
-    /// Of the single features' runs only one threshold was set; the others stayed at the code's own.
+    /// A feature that is off has the default threshold of the code, so it may still be hit.
     #[test]
     fn defaults_leave_no_feature_off() {
         let steps = |bench: &mut Bench| {
@@ -577,7 +582,7 @@ mod published {
     fn absolute_reads_the_runs_clock() {
         let evaluated = |text: &str| {
             let params = Params::parse(text, &Device::default()).unwrap();
-            // A queue made in the midst of a run.
+            // The queue is created during a run.
             let mut bench = Bench::new(text);
             bench.now = EPOCH + 100 * MS;
             bench.queue = params.build(bench.now);
@@ -599,7 +604,7 @@ mod published {
     }
 }
 
-/// An arrival, or a departure.
+/// Each step is a wait, followed by an arrival (true) or a departure (false).
 fn schedule() -> impl Strategy<Value = Vec<(Nanos, bool)>> {
     let wait = prop_oneof![3 => 0..3 * MS, 1 => Just(0), 1 => 0..40 * MS];
     prop::collection::vec((wait, prop::bool::weighted(0.55)), 1..400)
@@ -622,7 +627,7 @@ fn run(text: &str, ops: &[(Nanos, bool)]) -> (Vec<Option<Frame>>, Kept) {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 200, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// Measured but never hit, it is a tail drop queue to the packet.
+    /// Without hits, dAQM drops the same packets as a FIFO with tail drop.
     #[test]
     fn without_hits_it_is_a_fifo(ops in schedule(), limit in 5u32..60) {
         let far = "s-threshold 9999999s q-threshold 4000000000p s1-threshold 999999999 s2-threshold 999999999 \
@@ -631,12 +636,12 @@ proptest! {
         for more in ["", "interval measured sampling 1ms"] {
             prop_assert_eq!(&run(&format!("daqm limit {limit}p {far} {more}"), &ops), &fifo);
         }
-        // Of the quirks, only discards touches packets without a hit.
+        // Among the quirks, only `discards` affects packets without a hit.
         let quirks = "literal+interval+whole-ms+behind+tumbling+doubled+wall-clock+shared+flag+absolute";
         prop_assert_eq!(&run(&format!("daqm limit {limit}p {far} published {quirks}"), &ops), &fifo);
     }
 
-    /// What is not on is not looked at: its numbers change nothing.
+    /// A feature that is off is not evaluated: its settings have no effect.
     #[test]
     fn features_that_are_off_do_nothing(ops in schedule()) {
         let plain = run("daqm preset c2 features s1+q2 sampling 2ms", &ops);

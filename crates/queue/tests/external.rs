@@ -1,4 +1,5 @@
-//! Books that balance whatever an external policy does, and its faults.
+//! Tests of external policies: every packet is sent, dropped or queued for any policy, and faults
+//! of policies.
 
 use crate::common::{Dice, Frame};
 use proptest::prelude::*;
@@ -11,7 +12,7 @@ use sojourn_units::external::Code;
 use sojourn_units::{EPOCH, Nanos};
 use std::sync::{Arc, Mutex};
 
-/// What became of packets.
+/// Dropped and marked packets.
 #[derive(Default)]
 struct Books {
     dropped: Vec<u64>,
@@ -35,7 +36,7 @@ impl Sink<Frame> for Books {
 
 type Faults = Arc<Mutex<Vec<String>>>;
 
-/// Does anything at all, as its draws decide: also what the contract forbids.
+/// A policy that performs random operations, including those that the contract forbids.
 #[derive(Clone)]
 struct Wild {
     draws: Draws,
@@ -131,7 +132,8 @@ fn wild(mischief: bool, limit: u32) -> (Queue<Frame>, Faults) {
     (AnyParams::External(params).build(EPOCH), faults)
 }
 
-/// Plays a schedule and says what left, and what became of the rest.
+/// Performs a schedule; returns the packets that left, the drops and marks, and the number of
+/// packets offered.
 fn play(queue: &mut Queue<Frame>, steps: &[(bool, u64)], seed: u64) -> (Vec<u64>, Books, u64) {
     let (mut dice, mut books) = (Dice::new(seed), Books::default());
     let (mut now, mut id, mut left) = (EPOCH, 0, Vec::new());
@@ -142,9 +144,9 @@ fn play(queue: &mut Queue<Frame>, steps: &[(bool, u64)], seed: u64) -> (Vec<u64>
             frame.ecn = if id % 3 == 0 { Ecn::NotEct } else { Ecn::Ect0 };
             id += 1;
             let before = books.dropped.len();
-            let told = queue.enqueue(now, frame, &mut dice, &mut books);
+            let result = queue.enqueue(now, frame, &mut dice, &mut books);
             let refused = books.dropped[before..].contains(&(id - 1));
-            assert_eq!(told == Return::Drop, refused);
+            assert_eq!(result == Return::Drop, refused);
         } else if let Dequeue::Packet(packet) = queue.dequeue(now, &mut dice, &mut books) {
             left.push(packet.id);
         }
@@ -175,7 +177,7 @@ proptest! {
         all.sort_unstable();
         prop_assert_eq!(all, (0..arrived).collect::<Vec<_>>());
         prop_assert_eq!((queue.packets(), queue.bytes()), (0, 0));
-        prop_assert!(faults.lock().unwrap().len() <= 1, "a fault is told once");
+        prop_assert!(faults.lock().unwrap().len() <= 1, "a fault is reported once");
         prop_assert!(mischief || faults.lock().unwrap().is_empty());
     }
 

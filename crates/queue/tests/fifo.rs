@@ -1,4 +1,4 @@
-//! What FIFO queues promise.
+//! Tests of FIFO queues.
 
 use crate::common::{Bench, drops};
 use sojourn_queue::{DropReason, Return, View};

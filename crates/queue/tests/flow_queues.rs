@@ -1,4 +1,4 @@
-//! What flow queues are known for, whichever policy their buckets run, and what each adds.
+//! Tests of flow queues with each policy of the buckets, and of the policies' effects.
 
 use crate::common::{Bench, Frame};
 use proptest::prelude::*;
@@ -7,8 +7,9 @@ use sojourn_units::{MILLISECOND, Nanos, SECOND};
 
 const MS: Nanos = MILLISECOND;
 
-/// Every discipline of flow queues, and the time between departures at which its policy drops packets under the
-/// load of these tests. The probability of PIE grows slowly with small delays.
+/// Every discipline with flow queues, and a time between departures at which its policy drops
+/// packets under the load of these tests. PIE needs a longer time, since its probability grows
+/// slowly at short delays.
 const BUSY: [(&str, Nanos); 3] = [
     ("fq_codel target 5ms interval 20ms", 200_000),
     ("fq_pie target 5ms", 500_000),
@@ -21,13 +22,14 @@ fn offer(bench: &mut Bench, flow: u32, len: u32) -> Return {
     bench.offer(Frame { flow, ..Frame::new(0, len) })
 }
 
-/// The bucket of a flow among 1024, as the frames' hash gives it.
+/// Returns the bucket, of 1024, that the hash of test frames gives a flow.
 fn bucket(flow: u32) -> usize {
     let hash = Frame { flow, ..Frame::new(0, 1) }.flow_hash();
     ((u64::from(hash) * 1024) >> 32) as usize
 }
 
-/// Backlogged flows: each step offers what is missing to `held` packets a flow, and takes one.
+/// Backlogged flows: each step offers packets until each flow has `held` of them in the queue, and
+/// takes one packet.
 struct Backlogged {
     bench: Bench,
     sizes: Vec<u32>,
@@ -61,7 +63,7 @@ impl Backlogged {
 
     fn fill(&mut self) {
         for flow in 0..self.sizes.len() {
-            // Each step has a few attempts only: a policy may refuse.
+            // Each step offers at most four packets of a flow, since a policy may drop all of them.
             for _ in 0..4 {
                 if self.queued[flow] < self.held {
                     let before = self.bench.kept.dropped.len();
@@ -93,8 +95,8 @@ fn quantum() -> impl Strategy<Value = u32> {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 48, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// Whatever the policies drop: at any time, what two backlogged flows have sent differs by less than
-    /// a quantum and a packet.
+    /// For any drops of the policies, and at any time, the bytes sent by two backlogged flows
+    /// differ by less than a quantum and a packet.
     #[test]
     fn backlogged_flows_get_equal_bytes(
         which in 0usize..3,
@@ -119,8 +121,8 @@ proptest! {
         prop_assert!(early, "{}: the policy rests", text);
     }
 
-    /// A flow that sends at most a quantum at a time, and the next when that has left, waits for at
-    /// most one turn of each other flow.
+    /// A flow that has at most one quantum in the queue, and sends again only when this has left,
+    /// waits for at most one turn of each other flow.
     #[test]
     fn a_sparse_flow_waits_for_a_round_at_most(
         which in 0usize..3,
@@ -129,7 +131,7 @@ proptest! {
         gaps in prop::collection::vec(0usize..40, 30..60),
         part in 1u32..=100,
     ) {
-        // Without losses, so that each sparse packet comes out.
+        // Prevent drops by the policy, so that each sparse packet leaves.
         let name = ALL[which];
         let slow = if name == "fq_pie" { "target 100s" } else { "target 100s interval 200s" };
         let mut load = Backlogged::new(&format!("{name} {slow} quantum {quantum}"), &sizes, 20);
@@ -168,8 +170,8 @@ fn a_new_flow_goes_first() {
     }
 }
 
-/// A bucket that was new and fell empty waits a round: a flow that comes back at once, one packet at a
-/// time, would otherwise take turns with all others together.
+/// A new bucket that becomes empty waits for a round. Otherwise a flow that sends single packets,
+/// each directly after the previous one has left, would get half of the rate.
 #[test]
 fn coming_back_at_once_wins_nothing() {
     for name in ALL {
@@ -183,7 +185,7 @@ fn coming_back_at_once_wins_nothing() {
                 offer(&mut load.bench, 90, 1000);
             }
             load.bench.wait(1000);
-            // It comes back one departure after its last packet left.
+            // The flow sends again one departure after its last packet left.
             let left = load.take().flow == 90;
             back += u64::from(left) * 1000;
             is_away = !left && load.bench.flow(bucket(90), "qlen") == 0;
@@ -204,10 +206,10 @@ fn overflow_takes_half_of_the_fattest_from_its_head() {
         let given: Vec<_> = fat.iter().map(|_| offer(&mut bench, 2, 1000)).collect();
         assert_eq!(given[..20], [Return::Success; 20]);
         assert_eq!(given[20], Return::Congestion);
-        // 21 kB queued: half, rounded down, is reached by the eleventh packet.
+        // The backlog is 21 kB: the eleventh dropped packet exceeds half of it.
         assert_eq!(bench.dropped_ids(), fat[..11]);
         assert_eq!(bench.counter("drop_overlimit"), 11);
-        // A small flow's arrival that overflows others is told nothing.
+        // The sender of an arriving packet is not notified if only other flows lose packets.
         while bench.queue.packets() < 30 {
             offer(&mut bench, 2, 1000);
         }
@@ -221,7 +223,7 @@ fn overflow_takes_half_of_the_fattest_from_its_head() {
 fn memory_is_charged_by_true_size() {
     for text in ["fq_codel memory_limit 10kb", "fq_cobalt memory_limit 10kb"] {
         let mut bench = Bench::new(text);
-        // Each of 100 bytes is charged 612: 16 fit.
+        // A packet of 100 bytes occupies 612 bytes of memory, so that 16 packets fit.
         (0..16).for_each(|_| _ = offer(&mut bench, 1, 100));
         assert!(bench.kept.dropped.is_empty());
         assert_eq!(bench.state("memory_usage"), 16 * 612);
@@ -235,7 +237,7 @@ fn memory_is_charged_by_true_size() {
 fn of_equal_backlogs_the_first_bucket_loses() {
     for text in ["fq_codel limit 8", "fq_cobalt limit 8"] {
         let mut bench = Bench::new(text);
-        // By their hashes, flow 2's bucket comes before flow 1's.
+        // The bucket of flow 2 precedes the bucket of flow 1.
         for flow in [1, 1, 1, 1, 2, 2, 2, 2] {
             offer(&mut bench, flow, 500);
         }
@@ -254,7 +256,7 @@ fn a_change_dequeues_what_no_longer_fits() {
         }
         let name = bench.params.name();
         bench.change(&format!("{name} limit 9"));
-        // One from each in turn.
+        // One packet of each flow is dropped in turn.
         let flows: Vec<u32> = bench.kept.dropped.iter().map(|(f, ..)| f.flow).collect();
         assert_eq!(flows, [0, 1, 2], "{text}");
         assert_eq!(bench.queue.packets(), 9);
@@ -264,11 +266,13 @@ fn a_change_dequeues_what_no_longer_fits() {
 mod fq_pie {
     use super::*;
 
-    /// Two flows, one of which asks for too much: gives each one's packets offered and dropped.
+    /// Returns the numbers of packets offered and dropped, of a flow that sends too much and of a
+    /// flow that does not.
     fn greedy_and_modest(text: &str) -> [(u64, usize); 2] {
         let mut bench = Bench::new(text);
         let mut offered = [0u64; 2];
-        // A packet leaves each millisecond; 1.5 and 0.25 arrive.
+        // One packet leaves each millisecond; 1.5 packets of flow 0 and 0.25 packets of flow 1
+        // arrive.
         for step in 0..40_000u64 {
             for (flow, due) in [(0u32, true), (0, step % 2 == 0), (1, step % 4 == 0)] {
                 if due {
@@ -288,7 +292,7 @@ mod fq_pie {
         for text in ["fq_pie", "fq_pie dq_rate_estimator", "fq_pie bytemode"] {
             let [(offered, dropped), (_, modest)] = greedy_and_modest(text);
             assert_eq!(modest, 0, "{text}");
-            // It gets 0.75 of the 1.5 packets.
+            // 0.75 of the 1.5 packets of flow 0 are sent.
             let share = dropped as f64 / offered as f64;
             assert!((0.46..0.52).contains(&share), "{text}: {share}");
         }
@@ -299,7 +303,7 @@ mod fq_pie {
         let mut bench = Bench::new("fq_pie target 20ms");
         let mut sojourns = Vec::new();
         for step in 0..120_000u64 {
-            // Each of two flows gets half of the link and asks for 1.1 times that.
+            // Each of two flows gets half of the link, and offers 1.1 times this rate.
             for flow in 0..2u32 {
                 if step % 2 == u64::from(flow) || step % 20 == u64::from(1 - flow) {
                     offer(&mut bench, flow, 1000);
@@ -320,7 +324,7 @@ mod fq_pie {
     fn the_limit_turns_arrivals_away() {
         let mut bench = Bench::new("fq_pie limit 10");
         (0..10).for_each(|_| assert_eq!(offer(&mut bench, 0, 1500), Return::Success));
-        // Also of a flow that has nothing queued.
+        // A packet of a flow without a backlog is dropped too.
         assert_eq!(offer(&mut bench, 1, 100), Return::Congestion);
         assert_eq!(bench.dropped_ids(), [10]);
         assert_eq!(bench.kept.dropped[0].1, DropReason::Overflow);
@@ -333,7 +337,8 @@ mod fq_pie {
         for _ in 0..100 {
             assert_eq!(offer(&mut bench, 0, 100), Return::Success);
         }
-        // From the 19th on, more than 10240 and one packet's 612 is in use.
+        // From the 19th packet on, the memory used is more than 10240 bytes plus 612 bytes for one
+        // packet.
         assert_eq!(bench.counter("overmemory"), 100 - 18);
         assert!(bench.kept.dropped.is_empty());
     }
@@ -345,7 +350,8 @@ mod fq_pie {
             let limit = i128::from((u64::MAX >> 8) / 100 * percent);
             let (mut marked_below, mut dropped_above) = (false, false);
             for i in 0..40_000u32 {
-                // A little more than the link at first, then three times as much.
+                // The load is 1.03 times the rate of the link at first, and then three times the
+                // rate.
                 bench.wait(if i < 20_000 { 970_000 } else { 333_333 });
                 let (drops, marks) = (bench.kept.dropped.len(), bench.kept.marked.len());
                 bench.offer(Frame { ecn: Ecn::Ect0, ..Frame::new(0, 1000) });
@@ -366,7 +372,7 @@ mod fq_pie {
         }
     }
 
-    /// At most 2048 buckets are updated in a call; the next is due at the next tick.
+    /// One call updates at most 2048 buckets; the next call is due at the next tick.
     #[test]
     fn many_buckets_are_updated_in_several_ticks() {
         let mut bench = Bench::new("fq_pie flows 5000 tupdate 7ms target 1ms");
@@ -395,7 +401,7 @@ mod fq_pie {
 mod fq_cobalt {
     use super::*;
 
-    /// A flood and a call on a link of a packet a millisecond.
+    /// Offers a flood (flow 0) and a call (flow 1) to a link of one packet per millisecond.
     fn flood_and_call(bench: &mut Bench, span: Nanos) {
         let end = bench.now + span;
         for step in 0u64.. {
@@ -417,11 +423,12 @@ mod fq_cobalt {
         flood_and_call(&mut bench, 60 * SECOND);
         assert!(bench.kept.dropped.iter().all(|(frame, ..)| frame.flow == 0));
         assert_eq!(bench.state("unresponsive"), 1);
-        // About nine tenths of the link of three times its rate: 0.7 must go.
+        // The flood gets about 0.9 of the link and sends three times the link's rate: about 0.7 of
+        // its packets must be dropped.
         let p = bench.flow(0, "p_drop") as f64 / 4_294_967_296.0;
         assert!((0.6..0.75).contains(&p), "{p}");
         assert_eq!(bench.flow(1, "p_drop"), 0);
-        // Afterwards its bucket is found empty again and again, and BLUE sleeps.
+        // Afterwards the bucket is often found empty, and BLUE's probability falls to 0.
         for _ in 0..200 {
             bench.wait(10 * MS);
             offer(&mut bench, 0, 1000);
@@ -436,7 +443,7 @@ mod fq_cobalt {
         let mut bench = Bench::new("fq_cobalt");
         flood_and_call(&mut bench, 3 * SECOND);
         assert!(bench.kept.dropped.len() > 10);
-        assert_eq!(bench.dice.asked, 0);
+        assert_eq!(bench.dice.calls, 0);
     }
 
     #[test]
@@ -459,7 +466,7 @@ mod fq_cobalt {
             (0..20).for_each(|_| _ = offer(&mut bench, flow, 500 + 100 * flow));
         }
         bench.change("fq_cobalt limit 21");
-        // Half of flow 1 first (12 kB against 10), then half of flow 0.
+        // First half of flow 1 is dropped, which has 12 kB (flow 0 has 10 kB), then half of flow 0.
         let flows: Vec<u32> = bench.kept.dropped.iter().map(|(f, ..)| f.flow).collect();
         assert_eq!(flows, [[1; 10], [0; 10]].concat());
         assert_eq!(bench.counter("drops"), 20);

@@ -1,4 +1,4 @@
-//! FQ: what `tc-fq(8)` promises beside the recorded decisions.
+//! Tests of FQ against `tc-fq(8)`; the recorded decisions are tested elsewhere.
 
 use crate::common::{Bench, Dice, Frame, Kept};
 use sojourn_queue::{
@@ -11,7 +11,7 @@ fn of_flow(flow: u32, len: u32) -> Frame {
     Frame { flow, ..Frame::new(0, len) }
 }
 
-/// Bytes of each flow that leave in `span` from a link without a rate of its own.
+/// Returns the bytes of each flow that leave in `span`, if packets may leave at any time.
 fn sent(bench: &mut Bench, flows: usize, span: Nanos) -> Vec<u64> {
     let mut bytes = vec![0; flows];
     let end = bench.now + span;
@@ -34,12 +34,13 @@ fn maxrate_paces_each_flow() {
         bench.offer(of_flow(0, 1500));
         bench.offer(of_flow(1, 500));
     }
-    // A megabyte a second each, and a quantum at once at the start; flow 1 has no more than 600 kB.
+    // In half a second each flow may send a megabyte per second, plus a quantum at the start; flow
+    // 1 has only 600 kB.
     let bytes = sent(&mut bench, 2, SECOND / 2);
     for flow in &bytes {
         assert!((500_000..=500_000 + 2 * 3000).contains(flow), "{bytes:?}");
     }
-    // A flow of its own rate does not hold up the others.
+    // A paced flow does not delay the other flows.
     bench.offer(of_flow(2, 1500));
     assert_eq!(bench.take().map(|frame| frame.flow), Some(2));
 }
@@ -57,7 +58,7 @@ fn slow_flows_are_paced_packet_by_packet() {
             None => bench.wait(bench.not_before.expect("it waits") - bench.now),
         }
     }
-    // 100 bytes at 10 kB/s.
+    // 100 bytes take 10 ms at 10 kB/s.
     assert_eq!(times, [0, 1, 2, 3, 4].map(|n| n * 10 * MILLISECOND));
 }
 
@@ -96,7 +97,8 @@ fn a_flow_that_returns_comes_before_old_ones() {
     assert_eq!(next.iter().filter(|flow| **flow == 1).count(), 3, "{next:?}");
 }
 
-/// As in the recordings: a flow begins in band 0's list, whose turn comes once band 1 has used its credit up.
+/// As in the recordings, a new flow is in the list of band 0, which gets its turn when band 1 has
+/// used up its credit.
 #[test]
 fn a_flow_s_first_packet_waits_for_the_turn_of_band_0() {
     let mut bench = Bench::new("fq quantum 1000 initial_quantum 1000 flow_limit 500");
@@ -108,11 +110,11 @@ fn a_flow_s_first_packet_waits_for_the_turn_of_band_0() {
     }
     bench.offer(of_flow(1, 1000));
     let ahead = std::iter::from_fn(|| bench.take()).take_while(|frame| frame.flow == 0).count();
-    // Eight passed by the flows, and the first of flow 0 itself left in the turn of band 0.
+    // Eight packets used the fast path, and the first packet of flow 0 left in the turn of band 0.
     assert_eq!(ahead, 196_608usize.div_ceil(1000) - 11);
 }
 
-/// Code points whose priorities the default `priomap` puts into bands 0, 1 and 2.
+/// Code points whose priorities belong to bands 0, 1 and 2 in the default `priomap`.
 const CODE_POINTS: [u8; 3] = [4, 0, 2];
 
 #[test]
@@ -158,7 +160,7 @@ fn a_lower_limit_sends_and_discards() {
     assert_eq!((bench.counter("packets"), bench.counter("drops")), (14, 0));
 }
 
-/// A sink that knows the sender of each packet, by its number.
+/// A sink with information about the sender of each packet, by the packet's number.
 struct Host(Kept, Vec<Sender>);
 
 impl Sink<Frame> for Host {
@@ -183,7 +185,8 @@ impl Sink<Frame> for Host {
     }
 }
 
-/// When each packet leaves: all arrive at once and leave as soon as they may. Those dropped are missing.
+/// Returns number and departure time of each packet, if all arrive at once and leave as early as
+/// possible. Dropped packets are missing.
 fn departures(text: &str, senders: &[Sender]) -> Vec<(u64, Nanos)> {
     let mut queue = Params::parse(text, &Device::default()).expect("a queue").build(EPOCH);
     let (mut dice, mut host) = (Dice::new(1), Host(Kept::default(), senders.to_vec()));
@@ -207,13 +210,14 @@ fn leaves_at(time: Nanos) -> Sender {
 #[test]
 fn departure_times_are_kept() {
     let ms = MILLISECOND;
-    let asked = [9 * ms, 3 * ms, 70 * ms, 5 * ms];
-    let senders = asked.map(leaves_at);
+    let requested = [9 * ms, 3 * ms, 70 * ms, 5 * ms];
+    let senders = requested.map(leaves_at);
     let kept = [(1, 3 * ms), (3, 5 * ms), (0, 9 * ms)];
     assert_eq!(departures("fq horizon 20ms", &senders), kept);
     let capped = [&kept[..], &[(2, 20 * ms)]].concat();
     assert_eq!(departures("fq horizon 20ms horizon_cap", &senders), capped);
-    // A device that paces by itself takes them earlier, if it asks then: the wake-up is at the time itself.
+    // With `offload_horizon` packets may leave earlier, but the requested time of the next
+    // `dequeue` is still the departure time.
     let early = [(1, 0), (3, 5 * ms), (0, 5 * ms)];
     assert_eq!(departures("fq horizon 20ms offload_horizon 4ms", &senders), early);
 }
@@ -224,7 +228,8 @@ fn a_socket_s_rate_paces_its_flow_alone() {
         socket: Some(Socket { number, kind: SocketKind::Stream, hash: 1, rate }),
         ..Sender::default()
     };
-    // The first passes by, since nothing is queued; 1000 bytes at 50 kB/s take 20 ms.
+    // The first packet uses the fast path, since the queue is empty. The transmission of 1000 bytes
+    // at 50 kB/s takes 20 ms.
     let mut senders = vec![socket(7, None)];
     senders.extend([leaves_at(MILLISECOND)]);
     senders.extend([socket(1, Some(50_000)); 3]);

@@ -1,4 +1,4 @@
-//! `hhf`: turns of heavy hitters and of all other flows, and who is dropped.
+//! Tests of HHF: turns of heavy hitters and of other flows, and choice of the dropped packets.
 
 use crate::common::{Bench, Frame};
 use sojourn_queue::Return;
@@ -8,7 +8,7 @@ fn offer(bench: &mut Bench, flow: u32, len: u32) -> Return {
     bench.offer(Frame { flow, ..Frame::new(0, len) })
 }
 
-/// A queue in which flow 0 is a heavy hitter.
+/// Returns a queue in which flow 0 is a heavy hitter.
 fn with_hitter(words: &str) -> Bench {
     let mut bench = Bench::new(&format!("hhf admit_bytes 2000 {words}"));
     for _ in 0..3 {
@@ -23,7 +23,7 @@ fn with_hitter(words: &str) -> Bench {
 fn others_get_their_weight_in_bytes() {
     let mut bench = with_hitter("quantum 1000 non_hh_weight 3 reset_timeout 1us");
     for flow in 1..400 {
-        // Counters begin anew at the next tick, so no other flow is heavy.
+        // The counters are reset at the next tick, so that no other flow becomes a heavy hitter.
         bench.wait(2 * MILLISECOND);
         offer(&mut bench, 0, 1000);
         offer(&mut bench, flow, 500);
@@ -34,7 +34,7 @@ fn others_get_their_weight_in_bytes() {
     assert!(others.abs_diff(3 * heavy) <= 6000, "{others} {heavy}");
 }
 
-/// As a new flow of FQ-CoDel does.
+/// Other flows that become active are served first, like new flows in FQ-CoDel.
 #[test]
 fn others_that_become_busy_are_served_at_once() {
     let mut bench = with_hitter("");
@@ -55,7 +55,7 @@ fn heavy_hitters_are_dropped_first_and_their_oldest_packet() {
     assert_eq!(bench.kept.dropped.last().unwrap().0.id, first);
     assert_eq!(offer(&mut bench, 0, 1000), Return::Congestion);
     assert_eq!(offer(&mut bench, 3, 100), Return::Success);
-    // There are no heavy hitters any more.
+    // The heavy hitters have no more packets.
     assert_eq!(offer(&mut bench, 4, 100), Return::Congestion);
     assert_eq!(bench.kept.dropped.last().unwrap().0.flow, 1);
     assert_eq!((bench.counter("drops"), bench.counter("drop_overlimit")), (4, 4));

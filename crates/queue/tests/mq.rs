@@ -1,13 +1,14 @@
-//! `mq`: which transmit queue a flow goes to, and how the queues take turns.
+//! Tests of `mq`: the transmit queue of a flow, and the turns of the queues.
 
 use crate::common::{Bench, Frame};
 use proptest::prelude::*;
 use sojourn_queue::{Device, Discipline, Packet, Params};
 use sojourn_units::MILLISECOND;
 
-/// A packet whose flow has this hash.
+/// Returns a packet of a flow with this hash.
 fn frame(hash: u32, len: u32) -> Frame {
-    // The multiplier of the bench's hash, inverted modulo 2^32: each step doubles the correct bits.
+    // Inverse modulo 2^32 of the multiplier in the hash of test frames, by Newton steps, each of
+    // which doubles the number of correct bits.
     let inverse =
         (0..5).fold(1u32, |x, _| x.wrapping_mul(2u32.wrapping_sub(x.wrapping_mul(0x9e37_79b1))));
     let frame = Frame { flow: hash.wrapping_mul(inverse), ..Frame::new(0, len) };
@@ -15,7 +16,7 @@ fn frame(hash: u32, len: u32) -> Frame {
     frame
 }
 
-/// The smallest hash of a transmit queue, counted from 0.
+/// Returns the smallest hash of a transmit queue, counted from 0, if there are `of` queues.
 fn first_hash(queue: u64, of: u64) -> u32 {
     (queue << 32).div_ceil(of) as u32
 }
@@ -36,7 +37,8 @@ fn error(text: &str) -> (String, String) {
 }
 
 proptest! {
-    /// Hashes are divided into equal parts, one after another, as by the kernel's `reciprocal_scale`.
+    /// Hashes are divided into equal ranges in the order of the queues, as by the kernel's
+    /// `reciprocal_scale`.
     #[test]
     fn a_flow_has_the_queue_of_its_hash(queues in 2u64..300, hash: u32) {
         let mut bench = Bench::new(&format!("mq numtxqueues {queues}"));
@@ -46,7 +48,7 @@ proptest! {
     }
 }
 
-/// A queue of one flow has the same share as a queue of three: flows are not told from each other.
+/// A queue with one flow gets the same rate as a queue with three flows.
 #[test]
 fn queues_send_a_packet_each_in_turn() {
     let mut bench = Bench::new("mq numtxqueues 4");
@@ -73,7 +75,8 @@ fn a_queue_that_holds_packets_back_does_not_stop_others() {
     assert_eq!(bench.not_before, Some(bench.now + MILLISECOND));
 }
 
-/// What a card does after its last packet: RED's average decays from then on.
+/// After its last packet, a card tries once more to take a packet. RED records this time as the
+/// beginning of the idle time.
 #[test]
 fn a_queue_that_has_become_empty_is_asked_once_more() {
     let drops = |text: &str, idle: bool| {

@@ -1,9 +1,9 @@
-//! `pfifo_fast` and `pfifo_head_drop`.
+//! Tests of `pfifo_fast` and `pfifo_head_drop`.
 
 use crate::common::{Bench, Frame};
 use sojourn_queue::{Packet, Return};
 
-/// The table of `tc-prio(8)`: priority and band of each value of the TOS byte's bits 1 to 4.
+/// The table of `tc-prio(8)`: priority and band of each value of bits 1 to 4 of the TOS byte.
 const TOS: [(u8, u32, usize); 16] = [
     (0x00, 0, 1),
     (0x02, 0, 1),

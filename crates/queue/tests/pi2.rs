@@ -1,4 +1,4 @@
-//! `pi2` and `dualpi2` against their paper, RFC 9332 and Linux's `sch_dualpi2.c`.
+//! Tests of `pi2` and `dualpi2` against their paper, RFC 9332 and Linux's `sch_dualpi2.c`.
 
 use crate::common::{Bench, Dice, Frame, Kept};
 use proptest::prelude::*;
@@ -9,7 +9,7 @@ use sojourn_units::{MICROSECOND, MILLISECOND, Nanos, SECOND};
 
 const MS: Nanos = MILLISECOND;
 const US: Nanos = MICROSECOND;
-/// What a full frame takes at 10 Mbit/s.
+/// Transmission time of the largest frame at 10 Mbit/s.
 const FRAME: Nanos = 1_211_200;
 
 fn frame(flow: u32, ecn: Ecn) -> Frame {
@@ -20,7 +20,8 @@ fn share(part: usize, of: usize) -> f64 {
     part as f64 / of as f64
 }
 
-/// Whether `found` of `n` trials is what a probability of `p` gives, within five deviations.
+/// Returns whether `found` of `n` trials is within five standard deviations of the expectation for
+/// a probability of `p`.
 fn is_share(found: usize, n: usize, p: f64) -> bool {
     let deviation = (p * (1.0 - p) * n as f64).sqrt();
     (found as f64 - p * n as f64).abs() <= 5.0 * deviation + 1.0
@@ -37,7 +38,7 @@ mod controller {
         }
     }
 
-    /// The probability after one update from `prob`.
+    /// Returns the probability after one update from `prob`.
     fn step(text: &str, prob: u32, last: Nanos, delay: Nanos) -> u32 {
         let mut state = pi::State { prob, last_qdelay: last };
         state.update(&params(text).constants(), delay, pi::MAX_PROB);
@@ -45,20 +46,22 @@ mod controller {
         state.prob
     }
 
-    /// Linux's numbers: 41 and 819 in 1/256 Hz become 44 and 879, in 2^-32 for 64 ns.
+    /// The kernel's gains are 41 and 819 in 1/256 Hz, which become 44 and 879 in units of 2^-32 per
+    /// 64 ns.
     #[test]
     fn the_arithmetic_is_the_kernels() {
         let from = 1 << 30;
-        // 1 ms above target, no movement: 10^6 ns * 44 / 64.
+        // The delay is 1 ms above target and constant: 10^6 ns * 44 / 64.
         assert_eq!(step("dualpi2", from, 16 * MS, 16 * MS) - from, 687_500);
-        // Below target it falls by as much.
+        // The delay is 1 ms below target: the probability falls by the same amount.
         assert_eq!(from - step("dualpi2", from, 14 * MS, 14 * MS), 687_500);
-        // At target and 1 ms up from before: 10^6 * 879 / 64, rounded down.
+        // The delay is at target and has risen by 1 ms: 10^6 * 879 / 64, rounded down.
         assert_eq!(step("dualpi2", from, 14 * MS, 15 * MS) - from, 13_734_375);
-        // Both, and what is left over is cut off towards zero either way.
+        // The sum of both corrections is rounded towards zero, for positive and for negative
+        // corrections.
         assert_eq!(step("dualpi2", from, 15 * MS, 15 * MS + 1) - from, (44 + 879) / 64);
         assert_eq!(from - step("dualpi2", from, 15 * MS, 15 * MS - 1), (44 + 879) / 64);
-        // The paper's gains, twice as much and nearly the same.
+        // The paper's gains are about twice as large for `alpha`, and nearly equal for `beta`.
         assert_eq!(step("pi2", from, 21 * MS, 21 * MS) - from, 1_000_000 * 85 / 64);
         assert_eq!(step("pi2", from, 19 * MS, 20 * MS) - from, 1_000_000 * 858 / 64);
     }
@@ -70,23 +73,27 @@ mod controller {
         assert_eq!(step("dualpi2", 12_345, 15 * MS, 15 * MS), 12_345, "at rest on target");
     }
 
-    /// The kernel adds 32 bits of a correction, and takes for overflow only a sum that went the wrong way.
+    /// The kernel truncates a correction to 32 bits, and detects an overflow only if the sum has
+    /// wrapped.
     #[test]
     fn a_correction_of_more_than_one_is_cut_to_32_bits() {
-        // The delay falls by 320 ms: 320e6 * 879 / 64 and 15e6 * 44 / 64 are one and 2.3 % of one more.
+        // The delay falls by 320 ms: the sum of 320e6 * 879 / 64 and 15e6 * 44 / 64 is 1.023 times
+        // 2^32.
         let fall = (15 * MS * 44 + 320 * MS * 879) / 64;
         assert!(fall > 1 << 32 && fall < (1 << 32) + (1 << 30));
         let left = step("dualpi2", 1 << 31, 320 * MS, 0);
         assert_eq!(u64::from(left), (1 << 31) - (fall - (1 << 32)));
         assert_eq!(step("dualpi2", 1 << 20, 320 * MS, 0), 0, "less than what is left over");
-        // It rises by one and a part: from a probability that the part does not carry past one.
+        // The correction is one and a fraction; the sum of the initial probability and the fraction
+        // does not exceed 1.
         let rise = (335 * MS * 44 + 350 * MS * 879) / 64;
         assert_eq!(u64::from(step("dualpi2", 1 << 20, 0, 350 * MS)), (1 << 20) + rise - (1 << 32));
         assert_eq!(step("dualpi2", u32::MAX - 9, 0, 350 * MS), u32::MAX);
     }
 
     proptest! {
-        /// For every delay, gain and probability: section 14 of the recordings' rules, in wider numbers.
+        /// For any delay, gain and probability, the update follows section 14 of the recordings'
+        /// rules, computed with wider numbers.
         #[test]
         fn the_update_is_the_kernels(
             prob: u32,
@@ -107,7 +114,7 @@ mod controller {
         }
     }
 
-    /// RFC 9332: `p_C = (p_CL / k)^2`, here from the verdicts themselves.
+    /// RFC 9332: `p_C = (p_CL / k)^2`, checked with the shares of the decisions.
     #[test]
     fn classic_is_the_square_of_what_l4s_gets() {
         const N: usize = 200_000;
@@ -149,7 +156,8 @@ mod controller {
         assert!((0..1000).all(|_| sure.classic(&constants, true, &mut dice) == pi::Verdict::Drop));
     }
 
-    /// One draw for a packet of L4S, a second for a Classic one only if the first hit.
+    /// An L4S packet needs one draw, a Classic packet a second draw only if the first one is below
+    /// p'.
     #[test]
     fn as_many_draws_as_the_kernel_makes() {
         struct Counted(u32, usize);
@@ -167,7 +175,7 @@ mod controller {
         }
         let constants = params("dualpi2").constants();
         let state = pi::State { prob: 1000, last_qdelay: 0 };
-        // The bound itself hits.
+        // A draw equal to the probability causes a drop or mark.
         for (draw, classic, scalable) in [
             (1000, (pi::Verdict::Drop, 2), pi::Verdict::Mark),
             (1001, (pi::Verdict::Pass, 1), pi::Verdict::Mark),
@@ -182,8 +190,8 @@ mod controller {
     }
 }
 
-/// Arrivals every `gap`, departures every `FRAME`, until `span` has passed; `next` makes the n-th packet
-/// of the bench. Gives the longest delay in the queue, in milliseconds, and p' at each departure.
+/// Offers a packet every `gap` and takes one every `FRAME`, for `span`; `next` returns the n-th
+/// packet. Returns the longer delay of the queues in milliseconds, and p', at each departure.
 fn open_loop(
     bench: &mut Bench,
     gap: Nanos,
@@ -209,15 +217,16 @@ fn open_loop(
     seen
 }
 
-/// The means of what [`open_loop`] gives.
+/// Returns the means of the results of [`open_loop`].
 fn means(seen: &[(f64, f64)]) -> (f64, f64) {
     let sum = seen.iter().fold((0.0, 0.0), |sum, x| (sum.0 + x.0, sum.1 + x.1));
     (sum.0 / seen.len() as f64, sum.1 / seen.len() as f64)
 }
 
-/// An unresponsive load r times the link's settles where the square of p' is 1 - 1/r, and the delay at
-/// the target: there is no other rest. Drops on departure act at once; those of `pi2`, on
-/// arrival, show in the head's age a queue later, and beyond twice the link's rate it swings.
+/// Under an unresponsive load of r times the link's rate, p' approaches the value whose square is 1
+/// - 1/r, and the delay approaches the target. Drops of `dualpi2`, on departure, have an immediate
+/// effect. Drops of `pi2`, on arrival, affect the delay of the oldest packet one queueing delay
+/// later, so that above twice the link's rate the probability oscillates.
 #[test]
 fn the_target_is_held_over_loads() {
     for (text, target, loads) in
@@ -230,7 +239,8 @@ fn the_target_is_held_over_loads() {
             let seen = open_loop(&mut bench, gap, 60 * SECOND, |_| frame(0, Ecn::NotEct));
             let (delay, p) = means(&seen);
             println!("{text}, load {load}: {delay:.2} ms, p' {p:.3}");
-            // Half a frame of the delay comes of looking before a departure.
+            // Half of a frame's transmission time belongs to the delay, which is read before a
+            // departure.
             assert!((delay - target).abs() < 1.0, "{text}, load {load}: {delay} ms");
             assert!((p * p - (1.0 - 1.0 / load)).abs() < 0.02, "{text}, load {load}: p' {p}");
         }
@@ -284,12 +294,13 @@ mod single {
         assert_eq!(bench.counter("early"), 1);
     }
 
-    /// Both kinds in one queue: each by its own probability, and no drop of what can be marked.
+    /// With both kinds of traffic in one queue, each kind has its own probability, and no
+    /// ECN-capable packet is dropped.
     #[test]
     fn kinds_are_told_apart_in_one_queue() {
         let mut bench = Bench::new("pi2 ecn");
         let kinds = [Ecn::NotEct, Ecn::Ect0, Ecn::Ect1, Ecn::Ce];
-        // A load of 1.02: only a quarter of the packets can be dropped.
+        // The load is 1.02, so that drops of a quarter of the packets are sufficient.
         let gap = FRAME * 100 / 102;
         open_loop(&mut bench, gap, 10 * SECOND, |n| frame(0, kinds[(n % 4) as usize]));
         bench.kept = Kept::default();
@@ -301,7 +312,7 @@ mod single {
         println!("drops {drops}, marks {classic} {l4s} {ce}");
         assert!((share(classic, drops) - 1.0).abs() < 0.2, "{classic} {drops}");
         assert!(l4s > 3 * classic && (share(ce, l4s) - 1.0).abs() < 0.1);
-        // Without `ecn` all are Classic, and dropped.
+        // Without `ecn` all packets are Classic, and are dropped.
         let mut bench = Bench::new("pi2");
         open_loop(&mut bench, gap, 40 * SECOND, |n| frame(0, kinds[(n % 4) as usize]));
         let classes =
@@ -348,7 +359,7 @@ mod dualpi2 {
         assert!(
             bench.kept.dropped.iter().all(|(_, r, queued)| *r == DropReason::Overflow && !queued)
         );
-        // A frame takes 2026 bytes here.
+        // A frame occupies 2026 bytes.
         let mut bench = Bench::new("dualpi2 memlimit 4052");
         assert_eq!(bench.offer(frame(0, Ecn::Ect1)), Return::Success);
         assert_eq!(bench.offer(frame(0, Ecn::NotEct)), Return::Success);
@@ -371,7 +382,8 @@ mod dualpi2 {
         assert_eq!(bench.state("credit"), 151_400);
     }
 
-    /// Linux restarts the credit whenever the share is given, not when it differs.
+    /// As in Linux, a change resets the credit if it names `classic_protection`, even with an equal
+    /// value.
     #[test]
     fn a_share_that_is_given_restarts_the_credit() {
         let mut bench = Bench::new("dualpi2");
@@ -386,7 +398,8 @@ mod dualpi2 {
         assert_eq!(bench.state("credit"), -121_120);
     }
 
-    /// The controller's clock of a queue: set by its first packet, moved on by departures alone.
+    /// The controller's arrival time of the oldest packet is set by the first arrival and updated
+    /// only by departures.
     #[test]
     fn what_a_change_drops_leaves_the_age_of_the_queue() {
         let mut bench = Bench::new("dualpi2");
@@ -423,7 +436,8 @@ mod dualpi2 {
         }
     }
 
-    /// Beyond the step L4S packets without ECN are dropped; those of low latency pass.
+    /// L4S packets that are not ECN-capable are dropped above the threshold; packets of class 2 are
+    /// not.
     #[test]
     fn the_step_drops_what_it_cannot_mark() {
         let mut bench = Bench::new("dualpi2 step_thresh 1p min_qlen_step 2");
@@ -431,7 +445,8 @@ mod dualpi2 {
             bench.offer(Frame { class: Some(class), ..frame(0, Ecn::NotEct) });
         }
         let left: Vec<_> = std::iter::from_fn(|| bench.take()).map(|frame| frame.id).collect();
-        // The first two found fewer than two packets; the last ones leave at most one behind.
+        // At the arrival of the first two packets, fewer than two packets were queued. The last
+        // packets leave at most one packet behind.
         assert_eq!(left, [0, 1, 2, 3, 4]);
         assert!(bench.kept.dropped.is_empty());
         let mut bench = Bench::new("dualpi2 step_thresh 1ms");
@@ -446,7 +461,8 @@ mod dualpi2 {
         assert_eq!(bench.state("memory_used"), 0);
     }
 
-    /// While both queues are busy, bytes go as 10 to 90, or as asked.
+    /// While both queues have packets, the C queue gets 10 % of the bytes, or the share given by
+    /// `classic_protection`.
     #[test]
     fn the_classic_queue_gets_its_share() {
         for (text, wanted) in [("", 0.1), (" classic_protection 35%", 0.35)] {
@@ -469,7 +485,8 @@ mod dualpi2 {
         }
     }
 
-    /// The L queue goes first after idleness, and alone it costs the C queue nothing.
+    /// After an idle time the L queue is served first; service of the L queue while the C queue is
+    /// empty does not change the credit.
     #[test]
     fn the_schedule_starts_anew_after_idleness() {
         let mut bench = Bench::new("dualpi2");
@@ -487,7 +504,8 @@ mod dualpi2 {
             order
         };
         let first = order(&mut bench);
-        // 80 hundredths of a frame are worked off in eight steps of ten; the ninth makes it positive.
+        // A credit of -80 % of a frame rises by 10 % with each packet of the L queue; after nine
+        // packets it is positive.
         assert_eq!(first[..11], [1, 1, 1, 1, 1, 1, 1, 1, 1, 0, 1]);
         assert_eq!(order(&mut bench), first);
     }
@@ -516,7 +534,7 @@ mod dualpi2 {
         let mut bench = Bench::new("dualpi2 step_thresh 2p");
         (0..5).for_each(|_| _ = bench.offer(frame(0, Ecn::Ect1)));
         let marked: Vec<_> = (0..5).map(|_| bench.take().unwrap().ecn == Ecn::Ce).collect();
-        // They leave 4, 3, 2, 1 and no packet behind.
+        // The packets leave 4, 3, 2, 1 and no packet in the queue.
         assert_eq!(marked, [true, true, false, false, false]);
     }
 
@@ -529,7 +547,8 @@ mod dualpi2 {
         assert_eq!(marked, [false, false, true, true], "the first two found fewer than two");
     }
 
-    /// Raises p' to `prob` by hand: the controller's own way there does not matter.
+    /// Returns a queue whose base probability has been raised to `prob` by one update with a large
+    /// gain.
     fn driven(text: &str, prob: f64) -> Bench {
         let gain = prob / 0.985; // a second's delay, 985 ms above target
         let fast = format!("{text} tupdate 1s alpha {gain:.6} beta 0.00390625");
@@ -543,7 +562,8 @@ mod dualpi2 {
         bench
     }
 
-    /// Shares of `n` packets of a kind that were dropped and marked, from a queue of ten.
+    /// Returns the shares of `n` packets of a kind that are dropped and marked, from a queue of ten
+    /// packets.
     fn fates(bench: &mut Bench, ecn: Ecn, n: usize) -> (f64, f64) {
         let before = (bench.kept.dropped.len(), bench.kept.marked.len());
         let mut seen = 0;
@@ -574,12 +594,13 @@ mod dualpi2 {
 
     #[test]
     fn under_overload_ecn_is_no_excuse() {
-        // Beyond p' = 1/2 everything in the L queue is marked, and as much dropped as of the other.
+        // If p' exceeds 1/2, every packet of the L queue is marked or dropped, and the drop
+        // probability is that of Classic packets.
         let (drops, marks) = fates(&mut driven("dualpi2", 0.6), Ecn::Ect1, 8000);
         assert!((drops - 0.36).abs() < 0.02 && (marks - 0.64).abs() < 0.02, "{drops} {marks}");
         let (drops, marks) = fates(&mut driven("dualpi2", 0.6), Ecn::Ect0, 8000);
         assert!((drops - 0.36).abs() < 0.02 && marks < 1e-9, "{drops} {marks}");
-        // With `overflow` p' stops at 1/2.
+        // With `overflow` p' is at most 1/2.
         let mut bench = driven("dualpi2 overflow", 0.5);
         bench.arrive(1514);
         bench.wait(SECOND);
@@ -600,7 +621,8 @@ mod dualpi2 {
         }
     }
 
-    /// Not told apart by drops at enqueue: the host hears of overflow only, as in the kernel.
+    /// As in the kernel, early drops on arrival do not notify the sending host; drops on overflow
+    /// do.
     #[test]
     fn early_drops_on_arrival_are_not_told() {
         let mut bench = driven("dualpi2 drop_enqueue", 2.0);
@@ -610,11 +632,11 @@ mod dualpi2 {
         assert_eq!(of(&bench, 0).0, 2, "two frames are let be, the rest is dropped");
     }
 
-    /// A flood in the L queue: it is dropped to fit, the C queue keeps its share and its order of delay.
+    /// A flood in the L queue loses packets, while the C queue keeps its share of the rate.
     #[test]
     fn an_unresponsive_flood_in_l_leaves_c_its_share() {
         let mut bench = Bench::new("dualpi2");
-        // L4S at 1.5 times the link's rate, Classic at a twentieth of it.
+        // L4S traffic has 1.5 times the link's rate, Classic traffic 0.05 times.
         let kind = |n: u64| if n % 31 == 30 { frame(0, Ecn::NotEct) } else { frame(1, Ecn::Ect1) };
         open_loop(&mut bench, FRAME * 100 / 155, 20 * SECOND, kind);
         let before = ["packets_in_c", "packets_in_l"].map(|name| bench.counter(name) as usize);
@@ -625,7 +647,8 @@ mod dualpi2 {
             .map(|flow| share(of(&bench, flow).0, after[flow as usize] - before[flow as usize]));
         let (delay, p) = means(&seen);
         println!("lost {lost:?}, longest delay {delay:.2} ms, p' {p:.3}");
-        // Of 1.5 + 0.05 one is carried; drops hit both kinds alike, by the square of p'.
+        // Of 1.55 packets 0.55 must be dropped, a share of 0.355; both kinds are dropped with p'
+        // squared.
         assert!((lost[1] - 0.355).abs() < 0.02 && (lost[0] - lost[1]).abs() < 0.03, "{lost:?}");
         assert!((p * p - 0.355).abs() < 0.03, "{p}");
         assert!((delay - 15.0).abs() < 1.5, "{delay} ms");

@@ -1,4 +1,4 @@
-//! What PIE is known for, against its paper and RFC 8033.
+//! Tests of PIE against its paper and RFC 8033.
 
 use crate::common::{Bench, Frame, drops, open_loop};
 use sojourn_queue::{Discipline, DropReason, Ecn};
@@ -19,7 +19,7 @@ fn nothing_is_dropped_in_the_first_150_ms_of_congestion() {
 fn the_delay_is_held_at_target() {
     for text in ["pie", "pie dq_rate_estimator"] {
         let mut bench = Bench::new(text);
-        // 1.1 times the link.
+        // The load is 1.1 times the link's rate.
         open_loop(&mut bench, 1000, 909_091, 1_000_000, 60 * SECOND);
         let sojourns = open_loop(&mut bench, 1000, 909_091, 1_000_000, 60 * SECOND);
         let mean = sojourns.iter().sum::<u64>() as f64 / sojourns.len() as f64 / MS as f64;
@@ -32,7 +32,8 @@ fn the_delay_is_held_at_target() {
 #[test]
 fn two_full_frames_are_let_be() {
     let mut bench = Bench::new("pie target 1us");
-    // 3 packets of 1000 bytes are less than two frames of 1514, however late.
+    // Three packets of 1000 bytes are less than two frames of 1514 bytes, so none is dropped early
+    // at any delay.
     for _ in 0..3 {
         bench.arrive(1000);
     }
@@ -51,7 +52,7 @@ fn ecn_marks_up_to_ten_percent() {
     let tenth = i128::from((u64::MAX >> 8) / 10);
     let mut dropped_high = false;
     for i in 0..40_000u32 {
-        // 3 % more than the link at first, then three times the link.
+        // The load is 1.03 times the link's rate at first, and then three times the rate.
         bench.wait(if i < 20_000 { 970_000 } else { 333_333 });
         let (drops, marks) = (bench.kept.dropped.len(), bench.kept.marked.len());
         bench.offer(Frame { ecn: Ecn::Ect0, ..Frame::new(0, 1000) });
@@ -69,7 +70,7 @@ fn ecn_marks_up_to_ten_percent() {
     assert!(bench.kept.marked.len() > 100);
 }
 
-/// At a steady probability the accumulator lets no gap between drops be shorter than 0.85 / p.
+/// At a constant probability p, the gap between two drops is at least 0.85 / p.
 #[test]
 fn gaps_between_drops_are_neither_tiny_nor_huge() {
     let mut bench = Bench::new("pie");
@@ -78,7 +79,7 @@ fn gaps_between_drops_are_neither_tiny_nor_huge() {
     open_loop(&mut bench, 1000, 909_091, 1_000_000, 120 * SECOND);
     let ids: Vec<u64> = bench.kept.dropped[from..].iter().map(|(f, ..)| f.id).collect();
     let gaps: Vec<u64> = ids.windows(2).map(|w| w[1] - w[0]).collect();
-    // The drop share of 1 / 11 needs p of about 1.85 / 11.
+    // A share of drops of 1 / 11 needs a probability of about 1.85 / 11.
     let p = 1.85 / 11.0;
     let inside = gaps.iter().filter(|&&gap| (0.6 / p..8.5 / p).contains(&(gap as f64))).count();
     assert!(inside * 100 >= gaps.len() * 97, "{inside} of {}", gaps.len());
@@ -97,7 +98,8 @@ mod edges {
         params.constants()
     }
 
-    /// How far one update moves the probability at one tick above target, without movement.
+    /// Returns the change of the probability by one update, with a constant delay of one tick above
+    /// target.
     fn step(prob: u64) -> u64 {
         let (qdelay, qdelay_old) = (TARGET + 1, TARGET + 1);
         let mut state = State { prob, qdelay, qdelay_old, ..State::default() };
@@ -128,7 +130,7 @@ mod edges {
         };
         assert_eq!(rise(MAX / 10), MAX / 100 * 2);
         assert!(rise(MAX / 10 - 1) > MAX / 50);
-        // Above 250 ms there is more.
+        // Above a delay of 250 ms the probability rises by another 2 %.
         let mut state = State { prob: MAX / 5, qdelay: 3_906_251, ..State::default() };
         state.update(&constants(), 10_000);
         assert_eq!(state.prob - MAX / 5, MAX / 100 * 2 + MAX / 50);
@@ -139,7 +141,7 @@ mod edges {
         let mut state = State { prob: u64::MAX - 5, qdelay: 4_000_000, ..State::default() };
         state.update(&constants(), 10_000);
         assert_eq!(state.prob, MAX);
-        // Falling below 0 is 0.
+        // A result below 0 becomes 0.
         let mut state = State { prob: 1000, qdelay: 0, qdelay_old: TARGET, ..State::default() };
         state.update(&constants(), 0);
         assert_eq!(state.prob, 0);
@@ -154,7 +156,7 @@ mod edges {
             state.update(&constants(), backlog);
             falls.push(before - state.prob);
         }
-        // No decay by 1/64 while something is queued.
+        // The probability decays by 1/64 only while the queue is empty.
         let alpha = 2 * (MAX / 15_625_000) / 16 * TARGET;
         assert!(falls[0] > alpha && falls[0] > MAX / 200);
         assert_eq!(falls[1], alpha);
@@ -162,19 +164,19 @@ mod edges {
 
     #[test]
     fn the_accumulator_has_exact_ends() {
-        let asked = |accu_prob: u64| {
+        let drops_at = |accu_prob: u64| {
             let mut dice = Dice::new(3);
             let prob = MAX / 1000;
             let mut state =
                 State { prob, accu_prob: accu_prob - prob, burst_time: 0, ..State::default() };
             state.qdelay = TARGET;
             let early = state.early(&constants(), 4000, 1000, &mut dice);
-            (early, dice.asked)
+            (early, dice.calls)
         };
-        assert_eq!(asked(MAX / 100 * 85 - 1), (false, 0));
-        assert_eq!(asked(MAX / 100 * 85).1, 1);
-        assert_eq!(asked(MAX / 2 * 17 - 1).1, 1);
-        assert_eq!(asked(MAX / 2 * 17), (true, 0));
+        assert_eq!(drops_at(MAX / 100 * 85 - 1), (false, 0));
+        assert_eq!(drops_at(MAX / 100 * 85).1, 1);
+        assert_eq!(drops_at(MAX / 2 * 17 - 1).1, 1);
+        assert_eq!(drops_at(MAX / 2 * 17), (true, 0));
     }
 
     #[test]
@@ -201,7 +203,7 @@ fn the_timer_runs_by_jiffies() {
     assert_eq!(bench.queue.next_timer(), Some(bench.now + 504 * MS));
     bench.wait(504 * MS + 300);
     assert_eq!(bench.queue.next_timer(), Some(bench.now - 300 + 8 * MS));
-    // A late timer does not catch up.
+    // Updates that a late timer has missed are not made up for.
     bench.now += 50 * MS;
     bench.queue.on_timer(bench.now);
     assert_eq!(bench.queue.next_timer(), Some(bench.now - 300 + 8 * MS));

@@ -1,13 +1,15 @@
-//! `skbprio` and `hhf` as Linux 7.3 did it in virtual time, behind `cbs`, which takes a packet when the one before has been sent.
+//! Tests of `skbprio` and `hhf` against recordings of Linux 7.3 in virtual time, behind `cbs`,
+//! which takes a packet when the previous packet has been sent.
 //!
-//! A recording has the queue, then a row for each arrival (nanoseconds, flow, length, priority) and each departure
-//! (nanoseconds, number of the packet in the order of arrival), then counters.
+//! A recording has the description of the queue, then a row for each arrival (nanoseconds, flow,
+//! length, priority) and each departure (nanoseconds, number of the packet in the order of
+//! arrival), then counters.
 
 use crate::common::{Bench, Dice, Frame, Kept};
 use sojourn_queue::{Device, Params, View};
 use sojourn_units::{EPOCH, SECOND};
 
-/// The kernel of the recordings has a clock of 100 ticks a second.
+/// Returns a queue for a kernel with 100 timer ticks per second, as in the recordings.
 fn bench(text: &str) -> Bench {
     let device = Device { hz: 100, ..Device::default() };
     let params = Params::parse(text, &device).unwrap_or_else(|why| panic!("{text}: {why}"));
@@ -22,7 +24,7 @@ fn bench(text: &str) -> Bench {
     }
 }
 
-/// Bits a second at which packets leave.
+/// Rate in bit/s at which packets leave.
 const RATE: u64 = 40_000;
 
 fn replay(recording: &str) {
@@ -38,7 +40,7 @@ fn replay(recording: &str) {
             continue;
         }
         let now = start + number(0);
-        // After its last packet, a card asks once more.
+        // After its last packet, a card tries once more to take a packet.
         if bench.queue.packets() == 0 && bench.now < idle && idle <= now {
             bench.wait(idle - bench.now);
             assert_eq!(bench.take(), None, "{row}");
@@ -68,7 +70,7 @@ fn hhf_sends_and_drops_the_same_packets() {
     replay(include_str!("recorded/hhf-2.txt"));
 }
 
-/// When flows became heavy hitters, by the counters that `tc -s` printed.
+/// Times at which flows became heavy hitters, from the counters that `tc -s` printed.
 #[test]
 fn hhf_detects_as_it_was_seen() {
     let mut bench = bench("hhf limit 2000");

@@ -1,4 +1,4 @@
-//! What RED is known for, against its papers.
+//! Tests of RED against its papers.
 
 use crate::common::{Bench, Frame, drops};
 use sojourn_queue::{DropReason, Ecn, Return, View};
@@ -6,8 +6,8 @@ use sojourn_units::{MILLISECOND, Nanos, SECOND};
 
 const MS: Nanos = MILLISECOND;
 
-/// Brings the average to about the backlog by arrivals at a held backlog; gives the gaps between
-/// early drops.
+/// Offers packets while the backlog is held at `packets`, so that the average approaches this
+/// backlog; returns the gaps between early drops.
 fn gaps_at(bench: &mut Bench, packets: usize, len: u32, arrivals: usize) -> Vec<u64> {
     let mut ids = Vec::new();
     for round in 0..arrivals + 3000 {
@@ -29,7 +29,7 @@ fn no_early_drop_below_min() {
     let mut bench = Bench::new("red limit 100000 min 20000 max 60000 burst 30 probability 1");
     assert!(gaps_at(&mut bench, 20, 1000, 5000).is_empty());
     assert!(bench.kept.dropped.is_empty());
-    assert_eq!((bench.dice.asked, bench.state("qcount")), (0, -1));
+    assert_eq!((bench.dice.calls, bench.state("qcount")), (0, -1));
 }
 
 #[test]
@@ -45,7 +45,7 @@ fn every_arrival_goes_above_max() {
     assert_eq!(drops(&bench, DropReason::Forced) - before, 100);
 }
 
-/// A step, as DCTCP is marked for: the kernel allows `max` to be `min`.
+/// Without a ramp, as for DCTCP: the kernel allows `max` equal to `min`.
 #[test]
 fn without_a_ramp_it_steps() {
     let mut bench = Bench::new("red limit 100000 min 10000 max 10000 burst 12 probability 0.1");
@@ -56,10 +56,10 @@ fn without_a_ramp_it_steps() {
         assert_eq!(given == Return::Congestion, above);
     }
     assert!(drops(&bench, DropReason::Forced) > 100);
-    assert_eq!((drops(&bench, DropReason::Early), bench.dice.asked), (0, 0));
+    assert_eq!((drops(&bench, DropReason::Early), bench.dice.calls), (0, 0));
 }
 
-/// With `wait`, the gap is uniform on 1/p .. 2/p: mean three halves of the shortest.
+/// With `wait`, the gap is uniform from 1/p to 2/p, with a mean of 1.5/p.
 #[test]
 fn waiting_gaps_are_uniform_above_the_least() {
     for averaging in ["burst 20", "weight 0.1"] {
@@ -73,10 +73,10 @@ fn waiting_gaps_are_uniform_above_the_least() {
     }
 }
 
-/// At a held average the gap is uniform on 1 .. 1/p: mean half of the longest.
+/// At a constant average the gap is uniform from 1 to 1/p, with a mean of half of 1/p.
 #[test]
 fn gaps_are_uniform() {
-    // Midway, p is half of 10 %.
+    // In the middle of the ramp, p is half of 10 %.
     let mut bench = Bench::new("red limit 100000 min 10000 max 30000 burst 20 probability 0.1");
     let gaps = gaps_at(&mut bench, 21, 1000, 60_000);
     let mean = gaps.iter().sum::<u64>() as f64 / gaps.len() as f64;
@@ -111,7 +111,7 @@ fn the_probability_grows_with_the_average() {
     }
 }
 
-/// After n arrivals at a backlog of q from rest, the average is q (1 - (1 - w)^n).
+/// After n arrivals at a backlog of q, an average that was 0 is q (1 - (1 - w)^n).
 #[test]
 fn the_average_is_exponentially_weighted() {
     for (text, weight, bits) in [
@@ -126,7 +126,8 @@ fn the_average_is_exponentially_weighted() {
         for n in 1..=600 {
             bench.take();
             bench.arrive(1000);
-            // Each sample sees one packet less than held.
+            // The arriving packet does not count: each sample is one packet less than the held
+            // backlog.
             let seen = held * 0.99;
             let ideal = seen + (start - seen) * libm::pow(1.0 - weight, f64::from(n));
             let found = bench.state("qavg") as f64 / f64::from(1 << bits);
@@ -135,14 +136,14 @@ fn the_average_is_exponentially_weighted() {
     }
 }
 
-/// An idle link lets the average decay as if empty packets had passed.
+/// While the link is idle, the average decays as if packets arrived at an empty queue.
 #[test]
 fn a_weight_decays_while_idle() {
     let mut bench = Bench::new("red limit 1mb min 400000 max 500000 weight 0.01 bandwidth 8mbit");
     (0..300).for_each(|_| _ = bench.arrive(1000));
     while bench.take().is_some() {}
     let before = bench.state("qavg") as f64;
-    // 1000 bytes take 1 ms.
+    // The transmission of 1000 bytes takes 1 ms.
     bench.wait(50 * MS);
     bench.arrive(1000);
     let ratio = bench.state("qavg") as f64 / before;
@@ -188,7 +189,7 @@ fn adaptive_moves_towards_the_band() {
     assert!(bench.state("qavg") >> 3 > 11_000);
     bench.wait(SECOND + 16 * MS); // each of the two timers is up to 8 ms late
     let raised = bench.state("max_P");
-    // Twice a quarter, for that is less than 1 %.
+    // The probability rises twice by a quarter, since a quarter is less than 1 %.
     assert_eq!(raised, start + start / 4 + (start + start / 4) / 4);
     while bench.take().is_some() {}
     bench.wait(3600 * SECOND);
@@ -196,10 +197,11 @@ fn adaptive_moves_towards_the_band() {
     assert!(bench.state("max_P") >= 42_949_673 / 10 * 9, "not below 0.9 %");
 }
 
-/// The band is open: at its edges nothing moves.
+/// At the edges of the target band the probability does not change.
 #[test]
 fn adaptive_rests_in_its_band() {
-    // D = 20 packets: the band is 18 .. 22 packets, and with weight 1 the average is the backlog.
+    // The difference of max and min is 20 packets: the band is 18 to 22 packets, and with weight 1
+    // the average is the backlog.
     let moved = |backlog: usize| {
         let mut bench = Bench::new("red limit 200 min 10 max 30 unit packets weight 1 adaptive");
         for _ in 0..400 {
@@ -219,7 +221,7 @@ fn adaptive_rests_in_its_band() {
     assert_eq!([17, 18, 22, 23].map(moved), [-1, 0, 0, 1]);
 }
 
-/// With Linux's arithmetic too, a moved probability is what later draws are divided by.
+/// With Linux's arithmetic too, an adapted probability changes the divisor of later draws.
 #[test]
 fn feng_changes_the_divisor() {
     let mut bench = Bench::new("red limit 1mb min 10000 max 30000 burst 20 feng");

@@ -1,4 +1,4 @@
-//! What SFB is known for.
+//! Tests of SFB against its paper and Linux.
 
 use crate::common::{self, Bench, Frame, drops};
 use sojourn_queue::{Draws, DropReason, Ecn, Return, View};
@@ -23,7 +23,7 @@ fn offer(bench: &mut Bench, flow: u32) -> Return {
     bench.offer(Frame { flow, ..Frame::new(0, 1000) })
 }
 
-/// Each bin of each level takes a sixteenth of the flows, and two levels know nothing of each other.
+/// At each level each bin has 1/16 of the flows, and the bins of two levels are independent.
 #[test]
 fn the_hash_spreads_flows_evenly_under_every_key() {
     let mut dice = common::Dice::new(5);
@@ -39,18 +39,18 @@ fn the_hash_spreads_flows_evenly_under_every_key() {
             counts.iter().map(|c| (c - mean) * (c - mean) / mean).sum::<f64>()
         };
         for level in 0..LEVELS {
-            // With 15 degrees of freedom 99.99 % lie under 44.
+            // With 15 degrees of freedom, 99.99 % of the values are below 44.
             assert!(chi(BINS, &|hash| bin(hash, level)) < 44.0, "level {level}");
             for other in 0..level {
                 let pair = |hash| bin(hash, level) * BINS + bin(hash, other);
-                // With 255 degrees of freedom 99.99 % lie under 346.
+                // With 255 degrees of freedom, 99.99 % of the values are below 346.
                 assert!(chi(BINS * BINS, &pair) < 346.0, "levels {level}, {other}");
             }
         }
     }
 }
 
-/// Under another key a flow goes elsewhere: two flows share a bin of a level under one key in sixteen.
+/// The bins under two keys are independent: two flows share a bin of a level under one key in 16.
 #[test]
 fn keys_are_independent() {
     let mut dice = common::Dice::new(6);
@@ -85,8 +85,8 @@ fn each_level_counts_every_packet_queued() {
     assert!(bench.queue.packets() > 0);
 }
 
-/// A responsive flow is taken for one that is not if *all* its bins are shared with such: among M of
-/// them with probability [1 - (1 - 1/16)^M]^8.
+/// A responsive flow is in the penalty box if *all* its bins are shared with unresponsive flows.
+/// With M unresponsive flows the probability is [1 - (1 - 1/16)^M]^8.
 #[test]
 fn false_positives_follow_the_formula() {
     for (unresponsive, trials) in [(20, 3000u32), (40, 1500)] {
@@ -95,7 +95,8 @@ fn false_positives_follow_the_formula() {
             let mut bench =
                 Bench::new("sfb target 1 max 1000 increment 1 decrement 0 penalty_rate 0");
             bench.dice = common::Dice::new(seed.into());
-            // The second packet of each finds the first, and its bins are at one from then on.
+            // The second packet of each flow arrives at bins with a packet, whose probability
+            // becomes 1.
             for flow in 1..=unresponsive {
                 offer(&mut bench, flow);
                 assert_eq!(offer(&mut bench, flow), Return::Congestion);
@@ -112,21 +113,23 @@ fn false_positives_follow_the_formula() {
     }
 }
 
-/// One saturated bin too few, and the flow goes by that bin's probability.
+/// A flow is in the penalty box only if all its bins have probability 1; otherwise its smallest
+/// probability applies.
 #[test]
 fn the_mildest_bin_decides() {
     let mut bench = Bench::new("sfb target 1 max 1000 increment 1 decrement 0 penalty_rate 0");
     for flow in 1..=200 {
         let saturated = p_mark(&bench, 0);
-        let draws = bench.dice.asked;
+        let draws = bench.dice.calls;
         let (penalised, before) = (bench.counter("penaltydrop"), bench.queue.packets());
         offer(&mut bench, flow);
         let judged = p_mark(&bench, 0);
         if bench.counter("penaltydrop") > penalised {
             continue;
         }
-        // It was queued at probability 0: it asked for a draw, and a bin on some level took it in.
-        assert_eq!((bench.queue.packets(), bench.dice.asked > draws), (before + 1, true));
+        // The packet was queued: its smallest probability was 0, since one of its bins had been
+        // empty.
+        assert_eq!((bench.queue.packets(), bench.dice.calls > draws), (before + 1, true));
         assert_eq!(saturated, judged);
         offer(&mut bench, flow);
     }
@@ -156,12 +159,14 @@ fn a_bin_moves_by_its_backlog() {
     assert_eq!(p_mark(&bench, 0).iter().filter(|p| **p > 0).count(), LEVELS);
 }
 
-/// Marks up to one half; from there on drops are mixed in, until at one all is dropped.
+/// Up to a probability of 1/2 all decisions are marks. Above it some are drops, and at 1 all are
+/// drops.
 #[test]
 fn marks_give_way_to_drops() {
     let shares = |probability: f64| {
         let steps = (probability * 100.0) as usize;
-        // A bin of three stays at target, and one step up for each arrival is undone by a new queue.
+        // The bins have `target` packets, so each arrival raises their probability by one step. The
+        // change at the start of each trial resets them.
         let (mut drops, mut marks) = (0, 0);
         let trials = 3000;
         let mut bench = Bench::new("sfb target 1 max 60000 increment 0.01 decrement 0");
@@ -183,7 +188,7 @@ fn marks_give_way_to_drops() {
     };
     for (p, drop) in [(0.2, 0.0), (0.5, 0.0), (0.6, 0.2), (0.9, 0.8)] {
         let [drops, marks] = shares(p);
-        // Of draws below p, those below 2 (p - 1/2) are drops.
+        // Among draws below p, those below 2 (p - 1/2) cause drops.
         assert!((drops - drop).abs() < 0.04, "at {p}: {drops} dropped, {drop} due");
         let mark = if p > 0.5 { 1.0 - p } else { p };
         assert!((marks - mark).abs() < 0.04, "at {p}: {marks} marked, {mark} due");
@@ -193,7 +198,7 @@ fn marks_give_way_to_drops() {
 mod penalty_box {
     use super::*;
 
-    /// A queue in which flow 1 is at probability one for good, and may pass by tokens only.
+    /// Returns a queue in which flow 1 always has probability 1, so that its packets need tokens.
     fn saturated(words: &str) -> Bench {
         let mut bench =
             Bench::new(&format!("sfb target 1 max 60000 increment 1 decrement 0 rehash 0 {words}"));
@@ -212,7 +217,7 @@ mod penalty_box {
     fn the_burst_is_exact_and_then_the_rate() {
         let mut bench = saturated("penalty_rate 10 penalty_burst 5");
         assert_eq!((0..20).filter(|_| passes(&mut bench)).count(), 5);
-        // 100 ms a token.
+        // A token arrives every 100 ms.
         let mut passed = 0;
         for _ in 0..30 {
             bench.wait(100 * MS);
@@ -222,7 +227,8 @@ mod penalty_box {
         assert_eq!(drops(&bench, DropReason::Forced), 15);
     }
 
-    /// As in the kernel, an attempt in vain starts the wait anew: who knocks too often never gets in.
+    /// As in the kernel, an attempt without tokens restarts the wait. A flow that sends too often
+    /// therefore never gets a token.
     #[test]
     fn impatience_is_punished() {
         let mut bench = saturated("penalty_rate 10 penalty_burst 1");
@@ -235,7 +241,7 @@ mod penalty_box {
         assert_eq!(passed, 0);
     }
 
-    /// Tokens gather for ten seconds at most, and no more than the burst.
+    /// Tokens accumulate for at most ten seconds, and at most up to `penalty_burst`.
     #[test]
     fn tokens_gather_so_long_and_no_longer() {
         for (words, most) in [
@@ -265,7 +271,7 @@ mod rehash {
         assert_eq!(bench.state("slot"), 0, "not before the period is over");
         bench.wait(MS);
         offer(&mut bench, 1);
-        // This packet was still judged and counted by the old set.
+        // The decision about this packet, and its count, are still those of the old set.
         assert_eq!(bench.state("slot"), 1);
         assert_eq!(qlen(&bench, 1, 0).iter().sum::<i128>(), 0);
         offer(&mut bench, 2);
@@ -289,8 +295,9 @@ mod rehash {
         assert_eq!((bench.state("slot"), bench.state("double_buffering")), (0, 0));
     }
 
-    /// Flows in the penalty box are entered into the next set while it is warmed up, so that they are in
-    /// the box after the change too; without the warm-up they are free at first.
+    /// During the warm-up, arrivals of flows in the penalty box also update the next set, so these
+    /// flows are in the box after the change too. Without a warm-up they are not in the box at
+    /// first.
     #[test]
     fn the_warmup_hands_on_who_is_in_the_box() {
         for (db, known) in [(0, false), (500, true)] {
@@ -305,10 +312,10 @@ mod rehash {
             bench.wait(400 * MS);
             offer(&mut bench, 2);
             assert_eq!((bench.state("slot"), bench.state("double_buffering")), (1, 0));
-            let draws = bench.dice.asked;
+            let draws = bench.dice.calls;
             offer(&mut bench, 1);
-            // A flow in the box asks for no draw; a free one asks for a key and a draw.
-            assert_eq!(bench.dice.asked == draws, known, "db {db}");
+            // A flow in the penalty box needs no draw; any other flow needs a key and a draw.
+            assert_eq!(bench.dice.calls == draws, known, "db {db}");
         }
     }
 }
@@ -324,13 +331,13 @@ fn the_limits() {
     assert_eq!(bench.queue.packets(), 5);
 }
 
-/// One flow at twice the link's rate beside nine that send a twentieth each: the bins find it, and the
-/// others lose next to nothing.
+/// One flow sends twice the link's rate, and nine flows send 1/20 of it each. SFB isolates the
+/// first flow, and the others lose almost no packets.
 #[test]
 fn an_unresponsive_flow_is_isolated() {
     let mut bench = Bench::new("sfb increment 0.005 decrement 0.0005");
     let (mut sent, mut lost, mut delivered) = ([0u32; 10], [0u32; 10], [0u32; 10]);
-    // The link takes a packet a millisecond.
+    // The link sends one packet per millisecond.
     for tick in 0..60_000u32 {
         bench.wait(MS);
         let mut flows = vec![0, 0];

@@ -1,14 +1,14 @@
-//! SFQ: what its paper and `tc-sfq(8)` promise beside the recorded decisions.
+//! Tests of SFQ against its paper and `tc-sfq(8)`; the recorded decisions are tested elsewhere.
 
 use crate::common::{Bench, Frame};
 use sojourn_queue::{Device, Discipline, Ecn, Params, Return, View};
 
 fn of_flow(flow: u32, len: u32) -> Frame {
-    // A named class is a bucket: flows never share one.
+    // Each flow names its own class, which is a bucket, so that flows never share a bucket.
     Frame { flow, class: Some(flow as u16 + 1), ..Frame::new(0, len) }
 }
 
-/// Packets of each of `flows` that leave in `count` departures.
+/// Returns the packets of each of `flows` that leave in `count` departures.
 fn served(bench: &mut Bench, flows: usize, count: usize) -> Vec<u64> {
     let mut bytes = vec![0; flows];
     for _ in 0..count {
@@ -41,7 +41,7 @@ fn the_longest_flow_pays_for_a_full_queue() {
     assert_eq!(bench.offer(of_flow(2, 100)), Return::Success);
     assert_eq!(bench.offer(of_flow(0, 100)), Return::Congestion);
     let lost: Vec<(u64, u32)> = bench.kept.dropped.iter().map(|(f, ..)| (f.id, f.flow)).collect();
-    // The newest of the longest: of flow 0 both times.
+    // The newest packet of the longest bucket is dropped, both times of flow 0.
     assert_eq!(lost, [(9, 0), (11, 0)]);
 }
 
@@ -71,7 +71,8 @@ fn a_flow_beyond_flows_finds_no_bucket() {
     assert_eq!(bench.offer(of_flow(2, 100)), Return::Success);
 }
 
-/// Without `perturb` two flows of one bucket share it for ever; with it they part within some periods.
+/// Without `perturb` two flows with equal buckets always share one; with `perturb` a new hash
+/// separates them after some periods.
 #[test]
 fn a_new_hash_parts_flows_that_share_a_bucket() {
     let shares = |bench: &Bench| {
@@ -94,7 +95,7 @@ fn a_new_hash_parts_flows_that_share_a_bucket() {
         assert_eq!(apart, parts, "{text}");
         assert!(bench.kept.dropped.is_empty());
         assert_eq!(bench.queue.packets(), 45);
-        // Sorting anew keeps each flow's order.
+        // A new hash keeps the order of each flow's packets.
         let left: Vec<Frame> = std::iter::from_fn(|| bench.take()).collect();
         for flow in [0, 2] {
             let ids: Vec<u64> = left.iter().filter(|f| f.flow == flow).map(|f| f.id).collect();

@@ -1,4 +1,4 @@
-//! `skbprio`: order, and who is dropped.
+//! Tests of SKBPRIO: the order of departure, and the choice of the dropped packets.
 
 use crate::common::{Bench, Frame};
 use sojourn_queue::{Return, View};

@@ -1,4 +1,4 @@
-//! `tbf` against Linux's `sch_tbf.c`.
+//! Tests of `tbf` against Linux's `sch_tbf.c`.
 
 use crate::common::{Bench, Dice, Frame, Kept};
 use proptest::prelude::*;
@@ -21,7 +21,8 @@ fn error(text: &str) -> String {
     Params::parse(text, &Device::default()).unwrap_err().to_string()
 }
 
-/// Takes all that may leave up to `until`, each packet as soon as it may.
+/// Takes all packets that may leave up to `until`, each as early as possible; returns times and
+/// packets.
 fn drain(bench: &mut Bench, until: Nanos) -> Vec<(Nanos, Frame)> {
     let mut left = Vec::new();
     loop {
@@ -37,14 +38,14 @@ fn drain(bench: &mut Bench, until: Nanos) -> Vec<(Nanos, Frame)> {
 
 #[test]
 fn a_burst_leaves_at_once_and_the_rest_at_the_rate() {
-    // 1000 bytes are a millisecond.
+    // The transmission of 1000 bytes takes a millisecond.
     let mut bench = Bench::new("tbf rate 8mbit burst 5000 limit 100000");
     (0..10).for_each(|_| _ = bench.arrive(1000));
     let times: Vec<_> =
         drain(&mut bench, EPOCH + SECOND).iter().map(|(at, _)| at - EPOCH).collect();
     assert_eq!(times, [0, 0, 0, 0, 0, MS, 2 * MS, 3 * MS, 4 * MS, 5 * MS]);
     assert_eq!(bench.counter("overlimits"), 5);
-    // An idle time fills the bucket again, and no more than that.
+    // An idle time fills the bucket to its depth.
     bench.wait(100 * MS);
     (0..10).for_each(|_| _ = bench.arrive(1000));
     let now = bench.now;
@@ -58,7 +59,8 @@ fn the_peak_rate_spreads_bursts() {
     (0..10).for_each(|_| _ = bench.arrive(1000));
     let times: Vec<_> =
         drain(&mut bench, EPOCH + SECOND).iter().map(|(at, _)| at - EPOCH).collect();
-    // Half a millisecond apart while the bucket has tokens, then a millisecond.
+    // Packets leave at distances of half a millisecond while the bucket has tokens, then of a
+    // millisecond.
     let half = MS / 2;
     let expected = [0, half, MS, 3 * half, 2 * MS, 5 * half, 3 * MS, 7 * half, 4 * MS, 5 * MS];
     assert_eq!(times, expected);
@@ -87,7 +89,7 @@ fn a_full_queue_drops_the_new_packet() {
     );
 }
 
-/// A change fills the buckets, and a lower limit drops nothing.
+/// A change fills the buckets, and a lower limit drops no packet.
 #[test]
 fn a_change_states_all_anew() {
     let mut bench =
@@ -105,7 +107,7 @@ fn a_change_states_all_anew() {
     assert_eq!(missing.to_string(), "`tbf` needs `burst`, such as `burst 16kb`");
 }
 
-/// A limit of 0 bytes, which `tc` refuses, fits nothing.
+/// No packet fits a limit of 0 bytes, which `tc` rejects.
 #[test]
 fn nothing_fits_a_limit_of_zero() {
     let Ok(Params::Tbf(mut params)) =
@@ -131,7 +133,7 @@ fn words_are_those_of_tc() {
     assert_eq!(one, other);
     assert_eq!(constants("tbf rate 5mbit maxburst 6kb limit 9kb").buffer, 9_830_400);
     let limit = |text: &str| Params::parse(text, &Device::default()).unwrap().limit().unwrap().1;
-    // What the rate carries in the latency, and the bucket.
+    // The limit is the bytes that the rate sends during the latency, plus the bucket.
     assert_eq!(limit("tbf rate 8mbit burst 5000 latency 50ms"), 55_000);
     assert_eq!(limit("tbf rate 8mbit burst 50000 latency 50ms peakrate 9mbit mtu 2000"), 58_250);
     for (text, message) in [
@@ -194,8 +196,8 @@ mod child {
         assert!(matches!(outer.to_tc(), Err(NoKernelEquivalent { .. })));
     }
 
-    /// A change of TBF leaves the child alone, but sets the limit of a FIFO; one that names the child
-    /// changes it; none makes it another.
+    /// A change of TBF keeps the child, except for the limit of a FIFO. A change that names the
+    /// child changes it, but not its discipline.
     #[test]
     fn a_change_may_name_it() {
         let device = Device::default();
@@ -212,8 +214,8 @@ mod child {
         assert_eq!(changed, params("tbf rate 9mbit burst 9kb limit 3000 child pfifo limit 3000"));
     }
 
-    /// `CoDel` judges a packet when TBF looks at it, and RED never learns that its queue ran empty: both are
-    /// as in Linux.
+    /// As in Linux, `CoDel` decides about a packet when TBF inspects it, and RED is not notified
+    /// that its queue is empty.
     #[test]
     fn it_is_looked_at_as_the_kernel_does() {
         let mut bench =
@@ -256,7 +258,7 @@ mod child {
         assert_eq!((bench.counter("qlen"), bench.counter("backlog")), (3, 3000));
     }
 
-    /// A shaper in a shaper: the slower one decides.
+    /// With a shaper in a shaper, the slower one determines the rate.
     #[test]
     fn it_may_be_a_shaper() {
         let mut bench = Bench::new(
@@ -272,8 +274,9 @@ mod child {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 300, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// Whatever comes and whenever it is asked for: in no span leaves more than the rate and one bucket let
-    /// through; a packet that waits leaves at the time that was told; the order is that of arrival.
+    /// For any arrivals and any times of `dequeue`: the bytes of any period are at most the rate
+    /// times the period plus a burst, a packet that waits leaves at the announced time, and packets
+    /// leave in the order of arrival.
     #[test]
     fn no_span_carries_more_than_rate_and_burst(
         kbit in 50u64..5_000,
@@ -311,7 +314,7 @@ proptest! {
         }
     }
 
-    /// The rules of the recordings, section 15, in wide numbers.
+    /// The tokens follow section 15 of the recordings' rules, computed with wider numbers.
     #[test]
     fn tokens_are_those_of_the_rules(
         kbit in 1u64..100_000,

@@ -1,4 +1,4 @@
-//! What is written, what it means, and what is written back.
+//! Tests of the descriptions of queues: their values, and the text written for them.
 
 use proptest::prelude::*;
 use sojourn_queue::{Device, Params, red, tables};
@@ -15,7 +15,7 @@ fn error(text: &str) -> String {
     }
 }
 
-/// The tables' defaults are what the bare name gives.
+/// The defaults in the tables are those of a description with only the name.
 #[test]
 fn documented_defaults_are_true() {
     for table in tables() {
@@ -28,7 +28,7 @@ fn documented_defaults_are_true() {
         };
         let mut text = bare.to_owned();
         for word in table.words {
-            // Some of RED's and CHOKe's defaults depend on each other; see below.
+            // Some defaults of RED and CHOKe depend on other values; they are tested below.
             let computed = bare != table.name && ["min", "max", "burst"].contains(&word.name);
             if word.default.is_empty() || computed {
                 continue;
@@ -196,7 +196,8 @@ mod cake {
         assert!(error("codel nat").starts_with("unknown word"));
     }
 
-    /// Four round trips at the rate, within bounds; 32 bits as in the kernel.
+    /// The memory is the data of four round-trip times at the rate, within limits; the product has
+    /// 32 bits, as in the kernel.
     #[test]
     fn memory_is_by_the_rate() {
         let limit = |text: &str| params(&format!("cake {text}")).buffer_limit();
@@ -205,7 +206,7 @@ mod cake {
         assert_eq!(limit("bandwidth 100mbit"), 5_000_000);
         assert_eq!(limit("bandwidth 100mbit rtt 1s"), 10_240 * 1514);
         assert_eq!(limit("bandwidth 100mbit memlimit 20mb"), 20 << 20);
-        // 2^32 bytes and a little: the little is what counts.
+        // The product is slightly above 2^32 bytes, and only its low 32 bits count.
         assert_eq!(limit("bandwidth 86gbit"), 5_032_704);
     }
 }
@@ -312,9 +313,9 @@ fn a_change_keeps_what_it_does_not_name() {
         ("pi2 limit 5 ecn", "pi2 beta 4", "pi2 limit 5 ecn beta 4"),
         ("dualpi2 any_ect", "dualpi2 overflow", "dualpi2 any_ect overflow"),
         ("dualpi2 memlimit 1mb", "dualpi2 target 5ms", "dualpi2 memlimit 1mb target 5ms"),
-        // A limit brings its memory with it.
+        // A given limit also sets the limit of memory.
         ("dualpi2 memlimit 1mb", "dualpi2 limit 50", "dualpi2 limit 50 memlimit 151400"),
-        // tc states RED's numbers anew; flags stay once set.
+        // `tc` states the numbers of RED anew; flags that were set remain set.
         ("red limit 60000 min 6000 max 9000 ecn", "red limit 90000", "red limit 90000 ecn"),
         ("red limit 60000 ecn", "red limit 60000 nodrop", "red limit 60000 ecn nodrop"),
         (
@@ -322,7 +323,7 @@ fn a_change_keeps_what_it_does_not_name() {
             "red max 12000 harddrop",
             "red limit 60000 min 6000 max 12000 burst 9 ecn harddrop",
         ),
-        // It states all of CHOKe's with `limit`, and of SFB's always.
+        // `tc` states all values of CHOKe anew if `limit` is given, and those of SFB always.
         ("choke limit 200 min 20 ecn harddrop", "choke limit 100", "choke limit 100"),
         (
             "choke limit 200 min 9 burst 30",
@@ -438,15 +439,15 @@ fn parameters_survive_json() {
     }
 }
 
-/// RFC 9332, appendix A.1, and the numbers that `tc` makes of it.
+/// The rules of RFC 9332, appendix A.1, with the arithmetic of `tc`.
 #[test]
 fn dualpi2_is_fitted_to_round_trip_times() {
     for (text, target, tupdate, alpha, beta) in [
-        // 0.15 Hz and 3 Hz.
+        // The gains are 0.15 Hz and 3 Hz.
         ("max_rtt 100ms typical_rtt 15ms", "15ms", "15ms", 38, 768),
         ("typical_rtt 1ms", "1ms", "1ms", 711, 12_800),
         ("max_rtt 60ms", "10ms", "10ms", 71, 1280),
-        // A third of the greatest is less than the typical.
+        // A third of `max_rtt` is less than `typical_rtt`.
         ("max_rtt 90ms typical_rtt 60ms", "60ms", "30ms", 94, 853),
     ] {
         let hz = |gain: u32| f64::from(gain) / 256.0;
@@ -459,7 +460,8 @@ fn dualpi2_is_fitted_to_round_trip_times() {
     }
 }
 
-/// A weight that is a power of two is the burst that gives it, and so the kernel has it.
+/// A weight that is a power of two is converted to a burst that gives this weight, as the kernel
+/// needs.
 #[test]
 fn a_weight_of_a_power_of_two_is_a_burst() {
     for log in 2..10u32 {
@@ -472,8 +474,8 @@ fn a_weight_of_a_power_of_two_is_a_burst() {
     }
 }
 
-/// iproute2's own numbers for RED, recorded in the vectors' headers, are checked there; these are
-/// the thresholds of its arithmetic.
+/// Limits of iproute2's arithmetic for RED. Single results of iproute2, recorded in the headers of
+/// the vectors, are tested with the vectors.
 #[test]
 fn red_options_follow_iproute2() {
     let options = |text| {
@@ -482,15 +484,15 @@ fn red_options_follow_iproute2() {
     };
     let o = options("red limit 60000 min 5000 max 25000 avpkt 500 burst 24 bandwidth 1mbit");
     assert_eq!((o.wlog, o.plog, o.scell_log, o.max_p), (5, 20, 17, 85_899_345));
-    // Probability 1 overflows to 0, and the kernel then goes by Plog.
+    // Probability 1 overflows to 0, and then the kernel computes the probability from Plog.
     let o = options("red limit 60000 min 5000 max 25000 probability 1");
     assert_eq!((o.max_p, o.plog), (0, 15));
     assert_eq!(o.max_p_in_force(), (u32::MAX >> 15) * 20_000);
 }
 
-/// By iproute2's arithmetic; where the numbers are recorded in the vectors' headers, they are checked
-/// there. Plog of `choke` is of the ramp in bytes, though thresholds are packets, so that probability 1,
-/// which overflows, becomes a tiny one.
+/// Limits of iproute2's arithmetic for CHOKe; recorded results are tested with the vectors. Plog is
+/// computed for a ramp in bytes although the thresholds are packets, so that probability 1, which
+/// overflows, becomes very small.
 #[test]
 fn choke_options_follow_iproute2() {
     let Params::Choke(params) = parse("choke limit 200 min 10 max 30 probability 1") else {
@@ -541,7 +543,7 @@ fn dualpi2() -> impl Strategy<Value = String> {
         switch(&["", "split_gso", "l4s_ect no_split_gso"]),
     );
     words.prop_map(|((a, b), c, d, e, f, g, (h, i), j)| {
-        // `l4s_ect` beside `any_ect` is one word given twice.
+        // `l4s_ect` and `any_ect` set the same parameter, so that only one may be given.
         let j = if f.contains("any_ect") { String::new() } else { j };
         format!("dualpi2{a}{b}{c}{d}{e}{f}{g}{h}{i}{j}")
     })
@@ -659,7 +661,7 @@ proptest! {
     #[test]
     fn what_is_written_back_reads_the_same(text in descriptions()) {
         let device = Device::default();
-        // Not every RED or CHOKe has an averaging constant; such are refused, not misread.
+        // Descriptions of RED and CHOKe for which no averaging weight fits are rejected.
         if let Ok(params) = Params::parse(&text, &device) {
             let written = params.to_tc().unwrap();
             prop_assert_eq!(Params::parse(&written, &device), Ok(params), "{} -> {}", text, written);
@@ -745,7 +747,8 @@ mod fq {
     fn is_handed_to_tc() {
         let tc = |text: &str| parse(text).to_tc();
         let plain = tc("fq").expect("the kernel has it");
-        // Older versions of `tc` do not know what is new in 7.3, so that stands there only if it is set.
+        // Older versions of `tc` do not know the words that are new in 7.3, so these are written
+        // only if their values are not the defaults.
         assert!(
             ["priomap", "weights", "offload"].iter().all(|word| !plain.contains(word)),
             "{plain}"
@@ -802,12 +805,12 @@ mod typed {
             ),
         ] {
             assert_eq!(parse(bare), parse(meant));
-            let told = warnings(bare);
-            assert!(told.iter().any(|w| w.contains(&format!("is read as {read}:"))), "{told:?}");
+            let shown = warnings(bare);
+            assert!(shown.iter().any(|w| w.contains(&format!("is read as {read}:"))), "{shown:?}");
         }
         assert_eq!(parse("codel limit 7"), parse("codel limit 7p"));
         assert!(warnings("codel limit 7 target 5ms").is_empty());
-        // Sojourn's own words follow no `tc`.
+        // A misspelled word is not converted.
         let error = error("cake rtt 200 bandwith 5mbit");
         assert_eq!(error, "unknown word `bandwith` for `cake`: did you mean `bandwidth`?");
     }
@@ -823,7 +826,7 @@ mod typed {
         assert_eq!((error.nearest.as_deref(), &wrong[error.at]), (Some("target"), "traget"));
     }
 
-    /// As iproute2 7.2 prints each discipline.
+    /// The lines that iproute2 7.2 prints for each discipline.
     #[test]
     fn printed_disciplines_read_as_they_were_set() {
         for (printed, meant) in [
@@ -925,7 +928,7 @@ mod typed {
                 assert_eq!(&text[error.at], name);
             }
         }
-        // No name is both modelled and not.
+        // No name is both a modelled discipline and one that is not modelled.
         assert!(tables().iter().all(|table| sojourn_queue::not_modelled(table.name).is_none()));
     }
 

@@ -40,7 +40,7 @@ pub trait Policy: Send + Sync {
     /// A fault of the policy's own code.
     fn next(&mut self, now: Nanos) -> Result<Option<Emission>, Fault>;
 
-    /// Visits the state on which packets depend, as far as the policy reports it.
+    /// Visits the state on which packets depend; the policy decides which values it reports.
     fn state(&self, visit: &mut dyn FnMut(&str, i128));
 
     /// Returns a copy of the policy in its present state.

@@ -1,4 +1,4 @@
-//! Meaning of lengths and rates of packets: Ethernet frame or UDP payload.
+//! Lengths and rates of packets, which count Ethernet frames or UDP payloads.
 
 use serde::{Deserialize, Serialize};
 use sojourn_units::words::{Given, WordError};
@@ -10,14 +10,14 @@ pub const UDP_HEADERS: u32 = 42;
 /// Maximum UDP payload in bytes: that of a jumbo frame of 9014 bytes.
 pub const MAX_PAYLOAD: u32 = 9014 - UDP_HEADERS;
 
-/// Meaning of a packet's length, and of the rate computed from it.
+/// Part of a packet that a length measures; a rate computed from the length counts the same part.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Counts {
-    /// The length of the Ethernet frame.
+    /// The Ethernet frame.
     #[default]
     Frame,
-    /// The length of the UDP payload.
+    /// The UDP payload.
     Payload,
 }
 
@@ -31,7 +31,7 @@ impl Counts {
         .min(MAX_PAYLOAD)
     }
 
-    /// Returns the word of a description that sets a length with this meaning: `size` or `payload`.
+    /// Returns the word of a description that sets a length of this part: `size` or `payload`.
     pub fn word(self) -> &'static str {
         match self {
             Self::Frame => "size",
@@ -39,8 +39,8 @@ impl Counts {
         }
     }
 
-    /// Returns the meaning of the length that a description sets by `size` or `payload`; `None` if
-    /// it contains neither word.
+    /// Returns the part of a packet whose length a description sets by `size` or `payload`; `None`
+    /// if it contains neither word.
     ///
     /// # Errors
     /// Both words are given.
@@ -57,11 +57,11 @@ impl Counts {
     }
 }
 
-/// Length of packets, and its meaning.
+/// Length of packets, and the part of a packet that it measures.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Length<T> {
     /// Length of a packet in bytes, or its distribution.
     pub length: T,
-    /// Meaning of the length, and of a rate computed from it.
+    /// Part of the packet that the length, and a rate computed from it, measure.
     pub counts: Counts,
 }

@@ -24,7 +24,7 @@ use std::sync::Arc;
 /// Maximum number of packets in a replay.
 pub const MOST_PACKETS: usize = 1_000_000;
 
-/// A packet to send: time after the first packet in nanoseconds, and UDP payload in bytes.
+/// A packet to send: its time, in nanoseconds after the first packet, and its UDP payload in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Part {
     after: Nanos,
@@ -248,7 +248,8 @@ pub struct Replay {
     parts: Arc<[Part]>,
     speed: f64,
     period: Nanos,
-    /// Start of the present repetition in the capture's time, and number of further repetitions.
+    /// Time in the capture at which the present repetition starts, and number of repetitions after
+    /// it.
     offset: Nanos,
     left: Option<u32>,
     start: Nanos,

@@ -34,7 +34,7 @@ choices! {
     }
 }
 
-/// Durations of spurts and silences in nanoseconds, and their order.
+/// Durations of spurts and silences in nanoseconds, and the effects of a silence.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Spurts {

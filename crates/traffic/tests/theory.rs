@@ -1,7 +1,8 @@
-//! Sources against theory: distributions of gaps and periods, rates, tails, long-range dependence.
+//! Tests of sources against theory: distributions of gaps and periods, rates, tails, long-range
+//! dependence.
 //!
-//! Seeds are fixed, so nothing here fails by chance; bounds are those that chance would break once in
-//! a thousand times, but for the Hurst parameter's, whose formula is a limit.
+//! The seeds are fixed, so no test fails by chance. With other seeds, a bound would be exceeded
+//! once in a thousand runs. The Hurst parameter is an exception, since its formula is a limit.
 
 use sojourn_random::{Distribution, Key, Unit};
 use sojourn_traffic::{App, Emission, client};
@@ -27,8 +28,8 @@ fn time(text: &str) -> Distribution {
     Distribution::parse(text, Unit::Time).unwrap()
 }
 
-/// The greatest distance between the sample's distribution function and the law's, in units of its
-/// bound: at most 1 (Kolmogorov, Smirnov).
+/// Returns the maximum distance between the sample's distribution function and that of `law`
+/// (Kolmogorov, Smirnov), in units of the bound.
 fn distance(sample: &[f64], law: &Distribution) -> f64 {
     let mut sorted = sample.to_vec();
     sorted.sort_by(f64::total_cmp);
@@ -40,7 +41,7 @@ fn distance(sample: &[f64], law: &Distribution) -> f64 {
     sorted.iter().enumerate().map(apart).fold(0.0, f64::max) * libm::sqrt(n) / KOLMOGOROV
 }
 
-/// The variance of the laws used here.
+/// Returns the variance of one of the distributions used here.
 fn variance(law: &Distribution) -> f64 {
     match *law {
         Distribution::Const { .. } => 0.0,
@@ -73,7 +74,7 @@ fn gaps_have_their_distribution() {
     }
 }
 
-/// The test can tell: neighbouring laws with the same mean are refused.
+/// The test is sensitive: it rejects similar distributions with the same mean.
 #[test]
 fn other_distributions_are_found_out() {
     let sample = gaps("packets interval exp(2ms) payload 100", 20_000);
@@ -82,7 +83,8 @@ fn other_distributions_are_found_out() {
     assert!(distance(&sample, &time("pareto(2ms,2.6)")) > 1.0);
 }
 
-/// Hill's estimator of a tail's index from the largest values; its deviation is index / sqrt(k).
+/// Hill's estimator of the index of a tail, from the largest values; its standard deviation is
+/// index / sqrt(k).
 #[test]
 fn tails_are_as_heavy_as_they_should() {
     let k = 2000;
@@ -103,12 +105,14 @@ fn lengths_have_their_distribution() {
         .take(20_000)
         .map(|e| f64::from(e.payload))
         .collect();
-    // Rounded up to whole bytes, 1 to 1001: half a byte is less than the bound's 1.4 %.
+    // Lengths are rounded up to whole bytes, 1 to 1001. The error of half a byte is less than the
+    // bound, 1.4 %.
     let law = Distribution::Uniform { min: 1.0, max: 1001.0 };
     assert!(distance(&sample, &law) < 1.0);
 }
 
-/// Lengths of spurts and of the silences between them, seen from outside.
+/// Returns the durations of spurts and of the silences between them, computed from the packet
+/// times.
 fn periods(text: &str, interval: Nanos, n: usize) -> (Vec<f64>, Vec<f64>) {
     let (mut on, mut off) = (Vec::new(), Vec::new());
     let mut packets = emissions(text, 3);
@@ -116,7 +120,7 @@ fn periods(text: &str, interval: Nanos, n: usize) -> (Vec<f64>, Vec<f64>) {
     let mut last = begin;
     for packet in packets {
         if packet.at - last > interval {
-            // A spurt ends somewhere within the interval after its last packet.
+            // A spurt ends within one interval after its last packet.
             let end = last + interval / 2;
             on.push((end - begin) as f64);
             off.push((packet.at - end) as f64);
@@ -137,7 +141,7 @@ fn periods_have_their_distribution() {
         ("pareto(1s,1.4)", "weibull(1s,0.7)"),
         ("weibull(3s,1.5)", "pareto(2500ms,2.5)"),
     ] {
-        // A packet each millisecond: its length is far below what the test can tell.
+        // One packet each millisecond: this resolution is far below what the test can detect.
         let text = format!("cbr rate 1mbit payload 125 on {on} off {off}");
         let (ons, offs) = periods(&text, MILLISECOND, 2000);
         for (sample, words) in [(ons, on), (offs, off)] {
@@ -147,7 +151,7 @@ fn periods_have_their_distribution() {
     }
 }
 
-/// Where the clock of packets resumes, a silence is exactly what a gap has beyond the interval.
+/// With `phase resume` a silence is exactly the excess of a gap over the interval.
 #[test]
 fn clients_are_silent_as_their_models_say() {
     for (model, law) in
@@ -159,23 +163,24 @@ fn clients_are_silent_as_their_models_say() {
             .map(|gap| gap - (20 * MILLISECOND) as f64)
             .collect();
         assert!(sample.len() > 2000);
-        // Weibull silences below the filter's half a millisecond are few: 1 in 90 000.
+        // Weibull silences below the threshold of half a millisecond are rare: 1 in 90 000.
         assert!(distance(&sample, &time(law)) < 1.0, "{model}");
     }
 }
 
-/// Mean rates: of a renewal process for packets, of its share of time on for a source in spurts.
+/// Mean rates: for `packets` that of a renewal process, for a source in spurts the rate times its
+/// share of time in spurts.
 #[test]
 fn clients_have_their_rates() {
     for preset in client::PRESETS {
         for model in client::MODELS {
             let text = format!("client preset {} model {}", preset.name, model.name);
             let app = App::parse(&text).unwrap();
-            // About 1500 s of a client that is always on.
+            // About 1500 s of a client that sends without silences.
             let n = (1500.0 * preset.lambda) as usize;
             let last = emissions(&text, 4).nth(n - 1).unwrap().at;
             let rate = n as f64 * f64::from(preset.payload) * 8.0 / ((last - EPOCH) as f64 / 1e9);
-            // Expected rate, and the relative deviation of what is measured.
+            // Expected rate, and relative standard deviation of the measured rate.
             let (expected, deviation) = match app {
                 App::Packets(params) => {
                     let gap = params.interval;
@@ -191,7 +196,7 @@ fn clients_have_their_rates() {
                         let a_cycle = (1.0 - share) * (1.0 - share) * variance(&spurts.on)
                             + share * share * variance(&spurts.off);
                         let cycles = time / (on + off);
-                        // A cycle begun and not ended, at both ends.
+                        // The first and the last cycle are incomplete.
                         let edge = 2.0 * (on + off) / time;
                         (
                             preset.rate as f64 * share,
@@ -208,7 +213,8 @@ fn clients_have_their_rates() {
     }
 }
 
-/// Packets of many sources in each second, after the first quarter of the time.
+/// Returns the number of packets of many sources in each second, after the first quarter of the
+/// time.
 fn traffic(text: &str, seconds: usize, seed: u64) -> Vec<f64> {
     let app = App::parse(text).unwrap();
     let skipped = SECOND * seconds as u64 / 4;
@@ -227,9 +233,10 @@ fn traffic(text: &str, seconds: usize, seed: u64) -> Vec<f64> {
     counts
 }
 
-/// The Hurst parameter from the variance of the mean rate over spans of `first`, twice that, four
-/// times that ..: it falls as span^(2H - 2). Taken is the variance of the difference of neighbouring
-/// spans (Allan's), which needs no mean: that of long-range dependent traffic is hard to know.
+/// Returns the Hurst parameter H from the variance of the mean rate over spans of `first`, 2
+/// `first`, 4 `first` and so on, which falls as span^(2H - 2). The variance is that of the
+/// difference of adjacent spans (Allan variance). It needs no mean, which is difficult to estimate
+/// for long-range dependent traffic.
 fn hurst(counts: &[f64], first: usize) -> f64 {
     let halves = |of: &[f64]| of.chunks_exact(2).map(|p| p[0] + p[1]).collect::<Vec<f64>>();
     let (mut level, mut span) = (counts.to_vec(), 1);
@@ -243,7 +250,8 @@ fn hurst(counts: &[f64], first: usize) -> f64 {
         level = halves(&level);
         span *= 2;
     }
-    // Least squares, each span with the weight of its values. Sums grow by span^(2H).
+    // Least squares, with each span weighted by the number of its values. The variance of sums
+    // grows as span^(2H).
     let weight: f64 = points.iter().map(|p| p.2).sum();
     let mean =
         |of: fn(&(f64, f64, f64)) -> f64| points.iter().map(|p| p.2 * of(p)).sum::<f64>() / weight;
@@ -257,8 +265,9 @@ fn mean_hurst(text: &str) -> f64 {
     (1..=3).map(|seed| hurst(&traffic(text, 1 << 15, seed), 32)).sum::<f64>() / 3.0
 }
 
-/// Heavy-tailed periods on or off, or gaps, give H = (3 - shape) / 2 (Taqqu, Willinger, Sherman 1997).
-/// The formula is a limit: at spans of 32 s to 1000 s of periods of 1 s it is met within 0.06.
+/// Heavy-tailed periods in or out of spurts, or heavy-tailed gaps, give H = (3 - shape) / 2 (Taqqu,
+/// Willinger, Sherman 1997). The formula is a limit: for periods of 1 s and spans of 32 s to 1000 s
+/// the error is at most 0.06.
 #[test]
 fn heavy_tails_depend_at_long_range() {
     for (text, shape) in [
@@ -281,7 +290,8 @@ fn light_tails_do_not() {
         let found = mean_hurst(text);
         assert!((found - 0.5).abs() < 0.06, "{text}: {found}");
     }
-    // A finite variance, but nearly none: 0.5 in the limit, a little more at these spans.
+    // The variance is finite, but barely: H is 0.5 in the limit, and slightly higher for these
+    // spans.
     let pareto = mean_hurst("client preset gaming model pareto-onoff rate 8kbit");
     assert!((0.45..0.62).contains(&pareto), "{pareto}");
 }

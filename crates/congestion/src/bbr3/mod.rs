@@ -115,9 +115,10 @@ impl ControlParams for Params {
 pub enum Mode {
     /// Startup: the sending rate doubles each round.
     Startup,
-    /// Drain: the queue that startup has built empties.
+    /// Drain: the sender sends slowly, until the queue built in startup is empty.
     Drain,
-    /// Down: the queue of a probe empties, and the flow leaves headroom for other flows.
+    /// Down: the sender sends slowly, until the queue of a probe is empty and other flows have
+    /// headroom.
     Down,
     /// Cruise: the flow sends at the estimated bandwidth.
     Cruise,

@@ -44,8 +44,9 @@ impl<P: Packet> Cake<P> {
         Dequeue::Empty
     }
 
-    /// Returns the tin to serve; `None` if no tin is active. With a shaper it is the last tin that
-    /// is within its rate, else the tin that will be first. Without a shaper the tins take turns.
+    /// Returns the tin to serve; `None` if no tin is active. With a shaper it is the last active
+    /// tin that is within its rate or, if all exceed their rates, the active tin that is within its
+    /// rate first. Without a shaper the tins take turns.
     fn choose(&mut self, now: Nanos) -> Option<usize> {
         if !self.shaper.pace.is_unlimited() {
             let mut best = None;

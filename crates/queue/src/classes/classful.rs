@@ -1,4 +1,5 @@
-//! Traits of the parameters of a classful discipline, from which it gets `DisciplineParams`.
+//! Traits for the parameters of a classful discipline. Parameters that implement [`Classful`] also
+//! implement `DisciplineParams`.
 
 use super::statements::Name;
 use super::tree::{ClassParams, Tree};

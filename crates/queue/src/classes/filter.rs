@@ -162,7 +162,7 @@ fn ports(text: &str) -> Option<(u16, u16)> {
     (first <= last).then_some((first, last))
 }
 
-/// Returns a range of ports in the form that `ports` reads.
+/// Returns a range of ports as text that `ports` reads.
 fn span(first: u16, last: u16) -> String {
     if first == last { first.to_string() } else { format!("{first}-{last}") }
 }

@@ -76,7 +76,7 @@ pub struct Class<C> {
 /// Classes of a discipline, and the filters that send packets to them.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Tree<C> {
-    /// Number of the discipline.
+    /// Number of the discipline, which is the major number of its classes' names.
     pub handle: u16,
     /// Limit in packets of a class without its own discipline.
     pub txqueuelen: u32,

@@ -127,7 +127,7 @@ pub fn derivatives(values: [f64; VALUES], step: f64) -> [f64; 3] {
 pub enum Interval {
     /// A fixed distance, in nanoseconds.
     Constant(Nanos),
-    /// The mean distance between the arrivals of the queued packets.
+    /// The mean interval between the arrivals of the queued packets.
     Measured,
 }
 
@@ -158,8 +158,8 @@ pub(crate) fn waits(queue: &impl View, first: usize, now: Nanos) -> [Nanos; VALU
     std::array::from_fn(|n| queue.enqueued_at(first + n).map_or(0, |at| now - at))
 }
 
-/// Returns the derivatives of sojourn times of packets that arrived `interval` ms apart, in ms per
-/// power of ms.
+/// Returns the derivatives of the sojourn time of packets that arrived `interval` ms apart; the
+/// n-th derivative is in ms/ms^n.
 ///
 /// With `whole`, sojourn times are first truncated to milliseconds.
 pub(crate) fn of_waits(waits: [Nanos; VALUES], interval: f64, whole: bool) -> [f64; 3] {
@@ -190,8 +190,8 @@ mod tests {
         }
     }
 
-    /// Evaluates the paper's equations for one set of numbers: differences over two steps of 5, 10
-    /// and -6, with a step of 2, so that the slopes are 2.5, 5 and -3.
+    /// Checks the paper's equations for one example: with a step of 2, the differences over two
+    /// steps are 5, 10 and -6, and the slopes 2.5, 5 and -3.
     #[test]
     fn equations_by_hand() {
         let [r1, r2, r3] = derivatives([1.0, 4.0, 11.0, 24.0, -1.0], 2.0);
@@ -202,7 +202,8 @@ mod tests {
     }
 
     proptest! {
-        /// Compares with the exact derivatives of a cubic.
+        /// For a cubic polynomial the derivatives are exact at the times that the documentation of
+        /// `derivatives` states.
         #[test]
         fn derivatives_of_cubics_are_exact(
             coefficients in prop::array::uniform4(-50.0f64..50.0),

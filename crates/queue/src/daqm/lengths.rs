@@ -16,7 +16,7 @@ pub(crate) struct Schedule {
     /// Replaces periodic samples: a packet that leaves at time t since the start of the run causes
     /// a sample at 2 t + period.
     pub doubled: bool,
-    /// Minimum time between two samples; an earlier sample is omitted. 0 omits none.
+    /// Minimum time between two samples; an earlier sample is omitted. With 0 no sample is omitted.
     pub gap: Nanos,
 }
 
@@ -26,8 +26,9 @@ pub(crate) struct Clock {
     schedule: Schedule,
     /// Time of the next sample; unused with `doubled`.
     next: Nanos,
-    /// Times of future samples that departures have caused and that satisfy the gap. About half of
-    /// the samples ever caused are in the future.
+    /// Times of future samples that departures have caused and that satisfy the gap. A departure at
+    /// time t causes a sample at about 2 t, so about half of all samples caused so far are in this
+    /// list.
     pending: VecDeque<Nanos>,
     /// Time of the last sample or, with `doubled`, of the last one in `pending`, from which the gap
     /// counts.

@@ -140,7 +140,8 @@ impl<P: Packet> Daqm<P> {
     /// Returns whether the features must be evaluated for the packet that leaves at `now`.
     fn is_due(&self, now: Nanos) -> bool {
         let start = if self.has(Quirk::Absolute) { EPOCH } else { self.created_at };
-        // The published code counts, and removes, the packets after the packet to send.
+        // The published code measures, and discards, only the packets after the packet to send, so
+        // it needs one more.
         let spare = usize::from(self.has(Quirk::Behind) || self.has(Quirk::Discards));
         now.saturating_sub(start) > self.params.target
             && self.fifo.len() > VALUES + spare

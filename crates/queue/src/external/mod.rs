@@ -87,7 +87,7 @@ pub trait Policy: Send + Sync {
     /// If the policy does not support the change, or by a fault of its own code.
     fn change(&mut self, params: &Params) -> Result<(), Fault>;
 
-    /// Visits the state on which decisions depend, as far as the policy reports it.
+    /// Visits the state on which decisions depend; the policy decides which values it reports.
     fn state(&self, visit: &mut dyn FnMut(&str, i128));
 
     /// Returns a copy of the policy in its present state.
@@ -323,7 +323,7 @@ impl<P: Packet> Configured<P, Params> for External<P> {
 }
 
 impl<P: Packet> External<P> {
-    /// Visits the policy's state, as far as the policy reports it.
+    /// Visits the policy's state, with the values that the policy reports.
     pub fn policy_state(&self, visit: &mut dyn FnMut(&str, i128)) {
         if let Some(policy) = &self.policy {
             policy.state(visit);

@@ -552,7 +552,8 @@ impl<P: Packet> Discipline<P> for Fq<P> {
         flow.band = band;
         flow.line.push(Queued { at: now, note, packet });
         let (state, time_next) = (flow.state, flow.time_next);
-        // The packet may leave before the other packets of its throttled flow.
+        // A requested departure time before that of the flow's other packets ends the throttling
+        // earlier.
         if note.is_timed
             && self.constants.maxrate == u64::MAX
             && state == State::Throttled

@@ -337,7 +337,7 @@ impl<P: Packet> Htb<P> {
         }
     }
 
-    /// Ends the activity of a leaf without packets.
+    /// Removes a leaf that has no more packets from its rows.
     fn deactivate(&mut self, place: usize) {
         self.unlink(place);
         self.get_mut(place).active = 0;

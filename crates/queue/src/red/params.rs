@@ -399,7 +399,7 @@ pub(crate) fn kernel_probability(p: f64) -> u32 {
     if p >= 1.0 { 0 } else { probability_q32(p) }
 }
 
-/// Returns a parameter that is a probability in the form of [`kernel_probability`].
+/// Returns a parameter that is a probability, as [`kernel_probability`] converts it.
 pub(crate) const fn kernel_fraction<On>(default: &'static str) -> Param<u32, On> {
     let from = |value: &Value| match probability_q32(value.real()) {
         0 => Err("must be at least 2^-32 (2.3e-10)".to_owned()),

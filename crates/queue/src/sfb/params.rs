@@ -50,7 +50,7 @@ params! {
 }
 
 impl Params {
-    /// Returns the time between changes of the hash, in timer ticks; 0 for none.
+    /// Returns the time between changes of the hash, in timer ticks; 0 if the hash never changes.
     pub(super) fn rehash(&self) -> u64 {
         jiffies::from_millis(self.rehash_ms, self.hz)
     }

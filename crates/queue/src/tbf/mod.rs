@@ -36,8 +36,8 @@ use sojourn_units::{Nanos, Rate};
 impl DisciplineParams for Params {
     const TABLES: &'static [&'static Table] = &[&TABLE];
 
-    /// Returns the limit of the child. A child that must dequeue its next packet for inspection
-    /// allows one more.
+    /// Returns the limit of the child. If the child must dequeue its next packet for inspection,
+    /// the token bucket may hold one packet more.
     fn limit(&self) -> Option<(Unit, u32)> {
         match &self.child {
             Some(child) => child.limit(),

@@ -165,7 +165,7 @@ impl Params {
         Ok(())
     }
 
-    /// Computes `limit` from `latency` as `tc`.
+    /// Computes `limit` from `latency`, as `tc` does.
     fn set_latency(&mut self, given: &Given) -> Result<(), WordError> {
         let Some(value) = given.find("latency") else { return Ok(()) };
         if given.has("limit") {

@@ -8,7 +8,7 @@ use sojourn_queue::{
 use sojourn_units::{EPOCH, Nanos};
 use std::collections::BTreeSet;
 
-/// A packet that knows who it is.
+/// A test packet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Frame {
     pub id: u64,
@@ -17,11 +17,11 @@ pub struct Frame {
     pub ecn: Ecn,
     pub class: Option<u16>,
     pub dscp: u8,
-    /// Its flow and 0, if not given.
+    /// Numbers of source and destination host; `None` for the number of the flow and 0.
     pub hosts: Option<(u32, u32)>,
     pub tcp: Option<TcpView>,
     pub headers: Headers,
-    /// That of its code point, if not given.
+    /// Priority; `None` for the priority of the code point.
     pub priority: Option<u32>,
 }
 
@@ -88,16 +88,16 @@ impl Packet for Frame {
     }
 }
 
-/// Draws that count how many were asked for.
+/// Random draws that count the calls.
 #[derive(Clone, Debug)]
 pub struct Dice {
     state: u64,
-    pub asked: usize,
+    pub calls: usize,
 }
 
 impl Dice {
     pub fn new(seed: u64) -> Self {
-        Self { state: seed, asked: 0 }
+        Self { state: seed, calls: 0 }
     }
 }
 
@@ -111,7 +111,7 @@ impl Draws for Dice {
     }
 
     fn draw_u64(&mut self) -> u64 {
-        self.asked += 1;
+        self.calls += 1;
         self.state = self.state.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = self.state;
         z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -120,7 +120,7 @@ impl Draws for Dice {
     }
 }
 
-/// Keeps what it is handed.
+/// A sink that stores dropped packets and marks.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Kept {
     pub dropped: Vec<(Frame, DropReason, bool)>,
@@ -145,7 +145,7 @@ impl Sink<Frame> for Kept {
     }
 }
 
-/// A queue with its dice, its sink and its clock.
+/// A queue with its draws, sink and clock.
 pub struct Bench {
     pub queue: Queue<Frame>,
     pub params: Params,
@@ -153,7 +153,7 @@ pub struct Bench {
     pub kept: Kept,
     pub now: Nanos,
     pub next_id: u64,
-    /// Until when the queue last asked to wait, if it did.
+    /// Time until which the last `dequeue` asked to wait; `None` if it did not.
     pub not_before: Option<Nanos>,
 }
 
@@ -171,7 +171,7 @@ impl Bench {
         }
     }
 
-    /// Moves the clock on, running the periodic task when it is due.
+    /// Advances the clock, and runs the periodic task whenever it is due.
     pub fn wait(&mut self, span: Nanos) {
         let until = self.now + span;
         while let Some(due) = self.queue.next_timer().filter(|due| *due <= until) {
@@ -190,7 +190,8 @@ impl Bench {
         self.offer(Frame::new(0, len))
     }
 
-    /// Takes a packet after each `step`, until as many are dropped: when each was, from now on.
+    /// Takes a packet after each `step` until `count` packets are dropped; returns the times of the
+    /// drops, counted from now.
     pub fn drop_times(&mut self, count: usize, step: Nanos) -> Vec<Nanos> {
         let start = self.now;
         let mut times = Vec::new();
@@ -209,7 +210,7 @@ impl Bench {
             Dequeue::Packet(frame) => Some(frame),
             Dequeue::Empty => None,
             Dequeue::NotBefore(time) => {
-                assert!(time > self.now, "asked to wait until {time} at {}", self.now);
+                assert!(time > self.now, "must wait until {time} at {}", self.now);
                 self.not_before = Some(time);
                 None
             }
@@ -251,7 +252,7 @@ impl Bench {
         value.unwrap_or_else(|| panic!("no counter `{name}`"))
     }
 
-    /// Everything that can be read, to compare.
+    /// Returns all values that can be read, for comparisons.
     pub fn picture(&self) -> Vec<(String, i128)> {
         let mut all = Vec::new();
         self.queue.state(&mut |name, value| all.push((name.to_owned(), value)));
@@ -275,12 +276,13 @@ impl Bench {
     }
 }
 
-/// Packets dropped for a reason.
+/// Returns the number of packets dropped for `reason`.
 pub fn drops(bench: &Bench, reason: DropReason) -> usize {
     bench.kept.dropped.iter().filter(|(_, r, _)| *r == reason).count()
 }
 
-/// Arrivals every `gap`, departures every `service`, for `span`; gives each delivery's sojourn time.
+/// Offers a packet every `gap` and takes one every `service`, for `span`; returns the sojourn times
+/// of the delivered packets.
 pub fn open_loop(
     bench: &mut Bench,
     len: u32,
