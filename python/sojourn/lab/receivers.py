@@ -178,7 +178,7 @@ class Receivers:
     def _spawn(
         self, stack: ExitStack, host: Any, module: str, given: Mapping[str, Any], nice: int
     ) -> tuple[Process, Any]:
-        """Starts a program with `given` as its first line; returns the process and its input pipe."""
+        """Starts a program with `given` as its first line; returns the process and its input."""
         reading, writing = os.pipe()
         tell = stack.enter_context(os.fdopen(writing, "wb", buffering=0))
         try:

@@ -43,7 +43,7 @@ link's so that no queue forms: `cbs` counts whole bytes, so a packet may be earl
 
 
 def placed(run: Run, links: Sequence[Link]) -> list[Link]:
-    """Returns the links, in which hosts' own queues are at the devices of these hosts."""
+    """Returns the links; hosts' own queues (`host_queue`) are moved to the devices of the hosts."""
 
     def put(link: Link) -> Link:
         described = run.plan["links"][link.number]

@@ -55,7 +55,8 @@ QUEUES = {
     "dualpi2": "dualpi2",
 }
 """Queues by name: a FIFO; three AQMs with marks as in RFC 3168; two disciplines with a queue for
-each flow; and two disciplines for L4S, by marks for L4S packets only or by a coupled second queue.
+each flow; and two disciplines for L4S. Of the last two, `fq_codel` marks L4S packets at a threshold
+of delay, and `dualpi2` has a second queue for them, which is coupled to the first.
 """
 ROUND_TRIPS = {
     "10 ms": (10, 10),
