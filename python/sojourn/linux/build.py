@@ -439,7 +439,9 @@ class _Build:
         if (target / kernels.DESCRIPTION).exists():
             if self.wanted.name is not None:
                 raise LabError(f"the kernel {name} already exists: use sojourn linux remove {name}")
-            self.note(f"another kernel {name} exists: the name of this kernel gets its hash")
+            self.note(
+                f"a kernel {name} already exists: a hash is added to the name of the new kernel"
+            )
             target = self.place / f"{name}-{identity[:8]}"
         shutil.rmtree(target, ignore_errors=True)  # an interrupted removal may have left files
         return target

@@ -77,7 +77,7 @@ class Output:
 
 
 class Guest:
-    """One guest as a context manager, which ends its processes and removes its folder.
+    """A guest. As a context manager, it finally ends its processes and removes its folder.
 
     `memory` is in MiB.
     """

@@ -323,7 +323,7 @@ class Client:
     def _held(self, keys: Sequence[int]) -> dict[int, tuple[int, int]]:
         """Returns the number of replicas that have a key, and of all its replicas, by key.
 
-        A key is absent if a replica did not answer.
+        The result omits a key if one of its replicas did not answer.
         """
         from cassandra import DriverException
         from cassandra.cluster import NoHostAvailable

@@ -144,7 +144,7 @@ def command(java: str, class_path: str, home: Path, settings: Settings) -> list[
         # The tokens are configured, so a node need not wait for gossip.
         "cassandra.skip_wait_for_gossip_to_settle": "0",
         "cassandra.ring_delay_ms": "5000",
-        # Without this value, Cassandra measures it at the start, which takes seconds.
+        # Otherwise Cassandra measures this size at the start, which takes seconds.
         "cassandra.memtable.row_overhead_size": "180",
         # The check of acknowledged writes reads each replica separately.
         "cassandra.enable_nodelocal_queries": "true",
