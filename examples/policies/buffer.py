@@ -8,11 +8,7 @@ import sojourn
 
 @sojourn.buffer("doubling", ceiling="64mb")
 class Doubling:
-    """Doubles when a packet does not fit.
-
-    Outside the server, the policy does not see such a packet: `needed` is 0. It then doubles after
-    discards, and when the buffer is more than half full.
-    """
+    """Doubles when a packet does not fit; outside the server, after discards or when half full."""
 
     def __init__(self, params):
         self.ceiling, self.discarded = params.ceiling, None

@@ -159,12 +159,12 @@ def test_bindings(tmp_path: Path) -> None:
             _core.udp_send(server.address, "b", broken)
         with pytest.raises(ConnectionError, match="exceed what the server accepts in total"):
             _core.udp_send(server.address, "c", lambda _: b"", length=1 << 30)
-        with pytest.raises(ConnectionError, match=r"of that name already.*--name"):
+        with pytest.raises(ConnectionError, match=r"a file of this name exists.*--name"):
             _core.udp_send(server.address, "a", lambda _: b"")
         for bad in ({"mode": "fast"}, {"congestion": "vegas"}, {"datagram": 9}, {"piece": 0}):
-            with pytest.raises(ValueError, match=r"found|there are"):
+            with pytest.raises(ValueError, match=r"found|: use "):
                 _core.udp_send(server.address, "d", lambda _: b"", **bad)
-        with pytest.raises(ValueError, match="written as"):
+        with pytest.raises(ValueError, match="must have the form"):
             _core.udp_send("localhost", "d", lambda _: b"")
     finally:
         server.stop()

@@ -188,7 +188,7 @@ def test_a_policy_of_another_family_is_refused(write: Callable[..., Path]) -> No
     ("choose", "message"),
     [
         ("return 1 // (self.n - 50) * 0", r"choose for flow 50 .*line 1\d .*ZeroDivision"),
-        ("return 7", r"chose server 7: there are 3"),
+        ("return 7", r"chose server 7; there are only 3"),
         ("return 'x'", r"returned 'x': return a server, its index, or None"),
         ("return servers[int(not servers[1].up)]", r"chose server 1, which is down"),
     ],

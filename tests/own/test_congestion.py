@@ -269,7 +269,7 @@ def test_files_move_under_it(write: Write, tmp_path: Path) -> None:
         for text, message in (
             ("mine.py:Mine iw 3", "iw"),
             (f"{POLICIES}/codel.py:Codel", "must be a congestion control here"),
-            ("vegas", "there are cubic, reno, bbr, and those of your own"),
+            ("vegas", "use cubic, reno, bbr, or a class of your own"),
         ):
             refused = CliRunner().invoke(app, [*send, text])
             assert refused.exit_code == 2

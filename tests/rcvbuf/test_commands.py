@@ -75,7 +75,7 @@ def test_words_that_cannot_be_used(tmp_path: Path) -> None:
         (["--port", "9", "--policy", "elastik", *state], "did you mean `elastic`"),
         (["--port", "9", "--interval", "2s", *state], "interval"),
         (["--port", "9", "--metrics", "x:9", *state], "127.0.0.1:9441"),
-        (["--systemd", "a b", *state], "no name of a unit"),
+        (["--systemd", "a b", *state], "is not a unit"),
     ):
         done = command(*words)
         assert done.returncode == 2, (words, done)

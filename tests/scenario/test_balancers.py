@@ -154,7 +154,7 @@ def test_a_dead_server_has_the_shortest_queue() -> None:
     [
         ({"flows.0.to": "bl"}, "flows.0.to.0", "did you mean `lb`"),
         ({"flows.0.to": ["lb", "server1"]}, "flows.0.to", "remove the other receivers"),
-        ({"flows.0.from": "server2"}, "flows.0.to", "to itself"),
+        ({"flows.0.from": "server2"}, "flows.0.to", "must not be a server behind"),
         ({"flows.0.app": "web"}, "flows.0.to", "put `lb` into `from`"),
         ({"flows.0.from": "lb", "flows.0.to": "clients"}, "flows.0.from", "put it into `to`"),
         (
@@ -192,15 +192,15 @@ def test_a_dead_server_has_the_shortest_queue() -> None:
                 "balancers.lb.health_every": "0s",
             },
             "balancers.lb.health_every",
-            "1ms to 60s apart",
+            "interval of probes must be 1ms to 60s",
         ),
-        ({"flows.0.name": "lb"}, "flows.0.name", "a balancer's name already"),
+        ({"flows.0.name": "lb"}, "flows.0.name", "already the name of a balancer"),
         ({"balancers.lb.policy": "iqbl"}, "balancers.lb.policy", "did you mean `iqlb`"),
         ({"balancers.lb.servers": "switch"}, "balancers.lb.servers", "exactly one link"),
         (
             {"balancers.lb.servers": ["server1", "server1"]},
             "balancers.lb.servers",
-            "`server1` is listed twice",
+            "`server1` must not be listed twice",
         ),
         ({"balancers.lb.weights": 0}, "balancers.lb.weights", "from 1 to"),
         ({"balancers.lb.service": "exp(2)"}, "balancers.lb.service", "needs a time with its unit"),

@@ -86,7 +86,7 @@ def test_placeholders_are_filled() -> None:
         ("'a b'", "> b", "client", ">", 'quote it, or use sh -c "..."'),
         ("python3 own.py {port}", " ", "server", "server", "the command line is empty"),
         ('"python3 own.py {port}"', "3", "server", "server", "needs a command line as a text"),
-        ('"command"', '"command x"', "app", "x", "it takes no words"),
+        ('"command"', '"command x"', "app", "x", "allowed: no words"),
         ("count = 2", "udp = true", "udp", "udp", "choose TCP or UDP themselves"),
         ("count = 2", "udp = false", "udp", "udp", "choose TCP or UDP themselves"),
         ("count = 2", 'dscp = "ef"', "dscp", "dscp", "mark their packets themselves"),

@@ -127,7 +127,7 @@ def test_a_trace_changes_to_no_rate_and_has_no_shaper(folder: Path) -> None:
     (folder / "phone.toml").write_text(
         LTE + '[[links.air.changes]]\nat = "3s"\nforward.rate = "1mbit"\n'
     )
-    with pytest.raises(ScenarioError, match="no initial rate"):
+    with pytest.raises(ScenarioError, match="without an initial rate"):
         Scenario.load(folder / "phone.toml")
     (folder / "phone.toml").write_text(LTE)
     with pytest.raises(ScenarioError, match="follows a trace"):
