@@ -88,7 +88,7 @@ def test_numbers_and_words_that_cannot_be(key: str, value: Any) -> None:
         (["advise", "store", "FILE"], "no [store]"),
         (["store", "measure", "FILE", "--contact-points", "127.0.0.1:x"], "no [store]"),
         (["wire", "run", "--between", "a"], "--between"),
-        (["wire", "run", "--between", "a,b", "--mtu", "-1"], "MTU of -1"),
+        (["wire", "run", "--between", "a,b", "--mtu", "-1"], "must be 68 to 9000 bytes"),
         (["wire", "run", "--between", "a,b", "--duration", f"{HUGE}s"], "time"),
         (["wire", "set", "uplink", "rate", "1mbit", "rate", "2mbit"], "`rate` is named twice"),
         (["lb", "serve", "--policy", "x", "--address", "1", "--server", "y"], "x"),
