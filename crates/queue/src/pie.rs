@@ -73,7 +73,7 @@ impl DisciplineParams for Params {
 }
 
 impl Params {
-    /// Returns these parameters in ticks of PIE's clock and in PIE's units of probability.
+    /// Returns these parameters in ticks of PIE's clock and in units of 1 / [`MAX_PROB`].
     pub fn constants(&self) -> Constants {
         Constants {
             target: clock(u64::from(self.target_us) * 1000),

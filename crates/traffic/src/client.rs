@@ -77,7 +77,7 @@ pub const PRESETS: &[Preset] = &[
         lambda: 50.0,
         carrier: Carrier::Udp,
         words: "rate 128kbit payload 300 lambda 50, over UDP; a short flow, observed for 10 s",
-        source: "the thesis' table 3 [verified]; its lambda is 120 kbit/s, not the 128 of its rate",
+        source: "the thesis' table 3 [verified]; there lambda and payload give 120 kbit/s, but the rate is 128 kbit/s",
     },
     Preset {
         name: "gaming",

@@ -19,7 +19,7 @@ choices! {
         /// No filter.
         #[default]
         Off = "no-ack-filter",
-        /// Keeps one redundant acknowledgement.
+        /// Leaves one redundant acknowledgement in the queue.
         On = "ack-filter",
         /// Also drops a single redundant acknowledgement directly before the arriving segment.
         Aggressive = "ack-filter-aggressive",

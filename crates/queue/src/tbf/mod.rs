@@ -77,7 +77,8 @@ impl DisciplineParams for Params {
         Some(Inside { children, ..Inside::default() })
     }
 
-    /// Writes the words for `tc`, which requires a limit even with a child, where it has no effect.
+    /// Writes the words for `tc`. They include a limit, which `tc` requires even with a child,
+    /// where it has no effect.
     fn to_tc(&self) -> String {
         let limit = if self.limit == 0 { self.burst } else { self.limit };
         Self { child: None, limit, ..self.clone() }.write(Text::new(TABLE.name)).done()
