@@ -234,7 +234,7 @@ def test_check_finds_shortens_and_shows(write: Write) -> None:
     assert "(`ack.cwnd_limited` is false, RFC 7661)" in text
     write(control(GROW, "return max(window.cwnd // 2, 0)"))
     text = invoke("check", "mine.py:Mine", status=1)
-    assert "the new ssthresh is at least two segments" in text
+    assert "the new ssthresh must be at least two segments" in text
     write(
         control(GROW + " * random.random()").replace("import sojourn\n", "import random, sojourn\n")
     )

@@ -85,7 +85,7 @@ def test_what_linux_refuses_is_refused() -> None:
         ("tc class add dev eth0 parent 1: classid 1:10 htb rate 1mbit", "added `1:10` already"),
         ("tc class add dev eth0 parent 1: classid 1:11 hfsc ls m2 1mbit", "of `hfsc` in `htb`"),
         ("tc class add dev eth0 parent 1:1 classid 1:11 htb ceil 1mbit", "needs `rate`"),
-        ("tc qdisc add dev eth0 parent 1:77 codel", "there is no class `1:77`"),
+        ("tc qdisc add dev eth0 parent 1:77 codel", "class `1:77` does not exist"),
         ("tc qdisc add dev eth0 parent 1:10 handle 20: codel", "two disciplines of `eth0` have"),
         ("tc qdisc add dev eth0 parent 1:10 cdel", "unknown queue `cdel`"),
         ("tc qdisc add dev eth0", "the kind of discipline is missing"),
