@@ -95,7 +95,7 @@ def test_a_wire_asks_it_and_changes_it(spaces: tuple[str, str], name: str, polic
             assert lost() >= 10
             client.set(name, queue="mine.py:Mine target 60s")
             assert lost() == 0
-            with pytest.raises(LabError, match="into a `codel`"):
+            with pytest.raises(LabError, match="into `codel`"):
                 client.set(name, queue="codel")
             policy.write_text(POLICY.format(limit="7p"))
             with pytest.raises(LabError, match=r"source of `mine.py:Mine` differs"):
@@ -141,5 +141,5 @@ def test_its_fault_ends_a_real_run_and_loses_no_other(tmp_path: Path) -> None:
 
 
 def test_the_kernels_links_cannot_ask_it() -> None:
-    with pytest.raises(LabError, match=r"Linux cannot run a policy .*`--engine wire` has it"):
+    with pytest.raises(LabError, match=r"Linux cannot run a policy .*use `--engine wire`"):
         KernelEngine().simulate(scenario("mine.py:Mine").plan_json, 1)
