@@ -177,7 +177,7 @@ def test_run_with_settings_and_a_folder(home: Path, tmp_path: Path) -> None:
         (["compare", "FILE", "--queues", "codel", "pie", "--by", "sojourn_p59"], "sojourn_p"),
         (["compare", "FILE", "--queues", "codel", "pie", "--subject-to", "goodput > 3"], "unit"),
         (["compare", "FILE", "--queues"], "queues"),
-        (["compare", "FILE", "--policies", "iqlb", "jsq"], "this scenario has no balancer"),
+        (["compare", "FILE", "--policies", "iqlb", "jsq"], "this scenario has none"),
         (["compare", "FILE", "--vary", "links.uplink.rate"], "key=value,value"),
         (["compare", "FILE", "--vary", "links.uplink.rate=1mbit,1mbit"], "is listed twice"),
         (["compare", "FILE", "--vary", "links.uplink.rat=1mbit,2mbit"], "did you mean `rate`"),
@@ -323,7 +323,7 @@ def test_compare_policies_of_unequal_servers(tmp_path: Path) -> None:
     weights = ["--set", "balancers.api.weights=[3,3,1]"]
     told = sojourn(*common, "weighted-round-robin", *weights, cwd=tmp_path)
     assert told.status == 0, told.err
-    assert "they have no weights" not in told.err
+    assert "but no weights" not in told.err
     assert "--server server1=ADDRESS1@PORT1,weight=3" in told.out
     assert "until it has been silent" not in told.out
 
@@ -571,7 +571,7 @@ def test_verify_counts_the_operations_that_are_listed(tmp_path: Path) -> None:
     path.write_text("".join(lines[:90]))
     result = sojourn("verify", tmp_path)
     assert result.status == 1
-    words = "a.jsonl, line 90: operations by manifest.json: recorded 99, found 89"
+    words = "a.jsonl, line 90: number of operations in manifest.json: recorded 99, found 89"
     assert words in result.out.replace("\\", "/")
 
 

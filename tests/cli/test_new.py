@@ -224,7 +224,7 @@ def test_who_does_not_answer_gets_nothing(key: str, tmp_path: Path) -> None:
     it.until("[100mbit]:")
     it.insist(key)
     assert it.end() == 130
-    assert "nothing was written" in it.seen
+    assert "no file was written" in it.seen
     assert not list(tmp_path.iterdir())
 
 

@@ -54,7 +54,7 @@ def test_study_says_that_the_maximum_came_first(scenario: Path) -> None:
         (("--max-seeds", "50"), "--max-seeds requires --until"),
         (("--until", "p95 ± 2%", "--max-seeds", "20"), "must be at least 40"),
         (("--until", "p95 2%"), "write METRIC ± WIDTH"),
-        (("--until", "p95 ± 2%", "--engine", "sim,linux"), "takes one engine"),
+        (("--until", "p95 ± 2%", "--engine", "sim,linux"), "requires a single engine"),
     ],
 )
 def test_mistakes_are_told_before_any_run(

@@ -146,7 +146,7 @@ def test_without_tc_it_says_what_it_could_not_read(host: Host, tmp_path: Path) -
 
 
 def test_words_that_are_wrong() -> None:
-    assert "takes exactly one interface: " in sojourn("doctor", "l4s").err
+    assert "takes exactly one interface; existing: " in sojourn("doctor", "l4s").err
     done = sojourn("doctor", "l4s", "lp")
     assert done.status == 2
     assert "no interface `lp`: did you mean `lo`?" in done.err

@@ -62,11 +62,11 @@ def test_choices_go_by_turns_while_a_wire_says_nothing(fresh: Bench) -> None:
         look = fresh.until(lambda look: bool(look["blind"]))
         assert name in look["blind"]
         assert fresh.controller is not None
-        fresh.controller.wait_output("choosing by turns", 20, stream=1)
+        fresh.controller.wait_output("flows are assigned by round robin", 20, stream=1)
         assert sorted(fresh.once(count=2)) == ["s1", "s2"]
     with wire(fresh, name):
         fresh.until(lambda look: not look["blind"])
-        fresh.controller.wait_output("can be believed", 20, stream=1)
+        fresh.controller.wait_output("are up to date again", 20, stream=1)
         fresh.once(count=1)
         look = fresh.until(lambda look: look["decisions"]["made"] >= 13)
         assert look["choices"][-1]["reason"] in ("least", "tie")

@@ -72,14 +72,14 @@ def test_the_laboratory_has_it_too() -> None:
     assert (real["engine"], real["valid"]) == ("linux", True)
     refused = sojourn("lab", "run", HOME, "--engine", "linux", "--journal")
     assert refused.status == 2
-    assert "`--journal` requires the wire" in refused.err
+    assert "`--journal` requires `--engine wire`" in refused.err
 
 
 @pytest.mark.usefixtures("kernel")
 def test_a_run_says_which_links_it_had() -> None:
     lossy = ("--set", "links.uplink.netem=delay 15ms loss 1% duplicate 1%")
     result = ok("lab", "run", HOME, *SHORT, *lossy, "--engine", "linux")
-    words = "Sojourn's links, because the kernel's lack: uplink: loss, uplink: duplicate"
+    words = "Sojourn's links, because the kernel's links lack uplink: loss, uplink: duplicate"
     assert words in result.out
     assert "the kernel's links" in ok("lab", "run", HOME, *SHORT, "--engine", "linux").out
     both = ok("compare", HOME, *SHORT, "--engine", "linux,linux-wire", "--queues", "pie", "--json")

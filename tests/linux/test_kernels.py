@@ -135,7 +135,7 @@ def test_list_and_remove(place: Path) -> None:
     status, out, err = cli("list")
     assert status == 0
     assert "seeded-random-numbers" in out
-    assert "3 MB; sojourn linux remove --unfinished" in err
+    assert "3 MB; `sojourn linux remove --unfinished`" in err
     assert cli("remove", "--unfinished")[0] == 0
     assert sorted(path.name for path in place.iterdir()) == ["a", "b"]
     assert cli("remove", "b")[1] == f"removed {folder}\n"

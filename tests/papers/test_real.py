@@ -96,7 +96,7 @@ def test_a_paper_without_a_real_part_says_so(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr("sojourn.cli.paper.load", loaded)
     result = CliRunner().invoke(app, ["paper", "daqm", "--real"])
     assert result.exit_code == 2
-    assert "`daqm` has no real part yet; with --real: taildrop, queue-lb, rrda" in result.output
+    assert "`daqm` has no real part; studies with one: taildrop, queue-lb, rrda" in result.output
 
 
 def test_the_real_part_judges_what_an_engine_gives(tmp_path: Path) -> None:

@@ -66,7 +66,7 @@ def test_an_address_is_printed_in_plain_letters() -> None:
 def test_scenarios_that_are_not_here_are_refused() -> None:
     with pytest.raises(AddressError, match="sojourn play FILE"):
         state(HERE + "scenario=own&queue=codel")
-    with pytest.raises(AddressError, match="no scenario `house`: existing ones are home, office"):
+    with pytest.raises(AddressError, match="no scenario `house`; existing: home, office"):
         state(HERE + "scenario=house")
 
 
@@ -216,7 +216,7 @@ def test_files_are_not_read(key: str, tmp_path: Path) -> None:
         value["scenario"]["links"]["uplink"]["rate"] = f"trace {file}"
     else:
         value["scenario"]["flows"][0]["app"] = f"replay file {file} from 10.0.0.1"
-    with pytest.raises(ScenarioError, match="may name no files"):
+    with pytest.raises(ScenarioError, match="may use no files"):
         unpacked(HERE + packed(value))
 
 

@@ -46,4 +46,4 @@ def test_the_engine_runs_under_the_server_s_policy(
 
 def test_a_rebound_name_shows_no_page(server: PlayServer, opened: Callable[..., Watched]) -> None:
     page = opened(f"http://rebound.test:{server.port}/").page
-    expect(page.locator("body")).to_have_text("this page has another host name")
+    expect(page.locator("body")).to_have_text("this page cannot be opened under this host name")

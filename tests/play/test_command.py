@@ -142,7 +142,7 @@ TRACED = packed(TEMPLATES["mobile"].scenario().as_dict())
         (["missing.toml"], "missing.toml: cannot be read"),
         (["gone.toml"], "`up` cannot be read"),
         (["programs.toml"], "programs of the user"),
-        ([TRACED], "may name no files"),
+        ([TRACED], "may use no files"),
         (["--set", "links.uplink.rate=fast"], "links.uplink.rate"),
     ],
 )

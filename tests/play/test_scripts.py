@@ -91,7 +91,7 @@ def test_the_verdict_is_a_sentence_about_both_queues(calls: Calls) -> None:
             "With fq_codel 99 of 100 packets of the game arrive within 10 ms. With pfifo nothing "
             "was measured."
         ),
-        "Nothing was measured: make the run longer, or add flows.",
+        "The runs are too short for a result: make them longer, or add flows.",
     ]
 
 

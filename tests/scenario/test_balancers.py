@@ -165,7 +165,7 @@ def test_a_dead_server_has_the_shortest_queue() -> None:
         (
             {"balancers.lb.faults": [{"server": "client1", "at": "1s"}]},
             "balancers.lb.faults.0.server",
-            "not behind this balancer",
+            "not a server of this balancer",
         ),
         (
             {"balancers.lb.faults": [{"server": "server1", "at": "1s", "until": "1s"}]},
@@ -196,7 +196,7 @@ def test_a_dead_server_has_the_shortest_queue() -> None:
         ),
         ({"flows.0.name": "lb"}, "flows.0.name", "already the name of a balancer"),
         ({"balancers.lb.policy": "iqbl"}, "balancers.lb.policy", "did you mean `iqlb`"),
-        ({"balancers.lb.servers": "switch"}, "balancers.lb.servers", "exactly one link"),
+        ({"balancers.lb.servers": "switch"}, "balancers.lb.servers", "exactly one incoming link"),
         (
             {"balancers.lb.servers": ["server1", "server1"]},
             "balancers.lb.servers",
@@ -206,7 +206,7 @@ def test_a_dead_server_has_the_shortest_queue() -> None:
         ({"balancers.lb.service": "exp(2)"}, "balancers.lb.service", "needs a time with its unit"),
         ({"balancers.lb.delay": "61s"}, "balancers.lb.delay", "at most 60s"),
         ({"balancers.lb.polcy": "jsq"}, "balancers.lb.polcy", "did you mean `policy`"),
-        ({"balancers.bl.policy": "jsq"}, "balancers.bl.policy", "no `bl` in balancers"),
+        ({"balancers.bl.policy": "jsq"}, "balancers.bl.policy", "`balancers` has no entry `bl`"),
     ],
 )
 def test_what_does_not_fit_is_told_with_its_place(

@@ -26,11 +26,11 @@ def test_values_tables_and_lists() -> None:
 @pytest.mark.parametrize(
     ("key", "words"),
     [
-        ("links.uplnk.rate", "no `uplnk` in links: did you mean `uplink`?"),
+        ("links.uplnk.rate", "`links` has no entry `uplnk`: did you mean `uplink`?"),
         ("flows.buld.count", "did you mean `bulk`?"),
-        ("flows.7.count", "the list has 2, counted from 0"),
+        ("flows.7.count", "the list has 2 entries, numbered from 0"),
         ("links.uplink.rate.deep", "`links.uplink.rate` is a value, not a table"),
-        ("links..rate", "part of the key is empty"),
+        ("links..rate", "the key has an empty part"),
         (
             "links.uplink.queue.classes.1:10.rate",
             "`links.uplink.queue` is a text: set it as a whole, or write it as a table in the file",

@@ -80,8 +80,8 @@ def test_placeholders_are_filled() -> None:
 @pytest.mark.parametrize(
     ("old", "new", "key", "marked", "words"),
     [
-        ("{port}/", "{prt}/", "client", "{prt}", "unknown placeholder `{prt}`: allowed are {from}"),
-        ("{port}/", "{port/", "client", "{", "write `{{` for the character"),
+        ("{port}/", "{prt}/", "client", "{prt}", "unknown placeholder `{prt}`; allowed: {from}"),
+        ("{port}/", "{port/", "client", "{", "write `{{` for a single brace"),
         ("'a b'", "'a b", "client", "'", "a quote is not closed"),
         ("'a b'", "> b", "client", ">", 'quote it, or use sh -c "..."'),
         ("python3 own.py {port}", " ", "server", "server", "the command line is empty"),
@@ -111,7 +111,8 @@ def test_keys_of_programs_belong_to_them() -> None:
         made('"command"', '"bulk"')
     found = {problem.key: problem.message for problem in caught.value.problems}
     assert found == {
-        f"flows.0.{key}": f'`{key}` belongs to `app = "command"`' for key in ("client", "server")
+        f"flows.0.{key}": f'`{key}` is only allowed with `app = "command"`'
+        for key in ("client", "server")
     }
 
 
@@ -139,5 +140,5 @@ def test_the_simulator_refuses_them() -> None:
 
 
 def test_what_was_handed_on_runs_none() -> None:
-    with pytest.raises(ScenarioError, match="a scenario that was passed on runs no programs"):
+    with pytest.raises(ScenarioError, match="from plain data runs no programs"):
         Scenario.from_dict(made().as_dict(), files={})

@@ -73,7 +73,7 @@ def test_a_tree_slower_than_the_line_needs_no_shaper() -> None:
     assert len(rest) == 3
     assert deployment.queue == queue
     assert any("sends at 18000kbit, 90 % of the line rate" in note for note in deployment.notes)
-    assert any("replace them with yours" in note for note in deployment.notes)
+    assert any("replace these addresses with yours" in note for note in deployment.notes)
     slower = Scenario.from_toml(HOME).with_queue("tbf rate 9mbit burst 5kb limit 50kb").to_tc("w")
     assert len(slower.commands) == 1
     assert " root handle 1: tbf rate 9mbit " in slower.commands[0]
@@ -90,7 +90,7 @@ def test_a_host_s_own_queue_needs_no_shaper() -> None:
     assert "cake bandwidth 19mbit" in own.with_queue("cake").to_tc("wan0").queue
     slower = own.with_queue("tbf rate 5mbit burst 10k limit 10k").to_tc("wan0")
     assert "The shaper sends at 5000kbit" in str(slower)
-    with pytest.raises(ScenarioError, match="needs no shaper"):
+    with pytest.raises(ScenarioError, match="a host's own queue needs none"):
         own.with_queue("fq_codel").to_tc("wan0", form="sqm")
 
 
@@ -105,7 +105,7 @@ def test_another_tree_is_in_the_shaper_under_another_number() -> None:
     # A class without a queue holds as many packets as its device says.
     assert "ip link set dev ifb-wan0 txqueuelen 1000 up" in incoming.commands
     for form in ("sqm", "networkd"):
-        with pytest.raises(ScenarioError, match=f"{form} sets one discipline"):
+        with pytest.raises(ScenarioError, match=f"{form} can set only one discipline"):
             Scenario.from_toml(HOME).with_queue(queue).to_tc("wan0", form=form)
     with pytest.raises(NoKernelEquivalent, match="of this `blue` in `1:1`"):
         Scenario.from_toml(HOME).with_queue("prio; qdisc parent 1:1 blue").to_tc("wan0")
@@ -153,7 +153,10 @@ def test_overhead_is_the_shapers() -> None:
 
 def test_a_young_discipline_says_what_it_needs() -> None:
     young = Scenario.from_toml(HOME).with_queue("dualpi2").to_tc("wan0", machine="home")
-    assert young.notes[0] == "Linux has `dualpi2` since version 6.17; `tc` must be as recent."
+    assert (
+        young.notes[0]
+        == "Linux has `dualpi2` since version 6.17; `tc` must be of this version or later."
+    )
     assert not any("since" in note for note in Scenario.from_toml(HOME).to_tc("wan0").notes)
 
 

@@ -63,7 +63,7 @@ def test_keys_of_a_named_queue_can_be_set() -> None:
     (first, second) = faster.bottleneck_link["params"]["queue"]["tree"]["classes"]
     assert second["rate"] > first["rate"]
     for key, message in {
-        "queues.tiers.classes.1:30.rate": "no `1:30` in queues.tiers.classes",
+        "queues.tiers.classes.1:30.rate": "`queues.tiers.classes` has no entry `1:30`",
         "links.up.queue.classes.1:10.rate": "is the queue `tiers`: set queues.tiers.classes.1:10",
         "queues.tirs.discipline": "did you mean `tiers`?",
         "queues.short.limit": "`queues.short` is a text",

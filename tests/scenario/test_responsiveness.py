@@ -87,7 +87,7 @@ def test_words_for_a_result() -> None:
     text = explained("t", metrics, {"up": 0.15, "down": 0.001})
     assert text == (
         "t: responsiveness 300 round trips per minute (medium confidence): a round trip takes "
-        "200 ms under load, and 20 ms without it. The load adds 180 ms; mean queueing delay: "
+        "200 ms under load, and 20 ms without load. The load adds 180 ms; mean queueing delay: "
         "150 ms at `up`."
     )
     quiet = explained("t", metrics | {"t.probe_added": 0.0002}, {"up": 0.0001})

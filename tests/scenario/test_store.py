@@ -64,7 +64,7 @@ def test_links_between_sites_are_others() -> None:
         ({"topology.between": None}, "require each other"),
         ({"topology.sites": None}, "require each other"),
         ({"topology.sites": [["node1"], ["nodes"]]}, "`node1` is listed twice in `sites`"),
-        ({"topology.sites": [["node1"], ["node9"]]}, "unknown host `node9`: no link ends there"),
+        ({"topology.sites": [["node1"], ["node9"]]}, "unknown host `node9`: no link has this end"),
     ):
         with pytest.raises(ScenarioError, match=says):
             scenario.replace(change)
@@ -133,7 +133,7 @@ def test_data_centres_racks_and_faults() -> None:
         ({"nodes": ["node1", "node9"]}, "store.nodes.1", "unknown host `node9`"),
         ({"clients": ["node1"]}, "store", "listed twice"),
         ({"every": "exp(10)"}, "store.every", "10"),
-        ({"every": "1ms", "think": "1ms"}, "store.think", "no effect in an open loop"),
+        ({"every": "1ms", "think": "1ms"}, "store.think", "no effect together with `every`"),
         ({"warmup": 200}, "store.warmup", "must be below the number of requests"),
         ({"faults": [{"at": "1s"}]}, "store.faults.0", "either `crash` or `partition`"),
         ({"faults": [{"at": "2s", "until": "1s", "crash": "node1"}]}, "store.faults.0.until",
@@ -155,5 +155,5 @@ def test_what_cannot_be_is_told_with_its_place(
 
 
 def test_neither_flows_nor_a_store_is_told() -> None:
-    with pytest.raises(ScenarioError, match=r"no traffic: describe some as \[\[flows\]\]"):
+    with pytest.raises(ScenarioError, match=r"no traffic: describe flows as \[\[flows\]\]"):
         Scenario.from_toml(EDGE.partition("[store]")[0])

@@ -102,7 +102,9 @@ def test_a_box_plot_of_one_run_says_why_it_is_empty(swept: Results) -> None:
     one = table.frame[table.frame["seed"] == 1]
     table.frame = one[one["rate"] == 10].reset_index(drop=True)
     figure = figures.box(table, "sojourn_p95", "queue")
-    assert "1 run each: too few for a box (requires 5)" in figure.get_supxlabel().replace("\n", " ")
+    assert "1 run each: too few for a box, which requires 5" in figure.get_supxlabel().replace(
+        "\n", " "
+    )
     assert figure.axes[0].lines  # the run itself is shown as a dot
 
 

@@ -172,7 +172,7 @@ def test_combinations_have_names_and_wrong_questions_are_refused() -> None:
     for by, says in (
         ("latency_p99", "write store.latency_p99"),
         ("store.latency", "choose latency_mean"),
-        ("store.coordinated", "no better direction"),
+        ("store.coordinated", "neither high nor low values"),
         ("stor.latency_p99", "write store.latency_p99"),
     ):
         with pytest.raises(StudyError, match=says):

@@ -37,8 +37,8 @@ def test_a_pair_of_devices_has_the_two_directions() -> None:
     assert queues == {"line": "cake", "line.reverse": "tbf"}
     assert found.notices == [
         (
-            "eth0 sends on line, and ifb0 has what eth0 receives, on line.reverse; --device "
-            "chooses otherwise"
+            "eth0 sends on line, and ifb0 has the packets that eth0 receives, on line.reverse; "
+            "--device chooses other devices"
         )
     ]
     # The machine at the other end sends on the other direction.
@@ -59,7 +59,8 @@ def test_a_chosen_device_is_for_the_bottleneck() -> None:
     both = links(applied(PAIR, "ifb0,eth0"))
     assert (both["line"]["queue"]["name"], both["line.reverse"]["queue"]["name"]) == ("tbf", "cake")
     with pytest.raises(
-        ScenarioError, match=r"no queue of `eth9`; there are eth0, ifb0: did you mean"
+        ScenarioError,
+        match=r"no queue of the device `eth9`; devices with a queue: eth0, ifb0: did you mean",
     ):
         applied(PAIR, "eth9")
     with pytest.raises(ScenarioError, match="one device, or two separated by a comma"):
@@ -75,15 +76,15 @@ def test_a_chosen_device_is_for_the_bottleneck() -> None:
         ),
         (
             "tc qdisc add dev a root cake bandwidth 20mbit",
-            "which is no less than the line's 20mbit",
+            "which is not below the line's 20mbit",
         ),
         (
             "tc qdisc add dev a root fq_codel",
-            "limits no rate as a whole: packets wait for the line's",
+            "does not limit the total rate: packets wait for the line's",
         ),
         (
             "tc qdisc add dev a root netem delay 5ms",
-            "has no queue: the scenario's own holds packets",
+            "has no queue: the scenario's own queue holds packets",
         ),
         (
             (
@@ -98,7 +99,7 @@ def test_a_chosen_device_is_for_the_bottleneck() -> None:
                 "tc qdisc add dev a root handle 1: htb\n"
                 "tc class add dev a parent 1: classid 1:1 htb rate 4mbit"
             ),
-            "limits no rate as a whole",
+            "does not limit the total rate",
         ),
         (
             (
@@ -147,7 +148,9 @@ def test_scripts_for_games_circuits_and_pods() -> None:
         (1, 8000),
         (2, 4000),
     ]
-    with pytest.raises(ScenarioError, match="no value: `GAMES`, to be given as --var GAMES=VALUE"):
+    with pytest.raises(
+        ScenarioError, match=r"no value for `GAMES` \(set it by --var GAMES=VALUE\):"
+    ):
         script("games.sh")
     circuits = links(script("circuits.txt", "eth1:2"))["line"]["queue"]["tree"]
     assert (circuits["handle"], len(circuits["classes"])) == (2, 6)
@@ -165,13 +168,13 @@ def test_a_scenario_of_several_bottlenecks_is_refused() -> None:
         flows=[{"from": "a", "to": "b", "app": "bulk"}],
         bottleneck="pairs",
     )
-    with pytest.raises(ScenarioError, match="the bottleneck is 2 links"):
+    with pytest.raises(ScenarioError, match="the bottleneck consists of 2 links"):
         apply(pairs, read([("f", PAIR)], {}))
 
 
 def test_addresses_belong_to_nodes() -> None:
     for host, why in [
-        ({"x": "home"}, "`x` is no IPv4 address"),
+        ({"x": "home"}, "`x` is not an IPv4 address"),
         ({"1.2.3.4": "hom"}, "no node `hom`"),
     ]:
         with pytest.raises(ScenarioError, match=why):
@@ -221,7 +224,7 @@ def test_run_lists_what_it_cannot_read(home: Path) -> None:
     assert [problem["line"] for problem in json.loads(out)["problems"]] == [3, 4]
     status, out, told = invoked("run", home / "home.toml", "--tc", home / "bad.sh", "--partial")
     assert status == 0
-    assert told.count("left out: ") == 2
+    assert told.count("ignored: ") == 2
     assert "htb default 10 ; class 1:10" in out
 
 

@@ -81,9 +81,9 @@ def test_commands_change_what_is_there() -> None:
 
 def test_what_linux_refuses_is_refused() -> None:
     for line, why in [
-        ("tc qdisc add dev eth0 root cake", "line 1 added a discipline here already"),
-        ("tc class add dev eth0 parent 1: classid 1:10 htb rate 1mbit", "added `1:10` already"),
-        ("tc class add dev eth0 parent 1: classid 1:11 hfsc ls m2 1mbit", "of `hfsc` in `htb`"),
+        ("tc qdisc add dev eth0 root cake", "line 1 has already added a discipline here"),
+        ("tc class add dev eth0 parent 1: classid 1:10 htb rate 1mbit", "has already added `1:10`"),
+        ("tc class add dev eth0 parent 1: classid 1:11 hfsc ls m2 1mbit", "cannot be in `htb`"),
         ("tc class add dev eth0 parent 1:1 classid 1:11 htb ceil 1mbit", "needs `rate`"),
         ("tc qdisc add dev eth0 parent 1:77 codel", "class `1:77` does not exist"),
         ("tc qdisc add dev eth0 parent 1:10 handle 20: codel", "two disciplines of `eth0` have"),
@@ -93,7 +93,7 @@ def test_what_linux_refuses_is_refused() -> None:
         ("tc qdsc add dev eth0 root cake", "unknown word for `tc`"),
         ("tc class add dev eth0 parent 1: htb rate 1mbit", "`classid` is missing"),
         ("tc filter add dev eth0 parent 1: u32 match ip tos", "`tos` needs a value"),
-        ("tc filter add dev eth0 parent 1: bpf obj a.o classid 1:10", "`bpf` filters are not read"),
+        ("tc filter add dev eth0 parent 1: bpf obj a.o classid 1:10", "filters are not supported"),
         ("tc filter add dev eth0 parent 1: u32 match ip ttl 5 0xff classid 1:10", "`match ip ttl`"),
         ("tc filter add dev eth0 parent 1: u32 match u8 5 0x0f at 33 classid 1:10", "this part of"),
         ("tc filter add dev eth0 parent 1: u32 match u32 0 0 police rate 1mbit drop", "`police`"),
@@ -112,9 +112,9 @@ def test_every_line_that_cannot_be_read_is_told() -> None:
     )
     assert [line for line, _ in problems(text)] == [6, 8, 9]
     found = applied(text, partial=True)
-    left_out = [notice for notice in found.notices if notice.startswith("left out")]
-    assert [notice.split(":")[2] for notice in left_out] == ["6", "8", "9"]
-    assert "f:7: left out with line 6, to whose class it belongs" in found.notices
+    ignored = [notice for notice in found.notices if notice.startswith("ignored: ")]
+    assert [notice.split(":")[2] for notice in ignored] == ["6", "8", "9"]
+    assert "f:7: ignored with line 6, which declares its class" in found.notices
     assert queue(text, partial=True) == queue(TREE)
 
 
@@ -186,19 +186,25 @@ def test_filters_that_fit_nothing_here_are_told() -> None:
         "tc filter add dev eth0 parent 1: protocol ip u32 match u8 0x46 0xff at 0 flowid 1:10\n"
     )
     told = applied(text).notices
-    assert "no host has 192.0.2.2, 192.0.2.1: filters by these fit none" in told[-1]
-    assert any("a filter of `ipv6` fits none" in notice for notice in told)
-    assert any("header's length fits none" in notice for notice in told)
+    assert (
+        "no host has 192.0.2.2, 192.0.2.1: filters with these addresses match no packet" in told[-1]
+    )
+    assert any("a filter for `ipv6` matches none" in notice for notice in told)
+    assert any("header length matches none" in notice for notice in told)
     assert queue(text) == queue(TREE)
 
 
 def test_classes_that_linux_does_not_find() -> None:
     found = applied(ROOT + "tc class add dev eth0 parent 1:1 classid 1:2 htb rate 1mbit\n")
-    assert found.notices == ["f:2: there is no `1:1`: as in Linux, the class is below the root"]
+    assert found.notices == [
+        "f:2: the parent `1:1` does not exist: as in Linux, the class is below the root"
+    ]
     found = applied(TREE + "tc filter add dev eth0 parent 1: prio 1 matchall flowid 1:99\n")
-    assert found.notices == ["f:6: there is no class `1:99`: packets go to `1:20`, the default"]
+    assert found.notices == [
+        "f:6: the class `1:99` does not exist: packets go to the default class `1:20`"
+    ]
     found = applied(TREE + "tc qdisc add dev eth0 parent 1:1 cake\n")
-    assert found.notices == ["f:6: `1:1` has classes, so Linux leaves out what is in it"]
+    assert found.notices == ["f:6: `1:1` has child classes, so Linux ignores the discipline in it"]
 
 
 def test_sizes_of_frames() -> None:
@@ -245,7 +251,9 @@ def test_what_is_in_tbf_and_netem() -> None:
         "tc qdisc add dev x parent 5:1 handle 10: netem delay 5ms\n"
         "tc qdisc add dev x parent 10:1 codel\n"
     )
-    assert problems(inner) == [(3, "netem in a class is not modelled: delay belongs to a link")]
+    assert problems(inner) == [
+        (3, "netem in a class is not modelled: delay is a property of a link")
+    ]
 
 
 def test_cbq_is_read_as_htb() -> None:
@@ -257,26 +265,31 @@ tc class add dev eth0 parent 1: classid 1:2 cbq rate 1mbit allot 1500 prio 1
     assert queue(text) == parsed(
         "htb; class 1:1 parent 1: rate 512kbit prio 4; class 1:2 parent 1: rate 1mbit ceil 10mbit"
     )
-    assert any("`cbq` is read as `htb`" in notice for notice in applied(text).notices)
+    assert any(
+        "`cbq`, which Linux removed in 6.8, is read as `htb`" in notice
+        for notice in applied(text).notices
+    )
 
 
 def test_variables_without_a_value_are_named() -> None:
     text = "tc qdisc add dev $DEV root tbf rate ${RATE}kbit burst 10k latency 50ms $MORE\n"
     ((line, message),) = problems(text)
     assert line == 1
-    assert message.startswith("no value: `DEV`, `RATE`, `MORE`, to be given as --var DEV=VALUE")
+    assert message.startswith("no value for `DEV`, `RATE`, `MORE` (set it by --var DEV=VALUE)")
     found = queue(text, given={"DEV": "eth0", "RATE": "5000"})
     assert found["rate"] == 5_000_000
     told = applied(text, given={"DEV": "eth0", "RATE": "5000"}).notices
-    assert told == ["f:1: `MORE`: no value, counts as nothing"]
+    assert told == ["f:1: no value for `MORE`: read as an empty text"]
     ((_, message),) = problems('[ -n "$1" ] && tc qdisc add dev $1 root cake\n')
     assert (
-        message == "the files set up no queue; these have no value, which --var NAME=VALUE gives: 1"
+        message == "the files set up no queue; these variables have no value: 1; "
+        "set them by --var NAME=VALUE"
     )
     ((line, message),) = problems("dev=$(ip r | awk x)\ntc qdisc add dev $dev root cake\n")
     assert line == 2
     assert (
-        "`dev`, the output of `ip r | awk x`, is not known: give it by --var dev=VALUE" in message
+        "the output of `ip r | awk x` in the variable `dev` is unknown: set it by --var dev=VALUE"
+        in message
     )
 
 
@@ -287,7 +300,7 @@ def test_files_of_one_script_read_each_other() -> None:
         reading = read(files, {})
         assert not reading.absent
         assert list(reading.devices) == ["eth0"]
-    with pytest.raises(ScenarioError, match=r"defaults\.sh: give it by --tc too"):
+    with pytest.raises(ScenarioError, match=r"defaults\.sh, which --tc must also name"):
         apply(HOME_SCENARIO, read([("x.sh", ". ./defaults.sh\n")], {}))
 
 
@@ -298,13 +311,13 @@ def test_a_tree_too_long_for_a_scenario_is_told() -> None:
     )
     ((line, message),) = problems(TREE + lines)
     assert line == 1
-    assert "a queue has 65536 at most" in message
+    assert "at most 65536 are allowed" in message
 
 
 def test_a_script_that_is_none_is_told_by_line() -> None:
     text = "tc qdisc add dev eth0 root cake\nit isn't a command\n\n"
     ((line, message),) = problems(text)
-    assert (line, message) == (2, "this is no shell command: a ' is missing")
+    assert (line, message) == (2, "this is not a shell command: a closing ' is missing")
     assert queue(text, partial=True)["name"] == "cake"
 
 
@@ -344,8 +357,8 @@ def test_a_class_in_use_is_not_deleted() -> None:
     )
     reading = read([("f", lines)], {})
     assert [str(one) for one in reading.notices] == [
-        "f:5: `1:1` has classes: Linux refuses this, and the class stays",
-        "f:6: `1:2` is where filters lead: Linux refuses this, and the class stays",
+        "f:5: `1:1` has child classes: Linux rejects this, and the class is not deleted",
+        "f:6: `1:2` is the target of filters: Linux rejects this, and the class is not deleted",
     ]
     assert len(reading.devices["eth0"].classes) == 2
 

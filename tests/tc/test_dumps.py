@@ -157,14 +157,14 @@ def test_transmit_queues() -> None:
         )
 
     (notice,) = applied(device("cake")).notices
-    assert notice.startswith("f:1: flows go to the transmit queues by their hash")
+    assert notice.startswith("f:1: flows are distributed over the transmit queues by their hash")
     tbf = "tbf rate 1mbit burst 9k latency 9ms"
     whole = f"mq handle 7fff: numtxqueues 2; qdisc parent 7fff:1 {tbf}; qdisc parent 7fff:2"
     assert queue(device("cake")) == parsed(f"{whole} cake")
     assert queue(device(tbf)) == parsed(f"{whole} {tbf}")
     assert queue(device("cake"), "eth0:2")["name"] == "cake"
     assert problems(device("cake"), "eth0:3")[0][1] == (
-        "the files set up no queue of `eth0:3`; there are eth0"
+        "the files set up no queue of the device `eth0:3`; devices with a queue: eth0"
     )
 
 
@@ -185,20 +185,20 @@ def test_transmit_queues_as_they_are_printed() -> None:
     assert queue(shown, "eth0") == parsed(expected)
     found = applied("qdisc mq 0: dev eth0 root\nqdisc sfq 0: dev eth0 parent :3 limit 9p\n", "eth0")
     assert found.notices[0] == (
-        "f:1: 2 of 3 transmit queues are not among these lines: they are read as the `sfq` of 3"
+        "f:1: 2 of 3 transmit queues are not in these lines: they are read as the `sfq` of queue 3"
     )
     assert found.placed[0].queue is not None
     assert found.placed[0].queue.count("sfq limit 9p") == 3
     told = problems("qdisc mq 8001: dev eth0 root\n")
-    assert told[0] == (1, "the disciplines of `mq` are not among these lines")
+    assert told[0] == (1, "these lines do not have the disciplines of the transmit queues of `mq`")
 
 
 def test_a_device_knows_how_many_transmit_queues_it_has() -> None:
     found = applied("tc qdisc add dev eth0 root mq\ntc filter add dev eth0 matchall flowid :1\n")
     assert found.notices[0] == (
-        "f:1: these lines do not say how many transmit queues there are: 4 are taken"
+        "f:1: these lines do not show the number of transmit queues: 4 are assumed"
     )
-    assert any("filters of `mq` are left out" in notice for notice in found.notices)
+    assert any("filters of `mq` are ignored" in notice for notice in found.notices)
     assert found.placed[0].queue == "mq handle 7fff:"
 
 
@@ -208,17 +208,21 @@ def test_a_device_knows_how_many_transmit_queues_it_has() -> None:
         ('[{"kind":"htb","handle":"1:","root":true,"options":{fh 800: }}]', 1, "this is not JSON"),
         ('[{"kind":"htb"}]', 1, "this is not a discipline, class or filter as `tc -j` prints it"),
         ("[{}, 5]", 1, "this is not a discipline"),
-        ('[{"kind":"htb","handle":7,"root":true}]', 1, "the classes of `7:` are not among"),
-        ('[{"class":"htb","handle":"x"}]', 1, "`x` is not a class"),
+        (
+            '[{"kind":"htb","handle":7,"root":true}]',
+            1,
+            "the classes of `7:` are not in these lines",
+        ),
+        ('[{"class":"htb","handle":"x"}]', 1, "`x` is not the name of a class"),
         ('[{"class":"htb","handle":"1:1","rate":"a"}]', 1, "has the wrong type"),
-        ('[{"class":"htb","handle":"1:1","rate":5}]', 1, "no discipline `1:` is among"),
+        ('[{"class":"htb","handle":"1:1","rate":5}]', 1, "the files have no discipline `1:`"),
         ('[{"a":' * 5000, 1, "nested too deeply"),
         (
             "qdisc htb x: dev eth0 root\nqdisc cake 1: dev eth0 root\n",
             1,
             "not a discipline as `tc` prints",
         ),
-        ("class htb 1:1 root rate 1Mbit\n", 1, "no discipline `1:` is among the lines given"),
+        ("class htb 1:1 root rate 1Mbit\n", 1, "the files have no discipline `1:`"),
     ],
 )
 def test_what_is_no_output_of_tc_is_told(text: str, line: int, message: str) -> None:

@@ -89,11 +89,11 @@ def test_ports_and_marks_become_conditions(line: str, expected: list[dict[str, A
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        ("u32 match ip dport 22 0x00ff flowid 1:1", "a mask that leaves no range of ports"),
+        ("u32 match ip dport 22 0x00ff flowid 1:1", "a mask that does not give a range of ports"),
         ("flower ip_proto tcp dst_port 90-80 classid 1:1", "`90-80` is not a range of ports"),
         ("flower ip_proto tcp dst_port 70000 classid 1:1", "`70000` is not a port"),
-        ("basic match 'cmp(u16 at 2 layer 2 gt 65535)' flowid 1:1", "fits no port"),
-        ("fw flowid 1:1", "takes the mark for a class, which is not modelled"),
+        ("basic match 'cmp(u16 at 2 layer 2 gt 65535)' flowid 1:1", "matches no port"),
+        ("fw flowid 1:1", "uses the mark as the class, which is not modelled"),
     ],
 )
 def test_errors_name_the_line(line: str, message: str) -> None:
@@ -126,9 +126,9 @@ def test_a_flow_hash_beside_tests_of_ports() -> None:
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        ("flow map key dst divisor 2 baseclass 1:1", "`flow map` takes the class from a field"),
+        ("flow map key dst divisor 2 baseclass 1:1", "`flow map` selects the class by a field"),
         (f"{FLOW} baseclass 1:1", "`flow` needs a `divisor`"),
-        (f"{FLOW} divisor 2 match 'nbyte(x)'", "`basic` with `nbyte(x)` is not read"),
+        (f"{FLOW} divisor 2 match 'nbyte(x)'", "the expression `nbyte(x)` is not supported"),
     ],
 )
 def test_a_flow_hash_that_is_not_read_is_named(words: str, message: str) -> None:
@@ -179,7 +179,7 @@ def test_filters_of_an_inner_class_to_which_none_leads_are_not_asked() -> None:
     )
     assert found.selections == []
     assert found.notices == [
-        "f:5: no filter leads to `1:1`, so Linux does not ask the filters of that class"
+        "f:5: no filter leads to `1:1`, so Linux does not evaluate the filters of this class"
     ]
 
 
@@ -213,11 +213,11 @@ def test_it_says_which_flows_a_filter_selects() -> None:
     ]
     assert [str(one) for one in found.selections[:2]] == [
         "f:2: `dport 22 to 1:1` selects ssh",
-        "f:3: `dport 443 to 1:2` selects the answers to https",
+        "f:3: `dport 443 to 1:2` selects the packets from the receivers of https",
     ]
     (notice,) = found.notices
     assert notice.startswith(
-        "no flow of the scenario is selected by these filters: f:5 (dport 53 to 1:1). Flows say"
+        "no flow of the scenario is selected by these filters: f:5 (dport 53 to 1:1). Set `source"
     )
     assert found.as_dict()["filters"][1] == {
         "link": "line",

@@ -117,23 +117,23 @@ def test_it_is_told_what_is_read_and_what_is_not() -> None:
         "iptables -t mangle -A OUTPUT -p tcp --dport 22 -j MARK --set-mark 2\n"
         "nft add rule ip t c ct state new counter meta mark set 7\n" + TREE
     )
-    read, *left = sorted(found.notices[:4], key=lambda told: "left out" in told)
+    read, *left = sorted(found.notices[:4], key=lambda told: "ignored" in told)
     assert read == (
         "f:4: a line of the firewall is read: filters see the marks, classes and code points that "
         "it sets"
     )
     assert left == [
         (
-            "f:2: this line of the firewall is left out: `-m owner` is not read; flows have what "
-            "it sets (1) by their keys"
+            "f:2: this line of the firewall is ignored: `-m owner` is not supported; set the "
+            "key of the flows that has this value (1)"
         ),
         (
-            "f:3: this line of the firewall is left out: a test with `!` is not read; flows have "
-            "what it sets (2) by their keys"
+            "f:3: this line of the firewall is ignored: a negated test (`!`) is not supported; "
+            "set the key of the flows that has this value (2)"
         ),
         (
-            "f:5: this line of the firewall is left out: `ct state` is not read; flows have what "
-            "it sets (7) by their keys"
+            "f:5: this line of the firewall is ignored: `ct state` is not supported; set the key "
+            "of the flows that has this value (7)"
         ),
     ]
     assert [(one.line, one.flows) for one in found.selections if one.flows] == [("f:11", ("ssh",))]
@@ -144,7 +144,7 @@ def test_what_comes_in_is_shaped_before_it_meets_the_firewall() -> None:
         "iptables -t mangle -A PREROUTING -p tcp --dport 22 -j MARK --set-mark 1\n"
         + TREE.replace("eth0", "ifb0")
     )
-    assert "f:1: a line of the firewall left out: packets are shaped before" in found.notices[0]
+    assert "f:1: a line of the firewall is ignored: packets are shaped before" in found.notices[0]
     assert not any(one.flows for one in found.selections)
 
 

@@ -49,13 +49,13 @@ NOT_READ = {
     # A class is added by `tc qdisc`: tc refuses it.
     "https://berthub.eu/cbq-presentation/1024x768/mgp00022.txt": "`qdisc` needs a class",
     # Only `tc qdisc show` was posted: the classes are not known.
-    "https://github.com/vyos/vyos-1x/pull/4181": "the classes of `1:` are not among these lines",
-    "https://github.com/svinota/pyroute2/issues/221": "the classes of `1:` are not among",
-    "https://github.com/tohojo/sqm-scripts/issues/37": "the classes of `1:` are not among",
+    "https://github.com/vyos/vyos-1x/pull/4181": "the classes of `1:` are not in these lines",
+    "https://github.com/svinota/pyroute2/issues/221": "the classes of `1:` are not in",
+    "https://github.com/tohojo/sqm-scripts/issues/37": "the classes of `1:` are not in",
     # Delays by class.
     "https://github.com/alexei-led/pumba/issues/52": "netem in a class is not modelled",
     # Typing errors (`1:htb`, `cllassid`, `prtocol`, `oxffff`): tc refuses it.
-    "https://blog.csdn.net/u012335044/article/details/52415852": "`1:htb` is not the number",
+    "https://blog.csdn.net/u012335044/article/details/52415852": "`1:htb` is not the handle",
 }
 """Those that are not read, and how the first reason begins."""
 
@@ -116,7 +116,7 @@ def reason(address: str) -> str | None:
         assert all(problem.line for problem in error.problems), error
         return error.problems[0].message
     assert found.placed
-    assert not any("fits none" in notice for notice in found.notices), found.notices
+    assert not any("matches none" in notice for notice in found.notices), found.notices
     selected = {name for one in found.selections for name in (*one.flows, *one.answers)}
     assert set(of(SELECTS, address) or ()) <= selected, found.selections
     return None

@@ -251,7 +251,7 @@ def test_time_ends_the_search_after_a_batch() -> None:
     [
         ({"vary": ["traget"]}, "did you mean `target`"),
         ({"objective": "p95 sojorn"}, "did you mean `sojourn_p95`"),
-        ({"objective": "events"}, "no better direction"),
+        ({"objective": "events"}, "neither high nor low values"),
         ({"subject_to": "goodput >= 0.95 of codl"}, "is not among the compared"),
         ({"queue": "codle"}, "did you mean `codel`"),
         ({"against": ["fq_codle"]}, "did you mean `fq_codel`"),

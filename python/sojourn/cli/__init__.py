@@ -1,9 +1,9 @@
 """The `sojourn` command.
 
-One file for each family of commands. Commands import what they need when they run, so that `--help`
-and short commands are quick. Exit status: 0 success; 1 completed with a negative result (decisions
-differ, no kernel equivalent); 2 error (bad input, or a missing program, permission or disk space);
-70 internal error; 130 interrupted.
+Each family of commands has its own file. A command imports its modules when it runs, so that
+`--help` and short commands are quick. Exit status: 0 success; 1 completed with a negative result
+(decisions differ, no kernel equivalent); 2 error (bad input, or a missing program, permission or
+disk space); 70 internal error; 130 interrupted.
 """
 
 from __future__ import annotations
@@ -18,17 +18,18 @@ FAULT = 70
 
 
 NARROW = 52
-"""Smallest width of the parser's help, in columns."""
+"""Number of terminal columns below which the help's width is set explicitly: Click itself writes at
+least 50 columns."""
 
 
 def _narrow() -> int | None:
-    """Returns the width of help in a narrow terminal; None leaves wider terminals to the parser."""
+    """Returns the width of help in a terminal with fewer than `NARROW` columns; otherwise None."""
     columns = shutil.get_terminal_size().columns
     return max(columns - 2, 20) if columns < NARROW else None
 
 
 def main(arguments: list[str] | None = None) -> None:
-    """Runs the command that `arguments` (by default the process's) name."""
+    """Runs the command that `arguments` name; None means the arguments of the process."""
     from sojourn.cli import completion, exits, streams
     from sojourn.cli.app import app
 
@@ -43,13 +44,17 @@ def main(arguments: list[str] | None = None) -> None:
     except SystemExit as end:
         if end.code == exits.BAD_INPUT:
             raise
-        if output != streams.identity():  # the reader has closed the pipe, as in `--help | head`
+        if (
+            output != streams.identity()
+        ):  # the reader of standard output, such as `head`, has closed the pipe
             sys.exit(0)
         if (failed := exits.written()) is not None:
             sys.exit(failed)
         raise
-    except Exception as error:  # noqa: BLE001 - the last resort: what a user can cause ends in `exits`
-        if isinstance(error, OSError) and streams.printing(error):  # the parser's own help
+    except Exception as error:  # noqa: BLE001 - a bug: `exits` handles the errors of users
+        if isinstance(error, OSError) and streams.printing(
+            error
+        ):  # the error arose while the parser printed its help
             sys.exit(exits.unwritten(error))
         traceback.print_exc()
         print("This is a bug in sojourn. Please report it with the lines above.", file=sys.stderr)

@@ -1,4 +1,4 @@
-"""`python -m sojourn.cli`."""
+"""Entry point of `python -m sojourn.cli`."""
 
 from sojourn.cli import main
 

@@ -1,4 +1,4 @@
-"""`sojourn advise`: recommendations by simulation, with their certainty."""
+"""`sojourn advise`: choice of a store's parameters by simulation, with its certainty."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ MEASURES = ("mean", "p95", "p99")
 
 
 def register(app: typer.Typer) -> None:
-    """Adds the family."""
+    """Adds the family `sojourn advise` to `app`."""
     family = typer.Typer(
         help="Choose the parameters of a replicated store by simulation.", no_args_is_help=True
     )
@@ -33,21 +33,20 @@ def store(
         typer.Option(
             "--survive",
             min=0,
-            help="Nodes that may fail permanently without loss of an acknowledged write.",
+            help="Number of nodes that may fail permanently without loss of an acknowledged write.",
         ),
     ] = 1,
     node_up: Annotated[
         float,
-        typer.Option(
-            "--node-up", min=0.0, max=1.0, help="Availability of a node, as a probability."
-        ),
+        typer.Option("--node-up", min=0.0, max=1.0, help="Probability that a node is up."),
     ] = 0.99,
     down: Annotated[
         int,
         typer.Option(
             "--down",
             min=0,
-            help="Replicas of a record that may be down while reads and writes still succeed.",
+            help="Number of replicas of a record that may be down while its reads and writes "
+            "still succeed.",
         ),
     ] = 1,
     stale: Annotated[
@@ -56,8 +55,8 @@ def store(
             "--stale",
             min=0.0,
             max=1.0,
-            help="Largest probability that a read misses a write that was just acknowledged. "
-            "With 0 every read returns it.",
+            help="Largest allowed probability that a read right after an acknowledged write "
+            "does not return it. With 0, every read returns the latest acknowledged write.",
         ),
     ] = 0.0,
     reads: Annotated[
@@ -66,8 +65,8 @@ def store(
             "--reads",
             min=0.0,
             max=1.0,
-            help="Share of reads among the requests. By default the scenario's, or 0.5 if it has "
-            "none.",
+            help="Share of reads among the requests, 0 to 1. By default the share in the "
+            "scenario's workload, or 0.5 without a workload.",
         ),
     ] = None,
     unavailable: Annotated[
@@ -76,26 +75,29 @@ def store(
             "--unavailable",
             min=0.0,
             max=1.0,
-            help="Largest probability that too few replicas are up for a request.",
+            help="Largest allowed probability that too few replicas are up for a request.",
         ),
     ] = 1.0,
     by: Annotated[
         str,
         typer.Option(
-            "--by", metavar="MEASURE", help="Statistic of latency that decides: mean, p95 or p99."
+            "--by",
+            metavar="MEASURE",
+            help="Statistic of latency that ranks the choices: mean, p95 or p99.",
         ),
     ] = "p99",
     seeds: Annotated[
-        int, typer.Option("--seeds", min=2, help="Number of runs of each choice.")
+        int, typer.Option("--seeds", min=2, help="Number of runs (seeds) of each choice.")
     ] = 10,
     settings: options.Settings = None,
     workers: options.Workers = None,
     as_json: options.AsJson = False,
 ) -> None:
-    """Find a store's replication factor and its consistency levels of writes and reads.
+    """Find the replication factor of a store and the consistency levels of its writes and reads.
 
     All choices that meet the requirements are simulated with the scenario's links, loss and load,
-    on the same seeds. Among the fastest, the choice with the fewest copies is recommended.
+    and with the same seeds. The recommended choice has the fewest copies among those that are not
+    significantly slower than the fastest.
     """
     from sojourn.tune.advise_store import AdviceError, Asked, advise
 
@@ -104,7 +106,7 @@ def store(
     scenario = options.load(file, settings)
     asked = Asked(survive, down, stale, reads, node_up, unavailable, cast("By", by), seeds)
     try:
-        with bars.counting("choices simulated", "runs") as tell:
+        with bars.counting("simulating choices", "runs") as tell:
             advice = advise(scenario, asked, workers, tell)
     except AdviceError as error:
         exits.fail(str(error), as_json=as_json)
@@ -132,13 +134,16 @@ def show(advice: Advice, asked: Asked, name: str) -> None:
     also = [c for c in choices if c.best and c is not take]
     if also:
         typer.echo(
-            f"As fast in the {asked.by} with {asked.seeds} seeds: {'; '.join(map(str, also))}. "
-            f"{take} stores the fewest copies of these."
+            f"Not significantly slower in the {asked.by} with {asked.seeds} seeds: "
+            f"{'; '.join(map(str, also))}. {take} stores the fewest copies of these choices."
         )
     slower = [c for c in choices if not c.best]
     if slower:
         sure = max(c.p for c in slower)
-        typer.echo(f"The others are slower in the {asked.by}: p is at most {sure:.2g} (Holm).")
+        typer.echo(
+            f"All other choices are slower in the {asked.by}: p is at most {sure:.2g} "
+            "(Holm's correction)."
+        )
     share = f"{100 * advice.reads:.3g} % of the requests are reads"
     typer.echo(
         f"{share}; this is an assumption, because the scenario has no workload. `--reads` sets "
@@ -149,7 +154,9 @@ def show(advice: Advice, asked: Asked, name: str) -> None:
     for reason in advice.left_out:
         typer.echo(f"Excluded: {reason}.")
     if any(c.failed for c in choices):
-        typer.echo("Some requests were not acknowledged and have no latency: see `not done`.")
+        typer.echo(
+            "Some requests were not acknowledged and have no latency: see the column `not done`."
+        )
 
 
 def _row(choice: Choice) -> dict[str, str]:
@@ -170,5 +177,5 @@ def _row(choice: Choice) -> dict[str, str]:
 
 
 def percent(share: float) -> str:
-    """Returns a probability in percent; a dash for NaN."""
+    """Returns a probability as a text in percent; a dash for NaN."""
     return "–" if isnan(share) else f"{100 * share:.2g} %"

@@ -1,4 +1,4 @@
-"""The tree of commands."""
+"""The tree of all commands of `sojourn`."""
 
 from __future__ import annotations
 
@@ -13,15 +13,18 @@ HELP = """Find out which queue, buffer, server or number of replicas serves your
 certain the answer is, and how to apply it. Begin with `sojourn compare FILE`."""
 
 COMMANDS = {
-    "compare": ("compare", "Find the best queue, or another setting, for a scenario."),
+    "compare": (
+        "compare",
+        "Find the best queue, or the best value of another setting, for a scenario.",
+    ),
     "run": ("run", "Simulate a scenario once and show the results."),
     "play": ("play", "Open a page that simulates a scenario at every change."),
     "new": ("new", "Write a commented scenario as a starting point."),
     "tc": ("deploy", "Print the commands that install a scenario's queue on an interface."),
     "report": ("report", "Make figures and an HTML page from a folder of results."),
     "paper": ("paper", "Repeat a published study and check which of its findings hold."),
-    "verify": ("verify", "Check that the queues decide as recorded queues of Linux did."),
-    "check": ("check", "Test your own policy with random schedules."),
+    "verify": ("verify", "Compare the decisions of our queues with decisions recorded from Linux."),
+    "check": ("check", "Test your own policy with random schedules of calls."),
     "doctor": ("doctor", "Check which features work on this machine and how to enable the others."),
     "list": ("words", "List queues, transports, policies and metrics."),
     "explain": ("words", "Explain a queue, metric or key and its values."),
@@ -30,7 +33,10 @@ COMMANDS = {
         "completion",
         "Print the shell script that completes commands and options.",
     ),
-    "study": ("study", "Vary anything in a scenario, over many seeds, into one table."),
+    "study": (
+        "study",
+        "Run a scenario with many settings and seeds, and print the results in one table.",
+    ),
     "tune": ("tune", "Find better settings for a queue and verify them by simulation."),
     "advise": ("advise", "Choose the parameters of a replicated store by simulation."),
     "lab": ("lab", "Run a scenario with real programs and packets on this machine."),
@@ -41,11 +47,11 @@ COMMANDS = {
     "store": ("store", "Install a real store for `lab run`, or test a running one."),
     "linux": ("linux", "Manage kernels that run Linux's network code in virtual time."),
 }
-"""Modules and summaries by command, in the order of the help."""
+"""Module in `sojourn.cli` and summary of each command, in the order of the help."""
 
 
 class _Commands(Mapping[str, Any]):
-    """The commands; each is created, and its module imported, on access."""
+    """The commands by name; each is created, and its module imported, on first access."""
 
     def __init__(self) -> None:
         self._made: dict[str, Any] = {}
@@ -67,7 +73,7 @@ class _Commands(Mapping[str, Any]):
 
 
 class _Root(TyperGroup):
-    """The root command; its help and completion import no other command."""
+    """The root command; its own help and completion import no module of a command."""
 
     def __init__(self, *, commands: object = None, **attributes: Any) -> None:
         del commands
@@ -90,7 +96,7 @@ app = typer.Typer(
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
-    rich_markup_mode=None,  # plain help takes half the time, and is searchable
+    rich_markup_mode=None,  # help without rich takes half the time, and can be searched
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
     epilog="Exit status: 0 success; 1 completed with a negative result; 2 error (see the "
     "message); 70 internal error; 130 interrupted (finished results are kept).",
@@ -108,15 +114,15 @@ def _version(value: bool) -> None:
 @app.callback()
 def root(
     version: bool = typer.Option(
-        False, "--version", callback=_version, is_eager=True, help="Show the version and stop."
+        False, "--version", callback=_version, is_eager=True, help="Print the version and exit."
     ),
 ) -> None:
-    """Has only options: the help is `HELP`."""
+    """Root command without an action; its help text is `HELP`."""
     del version
 
 
 def _summed_up(app: typer.Typer) -> None:
-    """Lists commands with their whole first sentence, which the parser would cut to one line."""
+    """Sets each command's summary to its whole first sentence, which Click would shorten."""
 
     def first(text: str | None) -> str:
         paragraph = " ".join((text or "").split("\n\n")[0].split())

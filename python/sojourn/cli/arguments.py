@@ -1,9 +1,9 @@
-"""Options that take several values, `--queues codel "pfifo limit 300p"`."""
+"""Options that take several values, such as `--queues codel "pfifo limit 300p"`."""
 
 from __future__ import annotations
 
 SEVERAL = {"compare": ("--queues", "--policies")}
-"""By command: options that take all words up to the next option."""
+"""Options that take all words up to the next option, by command."""
 
 
 def spread(arguments: list[str]) -> list[str]:
@@ -23,7 +23,7 @@ def spread(arguments: list[str]) -> list[str]:
             current, given = argument, False
         elif argument.startswith("-") and len(argument) > 1:
             if current is not None and not given:
-                result.append(current)  # without a value: the parser reports it
+                result.append(current)  # the option has no value: the parser reports this
             current = None
             result.append(argument)
         elif current is not None:

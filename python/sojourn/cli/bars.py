@@ -22,11 +22,11 @@ if TYPE_CHECKING:
     from sojourn.study.progress import Report
 
 LINE_FIRST, LINE_EVERY = 3.0, 10.0
-"""Seconds until the first line of progress, and between lines, without a terminal."""
+"""Seconds until the first line of progress, and between later lines, if no bar can be shown."""
 
 
 class Interrupt:
-    """Whether the user has asked to stop."""
+    """State of a request to stop: `asked` is true once the user has requested it."""
 
     def __init__(self) -> None:
         self.asked = False
@@ -34,10 +34,10 @@ class Interrupt:
 
 @contextmanager
 def interruptible() -> Iterator[Interrupt]:
-    """Lets the first Ctrl-C request a stop, which keeps results; the second one stops at once.
+    """Yields the state of a stop request: the first Ctrl-C requests it, the second one interrupts.
 
-    The signals by which a system or a batch scheduler ends a process, and a closed terminal, count
-    as Ctrl-C.
+    A stop request keeps finished results. Signals by which a system or a batch scheduler ends a
+    process, and the closing of the terminal, count as Ctrl-C.
     """
     interrupt = Interrupt()
 
@@ -45,15 +45,15 @@ def interruptible() -> Iterator[Interrupt]:
         if interrupt.asked:
             raise KeyboardInterrupt
         interrupt.asked = True
-        again = "press Ctrl-C again to stop at once" if number == signal.SIGINT else "a moment"
-        with suppress(OSError):  # the terminal itself may be gone
+        again = "press Ctrl-C again to stop at once" if number == signal.SIGINT else "please wait"
+        with suppress(OSError):  # the terminal may be closed
             complain(f"stopping; {again}")
 
     before = {}
     try:
         for number in requests():
             before[number] = signal.signal(number, ask)
-    except ValueError:  # not the main thread: the caller handles signals
+    except ValueError:  # only the main thread may set signal handlers
         yield interrupt
         return
     try:
@@ -65,9 +65,9 @@ def interruptible() -> Iterator[Interrupt]:
 
 @contextmanager
 def progress_bar(*, quiet: bool = False) -> Iterator[Progress | None]:
-    """Yields a progress bar on standard error with its own text (field `rate`).
+    """Yields a progress bar on standard error; a task's field `rate` is the text after the bar.
 
-    Yields None if `quiet`, without a terminal, or with one that cannot rewrite a line.
+    Yields None if `quiet`, or if standard error is not a terminal that can rewrite a line.
     """
     if quiet or not sys.stderr.isatty():
         yield None
@@ -100,21 +100,21 @@ def progress_bar(*, quiet: bool = False) -> Iterator[Progress | None]:
 
 
 class Lines:
-    """Lines of progress without a bar, at intervals, even without news."""
+    """Lines of progress in place of a bar, at fixed intervals, even if nothing has changed."""
 
     def __init__(self, description: str) -> None:
         self._description = description
-        self._told = ""
+        self._text = ""
         self._over = threading.Event()
         self._thread = threading.Thread(target=self._speak, name="progress", daemon=True)
         self._thread.start()
 
     def tell(self, words: str) -> None:
         """Sets the text of the next line."""
-        self._told = words
+        self._text = words
 
     def close(self) -> None:
-        """Ends the lines."""
+        """Prints no further lines."""
         self._over.set()
         self._thread.join()
 
@@ -122,13 +122,13 @@ class Lines:
         wait = LINE_FIRST
         while not self._over.wait(wait):
             wait = LINE_EVERY
-            with suppress(OSError, ValueError):  # the reader may be gone
-                note(f"{self._description}: {self._told or 'begun'}")
+            with suppress(OSError, ValueError):  # standard error may be closed
+                note(f"{self._description}: {self._text or 'begun'}")
 
 
 @contextmanager
 def working(description: str, *, quiet: bool = False) -> Iterator[Callable[[str, float], None]]:
-    """Yields a function that shows progress, in words and as a fraction, by a bar or by lines."""
+    """Yields a function that shows progress, given as a text and as a fraction from 0 to 1."""
     quiet = quiet or is_quiet()
     with progress_bar(quiet=quiet) as bar:
         task = None if bar is None else bar.add_task(description, total=1.0, rate="")
@@ -155,7 +155,7 @@ def working(description: str, *, quiet: bool = False) -> Iterator[Callable[[str,
 
 @contextmanager
 def waiting(description: str, seconds: float | None = None) -> Iterator[None]:
-    """Shows that work of unknown progress goes on; `seconds` is its expected duration."""
+    """Shows the elapsed time of work of unknown progress; `seconds` is its expected duration."""
     over = threading.Event()
     begin = time.monotonic()
     with working(description) as tell:
@@ -163,7 +163,7 @@ def waiting(description: str, seconds: float | None = None) -> Iterator[None]:
         def look() -> None:
             while not over.wait(0.5):
                 passed = time.monotonic() - begin
-                tell(f"{duration(passed)} so far", min(passed / seconds, 0.99) if seconds else 0.0)
+                tell(f"{duration(passed)} elapsed", min(passed / seconds, 0.99) if seconds else 0.0)
 
         thread = threading.Thread(target=look, name="waiting", daemon=True)
         thread.start()
@@ -176,14 +176,14 @@ def waiting(description: str, seconds: float | None = None) -> Iterator[None]:
 
 @contextmanager
 def counting(description: str, what: str) -> Iterator[Callable[[int, int], None]]:
-    """Yields a function that shows how many of how many `what` are done, by a bar or by lines."""
+    """Yields a function that shows the numbers of finished and of all `what`."""
     with working(description) as tell:
         yield lambda done, total: tell(f"{done}/{total} {what}", done / total if total else 1.0)
 
 
 @contextmanager
 def study_progress(description: str) -> Iterator[Report]:
-    """Yields a study's progress function, which shows progress and stops it on Ctrl-C."""
+    """Yields a progress function for a study; after Ctrl-C this function stops the study."""
     with interruptible() as interrupt, working(description) as tell:
 
         def report(now: study.Progress) -> bool:
@@ -196,7 +196,11 @@ def study_progress(description: str) -> Iterator[Report]:
 
 @contextmanager
 def stages() -> Iterator[Callable[[str], Report]]:
-    """Yields a function that begins a stage with its own bar and returns the stage's report."""
+    """Yields a function that begins a named stage and returns the stage's progress function.
+
+    Each stage has its own bar, and ends when the next stage begins. The progress function is that
+    of `study_progress`.
+    """
     with ExitStack() as stack:
 
         def stage(name: str) -> Report:
@@ -209,7 +213,11 @@ def stages() -> Iterator[Callable[[str], Report]]:
 
 @contextmanager
 def steps() -> Iterator[Callable[[str], Callable[[str, float], None]]]:
-    """Yields a function that begins a stage with its own bar and returns its progress function."""
+    """Yields a function that begins a named stage and returns the stage's progress function.
+
+    Each stage has its own bar, and ends when the next stage begins. The progress function takes a
+    text and the completed fraction.
+    """
     with ExitStack() as stack:
 
         def stage(name: str) -> Callable[[str, float], None]:

@@ -1,4 +1,4 @@
-"""`sojourn check`: a test of a user's policy against its contract."""
+"""`sojourn check`: a test of a user's policy against the contract of its family."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def register(app: typer.Typer) -> None:
-    """Adds the command."""
+    """Adds `sojourn check` to `app`."""
     app.command()(check)
 
 
@@ -23,7 +23,8 @@ def check(
         str,
         typer.Argument(
             metavar="FILE:CLASS",
-            help='The policy, for example mine.py:Mine or "mine.py:Mine limit 9p".',
+            help="The policy: file and class, and parameters if needed, such as mine.py:Mine or "
+            '"mine.py:Mine limit 9p".',
         ),
     ],
     schedules: Annotated[
@@ -32,10 +33,10 @@ def check(
     seed: options.Seed = 1,
     as_json: options.AsJson = False,
 ) -> None:
-    """Test your own policy with random schedules.
+    """Test your own policy with random schedules of calls.
 
-    A schedule that breaks the family's contract is shortened and shown step by step; the status is
-    then 1.
+    The first schedule in which the policy breaks the contract of its family is shortened and shown
+    step by step; the exit status is then 1.
     """
     from sojourn.own import check as trials
     from sojourn.own.text import family_of, own
@@ -61,7 +62,7 @@ def check(
 
 
 def show(policy: str, outcome: Outcome) -> None:
-    """Prints the result."""
+    """Prints the result of a check."""
     if outcome.failure is None:
         typer.echo(
             f"{policy} keeps its contract: {outcome.schedules} random schedules, "
@@ -72,10 +73,10 @@ def show(policy: str, outcome: Outcome) -> None:
 
 
 def show_failure(policy: str, failure: Failure, schedules: int) -> None:
-    """Prints the shortest schedule that fails."""
+    """Prints the shortened schedule that breaks the contract, and the broken rule."""
     typer.echo(
-        f"{policy} breaks its contract: found by schedule {schedules} of {failure.found_with} "
-        f"steps; shortened to {len(failure.steps)}:\n"
+        f"{policy} breaks its contract in schedule number {schedules} of {failure.found_with} "
+        f"steps, shortened to {len(failure.steps)}:\n"
     )
     for step in failure.steps:
         typer.echo(f"  {step}")

@@ -23,17 +23,17 @@ if TYPE_CHECKING:
 
 
 SEEDS = 10
-"""Default number of runs of each choice."""
+"""Default number of runs (seeds) of each choice."""
 
 
 def register(app: typer.Typer) -> None:
-    """Adds the command."""
+    """Adds `sojourn compare` to `app`."""
     app.command()(compare)
 
 
 @dataclass(frozen=True)
 class Candidates:
-    """The compared choices."""
+    """Options that select the compared choices."""
 
     queues: Annotated[
         list[str] | None,
@@ -41,9 +41,9 @@ class Candidates:
             "--queues",
             autocompletion=completion.queues,
             metavar='"QUEUE" ...',
-            help="Queues in tc's words, all words up to the next option. By default the "
-            "scenario's question.queues, otherwise its own, pfifo, red, codel, fq_codel, "
-            "pie, cobalt and cake.",
+            help="Queues to compare, in tc's words; takes all words up to the next option. By "
+            "default the scenario's question.queues, otherwise its own queue, pfifo, red, "
+            "codel, fq_codel, pie, cobalt and cake.",
         ),
     ] = None
     vary: Annotated[
@@ -51,8 +51,9 @@ class Candidates:
         typer.Option(
             "--vary",
             metavar="KEY=A,B",
-            help="Compare these values of a key instead, such as store.replication=2,3. Repeat "
-            "for all combinations. A store's consistency levels by default.",
+            help="Compare these values of a key instead of queues, such as "
+            "store.replication=2,3. Repeat for all combinations of several keys. By "
+            "default, a store's consistency levels are compared.",
         ),
     ] = None
     policies: Annotated[
@@ -61,18 +62,22 @@ class Candidates:
             "--policies",
             autocompletion=completion.policies,
             metavar='"POLICY" ...',
-            help="Compare policies that choose servers behind the scenario's balancer, all words "
-            "up to the next option; `all` is one of each kind (`sojourn list balancer`).",
+            help="Compare policies by which the scenario's balancer selects servers; takes all "
+            "words up to the next option. `all` is the scenario's policy and one of each "
+            "other kind (`sojourn list balancer`).",
         ),
     ] = None
 
 
 @dataclass(frozen=True)
 class Question:
-    """The question: metric and conditions."""
+    """Options for the number of runs, the metric and the conditions."""
 
     seeds: Annotated[
-        int | None, typer.Option("--seeds", min=2, help="Runs of each; 10 by default.")
+        int | None,
+        typer.Option(
+            "--seeds", min=2, help="Number of runs (seeds) of each choice; 10 by default."
+        ),
     ] = None
     by: Annotated[
         str | None,
@@ -80,9 +85,9 @@ class Question:
             "--by",
             autocompletion=completion.metrics,
             metavar="METRIC",
-            help="The metric that decides (`sojourn list metric`). By default the scenario's "
-            "question.by, otherwise the metric that matters to the interactive group with "
-            "the worst value.",
+            help="Metric that ranks the choices (`sojourn list metric`). By default the "
+            "scenario's question.by, otherwise the metric that matters to the interactive "
+            "group with the worst value.",
         ),
     ] = None
     subject_to: Annotated[
@@ -90,9 +95,9 @@ class Question:
         typer.Option(
             "--subject-to",
             metavar="EXPR",
-            help='Conditions, such as "goodput >= 95% of best and loss <= 1%". By default the '
-            "scenario's question.subject_to, otherwise goodput >= 95% of best; for a store "
-            "acknowledged >= 99% of best.",
+            help='Conditions that a choice must meet, such as "goodput >= 95% of best and loss '
+            "<= 1%\". By default the scenario's question.subject_to, otherwise goodput >= "
+            "95% of best; for a store acknowledged >= 99% of best.",
         ),
     ] = None
     smallest: options.Smallest = None
@@ -116,11 +121,11 @@ def compare(
     made: options.Made,
     as_json: options.AsJson = False,
 ) -> None:
-    """Find the best queue, or another setting, for a scenario.
+    """Find the best queue, or the best value of another setting, for a scenario.
 
     All choices are run with the same seeds and therefore the same arrivals. Choices that share a
-    letter do not differ by more than the smallest difference of interest. Results are discarded
-    without --out. With --tc, the queue in a file of `tc` is compared with the others.
+    letter in the table do not differ significantly. Results are discarded without --out. With --tc,
+    the queue in a file of `tc` is compared with the others.
     """
     from sojourn.study.question import BY_OTHERWISE
 
@@ -134,14 +139,16 @@ def compare(
     if not queues and not factors and scenario.model.store is not None:
         scenario, factors = consistency_levels(scenario)
     if scenario.model.balancers and not factors:
-        output.note("queues are compared; `--policies all` compares balancing policies")
+        output.note(
+            "queues are compared; to compare balancing policies instead, use `--policies all`"
+        )
     listed = queues or ([] if factors else default_queues(scenario))
     listed = tc.beside(scenario, listed)
     many = prod(len(levels) for levels in (listed, *factors.values()) if levels)
     general = scenario.warnings()
     for warning in general:
         output.note(warning)
-    for queue in listed:  # mistakes in any of them are reported before any run
+    for queue in listed:  # report mistakes in any queue before the first run
         for warning in scenario.with_queue(queue).warnings():
             if warning not in general:
                 output.note(f"{queue}: {warning}")
@@ -174,14 +181,14 @@ def compare(
             else "the default; change it with --by METRIC or [question]"
         )  # fmt: skip
         output.note(f"compared by {found.by}: {why}")
-    told = advised(found, scenario, factors)
+    caution = advised(found, scenario, factors)
     if as_json:
-        data = as_data(found, scenario, chosen, out) | ({"caution": told} if told else {})
+        data = as_data(found, scenario, chosen, out) | ({"caution": caution} if caution else {})
         output.print_data(data, data.get("queues") or data.get("choices"))
     else:
         show(found, scenario, chosen)
-        if told:
-            output.console().print(f"\n{told}", markup=False, highlight=False)
+        if caution:
+            output.console().print(f"\n{caution}", markup=False, highlight=False)
         if out is not None:
             page = f"`sojourn report {out}` makes figures and a page."
             typer.echo(f"\nThe runs are in {out}; {page}")
@@ -191,9 +198,10 @@ def compare(
 
 
 def chosen_queues(texts: list[str]) -> list[str]:
-    """Returns the queues of `--queues`, each as its description alone.
+    """Returns the description of each queue in `--queues`.
 
-    Words without quotes, as in `--queues codel target 5ms`, are distinguished from queues.
+    A word of a queue without quotes, as in `--queues codel target 5ms`, raises StudyError with the
+    remedy.
     """
     from sojourn.scenario.words import queue_description
 
@@ -234,9 +242,9 @@ def varied(texts: list[str]) -> dict[str, dict[Any, dict[str, Any]]]:
             continue
         named = {inline(value): {key: value} for value in values}
         if key in factors:
-            problems.append(Problem("is already varied: give all its values at once", key))
+            problems.append(Problem("is already varied: list all its values in one `--vary`", key))
         if key == "queue":
-            problems.append(Problem("is varied by `--queues`", key))
+            problems.append(Problem("is varied by `--queues`, not by `--vary`", key))
         if len(named) < len(values):
             problems.append(Problem("a value is listed twice", key))
         factors[key] = named
@@ -246,7 +254,7 @@ def varied(texts: list[str]) -> dict[str, dict[Any, dict[str, Any]]]:
 
 
 def inline(value: Any) -> str | int | float | bool:
-    """Returns a value as a level: a plain value unchanged, any other as TOML on one line."""
+    """Returns a value as a level: a list or table as TOML on one line, other values unchanged."""
     if isinstance(value, dict):
         parts = (f"{key} = {inline(inner)}" for key, inner in value.items())
         return f"{{ {', '.join(parts)} }}"
@@ -258,7 +266,10 @@ def inline(value: Any) -> str | int | float | bool:
 def consistency_levels(
     scenario: Scenario,
 ) -> tuple[Scenario, dict[str, dict[Any, dict[str, Any]]]]:
-    """Returns the usual consistency levels of a store, its own first, and the varied scenario."""
+    """Returns the scenario without consistency levels, and the usual levels as a factor.
+
+    The first level is the scenario's own consistency level of writes.
+    """
     store = the_store(scenario.plan())
     usual = ["one", "quorum", "all"]
     if store["placement"]["strategy"] != "simple" and len(store["data_centres"]) > 1:
@@ -270,17 +281,17 @@ def consistency_levels(
 
 
 def of_policies(scenario: Scenario, policies: list[str]) -> dict[str, dict[Any, dict[str, Any]]]:
-    """Returns the policies of the scenario's balancer, as levels of its key."""
+    """Returns the policies as levels of the balancer's key, with the changes for each policy."""
     names = list(scenario.model.balancers)
     if not names:
         raise StudyError(
-            "policies select servers, but this scenario has no balancer: add [balancers.NAME] "
+            "`--policies` requires a balancer, and this scenario has none: add [balancers.NAME] "
             'with `servers` and `policy`, and let flows go to it (`to = "NAME"`)'
         )
     if len(names) > 1:
         raise StudyError(
-            f"policies of which balancer? The scenario has {', '.join(names)}; select one with "
-            f"`--vary 'balancers.{names[0]}.policy=iqlb,jsq'`"
+            "`--policies` requires a scenario with one balancer; this one has "
+            f"{', '.join(names)}: select one with `--vary 'balancers.{names[0]}.policy=iqlb,jsq'`"
         )
     from sojourn.scenario.serve import chosen_by, unweighted
 
@@ -290,27 +301,28 @@ def of_policies(scenario: Scenario, policies: list[str]) -> dict[str, dict[Any, 
         kinds = [table["name"] for table in json.loads(_core.describe())["balancer"]]
         policies = [own, *(kind for kind in kinds if kind != own.split()[0])]
     if len(set(policies)) < len(policies):
-        raise StudyError("the list names a policy twice: remove one")
+        raise StudyError("`--policies` lists a policy twice: remove one")
     changes = {policy: chosen_by(scenario, names[0], policy) for policy in policies}
     weighted = {str(one[k]): k for one in changes.values() for k in one if k != key}
     for weights in weighted:
         heeding = [policy for policy, one in changes.items() if len(one) > 1]
         output.note(
-            f"weights by the rates of the servers' links, {weights[1:-1]}: {', '.join(heeding)}; "
-            f"`--set 'balancers.{names[0]}.weights=[...]'` sets others"
+            f"weights from the rates of the servers' links, {weights[1:-1]}, are used by "
+            f"{', '.join(heeding)}; `--set 'balancers.{names[0]}.weights=[...]'` sets other "
+            "weights"
         )
     if unweighted(scenario, names[0]):
         output.note(
-            "the servers' `service` differs but they have no weights: give faster ones more "
-            f"with `--set 'balancers.{names[0]}.weights=[...]'`"
+            "the servers have different values of `service` but no weights: give faster servers "
+            f"more weight with `--set 'balancers.{names[0]}.weights=[...]'`"
         )
     return {key: changes}
 
 
 def default_queues(scenario: Scenario) -> list[str]:
-    """Returns the queues that the scenario asks about, otherwise its own and the usual ones.
+    """Returns the queues of the scenario's question, otherwise its own queue and the usual ones.
 
-    RED has thresholds that suit the rate.
+    The usual RED has thresholds computed from the bottleneck's rate.
     """
     if asked := scenario.asked_queues:
         return asked
@@ -328,7 +340,7 @@ def default_queues(scenario: Scenario) -> list[str]:
 def as_data(
     found: Comparison | AcrossEngines, scenario: Scenario, chosen: Chosen, out: Path | None
 ) -> dict[str, Any]:
-    """Returns everything as plain data."""
+    """Returns a comparison, its folder and the engines' limits as plain data."""
     data = found.to_dict() | {"folder": str(out) if out is not None else None}
     if chosen.limits and not chosen.several:
         data["limits"] = chosen.limits
@@ -338,7 +350,7 @@ def as_data(
 
 
 def show(found: Comparison | AcrossEngines, scenario: Scenario, chosen: Chosen) -> None:
-    """Prints the answer, the ranked table, and how to deploy the best queue."""
+    """Prints the comparison; for one engine also how to deploy the best queue or policy."""
     from sojourn.show import print_across, print_comparison
     from sojourn.study import AcrossEngines
     from sojourn.study.answer import kept, undecided
@@ -353,8 +365,8 @@ def show(found: Comparison | AcrossEngines, scenario: Scenario, chosen: Chosen) 
     own = own_choice(found, scenario)
     if not found.winners or (found.noun != "queue" and found.policy_of is None):
         return
-    if told := kept(found, own) if found.decided else undecided(found, own):
-        output.console().print(f"\n{told}", markup=False, highlight=False)
+    if sentence := kept(found, own) if found.decided else undecided(found, own):
+        output.console().print(f"\n{sentence}", markup=False, highlight=False)
     if found.decided and found.policy_of is not None:
         serving(found, scenario, found.policy_of)
     elif found.decided:
@@ -362,7 +374,7 @@ def show(found: Comparison | AcrossEngines, scenario: Scenario, chosen: Chosen) 
 
 
 def own_choice(found: Comparison, scenario: Scenario) -> str:
-    """Returns the name of the scenario's own choice, which may not be among the compared."""
+    """Returns the name of the scenario's own choice, even if it was not compared."""
     if found.policy_of is None:
         return scenario.queue_name
     own = scenario.model.balancers[found.policy_of].policy
@@ -371,7 +383,7 @@ def own_choice(found: Comparison, scenario: Scenario) -> str:
 
 
 def calibrated(found: Comparison | AcrossEngines, scenario: Scenario, chosen: Chosen) -> str | None:
-    """Returns Linux's result on simulated differences; None for other comparisons."""
+    """Returns what runs by Linux say about the simulated differences; None if not applicable."""
     from sojourn.study import AcrossEngines
     from sojourn.study.calibration import description
 
@@ -385,7 +397,7 @@ def advised(
     scenario: Scenario,
     factors: dict[str, dict[Any, dict[str, Any]]],
 ) -> str:
-    """Returns what the best of a store's consistency levels lacks; empty for other comparisons."""
+    """Returns which guarantees the best consistency level lacks; empty for other comparisons."""
     from sojourn.study import AcrossEngines
     from sojourn.study.durability import caution
 
@@ -396,7 +408,7 @@ def advised(
 
 
 def serving(found: Comparison, scenario: Scenario, balancer: str) -> None:
-    """Prints the command that makes a switch select servers by the best policy."""
+    """Prints the command by which an OpenFlow switch uses the best balancing policy."""
     from sojourn.scenario.serve import chosen_by, serve_command
     from sojourn.study.answer import blind
 

@@ -1,4 +1,4 @@
-"""`sojourn completion`: completion of words in a shell, by the parser."""
+"""`sojourn completion`: completion of words in a shell, done by Typer."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from sojourn.cli import exits
 
 PROGRAM = "sojourn"
 VARIABLE = "_SOJOURN_COMPLETE"
-"""Set by a shell that requests completions."""
+"""Environment variable by which a shell requests completions."""
 
 
 def register(app: typer.Typer) -> None:
-    """Adds the command."""
+    """Adds `sojourn completion` to `app`."""
     app.command()(completion)
 
 
@@ -40,7 +40,7 @@ def completion(
 
 
 def answer() -> None:
-    """Answers a shell's request for completions."""
+    """Answers a shell's request for completions, if the environment has one."""
     if VARIABLE in os.environ:
         from typer.completion import completion_init  # type: ignore[attr-defined]
 
@@ -55,8 +55,8 @@ def _named(kind: str) -> list[tuple[str, str]]:
 
 
 def starting(words: Iterable[tuple[str, str]], begin: str) -> list[tuple[str, str]]:
-    """Returns the words that begin with a prefix, with their meanings."""
-    return [(word, told) for word, told in words if word.startswith(begin)]
+    """Returns the pairs of word and meaning whose word begins with `begin`."""
+    return [(word, meaning) for word, meaning in words if word.startswith(begin)]
 
 
 def queues(incomplete: str) -> list[tuple[str, str]]:
@@ -75,7 +75,7 @@ def metrics(incomplete: str) -> list[tuple[str, str]]:
 
 
 def engines(incomplete: str) -> list[str]:
-    """Returns the engines that begin with a prefix, for the last of a list."""
+    """Returns the engines that begin with a prefix, which is the last item of a list."""
     from sojourn.engines import KINDS
 
     before, _, last = incomplete.rpartition(",")

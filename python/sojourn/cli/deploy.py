@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def register(app: typer.Typer) -> None:
-    """Adds the command."""
+    """Adds `sojourn tc` to `app`."""
     app.command()(tc)
 
 
@@ -29,43 +29,47 @@ def tc(
             "--machine",
             "-m",
             metavar="NODE",
-            help="The node that is your machine. By default [deploy] machine, otherwise the "
-            "sender at the bottleneck; a terminal asks.",
+            help="Node of the scenario that is your machine. By default the scenario's "
+            "deploy.machine, otherwise the node that sends on the bottleneck; at a terminal the "
+            "command asks.",
         ),
     ] = None,
     interface: Annotated[
         str | None,
         typer.Option(
-            "--interface", "-i", help="Its interface to the line. By default [deploy] interface."
+            "--interface",
+            "-i",
+            help="Interface of your machine to the link. By default the scenario's "
+            "deploy.interface, otherwise eth0.",
         ),
     ] = None,
     ingress: Annotated[
         bool,
         typer.Option(
             "--ingress",
-            help="Reject a queue that is not for your machine's incoming traffic.",
+            help="Fail unless the queue is for your machine's incoming traffic.",
         ),
     ] = False,
     form: Annotated[
         Literal["tc", "sqm", "networkd"] | None,
         typer.Option(
             "--format",
-            help="Format: commands of tc, sqm (settings of OpenWrt's SQM), networkd (files of "
-            "systemd). By default [deploy] format, otherwise tc.",
+            help="Output format: tc (commands), sqm (settings of OpenWrt's SQM) or networkd "
+            "(files of systemd). By default the scenario's deploy.format, otherwise tc.",
         ),
     ] = None,
     as_json: options.AsJson = False,
 ) -> None:
     """Print the commands that install a scenario's queue on an interface.
 
-    The commands are printed, not run. The status is 1 if the kernel has no such queue.
+    The commands are printed, not run. The exit status is 1 if Linux has no such queue.
     """
     scenario = options.load(file, settings)
     if machine is None and not as_json:
         machine = asked(scenario)
     if ingress and machine is None and scenario.model.deploy.machine is None:
         exits.fail(
-            f"--ingress: which machine is yours? Give --machine NODE; {ends(scenario)}",
+            f"--ingress requires the name of your machine: give --machine NODE; {ends(scenario)}",
             as_json=as_json,
         )
     try:
@@ -96,14 +100,18 @@ def show(scenario: Scenario) -> None:
 
     try:
         deployment = scenario.to_tc(machine=asked(scenario))
-    except (NoKernelEquivalent, ScenarioError) as error:  # such as a link that follows a trace
+    except (NoKernelEquivalent, ScenarioError) as error:  # for example, the link follows a trace
         typer.echo(f"\n{error}")
         return
     typer.echo(f"\nTo use {scenario.queue_name}:\n\n{deployment}")
 
 
 def asked(scenario: Scenario) -> str | None:
-    """Returns the machine that the user names at a terminal, if `[deploy]` names none."""
+    """Returns the node that the user names at a prompt as the own machine.
+
+    Returns None without a prompt: if `[deploy]` names the machine, without a terminal, or if
+    several nodes send or receive at the bottleneck.
+    """
     from sojourn.scenario.placement import senders_receivers
 
     if scenario.model.deploy.machine or not (sys.stdin.isatty() and sys.stdout.isatty()):
@@ -127,14 +135,14 @@ def asked(scenario: Scenario) -> str | None:
 
 
 def ends(scenario: Scenario) -> str:
-    """Returns which nodes send and receive at the bottleneck."""
+    """Returns a text that names the nodes which send and receive at the bottleneck."""
     from sojourn.scenario.placement import senders_receivers
 
     senders, receivers = (
         ", ".join(f"`{n}`" for n in names) for names in senders_receivers(scenario)
     )
-    told = f"{senders} sends on `{scenario.bottleneck}`"
-    return f"{told}, {receivers} receives" if receivers else told
+    text = f"{senders} sends on `{scenario.bottleneck}`"
+    return f"{text}, {receivers} receives" if receivers else text
 
 
 def other_way(link: str) -> str:

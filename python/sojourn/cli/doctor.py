@@ -18,11 +18,11 @@ if TYPE_CHECKING:
 COLOURS = {"yes": "green", "partly": "yellow", "unknown": "yellow", "no": "red"}
 SHOWN = {"unknown": "?"}
 L4S = "l4s"
-"""The word before the name of an interface."""
+"""Argument before the name of an interface, as in `sojourn doctor l4s eth0`."""
 
 
 def register(app: typer.Typer) -> None:
-    """Adds the command."""
+    """Adds `sojourn doctor` to `app`."""
     app.command()(doctor)
 
 
@@ -33,23 +33,23 @@ def doctor(
         typer.Argument(
             metavar="[WHAT]...",
             help=f"Features to check: {', '.join(GROUPS)}; all by default. Or `l4s INTERFACE`: "
-            "obstacles to L4S experiments on an interface, with remedies.",
+            "find settings of an interface that obstruct L4S experiments, with remedies.",
         ),
     ] = None,
     measure: Annotated[
         bool,
         typer.Option(
             "--measure",
-            help="Also measure the highest rate at which real runs are valid here: a minute of "
-            "real runs, as by `sojourn wire selftest`.",
+            help="Also measure the highest rate at which real runs are valid on this machine, "
+            "which takes a minute (see `sojourn wire selftest`).",
         ),
     ] = False,
     as_json: options.AsJson = False,
 ) -> None:
     """Check which features work on this machine and how to enable the others.
 
-    The machine is not changed, and nothing is left running. Ends with status 1 if a named feature
-    (by default simulation) does not work here.
+    The machine is not changed, and no process remains. The exit status is 1 if a named feature does
+    not work; without names, if simulation does not work.
     """
     if what and what[0] == L4S:
         _interface(what[1:], measure=measure, as_json=as_json)
@@ -66,9 +66,9 @@ def doctor(
     report = examine(measure=trials(SECONDS) if measure else None)
     wanted = what or list(GROUPS)
     if as_json:
-        told = report.as_dict()
-        told["groups"] = [group for group in told["groups"] if group["name"] in wanted]
-        output.print_data(told)
+        data = report.as_dict()
+        data["groups"] = [group for group in data["groups"] if group["name"] in wanted]
+        output.print_data(data)
     else:
         show(report, [report.group(name) for name in GROUPS if name in wanted])
     if any(report.group(name).verdict == "no" for name in what or ["simulate"]):
@@ -76,7 +76,7 @@ def doctor(
 
 
 def _interface(names: list[str], *, measure: bool, as_json: bool) -> None:
-    """Examines an interface for L4S."""
+    """Examines an interface for L4S and prints the findings."""
     from sojourn.doctor import interface, l4s
 
     if measure:
@@ -85,7 +85,9 @@ def _interface(names: list[str], *, measure: bool, as_json: bool) -> None:
         )
     there = interface.names()
     if len(names) != 1:
-        exits.fail(f"`{L4S}` takes exactly one interface: {', '.join(there)}", as_json=as_json)
+        exits.fail(
+            f"`{L4S}` takes exactly one interface; existing: {', '.join(there)}", as_json=as_json
+        )
     if names[0] not in there:
         near = _core.nearest(names[0], there)
         hint = f"did you mean `{near}`?" if near else f"existing: {', '.join(there)}"
@@ -100,7 +102,7 @@ def _interface(names: list[str], *, measure: bool, as_json: bool) -> None:
 
 
 def show(report: Report, groups: list[Group]) -> None:
-    """Prints the groups in aligned columns, with commands that can be copied."""
+    """Prints the machine and the findings of each group in aligned columns."""
     from rich.text import Text
 
     console = output.console()
@@ -133,7 +135,7 @@ def headline(report: Report) -> str:
 
 
 def rows(finding: Finding, names: int, width: int) -> list[object]:
-    """Returns a finding's lines: its name, state and reason; below, the remedy."""
+    """Returns the lines of a finding: name, state and result; below, the reason and the remedy."""
     from rich.text import Text
 
     indent = names + 12
@@ -149,6 +151,6 @@ def rows(finding: Finding, names: int, width: int) -> list[object]:
     why = textwrap.wrap(finding.why, room, break_on_hyphens=False)
     made += [Text(" " * indent + line, "dim") for line in why]
     if finding.remedy:
-        # Not wrapped, so that it can be copied.
+        # Not wrapped, so that the user can copy it.
         made.append(Text.assemble(" " * indent, (f"→ {finding.remedy}", "cyan")))
     return made

@@ -1,4 +1,4 @@
-"""Exit statuses, and errors as messages with a remedy."""
+"""Exit statuses, and the user's errors as messages with a remedy."""
 
 from __future__ import annotations
 
@@ -37,11 +37,14 @@ REMEDIES = {
     errno.EADDRINUSE: "another process uses this port; choose another one",
     errno.EADDRNOTAVAIL: "no interface of this machine has this address",
 }
-"""Remedies by the system's error number."""
+"""Remedy for each error number of the operating system."""
 
 
 def fail(message: str, *, as_json: bool = False, problems: Any = None) -> NoReturn:
-    """Ends the command with an error."""
+    """Ends the command with an error message and status 2.
+
+    With JSON output, the message and `problems` are also printed as JSON.
+    """
     if as_json and output.form() == "json":
         error: dict[str, Any] = {"error": message}
         if problems is not None:
@@ -53,9 +56,9 @@ def fail(message: str, *, as_json: bool = False, problems: Any = None) -> NoRetu
 
 
 def written() -> int | None:
-    """Flushes standard output; returns the exit status if that fails.
+    """Flushes standard output; returns the exit status 0 if the reader is gone, 2 after a failure.
 
-    A closed pipe is not a failure.
+    Returns None after success.
     """
     try:
         sys.stdout.flush()
@@ -76,7 +79,7 @@ def unwritten(error: OSError) -> int:
 
 
 def command(function: Callable[P, R]) -> Callable[P, R]:
-    """Wraps a command: errors of the user become exit statuses, options become groups.
+    """Wraps a command: the user's errors become exit statuses, groups become single options.
 
     Each command gets the common options: `--quiet`, and with `--json` also `--output`.
     """
@@ -98,12 +101,12 @@ def command(function: Callable[P, R]) -> Callable[P, R]:
                 streams.silence()
                 raise typer.Exit(OK) from None
             if streams.printing(error):
-                streams.silence()  # otherwise pending output would fail again at the end
+                streams.silence()  # otherwise the pending output would fail again at exit
             fail(explained(error), as_json=as_json)
         except ModuleNotFoundError as error:
-            if (told := extras.advice(error.name)) is None:
+            if (message := extras.advice(error.name)) is None:
                 raise
-            fail(told, as_json=as_json)
+            fail(message, as_json=as_json)
         except MemoryError:
             fail("out of memory: use shorter runs, fewer flows or fewer --workers",
                  as_json=as_json)  # fmt: skip
@@ -133,14 +136,14 @@ def command(function: Callable[P, R]) -> Callable[P, R]:
                 fail("\n".join([str(error), *notes]), as_json=as_json)
             raise
 
-    # The parser reads both.
+    # The parser reads both the annotations and the signature.
     guarded.__annotations__ = {one.name: one.annotation for one in flat.parameters.values()}
     vars(guarded)["__signature__"] = flat
     return guarded
 
 
 def explained(error: OSError) -> str:
-    """Returns the system's error with its place and a remedy."""
+    """Returns the text of a system error, with its file and a remedy if they are known."""
     names = [
         os.fsdecode(n) for n in (error.filename, error.filename2) if isinstance(n, str | bytes)
     ]

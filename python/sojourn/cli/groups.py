@@ -1,7 +1,7 @@
 """Groups of options, as dataclasses.
 
-A command takes a group as one parameter; the parser sees the group's fields in its place. Fields
-are written as parameters of commands: an `Annotated` type and a default. A field may itself be a
+A parameter of a command may be a dataclass, whose fields the parser sees as options. Fields are
+declared as parameters of commands: an `Annotated` type and a default. A field may itself be a
 group.
 """
 
@@ -14,7 +14,7 @@ from typing import Any, cast, get_type_hints
 
 
 def expanded(function: Callable[..., Any]) -> Signature:
-    """Returns the signature of `function` with the fields of its groups."""
+    """Returns the signature of `function` with each group replaced by its fields."""
     hints = get_type_hints(function, include_extras=True)
     given = signature(function).parameters.values()
     parameters = [one for p in given for one in _options(p.name, hints[p.name], p.default)]
@@ -34,7 +34,7 @@ def _options(name: str, hint: Any, default: Any) -> Iterator[Parameter]:
 
 
 def assembled(function: Callable[..., Any], values: dict[str, Any]) -> dict[str, Any]:
-    """Returns the arguments of `function`, its groups made from their fields' values."""
+    """Returns the arguments of `function`, with each group built from its fields' values."""
     hints = get_type_hints(function)
     return {name: _value(name, hints[name], values) for name in signature(function).parameters}
 

@@ -1,4 +1,4 @@
-"""`sojourn lab`: real programs on real packets, in a network on this machine."""
+"""`sojourn lab`: runs of scenarios with real programs and packets on this machine."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 def register(app: typer.Typer) -> None:
-    """Adds the family."""
+    """Adds the family `sojourn lab` to `app`."""
     family = typer.Typer(
         help="Run a scenario with real programs and packets on this machine.",
         no_args_is_help=True,
@@ -53,37 +53,42 @@ def run(
         bool,
         typer.Option(
             "--journal",
-            help="Record arrivals at the bottleneck and replay them through a new queue.",
+            help="Record the arrivals at the bottleneck, and check that a new queue makes the "
+            "same decisions on them.",
         ),
     ] = False,
     datapath: Annotated[
         Literal["auto", "kernel", "user"],
         typer.Option(
             "--datapath",
-            help="Open vSwitch's datapath for balanced flows. By default the kernel's, if "
-            "available.",
+            help="Datapath of Open vSwitch for balanced flows. By default the kernel's datapath "
+            "if available, otherwise the one in user space.",
         ),
     ] = "auto",
-    watch: Annotated[bool, typer.Option("--watch", help="Show the links while it runs.")] = False,
+    watch: Annotated[
+        bool, typer.Option("--watch", help="Show the state of the links during the run.")
+    ] = False,
     control: Annotated[
         str | None,
         typer.Option(
             "--control",
             metavar="NAME",
-            help="Name under which `sojourn wire top`, `sojourn wire set` and programs reach the "
-            "links.",
+            help="Name under which `sojourn wire top`, `sojourn wire set` and other programs "
+            "access the links.",
         ),
     ] = None,
     as_json: options.AsJson = False,
     out: Annotated[
         Path | None,
-        typer.Option("--out", metavar="DIR", help="Folder for the run's tables and outputs."),
+        typer.Option(
+            "--out", metavar="DIR", help="Folder for the run's tables and the programs' outputs."
+        ),
     ] = None,
 ) -> None:
     """Run a scenario with real programs, packets and links.
 
-    A run takes the scenario's duration. This machine is not changed. Ends with status 1 if the run
-    is not valid or a program of the scenario failed.
+    A run in real time takes the scenario's duration. This machine is not changed. The exit status
+    is 1 if the run is not valid or a program of the scenario failed.
     """
     from rich.console import Console
 
@@ -106,7 +111,8 @@ def run(
         ):  # fmt: skip
             if asked:
                 exits.fail(
-                    f"`{option}` requires the wire: the kernel's links have none", as_json=as_json
+                    f"`{option}` requires `--engine wire`; other engines do not support it",
+                    as_json=as_json,
                 )
         maker = kind.make() if kind.virtual else kind.make(privilege=privilege)
     chosen = options.Chosen({kind.name: maker})
@@ -142,7 +148,7 @@ def validate(
         bool,
         typer.Option(
             "--full/--quick",
-            help="The size of the test: 24 scenarios (half an hour) or three (a minute).",
+            help="Size of the test: 24 scenarios (half an hour) or three (a minute, the default).",
         ),
     ] = False,
     seeds: Annotated[
@@ -154,8 +160,8 @@ def validate(
             "--at-once",
             min=1,
             max=16,
-            help="Number of parallel real runs. By default one, because parallel runs disturb "
-            "each other; in virtual time one for each processor.",
+            help="Number of real runs at the same time. By default one, because simultaneous "
+            "runs disturb each other; in virtual time one for each core.",
         ),
     ] = None,
     privilege: options.Privilege = "auto",
@@ -171,10 +177,10 @@ def validate(
 ) -> None:
     """Compare simulated and real runs on this machine.
 
-    Reference scenarios run on both: one or eight flows of reno and cubic share a bottleneck under
-    six queue disciplines. Goodput should agree to 3 %, and mean and 95th percentile of the queueing
-    delay (for engines without it, the mean backlog) to 15 % or one packet. Ends with status 1 if a
-    value differs or a real run is not valid.
+    Reference scenarios are simulated and run: one or eight flows of reno or cubic share a
+    bottleneck with one of six queue disciplines. Goodput should agree to 3 %, and mean and 95th
+    percentile of the queueing delay (for engines that cannot measure it, the mean backlog) to 15 %
+    or one packet. The exit status is 1 if a value differs by more or a real run is not valid.
     """
     from sojourn.lab.validate import EXTENTS
     from sojourn.lab.validate import validate as make
@@ -188,7 +194,7 @@ def validate(
     maker = kind.make(**own, **({"journals": True} if kind.name == engines.WIRE else {}))
     chosen = options.Chosen({kind.name: maker})
     slots: int = getattr(maker, "slots", 1)
-    with bars.counting("real and simulated", "real runs") as done:
+    with bars.counting("comparing real and simulated runs", "real runs") as done:
         results = list(make(extent, maker, at_once=at_once or slots, done=done))
     if as_json:
         output.print_data([result.as_dict() for result in results])
@@ -204,11 +210,11 @@ def validate(
 
 
 UNITS = {"bit/s": (1e-6, "Mbit/s"), "B": (1e-3, "kB"), "s": (1e3, "ms")}
-"""Factor and display unit of values, by unit."""
+"""Factor and unit for the display of values, by the unit of the metric."""
 
 
 def compared(result: Result) -> list[dict[str, str]]:
-    """Returns table rows with a scenario's results."""
+    """Returns the rows of the table for a scenario's results."""
     rows = []
     for m in result.measured:
         scale, unit = UNITS[metrics.unit(m.metric)]
@@ -231,7 +237,7 @@ def _percent(ratio: float) -> str:
 
 
 def _limits(m: Measured) -> str:
-    """Returns the interval of a value; empty for a single run."""
+    """Returns the confidence interval of a ratio as text; empty for a single run."""
     return "" if math.isnan(m.low) else f" [{_percent(m.low)}, {_percent(m.high)}]"
 
 
@@ -247,9 +253,9 @@ def clean(
 ) -> None:
     """Restore settings that a killed laboratory changed.
 
-    Its control groups are removed. Namespaces, interfaces, files and programs of a laboratory end
-    with it and need no cleaning. Running laboratories are not affected. Settings that another
-    program has changed since are reported and not restored.
+    Control groups of the laboratory are removed. Namespaces, interfaces, files and programs of a
+    laboratory end with it and need no cleaning. Running laboratories are not affected. Settings
+    that another program has changed in the meantime are reported and not restored.
     """
     from sojourn.lab.machine import cpu
     from sojourn.lab.machine.journal import ROOT_FOLDER
@@ -270,5 +276,6 @@ def clean(
         typer.echo("nothing to restore")
     if os.geteuid() != 0 and ROOT_FOLDER.exists():
         output.note(
-            "root's laboratories have their own journal: run this command as root to restore them"
+            "laboratories of root have a separate journal: run this command as root to restore "
+            "their settings"
         )

@@ -19,21 +19,26 @@ WORDS = ["mac", "weight", "rate", "limit"]
 
 
 def register(app: typer.Typer) -> None:
-    """Adds the family."""
+    """Adds the family `sojourn lb` to `app`."""
     family = typer.Typer(
         help="Balance flows over servers on an OpenFlow 1.3 switch.", no_args_is_help=True
     )
     family.command("serve")(serve)
-    # A family, although it has only one command yet.
+    # The callback makes this a family of commands, although it has only one.
     family.callback()(lambda: None)
     app.add_typer(family, name="lb")
 
 
 @dataclass(frozen=True)
 class Balanced:
-    """The virtual address, its servers, and their selection."""
+    """Options of the virtual address, its servers and the policy."""
 
-    policy: Annotated[str, typer.Option("--policy", metavar="POLICY", help="Balancing policy.")]
+    policy: Annotated[
+        str,
+        typer.Option(
+            "--policy", metavar="POLICY", help="Balancing policy (`sojourn list balancer`)."
+        ),
+    ]
     address: Annotated[
         str,
         typer.Option("--address", metavar="ADDRESS", help="Virtual IPv4 address of the service."),
@@ -43,8 +48,9 @@ class Balanced:
         typer.Option(
             "--server",
             metavar="NAME=ADDRESS@PORT[,...]",
-            help="A server and the switch port (number or name) that leads to it. Optional: "
-            "mac=MAC, weight=N, rate=RATE, limit=SIZE of the port's queue. Repeat for more.",
+            help="Server, and the switch port (number or name) to which it is connected. "
+            "Optional: mac=MAC, weight=N, rate=RATE, and limit=SIZE of the port's queue. "
+            "Repeat for more.",
         ),
     ]
     backlog: Annotated[
@@ -58,11 +64,14 @@ class Balanced:
     ] = None
 
     def known(self, as_json: bool, remove: bool) -> dict[str, Any]:
-        """Returns the service's settings of this group."""
+        """Returns the settings of `Service` that these options determine.
+
+        With `remove`, only those that the rules in the switch depend on.
+        """
         from sojourn.own.text import alone
 
         servers = [_server(text, as_json) for text in self.server]
-        if remove:  # the switch's rules do not depend on the policy, and the queues may be gone
+        if remove:  # the rules depend on neither policy nor queues, which may be gone
             return {"address": self.address, "policy": "round-robin", "servers": servers}
         if self.backlog:
             from sojourn.lb.backlog import sources_of
@@ -75,13 +84,14 @@ class Balanced:
 
 @dataclass(frozen=True)
 class Affinity:
-    """Flows that stay together, and the lifetime of their rules."""
+    """Options for the affinity of flows and the lifetime of their rules."""
 
     affinity: Annotated[
         Literal["none", "client", "client-port"],
         typer.Option(
             "--affinity",
-            help="Send all flows of a client, or of a client to one port, to the same server.",
+            help="Send all flows of a client, or all flows of a client to one port, to the same "
+            "server.",
         ),
     ] = "none"
     affinity_time: Annotated[
@@ -89,7 +99,7 @@ class Affinity:
         typer.Option(
             "--affinity-time",
             metavar="TIME",
-            help="Time that affinity lasts after the client's last new flow.",
+            help="Duration of the affinity after the client's last new flow.",
         ),
     ] = "300s"
     idle: Annotated[
@@ -103,7 +113,7 @@ class Affinity:
     ] = 30
 
     def known(self) -> dict[str, Any]:
-        """Returns the service's settings of this group."""
+        """Returns the settings of `Service` that these options determine."""
         return {
             "affinity": self.affinity,
             "affinity_seconds": _seconds(self.affinity_time),
@@ -114,56 +124,63 @@ class Affinity:
 
 @dataclass(frozen=True)
 class Probes:
-    """Health checks of servers."""
+    """Options for health checks of the servers."""
 
     health: Annotated[
         str,
         typer.Option(
             "--health",
             metavar="PROBE",
-            help="Health check of servers: arp, icmp, tcp:PORT, none, or auto (ARP, and TCP at "
-            "the port that clients use).",
+            help="Health check of the servers: arp, icmp, tcp:PORT, none, or auto (ARP, and TCP "
+            "to the port that clients use).",
         ),
     ] = "auto"
     health_every: Annotated[
-        str, typer.Option("--health-every", metavar="TIME", help="Time between two probes.")
+        str,
+        typer.Option("--health-every", metavar="TIME", help="Time between two probes of a server."),
     ] = "1s"
     misses: Annotated[
         int,
         typer.Option(
-            "--misses", min=1, max=100, help="Unanswered probes before a server counts as down."
+            "--misses",
+            min=1,
+            max=100,
+            help="Number of unanswered probes in a row after which a server counts as down.",
         ),
     ] = 3
 
     def known(self) -> dict[str, Any]:
-        """Returns the service's settings of this group."""
+        """Returns the settings of `Service` that these options determine."""
         seconds = _seconds(self.health_every)
         return {"health": self.health, "health_seconds": seconds, "misses": self.misses}
 
 
 @dataclass(frozen=True)
 class Switch:
-    """The switch, and limits of its use."""
+    """Options of the connection to the switch, and limits on the use of the switch."""
 
     listen: Annotated[
         str,
         typer.Option(
             "--listen",
             metavar="ADDRESS:PORT",
-            help="Address on which the controller listens for the switch.",
+            help="Address and port on which the controller listens for the switch.",
         ),
     ] = "127.0.0.1:6653"
     tls_key: Annotated[
-        Path | None, typer.Option("--tls-key", metavar="FILE", help="Key of the controller, PEM.")
+        Path | None,
+        typer.Option("--tls-key", metavar="FILE", help="Private key of the controller (PEM)."),
     ] = None
     tls_cert: Annotated[
         Path | None,
-        typer.Option("--tls-cert", metavar="FILE", help="Certificate of the controller, PEM."),
+        typer.Option("--tls-cert", metavar="FILE", help="Certificate of the controller (PEM)."),
     ] = None
     tls_ca: Annotated[
         Path | None,
         typer.Option(
-            "--tls-ca", metavar="FILE", help="Authority that signs the switches' certificates."
+            "--tls-ca",
+            metavar="FILE",
+            help="Certificate of the authority that signs the switches' certificates (PEM).",
         ),
     ] = None
     datapath: Annotated[
@@ -172,18 +189,26 @@ class Switch:
             "--datapath",
             metavar="ID",
             help="Datapath identifier of an accepted switch: 16 hexadecimal digits. Repeat for "
-            "more.",
+            "more. By default any switch on this machine is accepted.",
         ),
     ] = None
     table: Annotated[
-        int, typer.Option("--table", min=0, max=254, help="Flow table for the rules.")
+        int, typer.Option("--table", min=0, max=254, help="Number of the flow table for the rules.")
     ] = 0
     priority: Annotated[
-        int, typer.Option("--priority", min=1, max=65000, help="Priority of the lowest rule.")
+        int,
+        typer.Option(
+            "--priority", min=1, max=65000, help="Priority of the balancer's lowest rule."
+        ),
     ] = 30_000
     most_flows: Annotated[
         int,
-        typer.Option("--flows", min=1, max=1_000_000, help="Largest number of flows with rules."),
+        typer.Option(
+            "--flows",
+            min=1,
+            max=1_000_000,
+            help="Largest number of flows that have rules at the same time.",
+        ),
     ] = 20_000
     packets: Annotated[
         int,
@@ -199,12 +224,13 @@ class Switch:
         typer.Option(
             "--mac",
             metavar="MAC",
-            help="MAC address of the virtual address. By default derived from it.",
+            help="MAC address for the virtual address. By default derived from the virtual "
+            "address.",
         ),
     ] = None
 
     def known(self, as_json: bool) -> dict[str, Any]:
-        """Returns the service's settings of this group."""
+        """Returns the settings of `Service` that these options determine."""
         host, port = _where(self.listen, as_json)
         tls = {"key": self.tls_key, "certificate": self.tls_cert, "authority": self.tls_ca}
         return {
@@ -223,28 +249,38 @@ class Switch:
 
 @dataclass(frozen=True)
 class Session:
-    """Settings of this process and its display."""
+    """Options of this process and its display."""
 
     stale: Annotated[
         str,
-        typer.Option("--stale", metavar="TIME", help="Age at which a backlog is ignored."),
+        typer.Option(
+            "--stale",
+            metavar="TIME",
+            help="Age from which the report of a port's backlog is ignored.",
+        ),
     ] = "3s"
     state: Annotated[
         str | None,
         typer.Option(
             "--state",
             metavar="FILE",
-            help="File that passes assignments of flows to the next controller, or `none`. By "
-            "default in this user's folder under /run.",
+            help="File that passes the assignments of flows to the next controller; `none` for "
+            "no file. By default a file in this user's folder under /run.",
         ),
     ] = None
     status: Annotated[
         int | None,
-        typer.Option("--status", min=0, max=65535, help="Port of the status page on 127.0.0.1."),
+        typer.Option(
+            "--status",
+            min=0,
+            max=65535,
+            help="Port of the status page on 127.0.0.1; "
+            "0 selects any free port. By default no page.",
+        ),
     ] = None
-    watch: Annotated[bool, typer.Option("--watch", help="Show ports, queues and assignments.")] = (
-        False
-    )
+    watch: Annotated[
+        bool, typer.Option("--watch", help="Show ports, queues and assignments in the terminal.")
+    ] = False
     dry_run: Annotated[
         bool,
         typer.Option(
@@ -268,12 +304,13 @@ def serve(
     seed: options.Seed = 1,
     as_json: options.AsJson = False,
 ) -> None:
-    """Balance flows: be the controller of an OpenFlow 1.3 switch.
+    """Balance flows over servers, as the controller of an OpenFlow 1.3 switch.
 
-    The switch must be configured to ask here (Open vSwitch: set-controller,
-    connection-mode=out-of-band, fail-mode=secure). Only rules with this program's cookie, in one
-    table, are written or removed. They stay in the switch after the end: the next controller adopts
-    them, or the same command with `--remove` removes them. `--json` prints one line per second.
+    The switch must be configured to connect to this controller (Open vSwitch: set-controller,
+    connection-mode=out-of-band, fail-mode=secure). The command writes and removes only rules with
+    its own cookie, in one table. The rules stay in the switch after the command ends: the next
+    controller adopts them, and the same command with `--remove` removes them. `--json` prints one
+    line per second.
     """
     from sojourn.lb.serve import Showing, require_os_ken
     from sojourn.lb.serve import serve as run
@@ -315,7 +352,7 @@ def _service(as_json: bool, **values: Any) -> Service:
 
 
 def _place(where: tuple[int | str, ...], values: dict[str, Any]) -> str:
-    """Returns the option with a mistake, as the user wrote it, and its value."""
+    """Returns the option that has an invalid value, as the user wrote it, with the value."""
     match where:
         case ("servers", int(number), *rest):
             server = values["servers"][number]

@@ -1,4 +1,4 @@
-"""`sojourn linux`: kernels that run in virtual time."""
+"""`sojourn linux`: management of kernels that run in virtual time."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from sojourn.stopping import requests
 
 
 def register(app: typer.Typer) -> None:
-    """Adds the family."""
+    """Adds the family `sojourn linux` to `app`."""
     family = typer.Typer(
         help="Manage kernels that run Linux's network code in virtual time.",
         no_args_is_help=True,
@@ -40,15 +40,16 @@ def build(
         Literal["100", "250", "1000"],
         typer.Option(
             "--hz",
-            help="Timer frequency, which sets the granularity of timers and of PIE's update "
-            "interval. Distributions use 250 or 1000.",
+            help="Frequency of the kernel's timer ticks in Hz, which sets the granularity of "
+            "timers and of PIE's update interval. Distributions use 250 or 1000.",
         ),
     ] = "100",
     no_patches: Annotated[
         bool,
         typer.Option(
             "--no-patches",
-            help="Build without patches. Equal runs then give different results, and HZ is 100.",
+            help="Build without patches. Repetitions of a run then give different results, and "
+            "HZ is 100.",
         ),
     ] = False,
     without: Annotated[
@@ -67,7 +68,7 @@ def build(
     ] = None,
     mirror: Annotated[
         str | None,
-        typer.Option("--mirror", metavar="URL", help="Debian mirror."),
+        typer.Option("--mirror", metavar="URL", help="URL of a Debian mirror for the download."),
     ] = None,
     keep: Annotated[
         bool,
@@ -80,16 +81,18 @@ def build(
     jobs: Annotated[
         int | None,
         typer.Option(
-            "--jobs", min=1, help="Number of parallel compilers. By default the number of cores."
+            "--jobs",
+            min=1,
+            help="Number of parallel compiler processes. By default the number of cores.",
         ),
     ] = None,
     as_json: options.AsJson = False,
 ) -> None:
     """Build a kernel for virtual time.
 
-    It is compiled from Linux's source as an ordinary program (User-Mode Linux), and stored in
-    ~/.cache/sojourn/linux (or $XDG_CACHE_HOME). It is not installed. An interrupted build continues
-    where it stopped.
+    The kernel is compiled from Linux's source as an ordinary program (User-Mode Linux), and stored
+    in ~/.cache/sojourn/linux (or below $XDG_CACHE_HOME). It does not replace this machine's kernel.
+    The same command continues an interrupted build.
     """
     import re
 
@@ -98,7 +101,11 @@ def build(
     from sojourn.linux.build import build as make
 
     if name is not None and not re.fullmatch(r"\w[\w.+-]{0,79}", name):
-        exits.fail("--name may have letters, digits and `._+-`, up to 80", as_json=as_json)
+        exits.fail(
+            "--name may contain only letters, digits and `._+-`, must begin with a "
+            "letter, digit or `_`, and has at most 80 characters",
+            as_json=as_json,
+        )
     wanted = Wanted(
         source, int(hz), patches.NAMES if no_patches else tuple(without or ()), name,
         mirror or sources.MIRROR, keep, jobs,
@@ -112,7 +119,7 @@ def build(
         raise KeyboardInterrupt("interrupted; run the same command to continue") from None
     kernel = made.kernel
     if as_json:
-        output.print_data(_told(kernel.folder) | {"new": made.new})
+        output.print_data(_data(kernel.folder) | {"new": made.new})
         return
     typer.echo(f"kernel {kernel.name} is in {kernel.folder}" + ("" if made.new else " already"))
 
@@ -123,7 +130,7 @@ def list_(as_json: options.AsJson = False) -> None:
     from sojourn.linux import kernels
     from sojourn.linux.build import unfinished
 
-    found = [_told(folder) for folder in kernels.folders()]
+    found = [_data(folder) for folder in kernels.folders()]
     left = unfinished()
     if as_json:
         output.print_data({"kernels": found, "unfinished": left})
@@ -138,33 +145,34 @@ def list_(as_json: options.AsJson = False) -> None:
             output.note(one["error"])
     if left:
         output.note(
-            f"unfinished and kept builds: {left / 1e6:,.0f} MB; sojourn linux remove --unfinished"
+            f"unfinished and kept builds use {left / 1e6:,.0f} MB; `sojourn linux remove "
+            "--unfinished` removes them"
         )
 
 
-def _told(folder: Path) -> dict[str, Any]:
-    """Returns a kernel as plain data, even if it is damaged."""
+def _data(folder: Path) -> dict[str, Any]:
+    """Returns a kernel as plain data; for a damaged kernel, its folder and the error."""
     from sojourn.lab.errors import LabError
     from sojourn.linux import kernels
 
     size = sum(path.lstat().st_size for path in folder.rglob("*") if path.is_file())
-    told = {"name": folder.name, "path": str(folder), "size": size}
+    data = {"name": folder.name, "path": str(folder), "size": size}
     try:
         kernel = kernels.read(folder)
     except LabError as error:
-        return told | {"error": str(error)}
-    return told if kernel is None else told | kernel.as_dict() | {"repeats": kernel.repeats}
+        return data | {"error": str(error)}
+    return data if kernel is None else data | kernel.as_dict() | {"repeats": kernel.repeats}
 
 
-def _row(told: dict[str, Any]) -> dict[str, str]:
+def _row(data: dict[str, Any]) -> dict[str, str]:
     return {
-        "name": told["name"],
-        "release": told.get("release", "damaged"),
-        "HZ": str(told.get("hz", "-")),
-        "patches": ", ".join(told.get("patches", ())) or "none",
-        "repeats": {True: "yes", False: "no"}.get(told.get("repeats", ""), "-"),
-        "size": f"{told['size'] / 1e6:.1f} MB",
-        "path": told["path"],
+        "name": data["name"],
+        "release": data.get("release", "damaged"),
+        "HZ": str(data.get("hz", "-")),
+        "patches": ", ".join(data.get("patches", ())) or "none",
+        "repeats": {True: "yes", False: "no"}.get(data.get("repeats", ""), "-"),
+        "size": f"{data['size'] / 1e6:.1f} MB",
+        "path": data["path"],
     }
 
 
@@ -183,13 +191,13 @@ def remove(
     ] = False,
     as_json: options.AsJson = False,
 ) -> None:
-    """Remove a kernel for virtual time."""
+    """Remove a kernel for virtual time, or the intermediate files of builds."""
     from sojourn import _core
     from sojourn.linux import build as building
     from sojourn.linux import kernels
 
     if (name is None) != unfinished:
-        exits.fail("name a kernel or use --unfinished", as_json=as_json)
+        exits.fail("give either the name of a kernel or --unfinished", as_json=as_json)
     if name is None:
         size = building.unfinished()
         building.remove_unfinished()
@@ -211,11 +219,14 @@ def remove(
 
 @exits.command
 def shell(
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="A scenario.")],
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="Scenario, a TOML file.")],
     host: Annotated[
         str | None,
         typer.Option(
-            "--host", metavar="NAME", help="Host that sends or receives. By default the first."
+            "--host",
+            metavar="NAME",
+            help="Host in which the shell runs: a sender or receiver "
+            "of the scenario. By default the first.",
         ),
     ] = None,
     engine: Annotated[
@@ -223,7 +234,7 @@ def shell(
         typer.Option(
             "--engine",
             metavar="NAME",
-            help=f"Engine of its links: {engines.help_text(engines.VIRTUAL)}.",
+            help=f"Engine of the scenario's links: {engines.help_text(engines.VIRTUAL)}.",
         ),
     ] = engines.LINUX,
     settings: options.Settings = None,
@@ -231,8 +242,8 @@ def shell(
 ) -> None:
     """Open a shell in a host of a scenario, in virtual time.
 
-    The links are up, and no flow runs. Programs are those of this machine, read-only; waiting takes
-    no real time. It ends with the shell.
+    The scenario's links are up, and its flows do not run. The programs and files of this machine
+    are available, read-only. Waiting takes no real time. The virtual machine ends with the shell.
     """
     from sojourn.linux.shell import shell as opened
 

@@ -1,4 +1,4 @@
-"""`sojourn new`: a scenario to start from, made from answers or ready-made."""
+"""`sojourn new`: a scenario as a starting point, from a template or from answers to questions."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 OWN = "my-link.toml"
-"""The file of a scenario made from answers, unless `--out` names another."""
+"""Default path of a scenario that is composed from answers."""
 
 
 def register(app: typer.Typer) -> None:
-    """Adds the command."""
+    """Adds `sojourn new` to `app`."""
     app.command()(new)
 
 
@@ -79,8 +79,8 @@ def new(
         typer.Option(
             "--hurts",
             metavar="WORD",
-            help="Use that suffers most: uploading, downloading, calls, video, games, web, "
-            "films, nothing.",
+            help="Use that suffers most, or nothing: uploading, downloading, calls, video, "
+            "games, web, films, nothing.",
         ),
     ] = None,
     out: Annotated[
@@ -88,8 +88,8 @@ def new(
         typer.Option(
             "--out",
             metavar="FILE",
-            help=f"File to write; by default NAME.toml, or {OWN}. Existing files are not "
-            "overwritten.",
+            help=f"File to write; by default NAME.toml for a template, otherwise {OWN}. Existing "
+            "files are not overwritten.",
         ),
     ] = None,
     list_: Annotated[
@@ -99,8 +99,9 @@ def new(
 ) -> None:
     """Write a commented scenario as a starting point.
 
-    The command asks about your link, its uses and the problem; options answer questions in advance.
-    With --template it uses a ready-made scenario instead, with your rates and times.
+    Without --template, the command asks about your link, its uses and the problem; options answer
+    the questions in advance. With --template, the command writes a ready-made scenario with your
+    rates and round-trip time.
     """
     if list_:
         list_templates(as_json)
@@ -116,7 +117,7 @@ def new(
         else:
             text, others, file = answered(values, line, does or [], hurts, out, as_json)
     except typer.Abort:  # Ctrl-C or the end of the input, at a question
-        raise KeyboardInterrupt("\nnothing was written") from None
+        raise KeyboardInterrupt("\nno file was written") from None
     write(text, others, file, as_json)
 
 
@@ -143,7 +144,7 @@ def list_templates(as_json: bool) -> None:
 
 
 def quantities(given: dict[Option, str | None], as_json: bool) -> dict[Option, str]:
-    """Returns the rates and times of the command line, parsed as in a scenario."""
+    """Returns the given rates and times after a check; an invalid one ends the command."""
     values: dict[Option, str] = {}
     for option, text in given.items():
         if text is None:
@@ -160,7 +161,10 @@ def quantities(given: dict[Option, str | None], as_json: bool) -> dict[Option, s
 
 
 def quantity(option: Option, text: str) -> str:
-    """Returns a valid rate or time above zero; raises `ValueError`."""
+    """Returns `text` without outer spaces if it is a valid rate or time.
+
+    A rate must be above zero, and a time at most one hour; other texts raise `ValueError`.
+    """
     text = text.strip()
     kind: Literal["time", "rate"] = "time" if option == "rtt" else "rate"
     try:
@@ -177,7 +181,7 @@ def quantity(option: Option, text: str) -> str:
 def ready_made(
     name: str, values: dict[Option, str], out: Path | None, as_json: bool
 ) -> tuple[str, dict[str, bytes], Path]:
-    """Returns a template's text, its further files, and the path to write."""
+    """Returns a template's text, its additional files by name, and the path to write."""
     from sojourn.templates import TEMPLATES
     from sojourn.templates.edit import renamed
 
@@ -190,7 +194,8 @@ def ready_made(
         if option not in chosen.options:
             takes = ", ".join(f"--{o}" for o in chosen.options) or "none of these options"
             exits.fail(
-                f"--{option}: `{name}` takes {takes}; edit the file instead", as_json=as_json
+                f"--{option}: the template `{name}` takes {takes}; edit the written file instead",
+                as_json=as_json,
             )
     file = out or Path(chosen.file)
     text = renamed(chosen.text(values), chosen.file, file.name)
@@ -205,7 +210,10 @@ def answered(
     out: Path | None,
     as_json: bool,
 ) -> tuple[str, dict[str, bytes], Path]:
-    """Returns a text made from the command line and from answers to further questions."""
+    """Returns a scenario's text, no additional files, and the path to write.
+
+    The text is composed from the options and from answers to further questions.
+    """
     from sojourn.templates.compose import ACTIVITIES, COMPLAINTS, LINES, Answers, about, compose
 
     try:
@@ -260,7 +268,7 @@ def answered(
 
 
 def menu(question: str, words: dict[str, str]) -> None:
-    """Prints the choices of a question."""
+    """Prints a question and its possible answers."""
     width = max(map(len, words))
     output.note(f"\n{question}\n")
     for word, what in words.items():
@@ -268,7 +276,7 @@ def menu(question: str, words: dict[str, str]) -> None:
 
 
 def ask(question: str, usual: str, read: Callable[[str], T]) -> T:
-    """Asks until the answer is valid."""
+    """Returns the first valid answer to a question, which is repeated; `usual` is the default."""
 
     def value(text: str) -> T:
         try:
@@ -281,7 +289,7 @@ def ask(question: str, usual: str, read: Callable[[str], T]) -> T:
 
 
 def words_of(option: str, given: Sequence[str], known: list[str]) -> list[str]:
-    """Returns the known words, each once, in their order; raises `ValueError`."""
+    """Returns the given words, each once, in the order of `known`; raises `ValueError`."""
     place = f"{option}: " if option else ""
     for word in given:
         if word not in known:
@@ -294,7 +302,7 @@ def words_of(option: str, given: Sequence[str], known: list[str]) -> list[str]:
 
 
 def write(text: str, others: dict[str, bytes], file: Path, as_json: bool) -> None:
-    """Checks the text as a scenario, writes the files, and prints the next commands."""
+    """Checks the text as a scenario, writes the files, and prints commands to try."""
     from sojourn.templates.check import check
     from sojourn.templates.edit import commands
     from sojourn.templates.write import write_new

@@ -1,4 +1,4 @@
-"""Options of several commands, single and in groups."""
+"""Options that several commands share, single and in groups."""
 
 from __future__ import annotations
 
@@ -29,15 +29,15 @@ if TYPE_CHECKING:
 
 ScenarioFile = Annotated[
     Path,
-    # The code that reads the file reports whether it is readable, as with other mistakes.
+    # `Scenario.load` reports a file that cannot be read, together with other mistakes.
     typer.Argument(metavar="FILE", help="Scenario, a TOML file.", readable=False),
 ]
 Real = Annotated[
     bool,
     typer.Option(
         "--real",
-        help="Short for `--engine wire`: real programs and real packets. Each run takes the "
-        "scenario's duration, one after the other.",
+        help="Short for `--engine wire`: use real programs and real packets. Runs are made one "
+        "after another, and each takes the scenario's duration.",
     ),
 ]
 Engines = Annotated[
@@ -54,11 +54,11 @@ Privilege = Annotated[
     Literal["auto", "user", "root"],
     typer.Option(
         "--privilege",
-        help="Privileges of real runs: in a user namespace, as root, or as root only if a user "
-        "namespace does not suffice.",
+        help="Privileges of real runs: in a user namespace, as root, or (auto) as root only if "
+        "a user namespace does not suffice.",
     ),
 ]
-Seed = Annotated[int, typer.Option("--seed", min=0, help="Seed of the run.")]
+Seed = Annotated[int, typer.Option("--seed", min=0, help="Seed of the run's random draws.")]
 Settings = Annotated[
     list[str] | None,
     typer.Option(
@@ -73,8 +73,8 @@ Smallest = Annotated[
         "--smallest",
         metavar="AMOUNT",
         help="The smallest difference of interest: a share of the value (5%) or an amount "
-        "(2ms). By default the scenario's question.smallest, otherwise the metric's own "
-        "(`sojourn explain`).",
+        "(2ms). By default the scenario's question.smallest, otherwise the one of the "
+        "metric (`sojourn explain METRIC`).",
     ),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON on standard output.")]
@@ -116,19 +116,19 @@ def changed(scenario: Scenario, settings: list[str] | None) -> Scenario:
 
 @dataclass(frozen=True)
 class FromTc:
-    """Queues from files of `tc`."""
+    """Options that take queues from files of `tc`."""
 
     tc: Annotated[
         list[Path] | None,
         typer.Option(
             "--tc",
             metavar="FILE",
-            # The code that reads the file reports whether it is readable.
+            # `read_files` reports a file that cannot be read.
             readable=False,
             allow_dash=True,
-            help="Put the queues of `tc` on the scenario's bottleneck: output of `tc [-s|-d] "
-            "[-j] qdisc|class|filter show`, or a script, which is not executed. Repeat for "
-            "more; - is standard input.",
+            help="Put the queues in FILE on the scenario's bottleneck. FILE is the output of "
+            "`tc [-s|-d] [-j] qdisc|class|filter show`, or a script, which is read but not "
+            "executed; - is standard input. Repeat for more.",
         ),
     ] = None
     device: Annotated[
@@ -136,8 +136,9 @@ class FromTc:
         typer.Option(
             "--device",
             metavar="NAME[,NAME]",
-            help="The device in --tc for the bottleneck, if there are several; a second one is "
-            "for its other direction. NAME:2 is the second transmit queue.",
+            help="Device in --tc whose queue is put on the bottleneck; required if there are "
+            "several. A second device is for the bottleneck's other direction. NAME:2 is "
+            "the second transmit queue of a device.",
         ),
     ] = None
     var: Annotated[
@@ -145,9 +146,9 @@ class FromTc:
         typer.Option(
             "--var",
             metavar="NAME=VALUE",
-            help="A variable of a script in --tc, such as UPLINK=20000; 1=start is its first "
-            "argument, and a command's text sets its output. It overrides the script. "
-            "Repeat for more.",
+            help="Variable of a script in --tc, such as UPLINK=20000, which overrides the "
+            "script's value. 1=start sets the script's first argument, and a command's text "
+            "as NAME sets the output of that command. Repeat for more.",
         ),
     ] = None
     host: Annotated[
@@ -155,16 +156,17 @@ class FromTc:
         typer.Option(
             "--host",
             metavar="ADDRESS=NODE",
-            help="The node with an address in the filters of --tc. Repeat for more.",
+            help="Node of the scenario that has an address in the filters of --tc. Repeat for "
+            "more.",
         ),
     ] = None
     partial: Annotated[
         bool,
-        typer.Option("--partial", help="Ignore unreadable parts of --tc, and list them."),
+        typer.Option("--partial", help="Ignore parts of --tc that cannot be read, and list them."),
     ] = False
 
     def applied(self, scenario: Scenario) -> Scenario:
-        """Returns the scenario with these queues; prints their places and notes."""
+        """Returns the scenario with the queues of `--tc`; prints each queue's link, and notices."""
         if not self.tc:
             if self.device or self.var or self.host or self.partial:
                 fail("--device, --var, --host and --partial require --tc")
@@ -185,12 +187,12 @@ class FromTc:
         return found.scenario
 
     def beside(self, scenario: Scenario, queues: list[str]) -> list[str]:
-        """Returns the compared queues, preceded by the queue that was read."""
+        """Returns the queues to compare: with `--tc`, the queue that was read comes first."""
         return list(dict.fromkeys([scenario.queue_name, *queues])) if self.tc and queues else queues
 
 
 def _pairs(option: str, texts: list[str] | None) -> dict[str, str]:
-    """Returns texts such as NAME=VALUE, by name."""
+    """Returns an option's texts of the form NAME=VALUE as a mapping."""
     found: dict[str, str] = {}
     for text in texts or []:
         name, equals, value = text.partition("=")
@@ -201,18 +203,18 @@ def _pairs(option: str, texts: list[str] | None) -> dict[str, str]:
 
 
 LONGEST_FOLDER = 80
-"""Longest name of a folder that we choose, in characters; systems allow 255 bytes."""
+"""Longest name of a folder that this program chooses, in characters; systems allow 255 bytes."""
 
 
 def folder_of(name: str, otherwise: str) -> Path:
-    """Returns the default results folder of a name."""
+    """Returns the default folder for the results of `name`; `otherwise` replaces an empty name."""
     plain = re.sub(r"[^\w.-]+", "-", name)[:LONGEST_FOLDER].strip("-.")
     return Path("results") / (plain or otherwise)
 
 
 @dataclass(frozen=True)
 class Cluster:
-    """The Dask cluster that makes the runs, if any."""
+    """Options of the Dask cluster that executes the runs, if any."""
 
     on: Annotated[
         str | None,
@@ -225,19 +227,28 @@ class Cluster:
     ] = None
     tls_ca: Annotated[
         Path | None,
-        typer.Option("--tls-ca", metavar="FILE", help="Authority of the cluster's certificates."),
+        typer.Option(
+            "--tls-ca",
+            metavar="FILE",
+            help="Certificate of the authority that signs the cluster's certificates (PEM).",
+        ),
     ] = None
     tls_cert: Annotated[
         Path | None,
-        typer.Option("--tls-cert", metavar="FILE", help="Certificate for the cluster."),
+        typer.Option(
+            "--tls-cert", metavar="FILE", help="Client certificate for the cluster (PEM)."
+        ),
     ] = None
     tls_key: Annotated[
-        Path | None, typer.Option("--tls-key", metavar="FILE", help="Key of the certificate.")
+        Path | None,
+        typer.Option(
+            "--tls-key", metavar="FILE", help="Private key of the client certificate (PEM)."
+        ),
     ] = None
 
     @contextmanager
     def connected(self) -> Iterator[Client | None]:
-        """Yields the cluster for a study; None means this machine."""
+        """Yields a client of the cluster; None without `--on`, for runs on this machine."""
         if self.on is None:
             if self.tls_ca or self.tls_cert or self.tls_key:
                 raise ClusterError("--tls-ca, --tls-cert and --tls-key require --on")
@@ -252,16 +263,17 @@ class Cluster:
 
 @dataclass(frozen=True)
 class Precise:
-    """Runs until a precision is reached."""
+    """Options for runs until a precision is reached."""
 
     until: Annotated[
         list[str] | None,
         typer.Option(
             "--until",
             metavar='"METRIC ± WIDTH"',
-            help='Run until a metric is this precise, a share or an amount: "sojourn_p95 ± 2%", '
-            '"call.delay_p99 +- 1ms"; p95 means sojourn_p95. Looks are at 40, 60, 90, ... '
-            "seeds, and intervals allow for them. Repeat for more.",
+            help="Add seeds until the confidence interval of a metric is within ± WIDTH, a "
+            'share or an amount: "sojourn_p95 ± 2%", "call.delay_p99 +- 1ms"; p95 means '
+            "sojourn_p95. The interval is checked after 40, 60, 90, ... seeds, and allows "
+            "for repeated checks. Repeat for more metrics.",
         ),
     ] = None
     max_seeds: Annotated[
@@ -272,7 +284,10 @@ class Precise:
     ] = None
 
     def rule(self, seeds: int | None = None) -> Until | None:
-        """Returns the rule, if one was given; `seeds` is a given number of seeds instead."""
+        """Returns the stopping rule of `--until`; None without it.
+
+        `seeds` is a fixed number of seeds, which excludes `--until`; None if the user gave none.
+        """
         if self.until is not None and seeds is not None:
             fail("--until determines the number of seeds: omit --seeds")
         if self.until is None:
@@ -284,14 +299,14 @@ class Precise:
         return parse(self.until, self.max_seeds)
 
     def check_alone(self, chosen: Chosen) -> None:
-        """Rejects several engines in a comparison, because each would need its own seeds."""
+        """Rejects `--until` with several engines: each engine needs its own number of seeds."""
         if self.until is not None and chosen.several:
-            fail("--until takes one engine, whose runs determine the number of seeds")
+            fail("--until requires a single engine, whose runs determine the number of seeds")
 
 
 @dataclass(frozen=True)
 class Simulated:
-    """The place where runs are simulated."""
+    """Options for runs of the simulator: number of parallel runs and cluster."""
 
     workers: Workers = None
     cluster: Cluster = Cluster()
@@ -299,7 +314,7 @@ class Simulated:
 
 @dataclass(frozen=True)
 class Made:
-    """The engines of runs, and their place."""
+    """Options for runs of any engine: engine, number of parallel runs and cluster."""
 
     workers: Workers = None
     engine: Engines = engines.SIM
@@ -307,11 +322,11 @@ class Made:
     cluster: Cluster = Cluster()
 
     def engines(self, as_json: bool) -> Chosen:
-        """Returns the engines of a study."""
+        """Returns the engines that the options select."""
         name, option = self.engine, f"--engine {self.engine}"
         if self.real:
             if name not in (engines.SIM, engines.WIRE):
-                fail("`--real` means `--engine wire`: give one of them", as_json=as_json)
+                fail("`--real` means `--engine wire`: omit `--real` or `--engine`", as_json=as_json)
             name, option = engines.WIRE, "--real"
         kinds = engines.chosen(name)
         if self.cluster.on is not None and [kind.name for kind in kinds] != [engines.SIM]:
@@ -325,43 +340,43 @@ class Made:
 
 @dataclass(frozen=True)
 class Chosen:
-    """The engines of a command."""
+    """The engines of a command, by name; at least one."""
 
     by_name: Mapping[str, Engine]
 
     @property
     def several(self) -> bool:
-        """Returns whether results are shown side by side."""
+        """Returns whether there is more than one engine, so that results are shown side by side."""
         return len(self.by_name) > 1
 
     @property
     def one(self) -> Engine | None:
-        """Returns the first engine; None means the simulator."""
+        """Returns the first engine; None if it is the simulator."""
         name, engine = next(iter(self.by_name.items()))
         return None if name == engines.SIM else engine
 
     @property
     def of_study(self) -> Engine | Mapping[str, Engine] | None:
-        """Returns the engines in the form that a study takes."""
+        """Returns the engines in the form that a study takes: None is the simulator."""
         return self.by_name if self.several else self.one
 
     @property
     def limits(self) -> dict[str, str]:
-        """Returns the limits of the results, by engine, for engines that state any."""
+        """Returns the limits of the results by engine; engines without limits are omitted."""
         from sojourn.scenario.engine import limits_of
 
         found = {name: limits_of(engine) for name, engine in self.by_name.items()}
         return {name: text for name, text in found.items() if text}
 
     def tell_limits(self) -> None:
-        """Prints the limits of the results, each once."""
+        """Prints the limits of the results; equal texts are printed once."""
         from sojourn.scenario.engine import limit_sentences
 
         for line in limit_sentences(self.limits):
             typer.echo(line)
 
     def report_violations(self) -> None:
-        """Reports which of the new runs are not valid, and why."""
+        """Reports how many new runs of each engine are not valid, and each reason once."""
         for name, engine in self.by_name.items():
             invalid: list[list[str]] = getattr(engine, "violations", [])
             if not invalid:
@@ -379,10 +394,10 @@ class Chosen:
 
     @contextmanager
     def refusals(self, plans: Iterable[str]) -> Iterator[None]:
-        """Adds to a refusal the engines that can run the plans.
+        """Adds a note with suitable engines to the error that an engine cannot run the plans.
 
-        Before that, it prints the programs that the scenario will run, because they are its
-        author's code.
+        Before that, it prints the programs that the scenario will run, because they are code of the
+        scenario's author.
         """
         from sojourn.lab.programs.errors import NotPossible
 
@@ -399,10 +414,10 @@ class Chosen:
 
 
 def tell_programs(plans: Iterable[str]) -> None:
-    """Prints the programs that these plans run."""
+    """Prints the commands of the scenario's own programs in these plans."""
     of_command = [json.loads(plan) for plan in plans if '"command"' in plan]
-    told = {str(program): None for plan in of_command for program in own_programs(plan)}
-    if told:
+    programs = {str(program): None for plan in of_command for program in own_programs(plan)}
+    if programs:
         note("the scenario runs its own programs:")
-    for line in told:
+    for line in programs:
         note(f"  {line}")

@@ -1,4 +1,4 @@
-"""Standard output and messages."""
+"""Results on standard output and messages on standard error."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from rich.progress import Progress
 
 shown_bars: list[Progress] = []
-"""The progress bars on the terminal, innermost last."""
+"""Progress bars on the terminal, innermost last."""
 
 
 Quiet = Annotated[
@@ -43,7 +43,7 @@ Format = Annotated[
 
 @dataclass
 class _Wanted:
-    """Print settings of the current command."""
+    """Settings for the output of the current command."""
 
     quiet: bool = False
     form: str = "text"
@@ -66,7 +66,7 @@ def with_shared(signature: Signature) -> Signature:
 
 
 def take_shared(values: dict[str, Any]) -> None:
-    """Takes the values of the common options out of `values`."""
+    """Removes the common options from `values` and applies them."""
     _wanted.quiet = bool(values.pop("quiet", False))
     form = values.pop("output_format", None)
     if form not in (None, "json") and values.get("as_json"):
@@ -89,7 +89,7 @@ def form() -> str:
 def print_data(value: Any, rows: Any = None) -> None:
     """Prints `value` on standard output: as JSON, or its rows as CSV or as a Markdown table.
 
-    `rows` is its table, if it has several.
+    `rows` is the table for CSV and Markdown; None means that `_rows` selects it from `value`.
     """
     if _wanted.form == "csv":
         titles, *lines = _lines(rows or value)
@@ -108,14 +108,20 @@ def print_data(value: Any, rows: Any = None) -> None:
 
 
 def _lines(value: Any) -> list[list[str]]:
-    """Returns the rows of `value` as texts, titles first."""
+    """Returns the table of `value` as texts; the first row has the titles."""
     rows = [_flat(row) for row in _rows(value)]
     titles = list(dict.fromkeys(title for row in rows for title in row))
     return [titles, *([_cell(row.get(title)) for title in titles] for row in rows)]
 
 
 def _rows(value: Any) -> list[Mapping[str, Any]]:
-    """Returns the rows of a result: its list of tables, otherwise a row for each value."""
+    """Returns the rows of a result.
+
+    A list of dicts has a row for each dict; if every dict has one nested list of dicts, a row for
+    each nested dict, joined with its outer dict. A dict with several lists of dicts and no other
+    values has the rows of all lists, otherwise those of its first list. A dict without such lists
+    has a row for each value.
+    """
 
     def is_table(part: Any) -> bool:
         return isinstance(part, list) and bool(part) and all(isinstance(r, dict) for r in part)
@@ -137,7 +143,7 @@ def _rows(value: Any) -> list[Mapping[str, Any]]:
 
 
 def _flat(row: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
-    """Returns a row without nested tables, whose keys become dotted."""
+    """Returns a row without nested dicts: their keys are joined by dots."""
     found: dict[str, Any] = {}
     for key, value in row.items():
         if isinstance(value, dict):
@@ -158,13 +164,13 @@ def _cell(value: Any) -> str:
 
 
 def note(text: str) -> None:
-    """Prints a message on standard error, above any bar, unless quiet."""
+    """Prints a message on standard error, above any progress bar; not with `--quiet`."""
     if not _wanted.quiet:
         complain(text)
 
 
 def complain(text: str) -> None:
-    """Prints a message on standard error, even if quiet."""
+    """Prints a message on standard error, also with `--quiet`."""
     if shown_bars:
         shown = shown_bars[-1].console
         shown.print(text, markup=False, highlight=False, emoji=False, soft_wrap=True)
@@ -173,7 +179,7 @@ def complain(text: str) -> None:
 
 
 def echo_written(written: Sequence[Path]) -> None:
-    """Prints the paths of a page and its figures."""
+    """Prints the path of the page, and number and folder of its figures."""
     for path in written:
         if path.suffix == ".html":
             typer.echo(f"page: {path}")
@@ -185,7 +191,7 @@ def echo_written(written: Sequence[Path]) -> None:
 
 
 def console() -> Console:
-    """Returns the console for tables: as wide as the terminal, or 160 columns in a file."""
+    """Returns the console for tables: as wide as the terminal; 160 columns without a terminal."""
     from rich.console import Console as _Console
 
     known = sys.stdout.isatty() or "COLUMNS" in os.environ

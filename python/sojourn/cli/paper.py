@@ -1,4 +1,4 @@
-"""`sojourn paper`: repeated published studies."""
+"""`sojourn paper`: repetitions of published studies."""
 
 from __future__ import annotations
 
@@ -15,28 +15,36 @@ if TYPE_CHECKING:
     from sojourn.papers.outcome import Outcome
 
 LIST = "list"
-"""The word that lists the records of all studies."""
+"""Argument that lists the recorded verdicts of all studies."""
 
 
 def register(app: typer.Typer) -> None:
-    """Adds the command."""
+    """Adds `sojourn paper` to `app`."""
     app.command()(paper)
 
 
 @exits.command
 def paper(
     name: Annotated[
-        str, typer.Argument(metavar="NAME", help=f"One of: {', '.join(NAMES)}; or `{LIST}`.")
+        str,
+        typer.Argument(metavar="NAME", help=f"Name of the study: {', '.join(NAMES)}; or `{LIST}`."),
     ],
     quick: Annotated[
-        bool, typer.Option("--quick", help="Shorter and fewer runs, in minutes on two cores.")
+        bool,
+        typer.Option(
+            "--quick", help="Make fewer and shorter runs, which takes minutes on two cores."
+        ),
     ] = False,
     full: Annotated[
-        bool, typer.Option("--full", help="The paper's full lengths (default).")
+        bool, typer.Option("--full", help="Make runs of the paper's full length (default).")
     ] = False,
     out: Annotated[
         Path | None,
-        typer.Option("--out", metavar="DIR", help="Folder; results/paper-NAME[-quick] by default."),
+        typer.Option(
+            "--out",
+            metavar="DIR",
+            help="Folder for results; results/paper-NAME[-quick] by default.",
+        ),
     ] = None,
     *,
     precise: options.Precise,
@@ -45,10 +53,10 @@ def paper(
 ) -> None:
     """Repeat a published study and check which of its findings hold.
 
-    Each finding holds, does not hold, or cannot be decided. The status is 0 when the study ran, for
-    any verdicts, and 1 if a real run is not valid. Existing runs in the folder are reused. With
-    `--real`, runs of real programs are judged, and shown with the simulated ones. `list` shows the
-    recorded verdicts of all studies.
+    Each finding holds, does not hold, or cannot be decided. Existing runs in the folder are reused.
+    With `--real`, the verdicts are for runs of real programs, which are shown with the simulated
+    runs. The exit status is 0 for any verdicts, and 1 if a real run is not valid. The name `list`
+    prints the recorded verdicts of all studies.
     """
     if name == LIST:
         _list(as_json)
@@ -64,16 +72,20 @@ def paper(
     engine, asked = chosen.one, next(iter(chosen.by_name))
     if chosen.several:
         exits.fail(
-            "the real part is compared with simulated runs: name one engine", as_json=as_json
+            "a study's real part takes one engine, and is compared with simulated runs: name "
+            "one engine",
+            as_json=as_json,
         )
     if engine is not None and study.real is None:
         able = ", ".join(p for p in NAMES if load(p).real is not None)
-        exits.fail(f"the paper `{name}` has no real part yet; with --real: {able}", as_json=as_json)
+        exits.fail(
+            f"the study `{name}` has no real part; studies with one: {able}", as_json=as_json
+        )
     if engine is not None and study.real is not None and asked not in study.real.engines:
         able = " or ".join(["sim", *study.real.engines])
         exits.fail(
-            f"the paper `{name}` runs only with --engine {able}: some of its findings cannot be "
-            f"run or measured by {asked}",
+            f"the study `{name}` runs only with --engine {able}: {asked} cannot run or measure "
+            "some of its findings",
             as_json=as_json,
         )
     if engine is not None and rule is not None:
@@ -82,8 +94,8 @@ def paper(
         )
     if made.cluster.on is not None and not study.cluster:
         exits.fail(f"`paper {name}` takes minutes on one machine: omit --on", as_json=as_json)
-    told = (("real", engine is not None), ("quick", quick), ("until", rule is not None))
-    parts = [name, *(word for word, asked in told if asked)]
+    suffixes = (("real", engine is not None), ("quick", quick), ("until", rule is not None))
+    parts = [name, *(word for word, asked in suffixes if asked)]
     folder = out or Path("results") / f"paper-{'-'.join(parts)}"
     with made.cluster.connected() as cluster, bars.stages() as stage:
         if engine is not None and study.real is not None and engines.find(asked).real_time:
@@ -110,7 +122,7 @@ def paper(
 
 
 def _print(outcome: Outcome, written: list[Path]) -> None:
-    """Prints the verdicts and the places of the results."""
+    """Prints the verdicts, notes, and paths of the results."""
     from sojourn.papers.beside import rows, verdicts
     from sojourn.show import print_claims
 
@@ -125,7 +137,7 @@ def _print(outcome: Outcome, written: list[Path]) -> None:
 
 
 def _list(as_json: bool) -> None:
-    """Prints the records of all studies."""
+    """Prints the recorded verdicts of all studies."""
     from sojourn.papers import records
 
     if as_json:

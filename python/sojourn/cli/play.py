@@ -1,4 +1,4 @@
-"""`sojourn play`: a scenario with controls, in the browser."""
+"""`sojourn play`: a page with controls that simulates a scenario in the browser."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def register(app: typer.Typer) -> None:
-    """Adds the command."""
+    """Adds `sojourn play` to `app`."""
     app.command()(play)
 
 
@@ -27,7 +27,7 @@ def play(
         str | None,
         typer.Argument(
             metavar="FILE|URL",
-            help="A scenario or the address of a playground page. By default a home's uplink.",
+            help="Scenario file, or address of a playground page. By default the template `home`.",
         ),
     ] = None,
     settings: options.Settings = None,
@@ -43,8 +43,8 @@ def play(
 ) -> None:
     """Open a page that simulates a scenario at every change.
 
-    The browser simulates; the page is served only to this machine, until Ctrl-C. Its address has
-    all settings: `sojourn play 'URL'` opens it on any machine.
+    The simulation runs in the browser. The page is served to this machine only, until Ctrl-C. The
+    page's address contains all settings: `sojourn play 'URL'` opens the same page on any machine.
     """
     from sojourn.play import files
     from sojourn.play.address import AddressError
@@ -70,7 +70,7 @@ def play(
 
 
 def _start(what: str | None, settings: list[str]) -> tuple[Entry | None, str]:
-    """Returns the user's scenario, if any, and the part of the page's address after `#`."""
+    """Returns the user's scenario, if any, and the part after `#` of the page's address."""
     from sojourn.play import address
     from sojourn.play.catalogue import FIRST, entry
     from sojourn.templates import template
@@ -88,7 +88,7 @@ def _start(what: str | None, settings: list[str]) -> tuple[Entry | None, str]:
     if address.is_packed(what):
         output.complain(
             "warning: this address has the form of earlier versions, which the next version "
-            "will not open. Copy the page's new address"
+            "will not open. Copy the new address of the page"
         )
         scenario, state = address.unpacked(what)
         return entry(scenario, whole=True), address.fragment(state)
@@ -96,7 +96,10 @@ def _start(what: str | None, settings: list[str]) -> tuple[Entry | None, str]:
 
 
 def _open(url: str) -> None:
-    """Opens the page if there is a screen; a text browser in this terminal is unsuitable."""
+    """Opens the page in the default browser, unless the system has no graphical screen.
+
+    Without a graphical screen, a text browser would take over this terminal.
+    """
     screens = ("DISPLAY", "WAYLAND_DISPLAY")
     if sys.platform == "linux" and not any(os.environ.get(name) for name in screens):
         return

@@ -32,11 +32,11 @@ LOST = {
     "other": "filtered or unknown",
 }
 METRICS = "127.0.0.1:9441"
-"""Default address of metrics with `--all`."""
+"""Default address of the exported metrics with `--all`."""
 WORTH_SAYING = {
-    "standing": "is not catching up, so its buffer is not enlarged",
-    "pressure": "memory is short",
-    "budget": "the budget allows no more",
+    "standing": "the server does not catch up, so its buffer is not enlarged",
+    "pressure": "the machine is short of memory",
+    "budget": "the budget does not allow a larger buffer",
 }
 
 State = Annotated[
@@ -51,7 +51,7 @@ State = Annotated[
 
 
 def register(app: typer.Typer) -> None:
-    """Adds the family."""
+    """Adds the family `sojourn rcvbuf` to `app`."""
     family = typer.Typer(
         help="Adapt the receive buffers of a running UDP server.",
         invoke_without_command=True,
@@ -107,7 +107,7 @@ def rcvbuf(
         typer.Option(
             "--budget",
             metavar="SIZE",
-            help="Limit for all sockets together, in addition to --share.",
+            help="Limit on the total size of all receive buffers, in addition to --share.",
         ),
     ] = None,
     share: Annotated[
@@ -117,8 +117,8 @@ def rcvbuf(
             metavar="SHARE",
             min=0.001,
             max=1.0,
-            help="Limit as a share of available memory, of the server's control group and of the "
-            "kernel's UDP limit.",
+            help="Limit on the total size of all receive buffers, as a share of available "
+            "memory, of the server's control group and of the kernel's UDP limit.",
         ),
     ] = 0.25,
     sockets: Annotated[
@@ -127,7 +127,7 @@ def rcvbuf(
             "--sockets",
             min=1,
             max=65_536,
-            help="Largest number of sockets. By default 1024; 65536 with --all.",
+            help="Largest number of watched sockets. By default 1024; 65536 with --all.",
         ),
     ] = None,
     interval: Annotated[
@@ -135,7 +135,7 @@ def rcvbuf(
         typer.Option(
             "--interval",
             metavar="TIME",
-            help="Time between two samples. By default 10ms; 1s with --all.",
+            help="Time between two samples of a socket. By default 10ms; 1s with --all.",
         ),
     ] = None,
     rescan: Annotated[
@@ -182,11 +182,11 @@ def rcvbuf(
 ) -> None:
     """Adapt the receive buffers of a running, unmodified UDP server, until Ctrl-C.
 
-    With --all, watch every UDP socket of this machine and export metrics without changes. A
-    server's sockets are found by process, unit or port, and read every 10 ms. At the end each has
-    its original size. If a change is not permitted, the command reports the missing permission and
-    only watches. Changing other users' sockets requires CAP_SYS_PTRACE, and exceeding
-    net.core.rmem_max requires CAP_NET_ADMIN.
+    A server's sockets are found by process, unit or port, and read every 10 ms. At the end each
+    socket gets its original size back. With --all, the command watches every UDP socket of this
+    machine and exports metrics without changes. If a change is not permitted, the command reports
+    the missing permission and only watches. Changing other users' sockets requires CAP_SYS_PTRACE,
+    and exceeding net.core.rmem_max requires CAP_NET_ADMIN.
     """
     if context.invoked_subcommand is not None:
         return
@@ -229,7 +229,7 @@ def rcvbuf(
             state=state,
         )
         stack.callback(tuner.stop)
-        # Sockets of another active tuner are left to it.
+        # Another running tuner restores its sockets itself.
         recovered = [one for one in tuner.recovered if one["action"] != "in_use"]
         if recovered and not as_json:
             output.note("restored settings that a killed tuner had changed:")
@@ -251,7 +251,7 @@ def rcvbuf(
 
 
 def _end(tuner: Tuner, seen: Seen, port: int | None, as_json: bool) -> None:
-    """Restores all sizes, reports them, and recommends settings."""
+    """Restores the original buffer sizes, reports the results, and recommends settings."""
     from sojourn.rcvbuf.advice import rmem_max, tell
 
     last = tuner.snapshot()
@@ -273,7 +273,7 @@ def _end(tuner: Tuner, seen: Seen, port: int | None, as_json: bool) -> None:
 
 
 def _nobody(port: int | None) -> str:
-    """Returns why there may have been no sockets, and a remedy."""
+    """Returns a message on why no socket was found, with a remedy."""
     if port is None:
         return (
             "no UDP socket with a port was found; `ss -ulpn` lists sockets with their processes. "
@@ -288,7 +288,7 @@ def _nobody(port: int | None) -> str:
 def _looks(
     tuner: Tuner, stop: threading.Event, every: float, length: float | None, seen: Seen
 ) -> Iterator[dict[str, Any]]:
-    """Yields the tuner's state at intervals, until an end."""
+    """Yields the tuner's state at intervals, until a stop, the process's end or `length`."""
     end = None if length is None else time.monotonic() + length
     while not stop.is_set() and not tuner.over:
         snapshot = tuner.snapshot()
@@ -315,7 +315,7 @@ def _watch(looks: Iterator[dict[str, Any]], title: str, dry_run: bool, as_json: 
 
 
 def _report(looks: Iterator[dict[str, Any]], title: str, dry_run: bool, as_json: bool) -> None:
-    """Prints a line for each change; with JSON, one for each sample."""
+    """Prints a line for each change; with JSON, a line for each sample."""
     from sojourn.rcvbuf.view import lines
 
     said: dict[Any, str] = {}
@@ -348,7 +348,7 @@ def _report(looks: Iterator[dict[str, Any]], title: str, dry_run: bool, as_json:
 
 
 def _export(looks: Iterator[dict[str, Any]], title: str, dry_run: bool, as_json: bool) -> None:
-    """Prints missing permissions; everything else is in the metrics."""
+    """Prints missing permissions only; all results are exported as metrics."""
     del dry_run, as_json
     output.note(f"{title}: watching; press Ctrl-C to end")
     said = set()
@@ -370,8 +370,8 @@ def _line(socket: dict[str, Any], dry_run: bool) -> str:
         parts.append(f"would be {octets(socket['wanted'])}")
     drops = {reason: count for reason, count in socket["drops"].items() if count}
     if drops:
-        told = ", ".join(f"{count} ({LOST[reason]})" for reason, count in drops.items())
-        parts.append(f"packets lost {told}")
+        counts = ", ".join(f"{count} ({LOST[reason]})" for reason, count in drops.items())
+        parts.append(f"packets lost {counts}")
     if socket["reason"] in WORTH_SAYING:
         parts.append(WORTH_SAYING[socket["reason"]])
     return "; ".join(parts)
@@ -379,9 +379,10 @@ def _line(socket: dict[str, Any], dry_run: bool) -> str:
 
 @exits.command
 def restore(state: State = None, as_json: options.AsJson = False) -> None:
-    """Restore what killed tuners had changed.
+    """Restore the buffer sizes that killed tuners had changed.
 
-    A socket is identified by a number that is unique until the machine restarts.
+    Each socket is recognised by a number that the kernel assigns only once until a restart, so that
+    no other socket is changed.
     """
     from sojourn.rcvbuf import restore as put_back
 

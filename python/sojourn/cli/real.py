@@ -1,4 +1,4 @@
-"""Reports on runs by engines other than the simulator."""
+"""Output about runs by engines other than the simulator."""
 
 from __future__ import annotations
 
@@ -16,23 +16,23 @@ if TYPE_CHECKING:
 
 
 def report_violations(record: LabRecord, *, as_json: bool) -> None:
-    """Reports first that a run is not valid, and why."""
+    """Prints why a run is not valid; called before the results are printed."""
     for violation in record.violations:
         typer.echo(f"NOT VALID: {violation}", err=as_json)
 
 
 def description(record: LabRecord) -> str:
-    """Returns how a real run was made, in a few lines."""
+    """Returns a few lines about a real run: system, links, timeliness, checks and own programs."""
     real, health = record.real, record.real["health"]
     if real["engine"] in engines.VIRTUAL:
         links = "the kernel's links" if real["links"] == "kernel" else "Sojourn's links"
         if real["links_why"]:
-            links += f", because the kernel's lack: {', '.join(real['links_why'])}"
+            links += f", because the kernel's links lack {', '.join(real['links_why'])}"
         return "\n".join(
             [
                 f"Linux {real['kernel']} in virtual time, {real['linux']['hz']} ticks a second",
                 f"  {links}",
-                f"  {health['processor_seconds']:.1f} s of a processor",
+                f"  {health['processor_seconds']:.1f} s of processor time",
                 *(f"  {command}" for command in real["commands"] if command.startswith("tc ")),
                 *own_programs(real),
             ]
@@ -40,18 +40,18 @@ def description(record: LabRecord) -> str:
     programs = ", ".join(f"{name} {version}" for name, version in real["programs"].items())
     where = "a user namespace" if real["privilege"] == "user" else "root's namespaces"
     lines = [
-        f"for real on Linux {real['kernel']}: {f'{programs}; ' if programs else ''}in {where}",
+        f"real run on Linux {real['kernel']}: {f'{programs}; ' if programs else ''}in {where}",
     ]
     if real["engine"] == "kernel":
         lines.append("  links are the kernel's own; values that it does not report are omitted")
-        lines += [f"  {command}" for told in real["links"].values() for command in told]
+        lines += [f"  {command}" for commands in real["links"].values() for command in commands]
     else:
         late = " ".join(
             f"{word} {health[key] * 1e3:.2f} ms," if health[key] is not None else f"{word} -,"
             for word, key in (("median", "lateness_p50"), ("99 %", "lateness_p99"))
         ).rstrip(",")
         share = f"the wire took {100 * health['cpu_share']:.0f} % of a processor"
-        lines.append(f"  packets late: {late}; {share}")
+        lines.append(f"  lateness of packets: {late}; {share}")
     for found in real["agreements"]:
         if found["agrees"]:
             arrivals, drops, marks, _ = found["counts"]

@@ -1,13 +1,14 @@
-"""Remaining time of work, estimated from its progress."""
+"""Remaining time of work, estimated from its recent speed."""
 
 from __future__ import annotations
 
 from collections import deque
 
 SETTLED = 2.0
-"""Seconds of progress before the first estimate."""
+"""Seconds of progress that the first estimate requires."""
 WINDOW = 10.0
-"""Seconds that an estimate is based on, at least; for longer work its later half."""
+"""Shortest period, in seconds, over which the recent speed is measured. After twice this time, the
+period is the last half of the time since the first progress."""
 STALLED = 20.0
 """Seconds without progress after which there is no estimate."""
 LONGEST = 100 * 3600.0
@@ -15,35 +16,35 @@ LONGEST = 100 * 3600.0
 
 
 class Remaining:
-    """Estimates from recent speed: the start and earlier pauses do not count."""
+    """Estimator of the remaining time from recent speed, without the start and earlier pauses."""
 
     def __init__(self) -> None:
-        self._told: deque[tuple[float, float]] = deque()
+        self._points: deque[tuple[float, float]] = deque()
         self._begin: float | None = None
-        """Time of the first progress, before which work may not have begun."""
+        """Time of the first progress, in seconds; before it the work may not have begun."""
 
     def tell(self, now: float, fraction: float) -> None:
         """Records that `fraction` of the work is done at `now`, in seconds."""
-        told = self._told
-        if told and fraction < told[-1][1]:  # other work has begun
-            told.clear()
+        points = self._points
+        if points and fraction < points[-1][1]:  # less than before: other work has begun
+            points.clear()
             self._begin = None
-        if told and fraction == told[-1][1]:
+        if points and fraction == points[-1][1]:
             return
-        if told and self._begin is None:
-            told.clear()
+        if points and self._begin is None:
+            points.clear()
             self._begin = now
-        told.append((now, fraction))
+        points.append((now, fraction))
         if self._begin is not None:
             window = max(WINDOW, (now - self._begin) / 2)
-            while len(told) > 2 and told[1][0] <= now - window:
-                told.popleft()
+            while len(points) > 2 and points[1][0] <= now - window:
+                points.popleft()
 
     def left(self, now: float) -> float | None:
-        """Returns the remaining seconds at recent speed; None if unknown."""
-        if len(self._told) < 2:
+        """Returns the remaining seconds at recent speed; None if unknown or above `LONGEST`."""
+        if len(self._points) < 2:
             return None
-        (begin, first), (last, fraction) = self._told[0], self._told[-1]
+        (begin, first), (last, fraction) = self._points[0], self._points[-1]
         if last - begin < SETTLED or now - last > STALLED:
             return None
         left = (1 - fraction) * (last - begin) / (fraction - first) - (now - last)

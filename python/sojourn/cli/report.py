@@ -12,7 +12,7 @@ from sojourn.cli import bars, exits, options, output
 
 
 def register(app: typer.Typer) -> None:
-    """Adds the command."""
+    """Adds `sojourn report` to `app`."""
     app.command()(report)
 
 
@@ -31,14 +31,16 @@ def report(
         typer.Option(
             "--by",
             metavar="METRIC",
-            help="The deciding metric, or the first in a study's report. By default that of the "
-            "results.",
+            help="Deciding metric of a comparison, or first metric of a study's report. By "
+            "default the metric of the results.",
         ),
     ] = None,
     subject_to: Annotated[
         str | None,
         typer.Option(
-            "--subject-to", metavar="EXPR", help="Conditions, instead of the comparison's own."
+            "--subject-to",
+            metavar="EXPR",
+            help="Conditions that a choice must meet. By default those of the comparison.",
         ),
     ] = None,
     smallest: options.Smallest = None,
@@ -46,10 +48,14 @@ def report(
 ) -> None:
     """Make figures and an HTML page from a folder of results.
 
-    They are written into that folder.
+    The figures and the page are written into the same folder.
     """
     if not folder.is_dir():
-        exits.fail(f"{folder}: no such folder; use the folder that --out named", as_json=as_json)
+        exits.fail(
+            f"{folder}: no such folder; give the DIR of `--out` in an earlier run, "
+            "compare or study",
+            as_json=as_json,
+        )
     given = {"by": by, "subject_to": subject_to, "smallest": smallest}
     question = {key: value for key, value in given.items() if value is not None}
     with bars.counting("drawing", "figures") as tell:

@@ -1,4 +1,4 @@
-"""`sojourn run`."""
+"""`sojourn run`: one run of a scenario."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def register(app: typer.Typer) -> None:
-    """Adds the command."""
+    """Adds `sojourn run` to `app`."""
     app.command()(run)
 
 
@@ -48,7 +48,9 @@ def run(
     from sojourn.scenario.engine import check
 
     if out is not None:
-        extras.require("pandas", "pyarrow")  # before the run, so that it is not lost
+        extras.require(
+            "pandas", "pyarrow"
+        )  # checked first, because a finished run would otherwise be lost
     scenario = tc.applied(options.load(file, settings))
     for warning in scenario.warnings():
         output.note(warning)
@@ -82,7 +84,7 @@ def run(
 def beside(
     scenario: Scenario, seed: int, chosen: options.Chosen, out: Path | None, *, as_json: bool
 ) -> None:
-    """Makes a run with each of several engines, and prints their metrics side by side."""
+    """Makes a run with each of several engines, and prints the metrics side by side."""
     from sojourn.scenario.run import plain
     from sojourn.study import Study
     from sojourn.study.quantities import NOTHING, value
@@ -134,16 +136,16 @@ def beside(
 
 
 def worth_showing(table: Table) -> list[str]:
-    """Returns the metrics of a study's report, with the backlog where sojourn times are missing."""
+    """Returns a study's usual metrics, and the backlog if sojourn times are missing."""
     return list(dict.fromkeys([*table.headline(), *table.interesting()]))
 
 
 def simulate(
     scenario: Scenario, seed: int, engine: Engine | None = None, *, quiet: bool = False
 ) -> Run:
-    """Runs `scenario` with a progress bar; Ctrl-C stops it and keeps the measurements.
+    """Returns a run of `scenario`, made with a progress bar; Ctrl-C keeps the measurements so far.
 
-    `engine` is by default the simulator; `quiet` is for a terminal in use.
+    `engine` None is the simulator. `quiet` suppresses the bar, if the terminal shows other things.
     """
     begin = time.monotonic()
     with (
@@ -162,7 +164,7 @@ def simulate(
 
 
 class _Made:
-    """An engine that has already made its only run."""
+    """An engine that returns a finished run, so that a study can save it."""
 
     def __init__(self, run: Run, engine: Engine) -> None:
         self._run = run
@@ -184,13 +186,13 @@ class _Made:
 
 
 def keep(run: Run, folder: Path, engine: Engine | None = None) -> None:
-    """Writes a run of `engine` as a study with one run, which all study tools can read."""
+    """Saves a complete run of `engine` as a study with one run, which all study tools can read."""
     if not run.complete:
-        output.note("not written: only complete runs are saved")
+        output.note("not saved: the run is not complete")
         return
     from sojourn.scenario.engine import core
     from sojourn.study import Study
 
     made = _Made(run, engine or core())
     Study(run.scenario).seeds([run.seed]).run(folder, workers=1, engine=made)
-    output.note(f"written to {folder}")
+    output.note(f"results written to {folder}")

@@ -1,4 +1,4 @@
-"""`sojourn store`: real replicated stores."""
+"""`sojourn store`: real replicated stores (Cassandra)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from sojourn.cli import bars, exits, options, output
 
 
 def register(app: typer.Typer) -> None:
-    """Adds the family."""
+    """Adds the family `sojourn store` to `app`."""
     family = typer.Typer(
         help="Install a real store for `lab run`, or test a running one.",
         no_args_is_help=True,
@@ -27,14 +27,18 @@ def register(app: typer.Typer) -> None:
 def fetch(
     repository: Annotated[
         str | None,
-        typer.Option("--repository", metavar="URL", help="URL of a mirror of Maven Central."),
+        typer.Option(
+            "--repository",
+            metavar="URL",
+            help="URL of a mirror of Maven Central. By default Maven Central itself.",
+        ),
     ] = None,
     as_json: options.AsJson = False,
 ) -> None:
-    """Download Cassandra's jars for `lab run` and check them.
+    """Download Cassandra's program files (jars, 68 MB) for `lab run` and check them.
 
-    They come from Maven Central, are checked by SHA-256, and are stored in ~/.cache/sojourn (or
-    $XDG_CACHE_HOME), 68 MB. They are not installed.
+    The files come from Maven Central, are checked by SHA-256, and are stored in ~/.cache/sojourn
+    (or below $XDG_CACHE_HOME). They are not installed on the system.
     """
     from sojourn.lab.cassandra import VERSION, artefacts
 
@@ -52,14 +56,23 @@ def measure(
     file: options.ScenarioFile,
     contact_points: Annotated[
         str,
-        typer.Option("--contact-points", metavar="A,B", help="Addresses of running nodes."),
+        typer.Option(
+            "--contact-points",
+            metavar="A,B",
+            help="Addresses of running nodes, separated by commas.",
+        ),
     ],
     port: Annotated[
-        int, typer.Option("--port", min=1, max=65_535, help="Port of the nodes.")
+        int,
+        typer.Option("--port", min=1, max=65_535, help="Port on which the nodes answer clients."),
     ] = 9042,
     user: Annotated[
         str | None,
-        typer.Option("--user", help="User name; the password is in $SOJOURN_STORE_PASSWORD."),
+        typer.Option(
+            "--user",
+            help="User name at the store; the password is in "
+            "$SOJOURN_STORE_PASSWORD or --password-file.",
+        ),
     ] = None,
     password_file: Annotated[
         Path | None,
@@ -68,7 +81,7 @@ def measure(
             metavar="FILE",
             exists=True,
             dir_okay=False,
-            help="File with the password.",
+            help="File that contains the password.",
         ),
     ] = None,
     authority: Annotated[
@@ -78,7 +91,8 @@ def measure(
             metavar="FILE",
             exists=True,
             dir_okay=False,
-            help="Use TLS; file of the authority that signs the nodes' certificates.",
+            help="Use TLS; FILE is the certificate of the authority that signs the nodes' "
+            "certificates.",
         ),
     ] = None,
     certificate: Annotated[
@@ -88,7 +102,7 @@ def measure(
             metavar="FILE",
             exists=True,
             dir_okay=False,
-            help="Client certificate and its key, if nodes require one.",
+            help="File with a client certificate and its key, if the nodes require one.",
         ),
     ] = None,
     rate: Annotated[
@@ -103,8 +117,8 @@ def measure(
 ) -> None:
     """Measure a running store.
 
-    The store uses its own links, not the scenario's. A keyspace is created for the test and dropped
-    at the end; other data are not touched.
+    The scenario's requests go to the store over the existing network, not over the scenario's
+    links. A keyspace is created for the test and dropped at the end; other data are not touched.
     """
     from sojourn.lab.store.findings import values
     from sojourn.lab.store.measure import Running
@@ -123,16 +137,19 @@ def measure(
         message = "--user needs a password, in SOJOURN_STORE_PASSWORD or by --password-file"
         exits.fail(message, as_json=as_json)
     if certificate is not None and authority is None:
-        exits.fail("--tls-certificate requires --tls with the signing authority", as_json=as_json)
+        exits.fail(
+            "--tls-certificate requires --tls with the certificate of the signing authority",
+            as_json=as_json,
+        )
     running = Running(
         points, port, user, password,
         authority=None if authority is None else str(authority),
         certificate=None if certificate is None else str(certificate),
         rate=rate,
     )  # fmt: skip
-    # Lets a termination signal drop the keyspace first.
+    # A termination signal first raises KeyboardInterrupt, so that the keyspace is dropped.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
-    with bars.waiting("asking", scenario.plan()["duration"] / 1e9):
+    with bars.waiting("measuring the store", scenario.plan()["duration"] / 1e9):
         columns, about = ask(scenario.plan_json, seed, running, output.note)
     found = values(columns)
     if as_json:

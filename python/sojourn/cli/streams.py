@@ -1,4 +1,4 @@
-"""Standard streams in any state: closed, without a reader, or with a small character set."""
+"""Standard streams that may be closed, without a reader, or have a small character set."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from pathlib import Path
 
 
 def prepare() -> object:
-    """Ensures three standard streams that take any text; returns the identity of standard output.
+    """Makes the standard streams usable for any text; returns the identity of standard output.
 
-    A closed stream is replaced by /dev/null, because the next opened file would otherwise get its
-    number and be written to. Characters that the terminal lacks, and half characters in file names
-    that are not UTF-8, are shown by number.
+    A closed stream is replaced by /dev/null, because the next opened file would otherwise get the
+    stream's number and its output. Characters that the terminal lacks, and undecodable bytes in
+    file names, are printed as numbers.
     """
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         stream = getattr(sys, name)
         if stream is None:
-            # The lowest free number is the missing one.
+            # `open` takes the lowest free number, which is the stream's.
             setattr(sys, name, Path(os.devnull).open(mode, encoding="utf-8"))  # noqa: SIM115
         elif isinstance(stream, io.TextIOWrapper) and mode == "w":
             stream.reconfigure(errors="backslashreplace")
@@ -29,7 +29,7 @@ def prepare() -> object:
 
 
 def identity() -> object:
-    """Returns the identity of standard output, which changes when its reader is gone."""
+    """Returns a value that identifies the file of standard output; `silence` changes this value."""
     try:
         found = os.fstat(sys.stdout.fileno())
     except (AttributeError, OSError, ValueError):
@@ -38,12 +38,16 @@ def identity() -> object:
 
 
 def unread() -> bool:
-    """Returns whether the reader of standard output is gone."""
+    """Returns whether the reader of standard output has closed the pipe."""
     try:
         poll = select.poll()
         poll.register(sys.stdout.fileno(), select.POLLOUT)
         return any(event & (select.POLLERR | select.POLLHUP) for _, event in poll.poll(0))
-    except (AttributeError, OSError, ValueError):  # no such call here, or not a real stream
+    except (
+        AttributeError,
+        OSError,
+        ValueError,
+    ):  # no `poll` on this system, or standard output is no file
         return False
 
 
@@ -56,12 +60,16 @@ def silence() -> None:
 
 
 def printing(error: OSError) -> bool:
-    """Returns whether standard output failed: only its errors come from printing code."""
+    """Returns whether an error arose while standard output was printed.
+
+    In this case the innermost frame of the traceback is in a library that prints, and the error
+    names no file.
+    """
     names = [f.f_globals.get("__name__", "") for f, _ in traceback.walk_tb(error.__traceback__)]
     name = str(names[-1]) if names else ""
     return error.filename is None and name.split(".")[0] in ("rich", "typer", "click")
 
 
 def unicode_output() -> bool:
-    """Returns whether standard output takes all characters."""
+    """Returns whether the encoding of standard output has all Unicode characters."""
     return (getattr(sys.stdout, "encoding", None) or "utf-8").lower().startswith("utf")

@@ -1,4 +1,4 @@
-"""`sojourn study run`, `suite`, `contrast` and `coexistence`."""
+"""`sojourn study`: its commands `run`, `suite`, `contrast` and `coexistence`."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 Folder = Annotated[
     Path | None,
     typer.Option(
-        "--out", metavar="DIR", help="Results folder; by default results/ and the study's name."
+        "--out", metavar="DIR", help="Folder for results; by default results/ and the study's name."
     ),
 ]
 Metrics = Annotated[
@@ -27,7 +27,7 @@ Metrics = Annotated[
         "--metric",
         autocompletion=completion.metrics,
         metavar="METRIC",
-        help="Only this metric. Repeat for more.",
+        help="Show only this metric. Repeat for more.",
     ),
 ]
 Queues = Annotated[
@@ -35,16 +35,20 @@ Queues = Annotated[
     typer.Option(
         "--queue",
         metavar='"QUEUE"',
-        help="Only this queue: a name in the study, or words of tc. Repeat for more.",
+        help="Run only this queue: its name in the study, or words of tc. Repeat for more.",
     ),
 ]
-Seeds = Annotated[int, typer.Option("--seeds", min=1, help="Number of runs of each cell.")]
+Seeds = Annotated[
+    int,
+    typer.Option("--seeds", min=1, help="Number of runs (seeds) of each combination of levels."),
+]
 
 
 def register(app: typer.Typer) -> None:
-    """Adds the family."""
+    """Adds the family `sojourn study` to `app`."""
     family = typer.Typer(
-        help="Vary anything in a scenario, over many seeds, into one table.", no_args_is_help=True
+        help="Run a scenario with many settings and seeds, and print the results in one table.",
+        no_args_is_help=True,
     )
     family.command("run")(run)
     family.command("suite")(suite)
@@ -58,7 +62,7 @@ def run(
     file: Annotated[
         Path,
         typer.Argument(
-            metavar="FILE", help="A scenario with a `study` table, or a study.", readable=False
+            metavar="FILE", help="Scenario with a table `study`, or a study file.", readable=False
         ),
     ],
     out: Folder = None,
@@ -68,7 +72,7 @@ def run(
     made: options.Made,
     as_json: options.AsJson = False,
 ) -> None:
-    """Run the study that a file describes and show means with intervals.
+    """Run the study that a file describes, and show means with confidence intervals.
 
     Existing runs in the folder are reused, so a stopped study continues.
     """
@@ -122,10 +126,16 @@ def run(
 
 @exits.command
 def suite(
-    name: Annotated[str, typer.Argument(metavar="NAME", help="rfc7928 or tcp-evaluation.")],
+    name: Annotated[
+        str, typer.Argument(metavar="NAME", help="Name of the suite: rfc7928 or tcp-evaluation.")
+    ],
     scenarios: Annotated[
         list[str] | None,
-        typer.Option("--scenario", metavar="SHORT", help="Only this scenario. Repeat for more."),
+        typer.Option(
+            "--scenario",
+            metavar="SHORT",
+            help="Run only the scenario with this short name. Repeat for more.",
+        ),
     ] = None,
     queues: Queues = None,
     seeds: Seeds = 3,
@@ -136,8 +146,8 @@ def suite(
 ) -> None:
     """Compare queues in a published set of scenarios.
 
-    All queues of a scenario have the same buffer and the same seeds. Existing runs in the folder
-    are reused.
+    In a scenario, all queues have the same buffer and are run with the same seeds. Existing runs in
+    the folder are reused.
     """
     from sojourn import suites
 
@@ -168,15 +178,20 @@ def suite(
 @exits.command
 def contrast(
     folder: Annotated[
-        Path, typer.Argument(metavar="FOLDER", help="Folder that --out of a study or suite named.")
+        Path,
+        typer.Argument(
+            metavar="FOLDER",
+            help="Folder of results: the DIR of `--out` in an earlier study or suite.",
+        ),
     ],
     baseline: Annotated[
         str | None,
         typer.Option(
             "--baseline",
             metavar="LEVEL",
-            help="Level that the others are compared with, such as codel; the first queue by "
-            "default.",
+            help="Level with which the others are compared, such as codel. By default the first "
+            "level of the factor; without --factor, of the queue or else of the first "
+            "factor.",
         ),
     ] = None,
     metrics: Metrics = None,
@@ -185,16 +200,16 @@ def contrast(
         typer.Option(
             "--factor",
             metavar="FACTOR",
-            help="Factor that is compared; by default the one with the baseline.",
+            help="Factor whose levels are compared. By default the factor of the baseline.",
         ),
     ] = None,
     smallest: options.Smallest = None,
     as_json: options.AsJson = False,
 ) -> None:
-    """Compare levels with a baseline, in each cell.
+    """Compare the levels of a factor with a baseline, in each cell of the other factors.
 
-    Runs are paired by seed. The intervals of all differences are simultaneous, and each gives a
-    verdict by the smallest difference of interest.
+    Runs are paired by seed. The confidence intervals of all differences are simultaneous. The
+    verdict on a difference depends on its interval and the smallest difference of interest.
     """
     from sojourn.study import Results
 
@@ -228,11 +243,18 @@ def contrast(
 def coexistence(
     rivals: Annotated[
         list[str] | None,
-        typer.Option("--control", metavar="NAME", help="Only this control. Repeat for more."),
+        typer.Option(
+            "--control",
+            metavar="NAME",
+            help="Run only this congestion control against CUBIC. Repeat for more.",
+        ),
     ] = None,
     queues: Queues = None,
     full: Annotated[
-        bool, typer.Option("--full", help="All pairs of controls, not only pairs with CUBIC.")
+        bool,
+        typer.Option(
+            "--full", help="Run all pairs of congestion controls, not only pairs with CUBIC."
+        ),
     ] = False,
     seeds: Seeds = 10,
     out: Folder = None,
@@ -242,8 +264,8 @@ def coexistence(
 ) -> None:
     """Show how congestion controls share a link with eight queues, in one picture.
 
-    Each control competes with CUBIC at four round-trip times and an unequal pair, at 40 Mbit/s. It
-    takes minutes on two cores. Existing runs in the folder are reused.
+    Each control competes with CUBIC at 40 Mbit/s: at four equal round-trip times and at one pair of
+    unequal ones. The command takes minutes on two cores. Existing runs in the folder are reused.
     """
     from sojourn import show
     from sojourn.suites import coexistence as suite

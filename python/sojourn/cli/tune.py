@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def register(app: typer.Typer) -> None:
-    """Adds the family."""
+    """Adds the family `sojourn tune` to `app`."""
     family = typer.Typer(
         help="Find better settings for a queue and verify them by simulation.", no_args_is_help=True
     )
@@ -34,9 +34,9 @@ def search(
         typer.Option(
             "--vary",
             metavar='"WORD RANGE"',
-            help='Parameter to vary: "target 1ms..50ms log", a word alone (a tenth to ten times '
-            'its default), a pattern such as "*-rate", or alternatives such as "ecn | '
-            'noecn". Repeat for more.',
+            help='Parameter to vary, with its range: "target 1ms..50ms log", a parameter alone '
+            '(a tenth to ten times its default), a pattern such as "*-rate", or '
+            'alternatives such as "ecn | noecn". Repeat for more.',
         ),
     ] = None,
     queue: Annotated[
@@ -45,7 +45,7 @@ def search(
             "--queue",
             autocompletion=completion.queues,
             metavar="QUEUE",
-            help="Queue to tune. By default the scenario's own.",
+            help="Queue whose parameters are varied. By default the scenario's own queue.",
         ),
     ] = None,
     objective: Annotated[
@@ -62,15 +62,17 @@ def search(
         typer.Option(
             "--subject-to",
             metavar="EXPR",
-            help='Conditions for a setting, for example "goodput >= 0.95 best and loss <= 1%". '
-            "By default the scenario's question.subject_to, otherwise goodput >= 95% of "
-            "best.",
+            help='Conditions that a setting must meet, for example "goodput >= 0.95 best and '
+            "loss <= 1%\". By default the scenario's question.subject_to, otherwise goodput "
+            ">= 95% of best.",
         ),
     ] = None,
     against: Annotated[
         list[str] | None,
         typer.Option(
-            "--against", metavar="QUEUE", help="Additional queue to compare with. Repeat for more."
+            "--against",
+            metavar="QUEUE",
+            help="Additional queue with which the best setting is compared. Repeat for more.",
         ),
     ] = None,
     trials: Annotated[
@@ -84,7 +86,7 @@ def search(
         typer.Option("--time", metavar="TIME", help="Time after which no new batch starts."),
     ] = None,
     seeds: Annotated[
-        int, typer.Option("--seeds", min=1, help="Number of runs of each setting.")
+        int, typer.Option("--seeds", min=1, help="Number of runs (seeds) of each tried setting.")
     ] = 5,
     proof: Annotated[
         int,
@@ -93,13 +95,20 @@ def search(
         ),
     ] = 20,
     batch: Annotated[
-        int, typer.Option("--batch", min=1, help="Number of settings in a batch.")
+        int,
+        typer.Option(
+            "--batch", min=1, help="Number of settings that are proposed and tried together."
+        ),
     ] = 8,
-    seed: Annotated[int, typer.Option("--seed", min=0, help="Seed of the proposals.")] = 1,
+    seed: Annotated[
+        int, typer.Option("--seed", min=0, help="Seed of the random proposals of settings.")
+    ] = 1,
     settings: options.Settings = None,
     out: Annotated[
         Path | None,
-        typer.Option("--out", metavar="DIR", help="Folder; results/search-NAME by default."),
+        typer.Option(
+            "--out", metavar="DIR", help="Folder for results; results/search-NAME by default."
+        ),
     ] = None,
     *,
     made: options.Simulated,
@@ -107,9 +116,9 @@ def search(
 ) -> None:
     """Find a queue's best parameters for a scenario.
 
-    The winner is verified: it is compared with the original queue, and each --against, on new
-    seeds. The status is 1 unless it is better than the original queue. Existing runs in the folder
-    are reused.
+    The best setting is verified: it is compared with the original queue, and with each queue of
+    --against, on new seeds. The exit status is 1 unless the best setting is better than the
+    original queue. Existing runs in the folder are reused.
     """
     from sojourn.study.question import SUBJECT_TO
     from sojourn.tune.search import search as find
@@ -144,7 +153,7 @@ def search(
 
 
 def show(found: Found, scenario: Scenario) -> None:
-    """Prints the result, its comparison with the others, and how to deploy it."""
+    """Prints the best setting, its comparison with other queues, and how to deploy it."""
     from sojourn.show import print_comparison
 
     if found.proof is None:
@@ -154,8 +163,8 @@ def show(found: Found, scenario: Scenario) -> None:
     if found.queue is not None and found.sure:
         deploy.show(scenario.with_queue(found.queue))
     typer.echo(
-        f"\nThe search is in {found.folder}; `sojourn report {found.folder}/proof` makes figures "
-        "and a page."
+        f"\nThe results of the search are in {found.folder}; `sojourn report "
+        f"{found.folder}/proof` makes figures and a page."
     )
 
 
@@ -167,29 +176,44 @@ def redopt(
     ],
     rtt: Annotated[
         list[str],
-        typer.Option("--rtt", metavar="TIME", help="Base round-trip time. Repeat for several."),
+        typer.Option(
+            "--rtt", metavar="TIME", help="Base round-trip time of the flows. Repeat for several."
+        ),
     ],
     flows: Annotated[float, typer.Option("--flows", help="Average number of TCP flows.")],
     packet: Annotated[
-        str, typer.Option("--packet", metavar="SIZE", help="Size of a full TCP frame.")
+        str, typer.Option("--packet", metavar="SIZE", help="Size of a full TCP frame on the link.")
     ] = "1514b",
     udp: Annotated[
-        str | None, typer.Option("--udp", metavar="RATE", help="Rate of unresponsive traffic.")
+        str | None,
+        typer.Option(
+            "--udp", metavar="RATE", help="Rate of unresponsive traffic (UDP). By default none."
+        ),
     ] = None,
     duration: Annotated[
-        str, typer.Option("--duration", metavar="TIME", help="Duration of a verification run.")
+        str,
+        typer.Option(
+            "--duration", metavar="TIME", help="Simulated duration of a verification run."
+        ),
     ] = "200s",
-    seeds: Annotated[int, typer.Option("--seeds", min=1, help="Number of verification runs.")] = 2,
+    seeds: Annotated[
+        int, typer.Option("--seeds", min=1, help="Number of verification runs of each setting.")
+    ] = 2,
     model_only: Annotated[
-        bool, typer.Option("--model-only", help="Print the model's answer without verification.")
+        bool,
+        typer.Option(
+            "--model-only",
+            help="Print the parameters that the model computes, without verification.",
+        ),
     ] = False,
     as_json: options.AsJson = False,
 ) -> None:
     """Compute RED's parameters for a link and its load (REDopt).
 
-    REDopt is from the tail-drop paper; its model is reconstructed. The queue should stay near the
-    middle of its thresholds with small oscillation. The model's answer is simulated and corrected
-    until it does; the status is 1 if no setting does.
+    REDopt is from the paper on tail drop (`sojourn paper taildrop`); its model is reconstructed.
+    REDopt aims at a queue near the
+    middle of RED's thresholds with small oscillation. The computed parameters are simulated and
+    corrected until the queue meets this aim; the exit status is 1 if no setting does.
     """
     from sojourn.tune import redopt as model
     from sojourn.tune import verify as proof
@@ -215,8 +239,8 @@ def redopt(
 
         number = itertools.count(1)
 
-        def told(trial: proof.Trial) -> None:
-            verdict = "accepted" if trial.accepted else "not yet"
+        def announce(trial: proof.Trial) -> None:
+            verdict = "accepted" if trial.accepted else "rejected"
             which = f"setting {next(number)} of at most {proof.ROUNDS}"
             output.note(f"{trial.parameters.queue()}: {verdict} ({which})")
 
@@ -227,7 +251,7 @@ def redopt(
                 tell(which, (done + fraction) / proof.ROUNDS)
 
             found = proof.verified(
-                link, seeds, seconds, seconds / 4, progress=told, simulated=simulated
+                link, seeds, seconds, seconds / 4, progress=announce, simulated=simulated
             )
         parameters, accepted = found.parameters, found.accepted
         trials = [trial.as_dict() for trial in found.trials]
@@ -239,7 +263,8 @@ def redopt(
             typer.echo(
                 "verified by simulation"
                 if accepted
-                else "no setting kept the queue near the middle; this one is the nearest"
+                else "no setting kept the queue near the middle of its thresholds; this one was "
+                "the nearest"
             )
     if accepted is False:
         raise typer.Exit(exits.FINDINGS)

@@ -1,4 +1,4 @@
-"""`sojourn udp`: files over the transport with an adaptive receive buffer."""
+"""`sojourn udp`: file transfer by the UDP transport with an adaptive receive buffer."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ Mode = Literal["windowed", "stop-and-wait", "stop-and-wait-processed"]
 
 
 def register(app: typer.Typer) -> None:
-    """Adds the family."""
+    """Adds the family `sojourn udp` to `app`."""
     family = typer.Typer(
         help="Transfer files over UDP with an adaptive receive buffer. Not encrypted.",
         no_args_is_help=True,
@@ -53,7 +53,8 @@ def serve(
         typer.Option("--buffer", metavar="POLICY", help="Buffer policy (`sojourn list buffer`)."),
     ] = "elastic",
     quota: Annotated[
-        str, typer.Option("--quota", metavar="SIZE", help="Largest total size of received files.")
+        str,
+        typer.Option("--quota", metavar="SIZE", help="Largest total size of the received files."),
     ] = "1gb",
     connections: Annotated[
         int,
@@ -73,9 +74,9 @@ def serve(
 ) -> None:
     """Receive files into a folder.
 
-    A file is stored under its plain name, complete or not at all, and never replaces another. Its
-    checksum is computed from the disk. Ctrl-C ends the server and removes incomplete files.
-    `--json` prints one line for each file, and one with all counters at the end.
+    A file is stored under its name without folders, only when it is complete, and never replaces an
+    existing file. Its checksum is computed from the stored file. Ctrl-C ends the server and removes
+    incomplete files. `--json` prints one line for each file, and one with all counters at the end.
     """
     from sojourn.own.text import alone
 
@@ -100,12 +101,12 @@ def serve(
                 raise OSError(server.failure)
             if left != 0:
                 over.wait(0.1)
-        # The last client gets its confirmation.
+        # Time for the last client to receive its confirmation.
         over.wait(0.5)
 
 
 def _end(server: UdpServer, as_json: bool) -> None:
-    """Ends a server, and prints its counters."""
+    """Ends the server and prints its counters."""
     stats: dict[str, Any] = json.loads(server.stats())
     server.stop()
     _say(stats, _summary(stats), as_json)
@@ -124,31 +125,33 @@ def _summary(stats: dict[str, Any]) -> str:
     waited = "none" if p99 is None else f"{p99 * 1e3:.1f} ms"
     return (
         f"messages: {stats['arrived']['messages']} arrived, {stats['discarded']['messages']} "
-        f"discarded, {stats['processed']['messages']} processed; buffer: "
-        f"{mb(stats['peak_size'])} at most, {mb(stats['peak_occupied'])} used; waiting time, 99 "
-        f"%: {waited}; CPU: {stats['cpu_receive']:.2f} s receiving, {stats['cpu_handle']:.2f} s "
-        "handling"
+        f"discarded, {stats['processed']['messages']} processed; buffer: largest size "
+        f"{mb(stats['peak_size'])}, largest occupancy {mb(stats['peak_occupied'])}; 99th "
+        f"percentile of the waiting time: {waited}; CPU time: {stats['cpu_receive']:.2f} s for "
+        f"receiving, {stats['cpu_handle']:.2f} s for handling"
     )
 
 
 @exits.command
 def send(
     file: Annotated[str, typer.Argument(metavar="FILE", help="File to send; - is standard input.")],
-    to: Annotated[str, typer.Argument(metavar="ADDRESS", help="Address of the server.")] = (
-        f"127.0.0.1:{PORT}"
-    ),
+    to: Annotated[
+        str, typer.Argument(metavar="ADDRESS", help="Address and port of the server.")
+    ] = (f"127.0.0.1:{PORT}"),
     name: Annotated[
         str | None,
         typer.Option(
-            "--name", metavar="NAME", help="Name at the server. By default the name of the file."
+            "--name",
+            metavar="NAME",
+            help="Name of the stored file. By default the name of the sent file.",
         ),
     ] = None,
     mode: Annotated[
         Mode,
         typer.Option(
             "--mode",
-            help="Windowed transfer, or one message at a time, acknowledged when buffered or "
-            "when processed.",
+            help="Windowed transfer, or one message at a time, acknowledged when it is buffered "
+            "or when it is processed.",
         ),
     ] = "windowed",
     congestion: Annotated[
@@ -164,20 +167,22 @@ def send(
     ] = "64kb",
     datagram: Annotated[
         int,
-        typer.Option("--datagram", min=576, max=65000, help="Payload of a datagram, in bytes."),
+        typer.Option(
+            "--datagram", min=576, max=65000, help="Largest payload of a datagram, in bytes."
+        ),
     ] = 1452,
     as_json: options.AsJson = False,
 ) -> None:
     """Send a file, or standard input, to a server.
 
-    The server's checksum is compared with that of the sent data. A partly sent file continues where
-    it stopped.
+    The server's checksum is compared with the checksum of the sent data. If the server has a part
+    of the file from an interrupted transfer, only the rest is sent.
     """
     from sojourn.own.text import alone
 
     called = name or ("" if file == "-" else Path(file).name)
     if not called:
-        exits.fail("standard input needs a `--name`", as_json=as_json)
+        exits.fail("standard input has no file name: give --name", as_json=as_json)
     sum_ = hashlib.sha256()
     with _opened(file) as source:
         length = None
@@ -232,7 +237,10 @@ def send(
 
 
 def _known(source: IO[bytes], offset: int, digest: str) -> tuple[int, Any]:
-    """Skips what the server already has, if it equals the file; returns its length and sum."""
+    """Returns the number of bytes that the server already has, and their checksum.
+
+    These bytes are skipped in `source`. The number is 0 if the server's bytes differ from the file.
+    """
     mine, left = hashlib.sha256(), offset
     while left and (data := source.read(min(left, 1 << 20))):
         mine.update(data)
@@ -276,17 +284,20 @@ def _opened(file: str) -> Iterator[IO[bytes]]:
 
 @contextlib.contextmanager
 def _bar(length: int | None, offset: int) -> Iterator[Any]:
-    """Yields a function that takes bytes, round-trip time and window, and shows the progress."""
+    """Yields a function that shows the progress from the number of sent bytes.
+
+    The function also takes the round-trip time and the congestion window, which are not shown.
+    """
     if not sys.stderr.isatty():
         with bars.working("sending") as tell:
 
-            def told(done: int, rtt: float, cwnd: int) -> None:
+            def show(done: int, rtt: float, cwnd: int) -> None:
                 del rtt, cwnd
                 of = f" of {length / 1e6:.1f}" if length else ""
                 done += offset
                 tell(f"{done / 1e6:.1f}{of} MB", done / length if length else 0.0)
 
-            yield told
+            yield show
         return
     from rich.console import Console
     from rich.progress import DownloadColumn, Progress, TransferSpeedColumn

@@ -1,4 +1,4 @@
-"""`sojourn verify`: recorded decisions of kernels' queues, replayed through our queues."""
+"""`sojourn verify`: replay of queue decisions recorded from Linux through our queues."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ LARGEST = 512 * 1024 * 1024
 
 
 RECORDED = Path("crates/vectors/data")
-"""Vectors of a clone, relative to its folder."""
+"""Folder of the vectors, relative to the folder of a clone of the repository."""
 
 
 def register(app: typer.Typer) -> None:
-    """Adds the command."""
+    """Adds `sojourn verify` to `app`."""
     app.command()(verify)
 
 
@@ -49,20 +49,20 @@ def verify(
     ] = None,
     as_json: options.AsJson = False,
 ) -> None:
-    """Check that the queues decide as recorded queues of Linux did.
+    """Compare the decisions of our queues with decisions recorded from Linux.
 
-    The status is 0 only if every scenario of every known discipline agrees. Scenarios of unknown
-    disciplines are listed and do not count; without any others the status is 1.
+    The exit status is 0 only if every scenario of every known discipline agrees. Scenarios of
+    unknown disciplines are listed and do not count; if there are no others, the status is 1.
 
-    With `--queue`, verdicts, drops, marks, draws and the backlog are compared, and the state that
-    the class's method `state` returns.
+    With `--queue`, the comparison covers verdicts, drops, marks, random draws, the backlog, and the
+    state that the class's method `state` returns.
     """
     if folder is None:
         folder = RECORDED
         if not folder.exists():
             exits.fail(
-                "which decision vectors? Name a folder; a clone of the repository has "
-                f"{RECORDED.as_posix()}",
+                "the folder of decision vectors is missing: give DIR; in a clone of the "
+                f"repository it is {RECORDED.as_posix()}",
                 as_json=as_json,
             )
     if not folder.exists():
@@ -125,9 +125,9 @@ def read(path: Path) -> str:
 
 
 def scenarios(text: str) -> list[tuple[int, str]]:
-    """Returns the scenarios in a file, each with the number of lines before it; usually one.
+    """Returns the scenarios in a file, usually one, each with the number of lines before it.
 
-    Each scenario begins with its header.
+    A scenario begins with a header line.
     """
     parts: list[tuple[int, list[str]]] = [(0, [])]
     for number, line in enumerate(text.splitlines(keepends=True)):
@@ -138,9 +138,9 @@ def scenarios(text: str) -> list[tuple[int, str]]:
 
 
 def listed(folder: Path) -> dict[Path, int]:
-    """Returns the operations of each file by the recording's manifest, where one exists.
+    """Returns the number of operations of each file, as far as a recording's manifest states it.
 
-    A recording of single calls has no final row, so only the manifest shows missing rows.
+    A recording of single calls has no final row, so only the manifest reveals missing rows.
     """
     operations = {}
     for path in [folder / "manifest.json", *folder.rglob("*/manifest.json")]:
@@ -158,21 +158,24 @@ def listed(folder: Path) -> dict[Path, int]:
 
 
 def check_number(reports: list[dict[str, Any]], listed: int | None) -> None:
-    """Changes an agreeing report to differ if the number of operations is not the listed one."""
+    """Marks the last report as different if the number of operations is not the listed one.
+
+    `listed` is None without a manifest. Reports that already differ are not changed.
+    """
     found = sum(r["operations"] for r in reports)
     if listed in (None, found) or any(r["outcome"] != "agrees" for r in reports):
         return
-    what = "operations by manifest.json"
+    what = "number of operations in manifest.json"
     reports[-1] |= {"outcome": "differs", "what": what, "expected": str(listed)}
     reports[-1] |= {"found": str(found), "line": reports[-1]["operations"] + 1}
 
 
 Replayer = Callable[[str, str], str]
-"""Replays a scenario's text under a name; returns its report as JSON."""
+"""Function that replays a scenario's text under a name and returns the report as JSON."""
 
 
 def replayer(queue: str | None) -> Replayer:
-    """Returns the replayer of the engine's queues, or of a user's queue."""
+    """Returns the replayer that uses the engine's queues, or the user's queue `queue`."""
     if queue is None:
         return _core.verify
     from sojourn.own.recorded import Recorded
@@ -182,7 +185,10 @@ def replayer(queue: str | None) -> Replayer:
 
 
 def replay(path: Path, folder: Path, replayer: Replayer) -> list[dict[str, Any]]:
-    """Returns the results of replaying each scenario of one file."""
+    """Returns a report on the replay of each scenario in a file.
+
+    A file that cannot be read has one report, with the outcome `malformed`.
+    """
     name = str(path.relative_to(folder)) if folder.is_dir() else path.name
     try:
         text = read(path)
@@ -211,7 +217,7 @@ def replay(path: Path, folder: Path, replayer: Replayer) -> list[dict[str, Any]]
 def replay_all(
     files: list[Path], folder: Path, replayer: Replayer
 ) -> tuple[list[dict[str, Any]], bool]:
-    """Replays all files, several at a time; also returns whether it was interrupted."""
+    """Returns the reports on all files, replayed in parallel, and whether the user interrupted."""
     with (
         bars.interruptible() as interrupt,
         bars.counting("replaying", "files") as tell,
@@ -253,7 +259,7 @@ def _summary(name: str, reports: list[dict[str, Any]]) -> dict[str, Any]:
 
 
 def describe(report: dict[str, Any]) -> str:
-    """Returns a report's difference in one line."""
+    """Returns the difference or error of a report in one line."""
     head = f"{report['file']}, line {report.get('line', 1)}: "
     if report["outcome"] == "malformed":
         return head + f"cannot be replayed: {report['why']}"
@@ -261,7 +267,7 @@ def describe(report: dict[str, Any]) -> str:
 
 
 def show(disciplines: list[dict[str, Any]], agree: bool, replayed: int) -> None:
-    """Prints the summaries."""
+    """Prints the table of disciplines, the first differences, and the overall result."""
     rows = []
     for item in disciplines:
         name = item["discipline"] or "(no discipline)"

@@ -34,19 +34,23 @@ Netem = Annotated[
     typer.Option(
         "--netem",
         metavar="WORDS",
-        help='Delay and impairments of both directions: "delay 15ms loss 1%".',
+        help='Delay and impairments of both directions, such as "delay 15ms loss 1%".',
     ),
 ]
 Queue = Annotated[
     str | None,
     typer.Option(
-        "--queue", metavar="WORDS", help='Queue of the forward direction: "fq_codel", "pfifo".'
+        "--queue",
+        metavar="WORDS",
+        help='Queue of the forward direction, such as "fq_codel" or "pfifo".',
     ),
 ]
 Name = Annotated[
     str, typer.Option("--name", metavar="NAME", help="Name of the wire and of its links.")
 ]
-Mtu = Annotated[int, typer.Option("--mtu", help="Largest packet in bytes, without Ethernet.")]
+Mtu = Annotated[
+    int, typer.Option("--mtu", help="Largest packet in bytes, without the Ethernet header.")
+]
 Seed = Annotated[int, typer.Option("--seed", min=0, help="Seed of the link's random draws.")]
 Duration = Annotated[
     str | None,
@@ -56,12 +60,12 @@ Duration = Annotated[
 ]
 Which = Annotated[
     str | None,
-    typer.Argument(metavar="[NAME]", help="Name of the wire, if several run."),
+    typer.Argument(metavar="[NAME]", help="Name of the wire; required if several run."),
 ]
 
 
 def register(app: typer.Typer) -> None:
-    """Adds the family."""
+    """Adds the family `sojourn wire` to `app`."""
     family = typer.Typer(
         help="Put an emulated link between network namespaces or interfaces.", no_args_is_help=True
     )
@@ -72,13 +76,13 @@ def register(app: typer.Typer) -> None:
 
 def _way(way: str, key: str, metavar: str) -> Any:
     return typer.Option(
-        f"--{way}.{key}", metavar=metavar, help=f"Value for the {way} direction only."
+        f"--{way}.{key}", metavar=metavar, help=f"Value of --{key} for the {way} direction only."
     )
 
 
 @dataclass(frozen=True)
 class Both:
-    """Both directions of a link."""
+    """Options for both directions of the link."""
 
     rate: Rate = None
     netem: Netem = None
@@ -87,7 +91,7 @@ class Both:
 
 @dataclass(frozen=True)
 class Named:
-    """The wire as a whole."""
+    """Options of the wire as a whole."""
 
     name: Name = "link"
     duration: Duration = None
@@ -97,31 +101,42 @@ class Named:
 
 @dataclass(frozen=True)
 class Devices:
-    """The devices at its ends."""
+    """Options of the devices at the ends of the wire."""
 
     tap: Annotated[
-        bool, typer.Option("--tap", help="Ethernet devices (TAP) instead of IP ones (TUN).")
+        bool,
+        typer.Option("--tap", help="Create Ethernet devices (TAP) instead of IP devices (TUN)."),
     ] = False
     device: Annotated[
         str | None,
-        typer.Option("--device", metavar="DEV", help="Name of the devices. By default wireN."),
+        typer.Option(
+            "--device",
+            metavar="DEV",
+            help="Name of the created devices. By default wireN, with a number N.",
+        ),
     ] = None
     addresses: Annotated[
         str | None,
         typer.Option(
             "--addresses",
             metavar="A/N,B/N",
-            help="Addresses of the devices. By default 10.x.x.x/30.",
+            help="Addresses of the created devices. By default from 10.x.x.x/30.",
         ),
     ] = None
     overhead: Annotated[
-        int, typer.Option("--overhead", min=0, max=256, help="Overhead of each packet, in bytes.")
+        int,
+        typer.Option(
+            "--overhead",
+            min=0,
+            max=256,
+            help="Number of bytes added to each packet's length on the link.",
+        ),
     ] = 0
 
 
 @dataclass(frozen=True)
 class Ways:
-    """Values for single directions."""
+    """Options for a single direction."""
 
     forward_rate: Annotated[str | None, _way("forward", "rate", "RATE")] = None
     forward_netem: Annotated[str | None, _way("forward", "netem", "WORDS")] = None
@@ -133,16 +148,21 @@ class Ways:
 
 @dataclass(frozen=True)
 class Capture:
-    """Capture of packets."""
+    """Options of the packet capture."""
 
     capture: Annotated[
         Path | None,
         typer.Option(
-            "--capture", metavar="DIR", help="Write packets before and after each queue (pcapng)."
+            "--capture",
+            metavar="DIR",
+            help="Record the packets before and after each queue in DIR (pcapng).",
         ),
     ] = None
     snaplen: Annotated[
-        int, typer.Option("--snaplen", min=1, max=65_535, help="Bytes of each packet to record.")
+        int,
+        typer.Option(
+            "--snaplen", min=1, max=65_535, help="Largest number of bytes recorded of each packet."
+        ),
     ] = 65_535
     capture_size: Annotated[
         str, typer.Option("--capture-size", metavar="SIZE", help="Largest size of a capture file.")
@@ -156,8 +176,8 @@ def run(
         typer.Option(
             "--between",
             metavar="A,B",
-            help="The two ends. Network namespaces: names (`ip netns`), paths or process "
-            "identifiers; or interfaces: DEV or DEV@NAMESPACE.",
+            help="The two ends of the link: network namespaces (names in `ip netns`, paths or "
+            "process identifiers), or interfaces (DEV or DEV@NAMESPACE).",
         ),
     ],
     both: Both,
@@ -169,9 +189,9 @@ def run(
 ) -> None:
     """Join two namespaces or interfaces by an emulated link.
 
-    It runs until Ctrl-C or the end of its time. Each namespace gets a device with an address, which
-    are printed; they are removed when the process ends in any way. Interfaces are not changed.
-    Without --rate the link has no limit.
+    The link exists until Ctrl-C or the end of --duration. Each namespace gets a device with an
+    address; both are printed. The devices are removed when the process ends in any way. Existing
+    interfaces are not changed. Without --rate the link's rate is unlimited.
     """
     from sojourn.lab.wire.join import Direction, Wanted, joined
 
@@ -255,9 +275,9 @@ def _report(outcome: Outcome, wanted: Wanted, as_json: bool) -> None:
     rows = [{name: shown(name, link[name]) for name in columns} for link in outcome.links]
     output.table(rows, columns, f"{wanted.name}, {outcome.seconds:.1f} s")
     late = duration(outcome.health["lateness_p99"])
-    output.note(f"delay of packets beyond their due time: 99 % at most {late}")
+    output.note(f"99th percentile of the delay of packets beyond their due time: {late}")
     for name, what in (
-        ("refused", "packets rejected because a device was full"),
+        ("refused", "packets rejected because a device's queue was full"),
         ("overflowed", "packets lost because the wire was full"),
         ("malformed", "super-packets that could not be split"),
     ):
@@ -268,7 +288,8 @@ def _report(outcome: Outcome, wanted: Wanted, as_json: bool) -> None:
         output.note(f"capture of {found['link']}: {sum(found['packets'])} packets")
         if missed or found["error"]:
             output.note(
-                f"  incomplete: {found['error'] or f'{missed} packets exceeded the capacity'}"
+                "  incomplete: "
+                f"{found['error'] or f'{missed} packets exceeded the capacity of the capture'}"
             )
 
 
@@ -276,25 +297,29 @@ def _report(outcome: Outcome, wanted: Wanted, as_json: bool) -> None:
 def set_(
     link: Annotated[
         str,
-        typer.Argument(metavar="LINK", help="A link's name; NAME.reverse is the other direction."),
+        typer.Argument(
+            metavar="LINK", help="Name of the link; NAME.reverse is its other direction."
+        ),
     ],
     changes: Annotated[
         list[str],
         typer.Argument(
             metavar="KEY VALUE ...",
-            help="Keys and values: rate, netem or queue, each followed by its value.",
+            help="Keys to change (rate, netem or queue), each followed by its new value.",
         ),
     ],
     wire: Annotated[
         str | None,
         typer.Option(
-            "--wire", metavar="NAME", help="Name of the wire, if several have such a link."
+            "--wire",
+            metavar="NAME",
+            help="Name of the wire; required if several wires have such a link.",
         ),
     ] = None,
 ) -> None:
-    """Change a link: `sojourn wire set uplink rate 5mbit`.
+    """Change a running link, for example `sojourn wire set uplink rate 5mbit`.
 
-    A queue keeps its packets and discipline, and changes its parameters.
+    A changed queue keeps its packets and its discipline; only its parameters change.
     """
     from sojourn.lab.wire.control import Client, holding
 
@@ -320,7 +345,10 @@ def set_(
 def top(
     name: Which = None,
     every: Annotated[
-        float, typer.Option("--every", min=0.05, max=3600, metavar="SECONDS", help="Refresh.")
+        float,
+        typer.Option(
+            "--every", min=0.05, max=3600, metavar="SECONDS", help="Time between samples."
+        ),
     ] = 0.5,
     once: Annotated[bool, typer.Option("--once", help="Print one sample and exit.")] = False,
     as_json: Annotated[
@@ -347,7 +375,7 @@ def top(
 
 
 def _one(name: str | None) -> str:
-    """Returns the selected wire."""
+    """Returns the wire that `name` selects; None selects the only running wire."""
     from sojourn.lab.wire import control
 
     if name is not None:
@@ -367,17 +395,17 @@ def _print_look(view: View) -> None:
 
 
 def trials(seconds: float) -> Callable[[str], None]:
-    """Returns a function that prints each beginning trial and the remaining time."""
+    """Returns a function that announces a trial, with the remaining time at most."""
     from sojourn.lab.wire import selftest as tests
     from sojourn.study.progress import duration
 
     tried = itertools.count()
 
-    def told(what: str) -> None:
+    def announce(what: str) -> None:
         left = max(len(tests.RATES) + 2 - next(tried), 1) * (seconds + tests.AROUND)
         output.note(f"trying: {what} (at most {duration(left)} left)")
 
-    return told
+    return announce
 
 
 @exits.command
@@ -390,8 +418,8 @@ def selftest(
 ) -> None:
     """Measure the highest rate at which real runs are valid here.
 
-    About ten real runs with iperf3, one after the other: TCP without a limit, small packets, then
-    increasing rates. Other work on the machine affects the results.
+    The test makes about ten real runs with iperf3, one after the other: TCP without a limit, small
+    packets, then increasing rates. Other work on the machine affects the results.
     """
     from sojourn.lab.wire import selftest as tests
     from sojourn.lab.wire.watch import bits, duration

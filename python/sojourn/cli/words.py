@@ -13,7 +13,7 @@ from sojourn.metrics import registry
 
 
 def register(app: typer.Typer) -> None:
-    """Adds the commands."""
+    """Adds `sojourn list`, `sojourn explain` and `sojourn schema` to `app`."""
     app.command("list")(list_)
     app.command()(explain)
     app.command()(schema)
@@ -40,25 +40,30 @@ KINDS = {
 
 
 CONSISTENCY = {
-    "one": "One replica has answered.",
-    "two": "Two replicas have answered.",
-    "three": "Three replicas have answered.",
-    "quorum": "More than half of all replicas have answered, in any data centre.",
-    "local_one": "One replica in the coordinator's data centre has answered.",
-    "local_quorum": "More than half of the replicas in the coordinator's data centre answered.",
-    "each_quorum": "More than half of the replicas in each data centre have answered.",
-    "all": "All replicas have answered.",
+    "one": "A request succeeds when one replica has answered.",
+    "two": "A request succeeds when two replicas have answered.",
+    "three": "A request succeeds when three replicas have answered.",
+    "quorum": "A request succeeds when more than half of all replicas have answered, in any "
+    "data centre.",
+    "local_one": "A request succeeds when one replica in the coordinator's data centre has "
+    "answered.",
+    "local_quorum": "A request succeeds when more than half of the replicas in the "
+    "coordinator's data centre have answered.",
+    "each_quorum": "A request succeeds when more than half of the replicas in each data centre "
+    "have answered.",
+    "all": "A request succeeds when all replicas have answered.",
 }
 COORDINATORS = {
-    "round-robin": "All nodes in turn.",
-    "dc-aware": "The nodes of the client's data centre in turn.",
-    "token-aware": "A replica of the record; then all others in turn.",
-    "token-dc-aware": "A replica in the client's data centre; then its other nodes in turn.",
+    "round-robin": "The client uses all nodes in turn.",
+    "dc-aware": "The client uses the nodes of its data centre in turn.",
+    "token-aware": "The client uses a replica of the record first, then all other nodes in turn.",
+    "token-dc-aware": "The client uses a replica in its data centre first, then the other nodes "
+    "there in turn.",
 }
 
 
 def catalogue() -> dict[str, list[dict[str, Any]]]:
-    """Returns all named things, by kind."""
+    """Returns all names with their descriptions, by kind."""
     from sojourn.scenario.models import (
         TEMPLATES,
         WORKLOADS,
@@ -139,12 +144,12 @@ def _default(value: Any) -> str:
 
 
 def kinds_beginning(incomplete: str) -> list[tuple[str, str]]:
-    """Returns the kinds that begin with a prefix, for shells."""
+    """Returns the kinds that begin with a prefix, for completion in a shell."""
     return completion.starting(KINDS.items(), incomplete)
 
 
 def names_beginning(incomplete: str) -> list[tuple[str, str]]:
-    """Returns the names that begin with a prefix, for shells."""
+    """Returns the names that begin with a prefix, for completion in a shell."""
     known = {item["name"]: item["summary"] for items in catalogue().values() for item in items}
     return completion.starting(sorted(known.items()), incomplete)
 
@@ -156,7 +161,7 @@ def list_(
         typer.Argument(
             metavar="[KIND]",
             autocompletion=kinds_beginning,
-            help=f"One of: {', '.join(KINDS)}.",
+            help=f"Kind to list: {', '.join(KINDS)}. By default all.",
         ),
     ] = None,
     as_json: options.AsJson = False,
@@ -190,7 +195,7 @@ def explain(
         typer.Argument(
             metavar="NAME",
             autocompletion=names_beginning,
-            help="A name from `sojourn list`.",
+            help="Name of a queue, metric or other item in `sojourn list`.",
         ),
     ],
     as_json: options.AsJson = False,
@@ -222,7 +227,7 @@ def explain(
 
 
 def _own(name: str) -> dict[str, Any]:
-    """Returns the description of a user's policy, in the form of the engine's."""
+    """Returns the description of a user's policy, in the form of the engine's descriptions."""
     from sojourn.own.text import described
 
     found = described(name)
@@ -242,8 +247,8 @@ def _own(name: str) -> dict[str, Any]:
 
 
 def _unknown(what: str, word: str, names: list[str], as_json: bool) -> None:
-    if told := _core.not_modelled(word):
-        exits.fail(told, as_json=as_json)
+    if reason := _core.not_modelled(word):
+        exits.fail(reason, as_json=as_json)
     near = _core.nearest(word, names)
     if near:
         hint = f": did you mean `{near}`?"
@@ -329,14 +334,14 @@ _TAKES = {
     "number": "number",
     "named": "a name, see below",
     "list": "names joined by +, see below",
-    "rest": "a description, up to the end",
+    "rest": "a description, up to the end of the text",
     "numbers": "whole numbers, one after another",
 }
-"""Values of a word, by kinds that determine them."""
+"""Description of the values that a parameter takes, by its kind."""
 
 
 def takes(word: dict[str, Any]) -> str:
-    """Returns the values of a word, in words."""
+    """Returns a description of the values that a parameter takes."""
     match word["kind"]:
         case "switch":
             return f"nothing; {word['off']} clears it"

@@ -1,7 +1,7 @@
-"""A balancer as a program of the laboratory, with its service as JSON in a file descriptor.
+"""A balancer as a program of the laboratory; its service is JSON in a file descriptor.
 
-The program loads all its modules, prints that it is loaded, and then waits for a line. The line is
-the time of the monotonic clock, in nanoseconds, from which servers can answer.
+The program loads its modules, prints the word `loaded` and then waits for a line of input. The line
+is the time of the monotonic clock, in nanoseconds, from which servers can answer.
 """
 
 from __future__ import annotations

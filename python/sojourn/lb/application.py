@@ -1,9 +1,9 @@
 """The balancer as an application of os-ken: handles the switch's messages and sends its rules.
 
-All handlers run in os-ken's one thread for this application, one event after the other. A clock in
-another thread adds `Tick` events. The switch's rules are the authority on flows: when the switch
-connects, the controller reads its own rules back by their cookie. Only if the switch has none of
-them, because it has been restarted, does the controller write the rules of the flows that it
+All handlers run in the thread that os-ken has for this application, one event after the other. A
+clock in another thread adds `Tick` events. The rules in the switch determine which flows exist:
+when the switch connects, the controller reads back the rules with its own cookie. If the switch has
+none of them, because it has been restarted, the controller writes the rules of the flows that it
 remembers.
 """
 
@@ -34,71 +34,74 @@ LOG = logging.getLogger("sojourn.lb")
 TICK = 0.1
 """Interval between ticks, in seconds."""
 LOOK_SECONDS = 0.5
-"""Interval between readings of backlogs that are only displayed or observed, in seconds."""
+"""Interval in seconds between readings of backlogs that are displayed but used by no policy."""
 BLOCK_SECONDS = 10
+"""Time for which new flows of a client with too many flows are dropped, in seconds."""
 FIRST_METER = 0x5301
+"""Highest meter number that the controller uses; lower ones are tried if it is in use."""
 STANDING_AGAIN = 1.0
 """Shortest interval between two repairs of removed standing rules, in seconds."""
 
 
 class Tick(EventBase):
-    """A tick of the clock, every `TICK` seconds."""
+    """Event of the clock, every `TICK` seconds."""
 
 
 @dataclass
 class Counts:
-    """Counters since the start."""
+    """Counters of the controller since its start."""
 
     packets: int = 0
-    """Packets from the switch."""
+    """Number of packets that the switch sent to the controller."""
     unreadable: int = 0
     strange: int = 0
-    """Packets that are readable but not addressed to the balancer."""
+    """Number of readable packets that are not addressed to the virtual address."""
     limited: int = 0
-    """Packets that were not examined because the rate limit was exceeded."""
+    """Number of packets from clients that were ignored because the rate limit was exceeded."""
     refused: int = 0
-    """New flows without a server: no server was up, or a limit was reached."""
+    """Packets without a server: none was up, a limit was reached, or a rule was missing."""
     flows: int = 0
-    """New flows with a server."""
+    """Number of new flows for which a server was chosen."""
     found: int = 0
-    """Flows found in the switch's rules or in the notes."""
+    """Number of flows found in the switch's rules when it connected."""
     forwarded: int = 0
-    """Packets that the controller forwarded itself."""
+    """Number of packets that the controller itself forwarded to a server."""
     full: int = 0
-    """Rules that the switch refused because its table was full."""
+    """Number of rules that the switch rejected because its table was full."""
     errors: int = 0
-    """Other refusals by the switch."""
+    """Number of other messages that the switch rejected."""
     connections: int = 0
-    """Connections of the switch."""
+    """Number of times that a switch connected."""
 
 
 @dataclass
 class Connection:
-    """State of the connection to the switch."""
+    """State of a connection to the switch."""
 
     datapath: Any
     rules: Rules
     ports: dict[str, int] = field(default_factory=dict)
     live: bool = True
     servers: list[int] = field(default_factory=list)
-    """OpenFlow port of each server."""
+    """OpenFlow port of each server; empty until the switch has reported its ports."""
     meters: Meters = field(default_factory=Meters)
     most_meters: int = 0
     known_meters: dict[int, tuple[int, int]] = field(default_factory=dict)
-    """Rate and burst of the switch's existing meters, by meter number."""
+    """Rate (packets per second) and burst (packets) of the switch's meters, by meter number."""
     found: list[Found] = field(default_factory=list)
     foreign: list[str] = field(default_factory=list)
-    """Rules of other applications in the same table with the same or a higher priority."""
+    """Rules of other applications in the same table whose priority is not below the balancer's."""
     ready: bool = False
     unconfirmed: OrderedDict[int, Flow] = field(default_factory=OrderedDict)
-    """Flows by the barrier request that confirms their rules."""
+    """Flows with unconfirmed rules, by message number of the barrier request after these rules."""
     written: OrderedDict[int, tuple[Key, Kind]] = field(default_factory=OrderedDict)
-    """Flow and kind of the latest rules, by message number, to attribute errors."""
+    """Flow and kind of the latest written rules, by message number; finds the flow of an error."""
     removing: int | None = None
-    """Barrier request after the removal of all rules; `None` once the switch has answered it."""
+    """Message number of the barrier request after the removal of all rules; None after the
+    answer."""
     standing_at: float = 0.0
     missing: bool = False
-    """Whether another program has removed standing rules."""
+    """Whether another program has removed standing rules that are not yet written again."""
 
 
 class Bucket:
@@ -141,7 +144,7 @@ class LoadBalancer(OSKenApp):
         self.counters_at = 0.0
         self.blind = ""
         self.lame: OrderedDict[Key, None] = OrderedDict()
-        """Flows without a rule for the server's answers, because the table was full."""
+        """Flows without a rule for the server's packets, because the switch's table was full."""
 
     # Connection
 
@@ -151,7 +154,10 @@ class LoadBalancer(OSKenApp):
         datapath = event.datapath
         if event.state == DEAD_DISPATCHER:
             if self.connection is not None and self.connection.datapath is datapath:
-                LOG.warning("switch %016x has disconnected; its rules stay active", datapath.id)
+                LOG.warning(
+                    "switch %016x has disconnected; the rules in the switch stay active",
+                    datapath.id,
+                )
                 self._let_go()
             return
         allowed = self.service.listen.datapaths
@@ -182,20 +188,20 @@ class LoadBalancer(OSKenApp):
             self.flows.confirm(flow)
 
     def _send(self, *messages: Any) -> bool:
-        """Sends messages; returns whether a switch is connected and accepted all of them."""
+        """Sends messages; returns whether a connected switch accepted all of them."""
         connection = self.connection
         if connection is None:
             return False
         return all(connection.datapath.send_msg(message) for message in messages)
 
     def _of(self, event: Any) -> Connection | None:
-        """Returns the current connection if the message came from it, otherwise `None`."""
+        """Returns the current connection if an event's message came from it, otherwise None."""
         now = self.connection
         return now if now is not None and now.datapath is event.msg.datapath else None
 
     @set_ev_cls(ofp_event.EventOFPPortDescStatsReply, MAIN_DISPATCHER)
     def on_ports(self, event: Any) -> None:
-        """Records the switch's ports, then asks for its meter features."""
+        """Records the switch's ports, then requests the features of its meters."""
         connection = self._of(event)
         if connection is None or connection.servers:
             return
@@ -213,8 +219,8 @@ class LoadBalancer(OSKenApp):
             if number is None:
                 known = ", ".join(sorted(connection.ports))
                 LOG.error(
-                    "the switch has no port %s for server %s; its ports are %s; the connection "
-                    "is closed",
+                    "the switch has no port %s for server %s; existing ports: %s; the "
+                    "connection is closed",
                     server.port, server.name, known,
                 )  # fmt: skip
                 connection.datapath.close()
@@ -226,7 +232,7 @@ class LoadBalancer(OSKenApp):
 
     @set_ev_cls(ofp_event.EventOFPMeterFeaturesStatsReply, MAIN_DISPATCHER)
     def on_meter_features(self, event: Any) -> None:
-        """Records whether the switch has meters, then asks for the meters in use."""
+        """Records how many meters the switch can have, then requests the existing meters."""
         connection = self._of(event)
         if connection is None or connection.ready:
             return
@@ -241,7 +247,7 @@ class LoadBalancer(OSKenApp):
 
     @set_ev_cls(ofp_event.EventOFPMeterConfigStatsReply, MAIN_DISPATCHER)
     def on_meters(self, event: Any) -> None:
-        """Records the existing meters."""
+        """Records the existing meters, chooses two for the controller, then requests all rules."""
         connection = self._of(event)
         if connection is None or connection.ready:
             return
@@ -253,7 +259,7 @@ class LoadBalancer(OSKenApp):
             self._read_rules(connection)
 
     def _choose_meters(self, connection: Connection) -> None:
-        """Chooses two meters that have the required settings already or are unused."""
+        """Chooses two meters that already have the required settings, or that do not exist yet."""
         chosen: list[int] = []
         rate = self.service.limits.packets
         for wanted in (rate, max(rate // 4, 100)):
@@ -275,7 +281,7 @@ class LoadBalancer(OSKenApp):
 
     @set_ev_cls(ofp_event.EventOFPFlowStatsReply, MAIN_DISPATCHER)
     def on_rules(self, event: Any) -> None:
-        """Reads the rules of the balancer's table; its own rules show the existing flows."""
+        """Records the rules in the balancer's table; its own rules show the existing flows."""
         connection = self._of(event)
         if connection is None or connection.ready:
             return
@@ -290,13 +296,15 @@ class LoadBalancer(OSKenApp):
         if event.msg.flags & of.OFPMPF_REPLY_MORE:
             return
         for text in connection.foreign:
-            LOG.warning("a rule of another application has priority over ours: %s", text)
+            LOG.warning(
+                "a rule of another application has priority over the balancer's rules: %s", text
+            )
         connection.ready = True
         if not self.service.dry_run:
             self._recover(connection)
 
     def _recover(self, connection: Connection) -> None:
-        """Reconciles the flow table with the switch's rules."""
+        """Adjusts the table of flows to the switch's rules; rewrites the rules after a restart."""
         there: dict[Key, dict[Kind, Found]] = {}
         for found in connection.found:
             if found.key is not None:
@@ -318,12 +326,12 @@ class LoadBalancer(OSKenApp):
         connection.found.clear()
 
     def _adopt(self, key: Key, rules: dict[Kind, Found]) -> None:
-        """Adds a flow whose rules were found in the switch."""
+        """Adds a flow whose rules are in the switch to the table of flows."""
         addresses = {server.address: server.name for server in self.service.servers}
         any_rule = next(iter(rules.values()))
         name = addresses.get(any_rule.server) if any_rule.server is not None else None
         if name is None:
-            return  # no longer a server of this service: its rules expire
+            return  # the server was removed from the service: the rules expire
         flow = self.flows.get(key)
         back = rules.get(Kind.REVERSE)
         if flow is None:
@@ -332,7 +340,7 @@ class LoadBalancer(OSKenApp):
             self.flows.add(flow)
             self.counts.found += 1
         if flow.server != name:
-            LOG.warning("%s: the switch sends it to %s", key, name)
+            LOG.warning("%s: the switch sends this flow to %s", key, name)
             flow.server = name
         self._count(flow)
         self.flows.rules(flow, forward=Kind.FORWARD in rules, reverse=back is not None)
@@ -340,7 +348,7 @@ class LoadBalancer(OSKenApp):
             self._install(flow)
 
     def _stand(self, connection: Connection) -> None:
-        """Writes the standing rules; the rules of flows exist already."""
+        """Writes the standing rules, which do not belong to a flow."""
         connection.standing_at = time.monotonic()
         connection.missing = False
         self._send(*connection.rules.standing(connection.servers, connection.meters))
@@ -355,11 +363,11 @@ class LoadBalancer(OSKenApp):
             return
         message = event.msg
         if kind_of(self.service, message.cookie, message.table_id) is None:
-            return  # belongs to another application
+            return  # the rule belongs to another application
         self.packet(connection, int(message.match["in_port"]), bytes(message.data))
 
     def packet(self, connection: Connection, port: int, data: bytes) -> None:
-        """Handles a packet from `port`; malformed content raises no error."""
+        """Handles a packet that came in at a port of the switch; malformed packets are counted."""
         self.counts.packets += 1
         seen = packets.read(data)
         if seen is None:
@@ -387,7 +395,7 @@ class LoadBalancer(OSKenApp):
             self._send(connection.rules.output(mine, port))
 
     def _from_server(self, connection: Connection, number: int, seen: packets.Seen) -> None:
-        """Handles a server's answer to a probe, or its ARP request for the virtual address."""
+        """Handles a packet from a server: an answer to a probe, or an ARP request."""
         port = connection.servers[number]
         if isinstance(seen, packets.Arp) and seen.asks:
             self._asked(connection, port, seen)
@@ -399,7 +407,7 @@ class LoadBalancer(OSKenApp):
     ) -> None:
         key = Key(seen.protocol, seen.source, *seen.ports)
         flow = self.flows.get(key)
-        # A new connection may reuse the ports of a silent flow.
+        # A client may reuse the ports of a flow whose rules have expired for a new connection.
         if flow is not None and not flow.installed and seen.opens:
             self.flows.forget(key)
             flow = None
@@ -418,8 +426,8 @@ class LoadBalancer(OSKenApp):
         if flow.reverse:
             self._forward(connection, flow, port, data)
         else:
-            # The server's answer would reach the client from an address that the client does not
-            # know.
+            # Without a rule, the server's packets would reach the client with the server's own
+            # address.
             self.counts.refused += 1
             self._ended(flow)
 
@@ -461,8 +469,6 @@ class LoadBalancer(OSKenApp):
         self.counts.forwarded += 1
         self._send(connection.rules.packet_out(data, actions, port))
 
-    # Rules of flows
-
     def _count(self, flow: Flow) -> None:
         number = self._server(flow)
         if number is not None and not flow.counted:
@@ -470,14 +476,14 @@ class LoadBalancer(OSKenApp):
             self.director.adopt(flow.key, number)
 
     def _install(self, flow: Flow) -> None:
-        """Writes a flow's rules, the reverse rule first, so that every answer finds its rule."""
+        """Writes a flow's rules: the reverse rule first, so that the server's packets find it."""
         connection = self.connection
         number = self._server(flow)
         mac = None if number is None else self._mac(number)
         if connection is None or number is None or mac is None:
             return
         if time.monotonic() < self.full_until:
-            return  # the switch's table is full: the controller forwards this flow's packets
+            return  # the switch's table is full: the controller itself forwards the flow's packets
         server, port = self.service.servers[number], connection.servers[number]
         self._count(flow)
         idle = self.service.idle if flow.proved else self.service.unproved
@@ -494,14 +500,14 @@ class LoadBalancer(OSKenApp):
         self._send(back, forth, barrier)
 
     def remove_all(self, connection: Connection) -> None:
-        """Asks the switch to remove the balancer's rules; only in a dry run, which writes none."""
+        """Requests the removal of all the balancer's rules; used in a dry run only."""
         barrier = parser.OFPBarrierRequest(connection.datapath)
         connection.removing = connection.datapath.set_xid(barrier)
         self._send(connection.rules.remove_all(), barrier)
 
     @set_ev_cls(ofp_event.EventOFPBarrierReply, MAIN_DISPATCHER)
     def on_barrier(self, event: Any) -> None:
-        """Notes that the switch has executed the messages before the barrier."""
+        """Handles the confirmation that the switch has executed the messages before a barrier."""
         connection = self._of(event)
         if connection is not None and connection.removing == event.msg.xid:
             connection.removing = None
@@ -523,7 +529,8 @@ class LoadBalancer(OSKenApp):
         if full:
             if not self.counts.full:
                 LOG.warning(
-                    "the switch's table is full: the controller forwards flows without rules"
+                    "the switch's table is full: the controller forwards the packets of flows "
+                    "without rules"
                 )
             self.counts.full += 1
             self.full_until = time.monotonic() + 1.0
@@ -543,7 +550,7 @@ class LoadBalancer(OSKenApp):
 
     @set_ev_cls(ofp_event.EventOFPFlowRemoved, MAIN_DISPATCHER)
     def on_removed(self, event: Any) -> None:
-        """Handles the removal of a rule, by its idle timeout or by another program."""
+        """Handles the removal of a rule, after its timeout or by another program."""
         connection, message = self._of(event), event.msg
         if connection is None or not connection.ready:
             return
@@ -553,7 +560,9 @@ class LoadBalancer(OSKenApp):
         if found.key is None:
             if found.kind in (Kind.ASK, Kind.PROBE) and not self.service.dry_run:
                 if not connection.missing:
-                    LOG.warning("another program removed our rules: writing them again")
+                    LOG.warning(
+                        "another program has removed rules of the balancer: they are written again"
+                    )
                 connection.missing = True
             return
         flow = self.flows.get(found.key)
@@ -571,21 +580,21 @@ class LoadBalancer(OSKenApp):
         flow.proved |= found.packets > 0
         alive = (forward and first) or (not forward and flow.forward)
         if alive if aged else self.bucket.take():
-            # The flow has sent a second packet and may be silent for longer; or it sends in one
-            # direction only; or another program removed its rule.
+            # Write the rules again if the flow has sent a second packet and may be silent for
+            # longer, if it sends in one direction only, or if another program removed its rule.
             self._install(flow)
         elif not flow.installed:
             self._ended(flow)
 
     def _ended(self, flow: Flow) -> None:
-        """Ends a flow without rules; its server is remembered for a while."""
+        """Ends a flow whose rules are removed; the table remembers its server."""
         self.flows.rules(flow, forward=False, reverse=False)
         number = self._server(flow)
         if flow.counted and number is not None:
             flow.counted = False
             took = None
             if flow.began is not None and flow.proved:
-                # The idle timeout is not part of the flow's duration.
+                # The duration of the flow ended when the idle timeout began.
                 took = time.monotonic_ns() - flow.began - self.service.idle * 10**9
             self.director.finished(number, took)
         if not flow.proved:
@@ -595,7 +604,7 @@ class LoadBalancer(OSKenApp):
 
     @set_ev_handler(Tick)
     def on_tick(self, _event: Tick) -> None:
-        """Sends the probes and takes the readings that are due."""
+        """Sends the probes, and reads the backlogs and counters, that are due."""
         now = time.monotonic()
         director = self.director
         if now - self.observed_at >= (director.period or LOOK_SECONDS) - TICK / 2:
@@ -603,11 +612,11 @@ class LoadBalancer(OSKenApp):
             if director.look == "backlog":
                 director.observe(time.monotonic_ns())
             elif director.reader is not None:
-                director.reader.read()  # only for the display
+                director.reader.read()  # the policy does not use this reading; it is displayed
         blind = director.blind or ""
         if bool(blind) != bool(self.blind):
-            LOG.warning("choosing by turns: %s", blind) if blind else LOG.info(
-                "the backlog can be believed again"
+            LOG.warning("flows are assigned by round robin: %s", blind) if blind else LOG.info(
+                "backlogs are up to date again: the policy assigns flows"
             )
         self.blind = blind
         connection = self.connection
@@ -631,7 +640,7 @@ class LoadBalancer(OSKenApp):
 
     @set_ev_cls(ofp_event.EventOFPPortStatsReply, MAIN_DISPATCHER)
     def on_counters(self, event: Any) -> None:
-        """Records the counters of the servers' ports."""
+        """Records the counters of the servers' ports; passes them to the policy if it uses them."""
         connection = self._of(event)
         if connection is None:
             return
@@ -645,7 +654,7 @@ class LoadBalancer(OSKenApp):
 
     @set_ev_cls(ofp_event.EventOFPPortStatus, MAIN_DISPATCHER)
     def on_port(self, event: Any) -> None:
-        """Handles a change of a port."""
+        """Handles a change of a port's state."""
         if self._of(event) is not None:
             self._link(event.msg.desc, gone=event.msg.reason == of.OFPPR_DELETE)
 

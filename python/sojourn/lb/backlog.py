@@ -1,8 +1,8 @@
-"""Sources of ports' backlogs; OpenFlow has no statistic for them.
+"""Sources of the backlogs of switch ports, for which OpenFlow has no statistic.
 
 `netlink:IF` reads the queue discipline of a network interface, `wire:SOCKET:LINK` a link of a
-running wire. A source that does not see the real queue is refused: a policy that reads the wrong,
-empty queue performs worse than a policy that reads none.
+running wire. A source that cannot read the real queue is rejected: a policy performs worse with the
+backlog of a wrong, empty queue than without backlogs.
 """
 
 from __future__ import annotations
@@ -19,52 +19,55 @@ from sojourn.lab.errors import LabError
 from sojourn.lab.wire.control import Client
 
 WIRE_PATIENCE = 1.0
-"""Time limit for a wire's first answer, in seconds."""
+"""Time to wait for the first answer of a wire, in seconds."""
 WIRE_HURRY = 0.25
-"""Time limit for a wire's later answers, in seconds; flows wait meanwhile."""
+"""Time to wait for later answers of a wire, in seconds; new flows wait during this time."""
 AGAIN_SECONDS = 1.0
-"""Pause before a failed source is asked again, in seconds, so that flows do not wait for it one by
-one.
+"""Time after a failure before a source is read again, in seconds, so that not every new flow waits
+for it.
 """
 
 
 class BacklogError(LabError):
-    """A backlog cannot be read, or the reading is not of the intended queue."""
+    """A backlog cannot be read, or the source cannot read the intended queue."""
 
 
 @dataclass(frozen=True)
 class Backlog:
-    """A queue's backlog at one moment."""
+    """Backlog of a queue at one moment."""
 
     at: int
     """Time of the reading on the monotonic clock, in nanoseconds."""
     packets: int
     bytes: int
     rate: int | None = None
-    """Rate at which the queue is emptied, in bits per second, if the source knows it."""
+    """Rate at which the queue sends, in bits per second; None if the source does not report it."""
 
     def age(self, now: int | None = None) -> float:
-        """Returns the age of the reading in seconds."""
+        """Returns the age of the reading in seconds.
+
+        `now` is a time in nanoseconds; None means the current time.
+        """
         return ((time.monotonic_ns() if now is None else now) - self.at) / 1e9
 
 
 class Source(Protocol):
-    """A source of the backlogs of one or more ports, which are read together."""
+    """A source of the backlogs of one or several ports, which are read together."""
 
     text: str
 
     def check(self) -> None:
-        """Raises `BacklogError` if the source does not see the real queues."""
+        """Raises `BacklogError` if the source cannot read the real queues."""
 
     def read(self) -> list[Backlog]:
-        """Returns the current backlogs in the order of the request; raises `BacklogError`."""
+        """Returns the current backlogs in the order of the ports; raises `BacklogError`."""
 
     def close(self) -> None:
-        """Closes the source."""
+        """Closes connections of the source."""
 
 
 class WireSource:
-    """Links of a wire, read through its control socket."""
+    """Backlogs of links of a wire, read through the wire's control socket."""
 
     def __init__(self, where: str, links: Sequence[str]) -> None:
         self.text = f"wire:{where}"
@@ -87,7 +90,7 @@ class WireSource:
         return found
 
     def check(self) -> None:
-        """Checks that the links exist and have a queue (a rate), and that the clock runs."""
+        """Raises `BacklogError` unless the links have a rate and the wire's clock advances."""
         first = self._ask()
         for link in first["links"]:
             if link["rate"] is None:
@@ -97,7 +100,7 @@ class WireSource:
         time.sleep(0.02)
         if self._ask()["monotonic"] <= first["monotonic"]:
             raise BacklogError(
-                f"{self.text}: its counters do not advance: the wire carries no packets"
+                f"{self.text}: the wire's clock does not advance, so it carries no packets"
             )
         self.patience = WIRE_HURRY
 
@@ -111,7 +114,7 @@ class WireSource:
         ]
 
     def close(self) -> None:
-        """Closes the connection."""
+        """Closes the connection to the wire."""
         if self._client is not None:
             with suppress(OSError):
                 self._client.close()
@@ -119,7 +122,7 @@ class WireSource:
 
 
 class NetlinkSource:
-    """The root queue discipline of an interface in this network namespace."""
+    """Backlog of an interface's root queue discipline in this network namespace."""
 
     def __init__(self, interface: str) -> None:
         self.text = f"netlink:{interface}"
@@ -147,7 +150,7 @@ class NetlinkSource:
         return "noqueue", 0, 0
 
     def check(self) -> None:
-        """Checks that the interface has a queue and that no traffic bypasses it."""
+        """Raises `BacklogError` unless the interface has a queue that no traffic bypasses."""
         kind, _, _ = self._ask()
         if kind == "noqueue":
             raise BacklogError(
@@ -157,11 +160,11 @@ class NetlinkSource:
         if not self._switched_by_kernel() and self._has_packet_socket():
             raise BacklogError(
                 f"{self.text}: a program sends to {self.interface} through a packet socket, as "
-                "Open vSwitch's user-space datapath does. All its ports share one socket, whose "
-                "buffer fills first: this queue has only about 93 packets of the real backlog, "
-                "and no drops. Shape on the servers' side of each link with its own `sojourn "
-                "wire run`, and read these, in the servers' order: --backlog wire:NAME1:LINK1 "
-                "--backlog wire:NAME2:LINK2"
+                "Open vSwitch's user-space datapath does. All ports of the program share one "
+                "socket, whose buffer fills first: the queue of the interface then has only "
+                "about 93 packets of the real backlog, and no drops. Shape each link on the "
+                "server's side with its own `sojourn wire run`, and read these links in the "
+                "order of the servers: --backlog wire:NAME1:LINK1 --backlog wire:NAME2:LINK2"
             )
 
     def _switched_by_kernel(self) -> bool:
@@ -192,16 +195,16 @@ class NetlinkSource:
 
 
 class Reader:
-    """Reads all servers' backlogs; reuses readings that are younger than `fresh` seconds."""
+    """Reads the backlogs of all servers' ports; reuses readings younger than `fresh` seconds."""
 
     def __init__(self, texts: Sequence[str], fresh: float = 0.005) -> None:
         self.fresh = fresh
         self.sources: list[tuple[Source, list[int]]] = []
         self._failed: dict[int, tuple[float, str]] = {}
-        """Failed sources by position: the time until which they are skipped, and the reason."""
+        """For each failed source, by its position: time before which it is not read, and reason."""
         self.latest: list[Backlog | None] = [None] * len(texts)
         self.trouble: str | None = None
-        """Reason of the last reading's failure; `None` after a success."""
+        """Reason why the last reading failed; None if it succeeded."""
         wires: dict[str, tuple[list[str], list[int]]] = {}
         for number, text in enumerate(texts):
             kind, _, rest = text.partition(":")
@@ -219,12 +222,15 @@ class Reader:
         self.sources += [(WireSource(w, links), numbers) for w, (links, numbers) in wires.items()]
 
     def check(self) -> None:
-        """Raises `BacklogError` unless all sources see their queues."""
+        """Raises `BacklogError` unless all sources can read the real queues."""
         for source, _ in self.sources:
             source.check()
 
     def read(self) -> list[Backlog | None]:
-        """Reads all sources that are due; returns the latest known backlog of each server."""
+        """Reads the sources whose readings are too old; returns the latest backlog of each server.
+
+        The backlog is None until the first successful reading.
+        """
         now = time.monotonic_ns()
         trouble = None
         for place, (source, numbers) in enumerate(self.sources):
@@ -248,7 +254,7 @@ class Reader:
         return self.latest
 
     def oldest(self) -> float:
-        """Returns the age of the oldest backlog in seconds; infinite until all have been read."""
+        """Returns the age of the oldest backlog in seconds; infinite before its first reading."""
         now = time.monotonic_ns()
         ages = [float("inf") if one is None else one.age(now) for one in self.latest]
         return max(ages, default=float("inf"))
@@ -260,14 +266,14 @@ class Reader:
 
 
 def sources_of(texts: Sequence[str], servers: Sequence[str]) -> list[str]:
-    """Returns one source per server, from `netlink:IF,IF,...` or `wire:SOCKET:LINK,LINK,...`."""
+    """Returns one source for each server, from texts with lists of interfaces or links."""
     found = [source for text in texts for source in _listed(text)]
     said = " ".join(texts)
     if len(found) != len(servers):
         raise BacklogError(
             f"backlog {said!r}: {len(found)} queues for {len(servers)} servers "
-            f"({', '.join(servers)}); each server's port needs its own, in this order. Repeat "
-            "--backlog for queues of several wires"
+            f"({', '.join(servers)}); each server's port needs its own queue, in this order. "
+            "Repeat --backlog for queues of several wires"
         )
     if len(set(found)) < len(found):
         raise BacklogError(f"backlog {said!r}: two ports have the same queue")

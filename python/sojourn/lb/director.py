@@ -1,8 +1,8 @@
-"""Chooses servers for new flows, with a policy, its inputs, and the servers' state.
+"""Selects servers for new flows, with a policy, its inputs and the states of the servers.
 
-The policy is `sojourn._core.Balancer`, the same one as in simulations. This module takes the
-readings that the policy needs, passes on which servers are up, and falls back to round robin among
-these servers while the backlog is too old.
+The policy is `sojourn._core.Balancer`, as in simulations. This module reads the inputs of the
+policy and reports to it which servers are up. While the backlogs are too old, it assigns flows to
+these servers by round robin.
 """
 
 from __future__ import annotations
@@ -22,33 +22,34 @@ from sojourn.lb.flows import Key
 from sojourn.lb.service import Service
 
 KEPT = 64
-"""Number of choices kept for display."""
+"""Number of latest choices that are displayed."""
 REMEMBERED_CLIENTS = 65_536
+"""Largest number of clients whose server is remembered for affinity."""
 
 T = TypeVar("T")
 
 
 class PolicyRefused(LabError):
-    """A policy cannot work with the available inputs."""
+    """Raised if a policy cannot work with the available inputs."""
 
 
 @dataclass(frozen=True)
 class Choice:
-    """A choice of a server for a flow."""
+    """A choice of a server for a flow, for the display."""
 
     at: int
     key: Key
     server: int
     reason: str
     age: float | None
-    """Age of the reading in seconds; `None` if the policy reads nothing."""
+    """Age of the policy's reading in seconds; None if the policy uses no reading."""
     took: float
     """Duration of the decision, in seconds."""
 
 
 @dataclass
 class Seen:
-    """Known state of a server."""
+    """State of a server, as far as it is known."""
 
     up: bool = False
     why: str = "not probed yet"
@@ -61,7 +62,7 @@ class Seen:
 
 
 def working_with(look: Callable[[str], bool]) -> list[str]:
-    """Returns the names of the policies whose input satisfies `look`."""
+    """Returns the names of the policies whose input (`look`) satisfies a condition."""
     names = [table["name"] for table in json.loads(_core.describe())["balancer"]]
     return [name for name in names if look(_needs(name)["look"])]
 
@@ -71,7 +72,7 @@ def _needs(policy: str) -> dict[str, Any]:
 
 
 class Director:
-    """Chooses servers for flows."""
+    """Selects servers for flows, and has the states of the servers."""
 
     def __init__(self, service: Service, reader: Reader | None = None) -> None:
         self.service = service
@@ -79,9 +80,11 @@ class Director:
         self.look: Literal["nothing", "connections", "latency", "counters", "backlog"]
         self.look = self.needs["look"]
         self.period = max(self.needs["period"], 0) / 1e9
-        """Interval between readings, in seconds; 0: one reading per choice, or none."""
+        """Interval between readings for the policy, in seconds; 0 if each choice has its own
+        reading or none."""
         self.stale = service.stale_seconds + self.period
-        """Age from which a reading is not used, in seconds; readings may be one period old."""
+        """Age in seconds from which a reading is not used; it may be one period older than the
+        service's limit."""
         self.reader = self._reader(reader)
         servers = [(server.name, server.weight) for server in service.servers]
         self.policy = _core.Balancer(service.policy, servers, seed=service.seed)
@@ -92,12 +95,12 @@ class Director:
         self.choices: deque[Choice] = deque(maxlen=KEPT)
         self.decided = 0
         self.followed = 0
-        """Flows that followed other flows of their client to the same server."""
+        """Number of flows that went to the server of the client's other flows (affinity)."""
         self.fallen_back = 0
-        """Choices made by round robin because the policy's reading was too old."""
+        """Number of choices by round robin because the policy's reading was too old."""
         self.times: deque[float] = deque(maxlen=4096)
         self.fault: _core.PolicyError | None = None
-        """The first error of a user's policy; from then on flows are assigned by round robin."""
+        """First error of a user's policy, which ends the program; None without an error."""
         self._turn = 0
         self._observed = 0
         self._clients: OrderedDict[tuple[IPv4Address, int], tuple[int, float]] = OrderedDict()
@@ -112,21 +115,19 @@ class Director:
         others = ", ".join(working_with(lambda look: look != "backlog"))
         if reader is None:
             raise PolicyRefused(
-                f"{name} needs the backlogs of ports' queues, which OpenFlow does not report: "
-                "name their sources with --backlog netlink:IF,... or wire:SOCKET:LINK,...; "
-                f"without backlogs these policies work: {others}"
+                f"{name} needs the backlogs of the ports' queues, which OpenFlow does not "
+                "report: name their sources with --backlog netlink:IF,... or "
+                f"wire:SOCKET:LINK,...; policies that need no backlogs: {others}"
             )
         try:
             reader.check()
             reader.read()
         except BacklogError as error:
-            raise PolicyRefused(
-                f"{error}; without backlogs these policies work: {others}"
-            ) from error
+            raise PolicyRefused(f"{error}; policies that need no backlogs: {others}") from error
         if reader.trouble is not None or reader.oldest() > self.stale:
-            why = reader.trouble or f"it is {reader.oldest():.1f} s old"
+            why = reader.trouble or f"the reading is {reader.oldest():.1f} s old"
             raise PolicyRefused(
-                f"the backlog is out of date: {why}; without backlogs these policies work: {others}"
+                f"the backlog is out of date: {why}; policies that need no backlogs: {others}"
             )
         if self.needs["limits"] and any(
             s.limit_packets is None and s.limit_bytes is None for s in self.service.servers
@@ -156,12 +157,12 @@ class Director:
         return news
 
     def counted(self, number: int, size: int, packets: int, dropped: int) -> None:
-        """Records the counters of a server's port."""
+        """Records the counters of a server's port: sent bytes and packets, and dropped packets."""
         seen = self.seen[number]
         seen.tx_bytes, seen.tx_packets, seen.dropped = size, packets, dropped
 
     def observe(self, now: int) -> None:
-        """Passes the current observations to the policy, without stale backlogs."""
+        """Passes the current readings to the policy; backlogs that are too old are omitted."""
         servers = self.service.servers
         backlog: list[tuple[int, int] | None] = [None] * len(servers)
         rates: list[int | None] = [server.rate for server in servers]
@@ -173,7 +174,7 @@ class Director:
                 backlog[number] = (one.packets, one.bytes)
                 rates[number] = rates[number] or one.rate
                 at = min(at, one.at)
-        # The observation is as old as its oldest reading, and its time does not decrease.
+        # The time of the observation is that of its oldest reading, and must not decrease.
         self._observed = max(self._observed, at)
         counters = [
             None
@@ -193,7 +194,7 @@ class Director:
         )
 
     def _tell(self, call: Callable[[], T]) -> T | None:
-        """Calls the policy; keeps its first error, with which the program ends."""
+        """Calls the policy; records its first error and returns None in this case."""
         try:
             return call()
         except _core.PolicyError as error:
@@ -202,7 +203,7 @@ class Director:
 
     @property
     def blind(self) -> str | None:
-        """Returns why the policy cannot be used at this moment; `None` if it can."""
+        """Reason why the policy cannot be used now, so that round robin is used; None if it can."""
         if self.look != "backlog" or self.reader is None:
             return None
         age = self.reader.oldest()
@@ -213,7 +214,7 @@ class Director:
     # Choosing
 
     def choose(self, key: Key) -> int | None:
-        """Returns the server for a new flow; `None` if no server is up or the policy refuses."""
+        """Returns the number of the server for a new flow; None if no server is available."""
         begun = time.monotonic_ns()
         server, reason, age = self._choose(key, begun)
         if server is None:
@@ -242,7 +243,7 @@ class Director:
                 self.policy.adopt(server)
                 self._bind(key, server)
             return server, "blind", None
-        # Readings were taken in between, so their ages refer to this time.
+        # Reading the inputs took time, and their ages refer to the current time.
         now = time.monotonic_ns()
         flow = key.packed(self.service.address)
         server = self._tell(lambda: self.policy.choose(now, flow))
@@ -270,7 +271,7 @@ class Director:
                 return None
 
     def _bound(self, key: Key) -> int | None:
-        """Returns the server of a client's other flows, if it is up."""
+        """Returns the number of the server of a client's other flows, if this server is up."""
         who = self._who(key)
         if who is None or who not in self._clients:
             return None
@@ -291,11 +292,11 @@ class Director:
             self._clients.popitem(last=False)
 
     def adopt(self, key: Key, server: int) -> None:
-        """Counts a flow that began before this process at `server`."""
+        """Reports to the policy that a flow which began before this process is at `server`."""
         self.policy.adopt(server)
         self._bind(key, server)
 
     def finished(self, server: int, took: int | None) -> None:
-        """Reports the end of a flow to the policy, with its duration in nanoseconds if known."""
+        """Reports the end of a flow to the policy; `took` is its duration in ns, or None."""
         latency = None if took is None else max(took, 0)
         self._tell(lambda: self.policy.finished(time.monotonic_ns(), server, latency))

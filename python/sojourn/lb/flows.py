@@ -1,8 +1,8 @@
 """A table of flows and their servers, of bounded size.
 
 The table keeps a flow for longer than the switch keeps its rules, so that a packet after a long
-silence reaches the server that knows the flow. When the table is full, the oldest flows without
-rules are removed first. An SQLite file holds the data that must survive this process.
+silence reaches the server of the flow. When the table is full, the oldest flows without rules are
+removed first. An SQLite file stores the flows for the next process.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from sojourn.lab.errors import LabError
 
 
 class Key(NamedTuple):
-    """Fields that all packets of a flow to the virtual address share."""
+    """Fields that identify a flow to the virtual address; all its packets have them."""
 
     protocol: int
     client: IPv4Address
@@ -28,55 +28,56 @@ class Key(NamedTuple):
     port: int
 
     def packed(self, address: IPv4Address) -> bytes:
-        """Returns addresses, protocol and ports as bytes, for hashing."""
+        """Returns addresses, protocol and ports as bytes, from which policies compute hashes."""
         ports = self.client_port.to_bytes(2) + self.port.to_bytes(2)
         return self.client.packed + address.packed + bytes([self.protocol]) + ports
 
 
 @dataclass(slots=True)
 class Flow:
-    """A flow and its server."""
+    """A flow, its server and the state of its rules."""
 
     key: Key
     server: str
-    """Name of the server; its index may change between runs."""
+    """Name of the server, because its number may change between runs."""
     client_mac: str
     client_at: int
-    """OpenFlow port of the client."""
+    """OpenFlow port at which the client's packets come in."""
     forward: bool = False
     reverse: bool = False
-    """Whether the switch has the rule, or will have it."""
+    """Whether the switch has the rule for the server's packets, or will have it; `forward` is the
+    same for the client's packets."""
     pending: bool = False
-    """Whether the switch has yet to confirm the rules."""
+    """Whether the switch has not yet confirmed the flow's rules."""
     proved: bool = False
-    """Whether the flow has sent more than one packet."""
+    """Whether the flow has sent a second packet."""
     counted: bool = False
-    """Whether the policy counts the flow as open."""
+    """Whether the policy counts the flow as open at its server."""
     began: int | None = None
-    """Time of the choice of its server, in nanoseconds of the monotonic clock; `None` if the flow
+    """Time at which the server was chosen, in nanoseconds of the monotonic clock; None if the flow
     began before this process.
     """
 
     @property
     def installed(self) -> bool:
-        """Returns whether the switch has any rule of the flow."""
+        """Whether the switch has a rule of the flow."""
         return self.forward or self.reverse
 
 
 class FlowTable:
-    """All known flows."""
+    """All known flows by key, with and without rules."""
 
     def __init__(self, most: int, notes: Notes | None = None) -> None:
         self.most = most
         self.notes = notes
         self.clients: Counter[IPv4Address] = Counter()
-        """Number of flows with rules, by client."""
+        """Number of flows with rules, by client address."""
         self.pending = 0
         self._live: dict[Key, Flow] = {}
         self._silent: OrderedDict[Key, Flow] = OrderedDict()
 
     def restore(self) -> dict[str, str]:
-        """Reads an earlier process's flows from the notes; returns the servers' MAC addresses."""
+        """Adds the flows of an earlier process; returns the servers' MAC addresses by name."""
         if self.notes is None:
             return {}
         notes, self.notes = self.notes, None
@@ -89,7 +90,7 @@ class FlowTable:
         return notes.macs()
 
     def learned(self, server: str, mac: str) -> None:
-        """Notes a server's MAC address."""
+        """Stores the MAC address of a server in the notes."""
         if self.notes is not None:
             self.notes.put_mac(server, mac)
 
@@ -102,15 +103,15 @@ class FlowTable:
 
     @property
     def installed(self) -> int:
-        """Number of flows with rules."""
+        """Number of flows that have rules."""
         return len(self._live)
 
     def live(self) -> list[Flow]:
-        """Returns the flows with rules."""
+        """Returns the flows that have rules."""
         return list(self._live.values())
 
     def get(self, key: Key) -> Flow | None:
-        """Returns the flow, if it is known."""
+        """Returns the flow with this key; None if it is unknown."""
         return self._live.get(key) or self._silent.get(key)
 
     def add(self, flow: Flow) -> None:
@@ -125,7 +126,7 @@ class FlowTable:
         self._note(flow)
 
     def forget(self, key: Key, *, noted: bool = True) -> Flow | None:
-        """Removes a flow and returns it."""
+        """Removes the flow with this key; returns it, or None if it was unknown."""
         flow = self._live.pop(key, None)
         if flow is not None:
             self._uncount(flow)
@@ -149,7 +150,7 @@ class FlowTable:
     def rules(
         self, flow: Flow, *, forward: bool | None = None, reverse: bool | None = None
     ) -> None:
-        """Records which rules a flow has from now on."""
+        """Records which rules a flow has now; None leaves the state of a rule unchanged."""
         flow.forward = flow.forward if forward is None else forward
         flow.reverse = flow.reverse if reverse is None else reverse
         if flow.installed and flow.key in self._silent:
@@ -164,23 +165,23 @@ class FlowTable:
         self._note(flow)
 
     def wait(self, flow: Flow) -> None:
-        """Marks a flow's rules as unconfirmed."""
+        """Records that a flow's rules wait for the switch's confirmation."""
         if not flow.pending:
             flow.pending = True
             self.pending += 1
 
     def confirm(self, flow: Flow) -> None:
-        """Ends the wait for a confirmation, with or without one."""
+        """Records that a flow's rules no longer wait for the switch's confirmation."""
         if flow.pending:
             flow.pending = False
             self.pending -= 1
 
 
 class Notes:
-    """Flows on disk, for the next process if both this one and the switch's rules are lost.
+    """Flows in an SQLite file, for the next process if the switch also loses its rules.
 
-    The file must survive the end of a process, not a power failure, so writes do not wait for the
-    disk.
+    The file must survive the end of a process, but not a power failure, so writes do not wait for
+    the disk.
     """
 
     def __init__(self, path: Path) -> None:
@@ -193,11 +194,11 @@ class Notes:
             )
             self._prepare()
         except (sqlite3.Error, OSError) as error:
-            hint = "is another balancer using it?" if "locked" in str(error) else ""
+            hint = "another balancer may be using the file" if "locked" in str(error) else ""
             raise LabError(f"{path}: {error}; {hint}".rstrip("; ")) from error
 
     def _prepare(self) -> None:
-        # Only one process may open the file: two writers would overwrite each other's flows.
+        # Exclusive: a second writer would overwrite the flows of the first one.
         self._base.execute("PRAGMA locking_mode=EXCLUSIVE")
         self._base.execute("PRAGMA journal_mode=WAL")
         self._base.execute("PRAGMA synchronous=OFF")
@@ -211,21 +212,21 @@ class Notes:
         )
 
     def put(self, flow: Flow) -> None:
-        """Writes the current state of a flow."""
+        """Stores the current state of a flow."""
         key = flow.key
         row = (key.protocol, str(key.client), key.client_port, key.port, flow.server)
         row += (flow.client_mac, flow.client_at, flow.installed)  # type: ignore[assignment]
         self._base.execute("INSERT OR REPLACE INTO flows VALUES (?, ?, ?, ?, ?, ?, ?, ?)", row)
 
     def remove(self, key: Key) -> None:
-        """Removes a flow."""
+        """Removes the flow with this key."""
         self._base.execute(
             "DELETE FROM flows WHERE protocol = ? AND client = ? AND client_port = ? AND port = ?",
             (key.protocol, str(key.client), key.client_port, key.port),
         )
 
     def read(self) -> Iterator[tuple[Flow, bool]]:
-        """Yields all flows, and whether each had rules."""
+        """Yields all stored flows, and whether each had rules."""
         rows = self._base.execute("SELECT * FROM flows").fetchall()
         for protocol, client, client_port, port, server, mac, at, installed in rows:
             with suppress(ValueError):
@@ -233,11 +234,11 @@ class Notes:
                 yield Flow(key, server, mac, at), bool(installed)
 
     def put_mac(self, server: str, mac: str) -> None:
-        """Writes a server's MAC address."""
+        """Stores the MAC address of a server."""
         self._base.execute("INSERT OR REPLACE INTO macs VALUES (?, ?)", (server, mac))
 
     def macs(self) -> dict[str, str]:
-        """Returns the servers' MAC addresses, by name."""
+        """Returns the stored MAC addresses by server name."""
         return dict(self._base.execute("SELECT server, mac FROM macs").fetchall())
 
     def close(self) -> None:

@@ -1,13 +1,14 @@
-"""Health checks of servers, by probe packets through the data path.
+"""Health checks of servers, by probe packets that pass the switch.
 
 ARP checks that the host answers, ICMP that its IP stack answers, and TCP that a program listens at
-a port. A server that leaves `misses` probes unanswered gets no new flows. Its existing flows stay,
-since the probes may have been lost. A server whose port has no link is down at once.
+a port. A server that leaves `misses` probes in a row unanswered gets no new flows. Its existing
+flows continue, because the probes may have been lost. A server whose port has no link is down
+immediately.
 
 `auto` begins with ARP and adds TCP probes to the port of the service, which it learns: the port to
-which clients open flows and at which servers answer. A server is down if it has stopped answering
-at this port while another server still answers. A port that only one server has ever had, or a port
-at which no server answers, therefore takes no server down.
+which clients open flows and at which servers answer. A server is down if it no longer answers at
+this port while another server does. A port at which no server answers, or only one server has ever
+answered, therefore takes no server down.
 """
 
 from __future__ import annotations
@@ -22,24 +23,24 @@ from sojourn.lb.service import Service
 
 LOG = logging.getLogger("sojourn.lb")
 ARP_SECONDS = 10.0
-"""Interval between ARP requests to a server with a known MAC address, in seconds, if ARP is not the
-probe.
+"""Interval between ARP requests to a server with a known MAC address, in seconds, if the health
+check uses other probes than ARP.
 """
 
 
 @dataclass
 class _State:
     asked: int = 0
-    """Probes since the last answer."""
+    """Number of probes since the server's last answer."""
     due: float = 0.0
     arp_due: float = 0.0
     number: int = 0
-    """Port or sequence number of the last probe."""
+    """Number of the last probe: its ICMP sequence number, or the source of its TCP ports."""
     link: bool = True
     knocked: int = 0
-    """Probes of the service's port since the last answer there."""
+    """Number of probes of the service's port since the last answer at this port."""
     listens: bool | None = None
-    """Whether the server answers at the service's port; `None` until it is known."""
+    """Whether the server answers at the service's port; None until this is known."""
     served: bool = False
     """Whether the server has ever answered at the service's port."""
     refuses: bool = False
@@ -47,24 +48,24 @@ class _State:
 
 
 class Health:
-    """Probes all servers and reports the results to the director."""
+    """Probes all servers and reports to the director which ones are up."""
 
     def __init__(
         self, service: Service, director: Director, learned: Callable[[str, str], None]
     ) -> None:
         self.service = service
         self.learned = learned
-        """Callback with the name and the MAC address of a server that has answered."""
+        """Callback with the name and the new MAC address of a server."""
         self.director = director
         self.states = [_State() for _ in service.servers]
         self.kind, _, port = service.health.partition(":")
         self.port = int(port or 0)
-        """TCP port of the service; 0 if it is unknown."""
+        """TCP port of the service; 0 while it is unknown."""
         self._since = 0.0
-        """Time at which the port was learned."""
+        """Time at which the port was learned, in seconds."""
 
     def opened(self, port: int, now: float) -> None:
-        """Notes that a client opens a TCP flow to this port of the virtual address."""
+        """Handles the start of a client's TCP flow to `port` of the virtual address, for `auto`."""
         patience = self.service.misses * self.service.health_seconds
         if self.kind != "auto" or port == self.port:
             return
@@ -73,7 +74,7 @@ class Health:
         self._learn(port, now)
 
     def due(self, now: float) -> Iterator[tuple[int, bytes]]:
-        """Yields the probes that are due: server and frame."""
+        """Yields the probes that are due at `now`, as server number and frame."""
         for number, state in enumerate(self.states):
             if not state.link:
                 continue
@@ -100,7 +101,7 @@ class Health:
                 yield number, frame
 
     def _learn(self, port: int, now: float = 0.0) -> None:
-        """Probes this port from now on; 0 stops the probes of a port."""
+        """Sets the port to probe, and forgets results for the old port; 0 stops these probes."""
         self.port, self._since = port, now
         for state in self.states:
             state.knocked, state.listens, state.served, state.refuses = 0, None, False, False
@@ -135,7 +136,7 @@ class Health:
         return ports.start + number % len(ports)
 
     def answer(self, number: int, seen: packets.Seen, now: float) -> Iterator[bytes]:
-        """Handles a server's packet to the controller; yields the frames to send back."""
+        """Handles a server's packet to the controller; yields the frames to send back to it."""
         server = self.service.servers[number]
         if seen.source != server.address:
             return
@@ -189,7 +190,7 @@ class Health:
         state.listens = yes
         if yes:
             state.served, state.knocked = True, 0
-        # If all servers that can be probed fail to answer, the port is not a port of the service.
+        # If no reachable server answers, the port is not a port of the service.
         asked = [s for n, s in enumerate(self.states) if s.link and self._mac(n) is not None]
         if all(s.listens is False for s in asked):
             self._learn(0)

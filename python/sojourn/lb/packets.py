@@ -1,7 +1,7 @@
 """Packets from the switch, parsed with os-ken, and packets that the controller sends.
 
-Received packets may be malformed: an unreadable packet gives `None` and raises no error. For TCP,
-only the fixed header is passed to os-ken's parser, because it does not terminate on an option of
+Received packets may be malformed: a packet that cannot be parsed gives None. For TCP, only the
+fixed header is passed to os-ken's parser, because this parser does not terminate on an option of
 length zero.
 """
 
@@ -16,16 +16,16 @@ from os_ken.lib.packet import arp, ethernet, icmp, ipv4, packet, tcp, udp
 TCP, UDP, ICMP = 6, 17, 1
 ETHERNET, IPV4, TCP_FIXED, UDP_FIXED = 14, 20, 20, 8
 MORE_FRAGMENTS = 1
-"""Bit of the IPv4 flags in os-ken's representation."""
+"""Bit for "more fragments" in os-ken's field `flags` of the IPv4 header."""
 PROBE_PORTS = range(64_000, 65_000)
-"""Source ports of the TCP probes of servers."""
+"""Source ports of the TCP probes."""
 PROBE_NUMBER = 0x534A
-"""Identifier of the ICMP echo requests."""
+"""Identifier of the ICMP echo requests, which distinguishes the answers."""
 
 
 @dataclass(frozen=True, slots=True)
 class Segment:
-    """A packet of TCP or UDP over IPv4."""
+    """A TCP or UDP packet over IPv4; `flags` are TCP's."""
 
     source_mac: str
     protocol: int
@@ -36,13 +36,13 @@ class Segment:
 
     @property
     def opens(self) -> bool:
-        """Returns whether the segment begins a TCP connection."""
+        """Returns whether the packet opens a TCP connection: SYN without ACK."""
         return self.protocol == TCP and self.flags & (tcp.TCP_SYN | tcp.TCP_ACK) == tcp.TCP_SYN
 
 
 @dataclass(frozen=True, slots=True)
 class Arp:
-    """An ARP request or answer."""
+    """An ARP request, or an answer if `asks` is false."""
 
     asks: bool
     source_mac: str
@@ -52,7 +52,7 @@ class Arp:
 
 @dataclass(frozen=True, slots=True)
 class Echo:
-    """An ICMP echo request or answer."""
+    """An ICMP echo request, or an answer if `asks` is false."""
 
     asks: bool
     source_mac: str
@@ -66,7 +66,7 @@ Seen = Segment | Arp | Echo
 
 
 def read(data: bytes) -> Seen | None:
-    """Returns the parsed frame; `None` if it is unreadable or of no use."""
+    """Returns the packet in a frame; None if it is malformed or of no kind above."""
     try:
         return _read(data)
     except (struct.error, ValueError, IndexError, AssertionError, TypeError):
@@ -142,7 +142,7 @@ def arp_answer(mac: str, address: IPv4Address, to: Arp) -> bytes:
 
 
 def arp_request(mac: str, address: IPv4Address, wanted: IPv4Address) -> bytes:
-    """Returns an ARP request for the MAC address of `wanted`, from `address`."""
+    """Returns an ARP request from `address` for the MAC address of `wanted`."""
     return _serialized(
         ethernet.ethernet("ff:ff:ff:ff:ff:ff", mac, 0x0806),
         arp.arp(
@@ -156,7 +156,7 @@ def arp_request(mac: str, address: IPv4Address, wanted: IPv4Address) -> bytes:
 
 
 def echo(mac: str, address: IPv4Address, to_mac: str, to: IPv4Address, number: int) -> bytes:
-    """Returns an ICMP echo request."""
+    """Returns an ICMP echo request with the sequence number `number`."""
     return _serialized(
         ethernet.ethernet(to_mac, mac, 0x0800),
         ipv4.ipv4(proto=ICMP, src=str(address), dst=str(to)),
@@ -167,7 +167,7 @@ def echo(mac: str, address: IPv4Address, to_mac: str, to: IPv4Address, number: i
 
 
 def echo_answer(mac: str, to: Echo, data: bytes) -> bytes:
-    """Returns the answer to an echo request for the virtual address, with the request's data."""
+    """Returns the ICMP answer to an echo request `to`, with the data of the request's frame."""
     at = ETHERNET + 4 * (data[ETHERNET] & 15)
     length = struct.unpack_from("!H", data, ETHERNET + 2)[0]
     body = data[at + 8 : ETHERNET + length]
@@ -187,7 +187,7 @@ def knock(
     sequence: int,
     flags: int = tcp.TCP_SYN,
 ) -> bytes:
-    """Returns a TCP segment without data: the SYN of a probe, or the RST that ends it."""
+    """Returns a TCP segment without data: the SYN of a probe, or the RST after its answer."""
     return _serialized(
         ethernet.ethernet(to_mac, mac, 0x0800),
         ipv4.ipv4(proto=TCP, src=str(address), dst=str(to)),

@@ -1,7 +1,7 @@
-"""The balancer's rules in the switch: writes them as OpenFlow 1.3 and parses them when read back.
+"""The balancer's rules in the switch, as OpenFlow 1.3 messages, and their parser.
 
-All rules have the service's cookie in the upper 32 bits of their cookie, and are in one table.
-Rules are removed only by that cookie. The lower 32 bits state the purpose of the rule.
+All rules are in one table, and the upper 32 bits of their cookie are those of the service's cookie.
+Rules are removed only by this cookie. The lower 32 bits are the kind of the rule.
 """
 
 from __future__ import annotations
@@ -22,35 +22,35 @@ from sojourn.lb.service import Service
 COOKIE_MASK = 0xFFFF_FFFF_0000_0000
 WHOLE = 0xFFFF_FFFF_FFFF_FFFF
 OURS_ABOVE = 40
-"""Span of the rules' priorities, from the lowest to the highest."""
+"""Difference between the highest and the lowest priority of the rules."""
 
 
 class Kind(IntEnum):
-    """Purpose of a rule, and its priority above the service's."""
+    """Kind of a rule; the value is added to the service's priority, up to `OURS_ABOVE`."""
 
     ASK = 10
     """Sends packets for the virtual address to the controller."""
     BLOCK = 20
-    """Drops packets of a client that opens too many flows."""
+    """Drops packets of a client that has too many flows."""
     PROBE = 30
-    """Sends answers of servers to the controller."""
+    """Sends answers of servers to probes to the controller."""
     FORWARD = 40
-    """Forwards a flow's packets to its server."""
+    """Forwards packets of a flow to its server."""
     REVERSE = 41
-    """Forwards a flow's packets to its client; the priority equals that of the other direction."""
+    """Forwards packets of a flow to its client, with the same priority as `FORWARD`."""
 
 
 @dataclass(frozen=True)
 class Meters:
-    """Numbers of the meters that limit packets to the controller; `None` without meters."""
+    """Numbers of the meters that limit the packets to the controller; None without meters."""
 
     packets: int | None = None
     rest: int | None = None
-    """Meter of ARP and probes, so that a flood of packets does not suppress them."""
+    """Meter for ARP and probes, which a flood of other packets must not suppress."""
 
 
 class Rules:
-    """Writes rules for one switch."""
+    """Makes OpenFlow messages for one switch."""
 
     def __init__(self, service: Service, datapath: Any) -> None:
         self.service = service
@@ -94,7 +94,7 @@ class Rules:
         return [*first, *self._apply(whole)]
 
     def standing(self, ports: list[int], meters: Meters) -> Iterator[Any]:
-        """Yields the standing rules; `ports` are the servers' ports in order."""
+        """Yields the rules that belong to no flow; `ports` are the servers' ports in order."""
         ask, rest = self._to_us(meters.packets), self._to_us(meters.rest)
         yield self._rule(Kind.ASK, {"eth_type": 0x0800, "ipv4_dst": self.address}, ask)
         arp = {"eth_type": 0x0806, "arp_tpa": self.address}
@@ -109,7 +109,10 @@ class Rules:
             yield self._rule(Kind.PROBE, answer, rest)
 
     def block(self, client: IPv4Address, seconds: int) -> Any:
-        """Returns a rule that drops a client's new flows for a time, but not its existing flows."""
+        """Returns a rule that drops packets of a client's new flows for `seconds`.
+
+        Rules of existing flows have a higher priority.
+        """
         match = {"eth_type": 0x0800, "ipv4_src": str(client), "ipv4_dst": self.address}
         return self._rule(Kind.BLOCK, match, [], hard=seconds)
 
@@ -118,7 +121,7 @@ class Rules:
         return {f"{name}_src": source, f"{name}_dst": destination}
 
     def forward_actions(self, server_mac: str, address: IPv4Address, port: int) -> list[Any]:
-        """Returns the actions on a packet to a server."""
+        """Returns the actions by which a packet is sent to a server."""
         return [
             parser.OFPActionSetField(eth_src=self.mac),
             parser.OFPActionSetField(eth_dst=server_mac),
@@ -127,7 +130,7 @@ class Rules:
         ]
 
     def forward(self, flow: Flow, mac: str, address: IPv4Address, port: int, idle: int) -> Any:
-        """Returns the rule for a flow's packets to its server."""
+        """Returns the rule that sends a flow's packets to its server; `idle` is in seconds."""
         key = flow.key
         match = {
             "eth_type": 0x0800,
@@ -140,7 +143,7 @@ class Rules:
         return self._rule(Kind.FORWARD, match, apply, idle=idle)
 
     def reverse(self, flow: Flow, address: IPv4Address, port: int, idle: int) -> Any:
-        """Returns the rule for a flow's packets to its client."""
+        """Returns the rule that sends the server's packets to the client; `idle` is in seconds."""
         key = flow.key
         match = {
             "in_port": port,
@@ -160,7 +163,7 @@ class Rules:
         return self._rule(Kind.REVERSE, match, apply, idle=idle)
 
     def packet_out(self, data: bytes, actions: list[Any], in_port: int | None = None) -> Any:
-        """Returns a message that sends a frame with these actions."""
+        """Returns a message by which the switch applies actions to a frame."""
         return parser.OFPPacketOut(
             self.datapath,
             buffer_id=of.OFP_NO_BUFFER,
@@ -170,11 +173,11 @@ class Rules:
         )
 
     def output(self, data: bytes, port: int) -> Any:
-        """Returns a message that sends an unchanged frame."""
+        """Returns a message by which the switch sends an unchanged frame out of a port."""
         return self.packet_out(data, [parser.OFPActionOutput(port)])
 
     def read_all(self) -> Any:
-        """Returns a request for all rules of the table."""
+        """Returns a request for all rules in the balancer's table."""
         return parser.OFPFlowStatsRequest(self.datapath, table_id=self.service.table)
 
     def remove(self, kind: Kind) -> Any:
@@ -204,7 +207,10 @@ class Rules:
         )
 
     def meter(self, command: int, number: int, rate: int) -> Any:
-        """Returns a meter that drops packets above `rate` packets per second."""
+        """Returns a message about a meter that drops packets above `rate` packets per second.
+
+        `command` adds, changes or deletes the meter.
+        """
         burst = max(rate // 4, 10)
         bands = [parser.OFPMeterBandDrop(rate=rate, burst_size=burst)]
         flags = of.OFPMF_PKTPS | of.OFPMF_BURST
@@ -213,12 +219,12 @@ class Rules:
 
 @dataclass(frozen=True)
 class Found:
-    """A rule of the balancer, read back from the switch."""
+    """A rule of the balancer that was read back from the switch."""
 
     kind: Kind
     key: Key | None = None
     client_mac: str = ""
-    """MAC address of the client; only in reverse rules, as is `client_at`."""
+    """MAC address of the client; like `client_at`, it is set only for the kind `REVERSE`."""
     client_at: int = 0
     server: IPv4Address | None = None
     packets: int = 0
@@ -226,7 +232,7 @@ class Found:
 
 
 def kind_of(service: Service, cookie: int, table: int) -> Kind | None:
-    """Returns the kind of a rule; `None` if it belongs to another application."""
+    """Returns the kind of a rule from its cookie; None if it belongs to another application."""
     if cookie & COOKIE_MASK != service.cookie or table != service.table:
         return None
     try:
@@ -236,7 +242,7 @@ def kind_of(service: Service, cookie: int, table: int) -> Kind | None:
 
 
 def recognise(service: Service, rule: Any) -> Found | None:
-    """Parses a rule from the switch's statistics or from a removal message."""
+    """Returns the balancer's rule in a statistics or removal message; None for other rules."""
     kind = kind_of(service, rule.cookie, rule.table_id)
     if kind is None:
         return None

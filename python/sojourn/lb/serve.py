@@ -1,4 +1,4 @@
-"""Runs a balancer until it receives a signal to stop."""
+"""Runs a balancer until a signal stops it."""
 
 from __future__ import annotations
 
@@ -29,21 +29,21 @@ if TYPE_CHECKING:
     from sojourn.lb.server import Controller
 
 SAY_FIRST, SAY_EVERY = 0.1, 1.0
-"""Intervals between checks, in seconds: the first, and the longest."""
+"""Seconds until the first display of the status, and longest time between later ones."""
 DRY_RUN_SECONDS = 30.0
 """Time for which a dry run waits for a switch, in seconds."""
 
 
 @dataclass(frozen=True)
 class Showing:
-    """Output during the run."""
+    """Options for output during the run."""
 
     watch: bool = False
     as_json: bool = False
     page: int | None = None
-    """TCP port of the status page."""
+    """TCP port of the status page; None for no page."""
     remove: bool = False
-    """Whether to remove only the balancer's rules and exit; requires a service with `dry_run`."""
+    """Whether to only remove the balancer's rules and exit; the service must have `dry_run`."""
 
 
 def require_os_ken() -> None:
@@ -53,7 +53,7 @@ def require_os_ken() -> None:
 
 
 def serve(service: Service, showing: Showing) -> None:
-    """Serves until SIGINT or SIGTERM; raises `LabError` if it cannot start."""
+    """Runs the balancer until SIGINT or SIGTERM; raises `LabError` if it cannot start."""
     require_os_ken()
     from sojourn.lb.server import Controller
 
@@ -92,8 +92,9 @@ def serve(service: Service, showing: Showing) -> None:
         if controller.application.connection is not None and not showing.as_json:
             print(
                 ("\n" if showing.watch else "")
-                + "the rules stay in the switch: existing flows continue, new ones wait for "
-                "the next `sojourn lb serve`; the same command with --remove removes them",
+                + "the rules stay in the switch: existing flows continue, and new flows wait "
+                "for the next `sojourn lb serve`; the same command with --remove removes "
+                "the rules",
                 file=sys.stderr,
             )
 
@@ -109,7 +110,7 @@ def _log(showing: Showing) -> None:
     log.addHandler(handler)
     log.setLevel(logging.INFO)
     log.propagate = False
-    # os-ken's parsers log every malformed packet; the balancer counts them instead.
+    # os-ken logs every malformed packet; the balancer counts them and suppresses these messages.
     for name in ("os_ken", "ofp_event", "LoadBalancer"):
         logging.getLogger(name).addHandler(logging.NullHandler())
         logging.getLogger(name).propagate = name == "LoadBalancer"
@@ -123,7 +124,7 @@ def _line(value: Any) -> None:
 
 
 def _show(status: Status, showing: Showing, over: threading.Event, director: Director) -> None:
-    """Shows the status until the end; raises the error of a user's policy."""
+    """Shows the status until `over` is set; raises the error of a user's policy."""
     if showing.as_json:
         _repeat(over, director, lambda: _line(status.look()))
         _line(status.look())
@@ -144,7 +145,7 @@ def _repeat(over: threading.Event, director: Director, act: Callable[[], None]) 
 
 
 def _connected(controller: Controller, over: threading.Event, what: str) -> Connection | None:
-    """Waits for the first switch; returns its connection, or `None` if stopped before."""
+    """Waits for the first switch; returns its connection, or None if `over` is set before."""
     application = controller.application
     where = f"{controller.service.listen.host}:{controller.port}"
     print(f"waiting for a switch at {where}; {what}", file=sys.stderr)
@@ -158,7 +159,7 @@ def _connected(controller: Controller, over: threading.Event, what: str) -> Conn
 
 
 def _remove(controller: Controller, over: threading.Event, showing: Showing) -> None:
-    """Removes this balancer's rules from the first switch that connects, and its flows' notes."""
+    """Removes this balancer's rules from the first switch that connects, and the file of flows."""
     connection = _connected(controller, over, "only this balancer's rules will be removed")
     if connection is None:
         return
@@ -180,7 +181,7 @@ def _remove(controller: Controller, over: threading.Event, showing: Showing) -> 
 
 
 def _dry_run(controller: Controller, over: threading.Event) -> None:
-    """Prints the rules that would be written into the first switch that connects."""
+    """Prints the rules that would be written to the first switch that connects."""
     connection = _connected(controller, over, "nothing will be changed")
     if connection is None:
         return

@@ -1,6 +1,6 @@
-"""os-ken in this process: admits switches, secures connections, and ends them.
+"""os-ken in this process: accepts connections of switches, by TLS if set, and closes them.
 
-os-ken's own listener accepts any number of connections, and its threads notice a lost switch only
+os-ken's own listener accepts any number of connections, and its threads detect a lost switch only
 when they send to it. This module corrects both.
 """
 
@@ -27,22 +27,22 @@ from sojourn.lb.service import Listen, Service
 LOG = logging.getLogger("sojourn.lb")
 
 CONNECTIONS = 16
-"""Simultaneous connections, including those before their handshake."""
+"""Largest number of simultaneous connections, including those before their handshake."""
 HANDSHAKE_SECONDS = 5.0
 ECHO_SECONDS, ECHOES = 2.0, 3
-"""Interval between echo requests in seconds, and the number of unanswered requests after which the
+"""Interval between echo requests in seconds, and number of unanswered requests after which the
 switch counts as lost.
 """
 
 
 class _Switch(Datapath):
-    """os-ken's connection, which ends when the switch closes it."""
+    """A connection of os-ken that ends when the switch closes it."""
 
     def _recv_loop(self) -> None:
         try:
             super()._recv_loop()
         finally:
-            # The sending thread waits for messages; this entry ends it.
+            # The sending thread waits for a message; an empty last message ends it.
             queue = self.send_q
             if queue is not None:
                 with suppress(Exception):
@@ -50,7 +50,7 @@ class _Switch(Datapath):
 
 
 def tls_context(listen: Listen) -> ssl.SSLContext | None:
-    """Returns a TLS context with certificates on both sides; `None` without TLS."""
+    """Returns a TLS context that requires certificates of both sides; None without TLS."""
     if listen.tls is None:
         return None
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
@@ -66,7 +66,7 @@ def tls_context(listen: Listen) -> ssl.SSLContext | None:
 
 
 def listener(listen: Listen) -> socket.socket:
-    """Returns a listening socket."""
+    """Returns a socket that listens at the service's address and port."""
     try:
         found = socket.getaddrinfo(
             listen.host, listen.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
@@ -82,7 +82,7 @@ def listener(listen: Listen) -> socket.socket:
 
 
 class _Door:
-    """Accepts switches, in place of os-ken's `OpenFlowController`."""
+    """Accepts connections of switches, in place of os-ken's `OpenFlowController`."""
 
     def __init__(self, listening: socket.socket, context: ssl.SSLContext | None) -> None:
         self.listening = listening
@@ -91,7 +91,7 @@ class _Door:
         self.switches: set[_Switch] = set()
 
     def __call__(self) -> None:
-        """Accepts connections until the socket is closed."""
+        """Accepts connections until the listening socket is closed."""
         while True:
             try:
                 connected, address = self.listening.accept()
@@ -124,9 +124,9 @@ class _Door:
             self.room.release()
 
     def close(self) -> None:
-        """Closes all connections."""
+        """Closes the listening socket and all connections."""
         with suppress(OSError):
-            self.listening.shutdown(socket.SHUT_RDWR)  # wakes the thread in accept()
+            self.listening.shutdown(socket.SHUT_RDWR)  # wakes the thread that waits in accept()
         self.listening.close()
         for switch in list(self.switches):
             with suppress(OSError):
@@ -134,7 +134,7 @@ class _Door:
 
 
 class Controller:
-    """The running application, as a context manager; one per process."""
+    """The balancer's application in os-ken, as a context manager; at most one in a process."""
 
     def __init__(self, service: Service, director: Director, flows: FlowTable) -> None:
         self.service = service
@@ -167,7 +167,7 @@ class Controller:
             self.application.send_event(self.application.name, Tick())
 
     def __exit__(self, *_: object) -> None:
-        """Stops the controller; switches keep their rules."""
+        """Stops the application and closes all connections; the switch keeps its rules."""
         self._over.set()
         self._door.close()
         for application in list(self._manager.applications.values()):

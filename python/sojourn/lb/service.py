@@ -1,4 +1,4 @@
-"""The checked settings of a balancer: the virtual address, the servers, the limits."""
+"""The settings of a balancer as a checked model: virtual address, servers, limits."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ Health = Annotated[str, Field(pattern=r"^(auto|none|arp|icmp|tcp:[1-9][0-9]{0,4}
 
 MOST_SERVERS = 256
 MAGIC = 0x534A
-"""First 16 bits of all the balancers' cookies."""
+"""First 16 bits of the cookies of all balancers."""
 
 
 def _mac(text: str) -> str:
     if not re.fullmatch(r"([0-9a-fA-F]{2}:){5}[0-9a-fA-F]{2}", text):
         raise ValueError(f"{text!r} is not a MAC address, such as 02:00:00:00:00:01")
     if int(text[:2], 16) & 1:
-        raise ValueError(f"{text} is a multicast address: give a host's address")
+        raise ValueError(f"{text} is a multicast address: give the address of a single host")
     return text.lower()
 
 
@@ -34,44 +34,45 @@ class _Model(BaseModel):
 
 
 class Server(_Model):
-    """A server, and the switch's port that leads to it."""
+    """A server, and the port of the switch to which it is connected."""
 
     name: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,47}$")]
     address: IPv4Address
     port: int | str
     """Number or name of the OpenFlow port."""
     mac: Mac | None = None
-    """MAC address; asked for by ARP if it is not given."""
+    """MAC address; None if ARP has to find it."""
     weight: Annotated[int, Field(ge=1, le=65535)] = 1
     rate: Annotated[int, Field(gt=0)] | None = None
-    """Rate at which the port's queue is emptied, in bits per second, for policies that need it."""
+    """Rate of the port's queue in bits per second, for policies that need it; None if unknown."""
     limit_packets: Annotated[int, Field(gt=0)] | None = None
     limit_bytes: Annotated[int, Field(gt=0)] | None = None
-    """Capacity of the port's queue in bytes, for policies that need it; `limit_packets` in packets.
+    """Capacity of the port's queue in bytes; `limit_packets` is the same in packets. Policies that
+    compare backlogs with capacities need one of them.
     """
     backlog: str | None = None
-    """Source of the port's backlog: `netlink:IF` or `wire:SOCKET:LINK`."""
+    """Source of the port's backlog, `netlink:IF` or `wire:SOCKET:LINK`; None without one."""
 
 
 class Limits(_Model):
-    """Limits of everything that grows."""
+    """Limits on the use of the switch and of memory."""
 
     flows: Annotated[int, Field(ge=1, le=1_000_000)] = 20_000
-    """Flows with rules in the switch, two rules each."""
+    """Largest number of flows with rules in the switch; each has two rules."""
     remembered: Annotated[int, Field(ge=1, le=4_000_000)] = 100_000
-    """Flows with a known server, with or without rules."""
+    """Largest number of flows whose server is remembered, with or without rules."""
     pending: Annotated[int, Field(ge=1, le=100_000)] = 1024
-    """Flows whose rules the switch has not confirmed."""
+    """Largest number of flows whose rules the switch has not confirmed."""
     client: Annotated[int, Field(ge=1)] = 4096
-    """Flows with rules, per client."""
+    """Largest number of flows with rules of one client."""
     packets: Annotated[int, Field(ge=1, le=100_000)] = 2000
-    """Packets per second from the switch to the controller; enforced by a meter if the switch has
-    meters.
+    """Largest number of packets per second from the switch to the controller. A meter enforces it
+    if the switch has meters.
     """
 
 
 class Tls(_Model):
-    """PEM files with which controller and switch authenticate each other."""
+    """PEM files by which controller and switch authenticate each other."""
 
     key: Path
     certificate: Path
@@ -79,26 +80,26 @@ class Tls(_Model):
 
 
 class Listen(_Model):
-    """Where switches connect."""
+    """Address and port at which the controller listens for switches, and their authentication."""
 
     host: str = "127.0.0.1"
     port: Annotated[int, Field(ge=0, le=65535)] = 6653
     tls: Tls | None = None
     datapaths: tuple[int, ...] = ()
-    """Datapath identifiers of the switches that may connect; empty: any switch on this machine."""
+    """Datapath identifiers of the switches that may connect; empty for any local switch."""
 
     @property
     def local(self) -> bool:
-        """Returns whether only this machine can connect."""
+        """Whether only programs on this machine can connect."""
         return self.host in ("127.0.0.1", "::1", "localhost")
 
     @model_validator(mode="after")
     def _safe(self) -> Listen:
         if not self.local and (self.tls is None or not self.datapaths):
             raise ValueError(
-                f"listening at {self.host} requires TLS (--tls-key, --tls-cert, --tls-ca) and "
-                "the allowed switches (--datapath): any host that reaches this port could read "
-                "and redirect all traffic"
+                f"listening at {self.host} requires TLS (--tls-key, --tls-cert, --tls-ca) and a "
+                "list of allowed switches (--datapath), because any host that reaches the port "
+                "could otherwise read and redirect all traffic"
             )
         return self
 
@@ -115,34 +116,36 @@ class Service(_Model):
     affinity: Affinity = "none"
     affinity_seconds: Annotated[float, Field(gt=0, le=86_400)] = 300.0
     idle: Annotated[int, Field(ge=1, le=65_535)] = 30
-    """Idle timeout of a flow's rules, in seconds."""
+    """Idle timeout of a flow's rules in the switch, in seconds."""
     unproved: Annotated[int, Field(ge=1, le=65_535)] = 3
-    """Idle timeout of a flow without a second packet, in seconds; it removes the remains of a SYN
-    flood.
+    """Idle timeout in seconds for a flow without a second packet. A short one removes rules of a
+    SYN flood early.
     """
     table: Annotated[int, Field(ge=0, le=254)] = 0
     priority: Annotated[int, Field(ge=1, le=65_000)] = 30_000
-    """Priority of the lowest rule; the highest is 40 above it."""
+    """Priority of the lowest rule; the highest rule is 40 above it."""
     number: Annotated[int, Field(ge=0, le=65_535)] | None = None
-    """Number that distinguishes this balancer's rules from another's; by default derived from the
+    """Number in the cookie that distinguishes the rules of balancers; None derives it from the
     virtual address.
     """
     health: Health = "auto"
     health_seconds: Annotated[float, Field(ge=0.1, le=3600)] = 1.0
     misses: Annotated[int, Field(ge=1, le=100)] = 3
-    """Unanswered probes after which a server counts as down."""
+    """Number of unanswered probes in a row after which a server counts as down."""
     health_from: Annotated[float, Field(ge=0)] = 0.0
-    """Time of the monotonic clock, in seconds, before which no server is probed: servers with a
-    known MAC address count as up. For callers that know that servers cannot answer earlier.
+    """Time of the monotonic clock in seconds before which no probes are sent; until then servers
+    with a known MAC address count as up. It is for callers that know that servers cannot answer
+    earlier.
     """
     counters_seconds: Annotated[float, Field(ge=0.1, le=3600)] = 1.0
-    """Interval between readings of port counters, in seconds; the counters are only displayed."""
+    """Interval in seconds between readings of port counters that are only displayed."""
     stale_seconds: Annotated[float, Field(gt=0)] = 3.0
-    """Age from which a backlog is not used, in seconds."""
+    """Age in seconds from which a backlog is not used."""
     limits: Limits = Limits()
     listen: Listen = Listen()
     state: Path | None = None
-    """File of the flows, so that they survive a restart of both controller and switch."""
+    """File that stores the flows, so that they survive a restart of both controller and switch;
+    None for no file."""
     dry_run: bool = False
 
     @model_validator(mode="after")
@@ -161,19 +164,19 @@ class Service(_Model):
             if address.is_multicast or address.is_unspecified or address.is_loopback:
                 raise ValueError(f"{address} cannot be a host's address")
         if self.unproved > self.idle:
-            raise ValueError("a flow without a second packet must not be kept longer than others")
+            raise ValueError("the idle timeout `unproved` must not be longer than `idle`")
         return self
 
     @property
     def own_mac(self) -> str:
-        """Returns the MAC address of the virtual address: given, or locally administered."""
+        """MAC address of the virtual address: as given, otherwise a locally administered one."""
         if self.mac is not None:
             return self.mac
         return "02:53:" + ":".join(f"{byte:02x}" for byte in self.address.packed)
 
     @property
     def cookie(self) -> int:
-        """Cookie of all rules without its lower 32 bits, which state the purpose of a rule."""
+        """Cookie of all rules with zeros in the lower 32 bits, where each rule has its kind."""
         number = self.number
         if number is None:
             number = zlib.crc32(self.address.packed) & 0xFFFF

@@ -24,11 +24,11 @@ if TYPE_CHECKING:
 
 Json = dict[str, Any]
 SHOWN = 12
-"""Number of choices on the page."""
+"""Number of latest choices on the page."""
 
 
 class Status:
-    """Reads the status of a balancer."""
+    """Collects the status of a balancer."""
 
     def __init__(self, application: LoadBalancer) -> None:
         self.application = application
@@ -37,7 +37,7 @@ class Status:
         self._rates: list[float | None] = []
 
     def look(self) -> Json:
-        """Returns the whole status at this moment."""
+        """Returns the complete current status as plain data."""
         application = self.application
         director, service = application.director, application.service
         connection = application.connection
@@ -110,7 +110,7 @@ class Status:
         }
 
     def _sends(self, now: float) -> list[float | None]:
-        """Returns each port's sending rate in bits per second, from two counter readings."""
+        """Returns the sending rate of each port in bit/s from two readings; None if unknown."""
         with self._lock:
             counts = [seen.tx_bytes for seen in self.application.director.seen]
             then, before = self._before
@@ -135,7 +135,7 @@ NUMBERS = ("port", "chosen", "open", "sends", "backlog", "age")
 
 
 def rows(look: Json) -> list[list[str]]:
-    """Returns one row of texts per server."""
+    """Returns a row of texts for each server, in the order of `COLUMNS`."""
     out = []
     for server in look["servers"]:
         packets, size, age = (server[f"backlog_{n}"] for n in ("packets", "bytes", "age"))
@@ -157,13 +157,13 @@ def rows(look: Json) -> list[list[str]]:
 
 
 def columns(look: Json) -> list[str]:
-    """Returns the names of the columns with content: policies without a reader have no backlogs."""
+    """Returns the names of the shown columns; those of backlogs are omitted if none is read."""
     reads = any(server["backlog_packets"] is not None for server in look["servers"])
     return [column for column in COLUMNS if reads or column not in ("backlog", "age")]
 
 
 def headline(look: Json) -> str:
-    """Returns a summary in one line."""
+    """Returns a summary of the status in one line."""
     switch = "no switch" if look["switch"] is None else f"switch {look['switch']}"
     flows = look["flows"]
     p50 = look["decisions"]["seconds_p50"]
@@ -175,13 +175,13 @@ def headline(look: Json) -> str:
 
 
 def notes(look: Json) -> list[str]:
-    """Returns notes on unusual conditions."""
+    """Returns notes on rejected flows and messages, and on a fallback to round robin."""
     counts = look["counts"]
-    told = [
+    texts = [
         f"{counts[name]} {text}"
         for name, text in (
             ("refused", "new flows rejected"),
-            ("limited", "packets not examined: more than the limit per second"),
+            ("limited", "packets of clients ignored: more than the limit per second"),
             ("unreadable", "packets that cannot be read"),
             ("full", "rules rejected because the switch's table was full"),
             ("errors", "other rejections by the switch"),
@@ -189,13 +189,13 @@ def notes(look: Json) -> list[str]:
         if counts[name]
     ]
     if look["blind"]:
-        told.insert(0, f"ROUND ROBIN INSTEAD OF THE POLICY: {look['blind']}")
-    return told
+        texts.insert(0, f"ROUND ROBIN INSTEAD OF THE POLICY: {look['blind']}")
+    return texts
 
 
 def choice_text(choice: Json) -> str:
-    """Describes a choice in one line."""
-    age = f", read {duration(choice['age'])} before" if choice["age"] else ""
+    """Returns a choice as one line of text."""
+    age = f", with a reading {duration(choice['age'])} old" if choice["age"] else ""
     seconds = choice["ago"]
     ago = duration(seconds) if seconds < 100 else f"{seconds / 60:.0f} min"
     return (
@@ -205,7 +205,7 @@ def choice_text(choice: Json) -> str:
 
 
 def render(look: Json) -> Group:
-    """Returns the display for a terminal."""
+    """Returns the status for display in a terminal."""
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, header_style="bold")
     shown = columns(look)
     for column in shown:
@@ -233,7 +233,7 @@ th.n, td.n { text-align: right; } td { white-space: nowrap; } .wide { overflow-x
 
 
 def page(look: Json) -> str:
-    """Returns the HTML page."""
+    """Returns the status as an HTML page."""
     shown = columns(look)
 
     def cells(texts: Sequence[str], tag: str = "td") -> str:
@@ -245,7 +245,7 @@ def page(look: Json) -> str:
         f'<tr class="{"" if server["up"] else "down"}">{cells(row)}</tr>'
         for server, row in zip(look["servers"], rows(look), strict=True)
     )
-    told = "".join(f'<p class="note">{html.escape(text)}</p>' for text in notes(look))
+    paragraphs = "".join(f'<p class="note">{html.escape(text)}</p>' for text in notes(look))
     choices = "".join(
         f"<li>{html.escape(choice_text(choice))}</li>"
         for choice in reversed(look["choices"][-SHOWN:])
@@ -255,7 +255,7 @@ def page(look: Json) -> str:
         '<meta name="viewport" content="width=device-width,initial-scale=1">'
         '<meta http-equiv="refresh" content="2"><title>sojourn lb</title>'
         f"<style>{STYLE}</style></head><body><h1>Balancer</h1>"
-        f"<p>{html.escape(headline(look))}</p>{told}"
+        f"<p>{html.escape(headline(look))}</p>{paragraphs}"
         f'<div class="wide"><table><thead><tr>{cells(COLUMNS, "th")}</tr></thead>'
         f"<tbody>{body}</tbody></table></div>"
         f"<h2>Last choices</h2><ul>{choices or '<li>none yet</li>'}</ul>"
@@ -269,7 +269,7 @@ class _Server(ThreadingHTTPServer):
 
 
 class Page:
-    """Serves the page on this machine, read-only: `/` and `/status.json`."""
+    """Serves the status on this machine, read-only: `/` as a page and `/status.json` as data."""
 
     def __init__(self, status: Status, port: int) -> None:
         class Handler(BaseHTTPRequestHandler):
@@ -279,7 +279,7 @@ class Page:
                 if self.headers.get("Host", "").rpartition(":")[0] not in (
                     "127.0.0.1", "localhost", "[::1]",
                 ):  # fmt: skip
-                    self.send_error(403, "use this machine's own name")
+                    self.send_error(403, "use the name localhost or 127.0.0.1")
                     return
                 match self.path:
                     case "/":
@@ -302,7 +302,7 @@ class Page:
                 self.wfile.write(data)
 
             def log_message(self, *_: Any) -> None:
-                """Logs nothing."""
+                """Suppresses the log of requests."""
 
         try:
             self._server = _Server(("127.0.0.1", port), Handler)
@@ -311,7 +311,7 @@ class Page:
 
     @property
     def url(self) -> str:
-        """URL of the page."""
+        """URL of the status page."""
         return f"http://127.0.0.1:{self._server.server_address[1]}/"
 
     def __enter__(self) -> Self:

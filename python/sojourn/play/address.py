@@ -1,7 +1,7 @@
-"""Addresses of live pages: the part after `#`.
+"""Addresses of live pages: the part after `#`, which has the values of the controls.
 
-It is a query such as `scenario=home&queue=fq_codel`, which the page reads. In an earlier form it
-was a whole packed scenario. `unpacked` reads these addresses; the next version will not.
+It is a query such as `scenario=home&queue=fq_codel`, which the page reads. In the form of earlier
+versions it is a whole packed scenario. `unpacked` reads these addresses; the next version will not.
 """
 
 from __future__ import annotations
@@ -20,20 +20,20 @@ from sojourn.scenario import Scenario
 from sojourn.templates import TEMPLATES
 
 CHARACTERS = 64 * 1024
-"""Characters of a packed scenario."""
+"""Largest number of characters of a packed scenario in an address."""
 BYTES = 256 * 1024
-"""Bytes of an unpacked scenario."""
+"""Largest number of bytes of an unpacked scenario."""
 SEED = 2**53 - 1
-"""The largest integer that JavaScript represents exactly."""
+"""Largest seed: the largest integer that JavaScript represents exactly."""
 
 _PACKED = re.compile(r"(?:token=[^&]*&)?1\.([^&]*)")
 
 State = dict[str, str]
-"""The values of a page's controls, by the keys of the address."""
+"""Values of the page's controls, by the keys of the address."""
 
 
 class AddressError(ValueError):
-    """An address that opens no page."""
+    """An address from which no page can be opened."""
 
 
 class _Written(BaseModel):
@@ -50,26 +50,26 @@ def is_packed(url: str) -> bool:
 
 
 def state(url: str) -> State:
-    """Returns the state in an address; raises `AddressError`."""
+    """Returns the values of the controls in an address; raises `AddressError`."""
     found = dict(parse_qsl(urlsplit(url).fragment))
     name = found.get("scenario", FIRST)
     if name == OWN:
         raise AddressError(
-            "this address belongs to a user's own scenario: get its file, open it with `sojourn "
-            "play FILE`, and append the part after `#` to the address of that page"
+            "this address is for a user's own scenario file: get this file, open it with "
+            "`sojourn play FILE`, and append the part after `#` to the address of that page"
         )
     if name not in TEMPLATES:
-        raise AddressError(f"no scenario `{name}`: existing ones are {', '.join(TEMPLATES)}")
+        raise AddressError(f"no scenario `{name}`; existing: {', '.join(TEMPLATES)}")
     return found
 
 
 def fragment(state: State) -> str:
-    """Returns a state as the part of an address after `#`."""
+    """Returns the values of the controls as the part of an address after `#`."""
     return urlencode(state)
 
 
 def unpacked(url: str) -> tuple[Scenario, State]:
-    """Returns the scenario of an address of the earlier form, and its state.
+    """Returns the scenario in an address of the earlier form, and the values of the controls.
 
     The scenario may use no files. Raises `AddressError` or `ScenarioError`.
     """
@@ -89,7 +89,7 @@ def _read(text: str) -> _Written:
     try:
         packed = base64.b64decode(text + "=" * (-len(text) % 4), altchars=b"-_", validate=True)
         unpacker = zlib.decompressobj()
-        # One extra byte shows whether the text exceeds the limit.
+        # one more byte than allowed shows that the text is too long
         data = unpacker.decompress(packed, BYTES + 1)
     except (ValueError, zlib.error):
         raise damaged from None

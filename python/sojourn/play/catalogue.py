@@ -1,4 +1,4 @@
-"""The scenarios of a live page: their plans, and the texts and controls of each."""
+"""The scenarios of a live page: their plans, texts and controls."""
 
 from __future__ import annotations
 
@@ -24,24 +24,25 @@ from sojourn.templates import TEMPLATES
 Json = dict[str, Any]
 
 VERSION = 1
-"""Version of the catalogue's format, which the page's scripts must match."""
+"""Version of the catalogue's format, which the page's scripts must support."""
 FIRST = "home"
-"""The template that a page shows first."""
+"""Name of the template that a page shows first."""
 OWN = "own"
-"""The name of a scenario that is not a template."""
+"""Name of a scenario that is not a template."""
 VIEWS = ("live.link", "live.flow", "live.store")
+"""Views of metrics that a page shows."""
 LONGEST = 20 * 10**9
-"""Length of a run in ns; a longer scenario without a store is shortened."""
+"""Largest duration of a run in ns; longer scenarios are shortened unless they have a store."""
 SAMPLES = 400
-"""Samples of each time series: more than a chart has pixels."""
+"""Largest number of samples of a time series, which exceeds the pixels of a chart."""
 LEAST_INTERVAL = 1_000_000
-"""Shortest interval of samples in ns."""
+"""Shortest interval between samples in ns."""
 PACKETS = 1000
-"""Capacity of queues that have no default."""
+"""Packets that a queue without a default limit can hold."""
 PLAIN = f"pfifo limit {PACKETS}p"
-"""The queue of a plain device."""
+"""Queue of a plain device, shown for comparison."""
 BETTER = "fq_codel"
-"""The best-known good queue: Linux distributions have it."""
+"""Queue shown for comparison with a plain one; it is the default of many Linux distributions."""
 APPS = {
     "bulk": "large transfers",
     "transfer": "repeated transfers",
@@ -51,40 +52,41 @@ APPS = {
     "voip": "calls",
     "web": "people on the Web",
 }
-"""Kinds of flows by application, in everyday words."""
+"""Labels of groups of flows by application, in everyday words."""
 
 
 PROBE, PROBE_QUEUE = "1234567ns", "bfifo limit 1234567"
-"""A delay and a queue that no scenario has; they are used to test keys."""
+"""A delay and a queue that no scenario has; they show which links a key changes."""
 
 
 class CatalogueError(ValueError):
-    """A scenario that a browser cannot run."""
+    """A scenario that cannot be simulated in a browser."""
 
 
 class Bottleneck(TypedDict):
-    """The link whose queue is studied, or several links."""
+    """The link whose queue is studied, or several such links."""
 
     name: str
     links: list[int]
+    """Numbers of the links in the plan."""
     rate: int
-    """Rate in bit/s; for a trace its mean."""
+    """Rate in bit/s; for a trace, its mean rate."""
     trace: bool
-    """Whether the rate follows a trace and cannot be changed."""
+    """Whether the rate follows a trace and therefore cannot be changed."""
 
 
 class Decides(TypedDict):
-    """The metric that decides a scenario's question."""
+    """The metric that ranks the queues."""
 
     metric: str
     label: str
     unit: str
     better: str
-    """`lower` or `higher`."""
+    """Whether `lower` or `higher` values are better."""
 
 
 class Group(TypedDict):
-    """Flows that the scenario declares together."""
+    """A group of flows, which the scenario declares together."""
 
     name: str
     label: str
@@ -94,74 +96,81 @@ class Group(TypedDict):
 
 
 class Affected(TypedDict):
-    """The links that a key changes, so that the page and the command make the same change."""
+    """The links that a control changes: the page and the command must change the same links."""
 
     rate: list[tuple[int, str]]
-    """Link and queue for each: a queue's defaults may depend on the rate."""
+    """Number of each link, and its queue, whose defaults may depend on the rate."""
     queue: list[int]
+    """Numbers of the links whose queue changes."""
 
 
 class Keys(TypedDict):
-    """Dotted keys of the scenario behind the controls, for commands."""
+    """Dotted keys of the scenario that each control changes, for commands."""
 
     rate: list[str]
     rtt: list[str]
     duration: list[str]
     queue: list[str]
     counts: list[list[str]]
-    """Keys of each group's number of flows."""
+    """For each group, the keys of its number of flows."""
 
 
 class Entry(TypedDict):
-    """A scenario of a page."""
+    """A scenario as the page needs it."""
 
     title: str
     question: str | None
-    """The question in everyday words."""
+    """The question of the scenario in everyday words; None without one."""
     description: str
     file: str
-    """The file's name in commands."""
+    """Name of the scenario's file in commands."""
     settings: list[str]
-    """Changes to the file, in the form of `--set`, which commands repeat."""
+    """Changes of the file in the form of `--set`, which commands repeat."""
     template: str | None
-    """The template's name for `sojourn new`."""
+    """Name of the template for `sojourn new`; None for other scenarios."""
     plan: Json
     duration_shortened: str | None
-    """The scenario's own duration, if the plan is shorter."""
+    """The scenario's own duration if the plan is shorter, otherwise None."""
     bottleneck: Bottleneck
     paths: list[tuple[int, int]]
-    """Links, with their other directions, whose delays `keys.rtt` sets; the bottleneck's first."""
+    """Pairs of a link and its other direction whose delays `keys.rtt` sets, those of the bottleneck
+    first."""
     netem: list[tuple[int, str]]
-    """A link for each of `keys.rtt`, and the key's text with `{}` for that link's delay."""
+    """For each key in `keys.rtt`: a link, and the key's text with `{}` in place of the link's
+    delay."""
     affected: Affected
     by: Decides
-    """The deciding metric; by default the first that `compare` considers."""
+    """The metric that ranks the queues: of the question, otherwise the first default metric."""
     queues: list[str]
+    """Queues in the scenario's question."""
     names: dict[str, str]
-    """Names of queues in the scenario, by description."""
+    """Names of queues in `[queues]`, by description."""
     queue: str
+    """Queue that the page shows first."""
     against: str
+    """Queue with which the page first compares `queue`."""
     usual: dict[str, str]
-    """The initial text of each discipline on this link."""
+    """Initial description of each discipline on this link, by name."""
     groups: list[Group]
     keys: Keys
     store: str | None
+    """Name of the store; None without one."""
 
 
 class Catalogue(TypedDict):
-    """All scenarios of a page, by name."""
+    """All scenarios of a page by name, and what they have in common."""
 
     version: int
     first: str
     docs: str | None
     """Address of the documentation, relative to the page."""
     metrics: dict[str, list[tuple[str, str, str, str | None]]]
-    """Name, label, unit and better direction of the metrics of each view."""
+    """For each view: name, label, unit and better direction of its metrics."""
     scenarios: dict[str, Entry]
 
 
 def catalogue(own: Entry | None = None, docs: str | None = None) -> Catalogue:
-    """Returns all templates, after a scenario that is not a template.
+    """Returns the catalogue of all templates; `own` is another scenario, which comes first.
 
     `docs` is the address of the documentation, relative to the page.
     """
@@ -184,9 +193,9 @@ def of_template(name: str) -> Entry:
 
 
 def entry(scenario: Scenario, settings: Sequence[str] = (), *, whole: bool = False) -> Entry:
-    """Returns the entry of a scenario with these settings; a long run is shortened unless `whole`.
+    """Returns the entry of a scenario that was changed by `settings`.
 
-    Raises `CatalogueError`.
+    A long run is shortened unless `whole`. Raises `CatalogueError`.
     """
     plan = scenario.plan()
     _check(plan)
@@ -260,17 +269,17 @@ def entry(scenario: Scenario, settings: Sequence[str] = (), *, whole: bool = Fal
 
 
 def _check(plan: Mapping[str, Any]) -> None:
-    """Rejects scenarios that need Python or a real network."""
+    """Raises `CatalogueError` for scenarios that need Python or real programs."""
     found = [*chain.from_iterable(plan.get("sources", {}).values()), *map(str, own_programs(plan))]
     if found:
         raise CatalogueError(
-            f"{', '.join(found)}: a browser cannot run policies or programs of the user; compare "
-            "it with `sojourn compare`, or run it with `sojourn run`"
+            f"{', '.join(found)}: a browser cannot run policies or programs of the user; use "
+            "`sojourn compare` or `sojourn run` for this scenario"
         )
 
 
 def _observe(plan: Json) -> None:
-    """Restricts the records of a run to what a page shows."""
+    """Reduces the recorded results of a plan to those that a page shows."""
     interval = max(LEAST_INTERVAL, -(-plan["duration"] // SAMPLES))
     plan["observe"] |= {
         "series_interval": min(interval, plan["duration"]),
@@ -281,9 +290,9 @@ def _observe(plan: Json) -> None:
 
 
 def _changed(scenario: Scenario, parameter: str, keys: Mapping[str, str]) -> list[int]:
-    """Returns the links of which these keys change a parameter.
+    """Returns the numbers of the links whose parameter changes if these keys are set.
 
-    A template's key may affect links that the scenario does not name.
+    A key of a template may change links that the scenario does not list.
     """
     before, after = (s.plan()["links"] for s in (scenario, scenario.replace(keys)))
     pairs = zip(before, after, strict=True)
@@ -291,16 +300,17 @@ def _changed(scenario: Scenario, parameter: str, keys: Mapping[str, str]) -> lis
 
 
 def _pairs(links: Sequence[OneWay]) -> list[tuple[int, int]]:
-    """Returns each link that has another direction, with that direction."""
+    """Returns pairs of a link and its other direction, for all links that have one."""
     numbers = {link.name: i for i, link in enumerate(links)}
     backs = [numbers.get(f"{link.name}.{REVERSE}") for link in links]
     return [(i, back) for i, back in enumerate(backs) if back is not None]
 
 
 def _netem(links: Sequence[OneWay], subjects: Sequence[int]) -> dict[str, tuple[int, str]]:
-    """Returns the keys that delay the bottleneck, each with a link and the key's text.
+    """Returns the keys of the delays of the bottleneck, each with a link and the key's text.
 
-    Empty if a link of the bottleneck has no other direction.
+    The text has `{}` in place of the delay. The result is empty if a link of the bottleneck has no
+    other direction.
     """
     ours = [pair for pair in _pairs(links) if not set(pair).isdisjoint(subjects)]
     if not set(subjects) <= set(chain(*ours)):
@@ -312,7 +322,7 @@ def _netem(links: Sequence[OneWay], subjects: Sequence[int]) -> dict[str, tuple[
 
 
 def _with_delay(netem: str | None) -> str:
-    """Returns impairments with `{}` in place of the delay."""
+    """Returns a text of impairments with `{}` in place of its delay."""
     tokens = (netem or "").split()
     word = next((word for word in ("delay", "latency") if word in tokens), None)
     if word is None:
@@ -322,7 +332,10 @@ def _with_delay(netem: str | None) -> str:
 
 
 def _count_keys(scenario: Scenario, plan: Mapping[str, Any]) -> list[list[str]]:
-    """Returns the keys of each group's number of flows: by name if that is unambiguous."""
+    """Returns the keys of each group's number of flows.
+
+    A group is selected by name if the scenario has this name, otherwise by number.
+    """
     known = [flow.name or flow.app.split()[0] for flow in scenario.model.flows]
     names = [group["name"] for group in plan["groups"]]
     found = [
@@ -352,7 +365,7 @@ def _is_fifo(queue: str) -> bool:
 
 
 def _shown(scenario: Scenario) -> tuple[str, str]:
-    """Returns a good queue and a plain one, which are compared first."""
+    """Returns the two queues that the page compares first: usually a good one and a plain one."""
     own = scenario.queue
     others = [queue for queue in _asked(scenario) if queue != own]
     if not _is_fifo(own):
@@ -366,10 +379,10 @@ def _disciplines() -> tuple[str, ...]:
 
 
 def _usual(scenario: Scenario) -> dict[str, str]:
-    """Returns the initial text of each discipline at the bottleneck.
+    """Returns the initial description of each discipline at the bottleneck, by name.
 
-    It is the scenario's own queue if it has classes, otherwise the name alone, unless the
-    discipline requires parameters.
+    The description is the name alone, or the name with required parameters. If the scenario's own
+    queue has classes, its discipline has the description of this queue.
     """
     rate = scenario.bottleneck_rate
     found = {}
@@ -379,7 +392,7 @@ def _usual(scenario: Scenario) -> dict[str, str]:
             found[name] = name
         except _core.WordError:
             text = every(rate, PACKETS)[name]
-            with suppress(ScenarioError):  # such as RED on a link that is too fast for it
+            with suppress(ScenarioError):  # for example, RED cannot be set for this rate
                 found[name] = scenario.with_queue(text).queue
     own = scenario.queue.split()[0]
     return found | ({own: scenario.queue} if scenario.has_classes else {})

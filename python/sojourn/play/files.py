@@ -1,4 +1,4 @@
-"""The files of a live page: a server sends them, and a site has them in one folder."""
+"""The files of a live page, which a server sends or a site has in one folder."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ SCRIPTS = (
     "figure.js",
     "page.js",
 )
-"""In the order in which a page loads them. Figures in other pages omit the last."""
+"""Scripts in the order in which a page loads them. Figures in other pages omit the last one."""
 
 
 def page(catalogue: Catalogue) -> dict[str, bytes]:
@@ -46,6 +46,6 @@ def _packed(data: bytes) -> str:
 
 
 def _assigned(name: str, value: object) -> bytes:
-    """Returns a script that sets a global variable."""
+    """Returns the text of a script that sets a global variable."""
     text = json.dumps(value, ensure_ascii=True, allow_nan=False, separators=(",", ":"))
     return f"globalThis.{name} = {text};\n".encode()

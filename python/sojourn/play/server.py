@@ -1,4 +1,4 @@
-"""The server of a live page: files for this machine, by its own names."""
+"""The server of a live page: only for this machine, and only under the names of this machine."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from sojourn.play.files import PAGE
 
 ADDRESS = "127.0.0.1"
 CONNECTIONS = 32
-"""Concurrent connections; further ones are closed."""
+"""Largest number of concurrent connections; further ones are closed."""
 SECONDS = 30.0
-"""Seconds after which a connection is closed."""
+"""Longest duration of a connection in seconds."""
 
 POLICY = (
     "default-src 'none'; script-src 'self' 'wasm-unsafe-eval'; style-src 'self'; img-src 'self'; "
@@ -42,7 +42,7 @@ KINDS = {
 
 
 class PlayServer:
-    """Serves files by name until closed; the page itself is also at `/`."""
+    """Server that sends files by name until it is closed; the page is also at `/`."""
 
     def __init__(self, files: Mapping[str, bytes], port: int = 0) -> None:
         self._server = _Server((ADDRESS, port), files)
@@ -71,7 +71,8 @@ class _Server(ThreadingHTTPServer):
         self.files = files
         self._free = threading.BoundedSemaphore(CONNECTIONS)
         super().__init__(address, _Handler)
-        # A foreign page may use a name that resolves to this machine (DNS rebinding).
+        # Requests with other host names are rejected: a foreign page may use a name that resolves
+        # to this machine (DNS rebinding).
         self.hosts = [[f"{name}:{self.server_address[1]}"] for name in (ADDRESS, "localhost")]
 
     def process_request(self, request: Any, client_address: Any) -> None:
@@ -87,13 +88,13 @@ class _Server(ThreadingHTTPServer):
             self._free.release()
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """Reports an error, unless the other side closed the connection."""
+        """Reports an error, unless it comes from the connection."""
         if not isinstance(sys.exception(), OSError):
             super().handle_error(request, client_address)
 
 
 class _Handler(BaseHTTPRequestHandler):
-    """One request; its connection ends with it."""
+    """Handler of a single request; the connection ends with the request."""
 
     server: _Server
     server_version = "sojourn"
@@ -114,7 +115,7 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         if self.headers.get_all("Host") not in self.server.hosts:
-            self.send_error(HTTPStatus.FORBIDDEN, "this page has another host name")
+            self.send_error(HTTPStatus.FORBIDDEN, "this page cannot be opened under this host name")
             return
         name = self.path.partition("?")[0].removeprefix("/") or PAGE
         data = self.server.files.get(name)
@@ -137,11 +138,11 @@ class _Handler(BaseHTTPRequestHandler):
             self.wfile.write(data)
 
     def send_error(self, code: int, message: str | None = None, explain: str | None = None) -> None:
-        """Rejects a request, with a plain text."""
+        """Rejects a request with an error as plain text."""
         del explain
         self.close_connection = True
         status = HTTPStatus(code)
         self._send(status, "text/plain; charset=utf-8", (message or status.phrase).encode())
 
     def log_message(self, *_: Any) -> None:
-        """Suppresses the log."""
+        """Suppresses the log of requests."""

@@ -1,4 +1,4 @@
-"""Scenarios: what a user writes, its check, its plan, and the result of a run."""
+"""Scenarios: the user's description, its check, its plan, and the result of a run."""
 
 from __future__ import annotations
 

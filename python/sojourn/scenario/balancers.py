@@ -15,13 +15,16 @@ Json = dict[str, Any]
 
 
 def balancers_of(context: Context, links: list[Json]) -> list[Json]:
-    """Returns the plan's balancers; lets the `links` of servers out of service lose all packets."""
+    """Returns the plan's balancers.
+
+    While a server is out of service, its links among `links` lose all packets.
+    """
     given = context.model.balancers.items()
     return [_balancer(context, i, *item, links) for i, item in enumerate(given)]
 
 
 def balancer_place(context: Context, index: int, rest: Path) -> Path:
-    """Returns the place in the scenario from which a place in a plan's balancer comes."""
+    """Returns the scenario path for a path `rest` in the plan's balancer number `index`."""
     at: Path = ("balancers", list(context.model.balancers)[index])
     match rest:
         case ("probes", "every"):
@@ -76,8 +79,8 @@ def _server(context: Context, at: Path, index: int, node: int, given: Balancer) 
         found = ", ".join(context.links[i].name for i in ports) or "none"
         context.complain(
             (*at, "servers"),
-            f"`{host}` needs exactly one link that leads to it, because the policy observes its "
-            f"queue; found {found}",
+            f"`{host}` needs exactly one incoming link, because the policy observes the queue of "
+            f"this link; incoming links: {found}",
         )
     server: Json = {
         "node": node,
@@ -91,10 +94,10 @@ def _server(context: Context, at: Path, index: int, node: int, given: Balancer) 
 
 
 def _behind(context: Context, at: Path, fault: ServerFault, nodes: list[int]) -> list[int]:
-    """Returns a fault's server as a list of its number; empty if the server is unknown."""
+    """Returns the number of a fault's server as a list; empty if the server is unknown."""
     found = context.hosts((*at, "server"), [fault.server])[:1]
     if found and found[0] not in nodes:
-        context.complain((*at, "server"), f"`{fault.server}` is not behind this balancer")
+        context.complain((*at, "server"), f"`{fault.server}` is not a server of this balancer")
         return []
     return [nodes.index(node) for node in found]
 
@@ -111,12 +114,14 @@ def _fault(
 
 
 def _cut(context: Context, at: Path, link: Json, begin: int, until: int | None) -> None:
-    """Lets a link lose every packet for a time; its rate and queue stay as they are."""
+    """Makes a link lose every packet from `begin` to `until`; its rate and queue do not change."""
     own = {key: link["params"].get(key) for key in ("delay", "impairments")}
     dead = {"delay": own["delay"], "impairments": _everything_lost()}
     if any(change["wire"] not in (None, own, dead) for change in link["changes"]):
         context.complain(
-            at, f"`{link['name']}` also changes its `netem`: use either `changes` or `faults`"
+            at,
+            f"`{link['name']}` also changes its `netem`: use either `changes` or `faults`, "
+            "not both",
         )
     turn = {"every": 0, "rate": None}
     link["changes"].append({"at": begin, **turn, "wire": dead})

@@ -1,4 +1,4 @@
-"""Captures that a scenario replays: read and put into its plan."""
+"""Captured packets that a scenario's `replay` application sends: reads them into the plan."""
 
 from __future__ import annotations
 
@@ -20,7 +20,10 @@ class CaptureProblem(Exception):
 
 
 def loaded(app: Json, read: files.Read) -> Json:
-    """Returns a `replay` with the packets of its capture; raises `CaptureProblem`."""
+    """Returns a plan's `replay` application with the packets of its capture file.
+
+    Raises `CaptureProblem`.
+    """
     try:
         data = read(app["file"], limits.CAPTURE_BYTES)
         return dict(json.loads(_core.load_capture(json.dumps(app), data)))
@@ -31,10 +34,10 @@ def loaded(app: Json, read: files.Read) -> Json:
 
 
 def place(text: str) -> tuple[int, int]:
-    """Returns the range of the capture's name in the text of a `replay`."""
+    """Returns the start and end of the capture's file name in the text of a `replay`."""
     return files.place(_FILE, text)
 
 
 def renamed(text: str, rename: Callable[[str], str]) -> str:
-    """Returns the text of a `replay` with its capture renamed; returns other texts unchanged."""
+    """Returns the text of a `replay` with its capture file renamed, and other texts unchanged."""
     return files.renamed(_FILE, text, rename) if text.split()[:1] == ["replay"] else text

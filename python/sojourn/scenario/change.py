@@ -1,4 +1,4 @@
-"""Changes to a description by dotted keys, for `replace` and `--set`."""
+"""Changes of a scenario's keys by dotted names, for `replace` and `--set`."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from sojourn.scenario.locate import Path
 from sojourn.scenario.source import dotted
 
 NAMED: frozenset[Path] = frozenset({("links",), ("flows",), ("balancers",), ("queues",)})
-"""Tables that contain tables by name."""
+"""Paths of the tables whose keys are names that the user chooses."""
 
 
 def apply(data: Mapping[str, Any], changes: Mapping[str, Any]) -> tuple[dict[str, Any], list[Path]]:
-    """Returns a copy of `data` with each dotted key set to its value, and the paths set.
+    """Returns a copy of `data` with each dotted key set to its value, and the changed paths.
 
     Flows are selected by number or by name (`flows.0.count`, `flows.bulk.count`). `None` removes a
     key, so that its default applies. The model checks later whether the keys exist.
@@ -42,7 +42,7 @@ def _refuse(key: str, message: str, **details: Any) -> ScenarioError:
 def _set(data: dict[str, Any], key: str, value: Any) -> Path:
     parts = key.split(".")
     if not all(parts):
-        raise _refuse(key, "part of the key is empty: write it like links.uplink.rate")
+        raise _refuse(key, "the key has an empty part: write it like links.uplink.rate")
     at: Any = data
     path: Path = ()
     for i, part in enumerate(parts[:-1]):
@@ -54,7 +54,7 @@ def _set(data: dict[str, Any], key: str, value: Any) -> Path:
                 near = _core.nearest(part, list(at))
                 raise _refuse(
                     key,
-                    f"no `{part}` in {dotted(path)}",
+                    f"`{dotted(path)}` has no entry `{part}`",
                     found=part,
                     allowed=tuple(at),
                     nearest=near,
@@ -76,7 +76,7 @@ def _set(data: dict[str, Any], key: str, value: Any) -> Path:
 
 
 def _no_table(data: Mapping[str, Any], to: list[str], rest: list[str], value: Any) -> str:
-    """Returns why the keys `rest` cannot be set below `to`."""
+    """Returns why the keys `rest` cannot be set in `value`, which is at the path `to`."""
     here = f"`{'.'.join(to)}`"
     if to[-1] != "queue" and to[:-1] != ["queues"]:
         return f"{here} is a value, not a table"
@@ -96,8 +96,8 @@ def _step(at: Any, part: str, key: str) -> str | int:
     known = [name for name in names if name]
     raise _refuse(
         key,
-        f"no `{part}` here: the list has {len(at)}, counted from 0"
-        + (f", called {', '.join(known)}" if known and len(known) <= 12 else ""),
+        f"there is no `{part}`: the list has {len(at)} entries, numbered from 0"
+        + (f", named {', '.join(known)}" if known and len(known) <= 12 else ""),
         found=part,
         allowed=tuple(known),
         nearest=_core.nearest(part, known),
@@ -115,20 +115,22 @@ def _flow_name(flow: Any) -> str:
 
 
 def setting(text: str) -> tuple[str, Any]:
-    """Splits a `key=value` of the command line; the value is TOML if valid, otherwise a text."""
+    """Splits a `key=value` of the command line; the value is read as TOML, otherwise as a text."""
     key, equals, value = text.partition("=")
     key, value = key.strip(), value.strip()
     if not equals or not key:
-        raise _refuse(text, "write it as key=value, such as links.uplink.rate=10mbit")
+        raise _refuse(text, "the setting must be key=value, such as links.uplink.rate=10mbit")
     return key, _value(value)
 
 
 def levels(text: str) -> tuple[str, list[Any]]:
-    """Splits a `key=value,value` of the command line; values are TOML if valid, otherwise texts."""
+    """Splits a `key=value,value` of the command line; values are read as TOML or as texts."""
     key, equals, rest = text.partition("=")
     key, rest = key.strip(), rest.strip()
     if not equals or not key or not rest:
-        raise _refuse(text, "write it as key=value,value, such as links.uplink.rate=10mbit,20mbit")
+        raise _refuse(
+            text, "the setting must be key=value,value, such as links.uplink.rate=10mbit,20mbit"
+        )
     values = _value(f"[{rest}]")
     if isinstance(values, str):
         values = [_value(part.strip()) for part in rest.split(",")]

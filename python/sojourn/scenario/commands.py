@@ -1,4 +1,4 @@
-"""Flows of the user's own programs: command lines, split into words for the plan."""
+"""Flows of the user's own programs: command lines are split into words for the plan."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 Json = dict[str, Any]
 
 APP = "command"
-"""The application of a flow that runs programs."""
+"""Name of the application whose flows run programs of the user."""
 KEYS = ("client", "server", "folder")
-"""Keys that only flows with programs have."""
+"""Keys of a flow that only the application `command` allows."""
 PLACEHOLDERS = {
     "from": "the client's address",
     "to": "the server's address",
@@ -30,16 +30,16 @@ PLACEHOLDERS = {
     "seed": "the run's seed",
     "duration": "seconds from the flow's start to its stop",
 }
-"""Placeholders in command lines, with the meaning of each."""
+"""Placeholders in command lines, with the meaning of the inserted value."""
 OPERATORS = ("|", "||", "&", "&&", ";", ">", ">>", "<", "<<", "2>", "2>&1", "&>")
-"""Operators of a shell, which have no meaning to a program."""
+"""Operators that only a shell interprets; a program would receive them as arguments."""
 LARGEST = 16 * 1024**2
-"""Largest size in bytes of a file whose digest a plan contains."""
+"""Largest size in bytes of a file whose digest a plan contains; larger files have no digest."""
 _FIELD = re.compile(r"\{\{|\}\}|\{(?P<name>[^{}]*)\}|[{}]")
 
 
 class CommandError(Exception):
-    """Reason why a text is not a command line, with the details of the problem."""
+    """Reason why a text is not a command line; `details` are further arguments of the problem."""
 
     def __init__(self, message: str, **details: Any) -> None:
         super().__init__(message)
@@ -68,8 +68,8 @@ def words_of(text: str) -> list[str]:
     if found := next((word for word in written if word in OPERATORS), None):
         at = text.index(found)
         raise CommandError(
-            f"no shell reads the line, so `{found}` is passed as an argument: quote it, or use "
-            'sh -c "..."',
+            f"`{found}` would be passed as an argument, because no shell reads the line: quote "
+            'it, or use sh -c "..."',
             start=at,
             end=at + len(found),
             found=found,
@@ -84,20 +84,20 @@ def _check(field: re.Match[str]) -> None:
     if field["name"] is None:
         twice = 2 * field[0]
         raise CommandError(
-            f"`{field[0]}` is not a placeholder: write `{twice}` for the character itself",
+            f"`{field[0]}` is no placeholder: write `{twice}` for a single brace",
             start=start, end=end, found=field[0],
         )  # fmt: skip
     names = ", ".join(f"{{{name}}}" for name in PLACEHOLDERS)
     near = _core.nearest(field["name"], list(PLACEHOLDERS))
     raise CommandError(
-        f"unknown placeholder `{field[0]}`: allowed are {names}; "
-        "write `{{` and `}}` for the characters",
+        f"unknown placeholder `{field[0]}`; allowed: {names}; "
+        "write `{{` and `}}` for single braces",
         start=start, end=end, found=field[0], allowed=tuple(PLACEHOLDERS), nearest=near,
     )  # fmt: skip
 
 
 def filled(words: list[str], values: Mapping[str, str]) -> tuple[str, ...]:
-    """Returns the words of a command line with placeholders replaced by these values."""
+    """Returns the words of a command line, with each placeholder replaced by its value."""
 
     def value(field: re.Match[str]) -> str:
         return field[0][0] if field["name"] is None else values[field["name"]]
@@ -106,12 +106,12 @@ def filled(words: list[str], values: Mapping[str, str]) -> tuple[str, ...]:
 
 
 def application(context: Context, at: Path, flow: Flow) -> Json:
-    """Returns the plan's entry for a flow that runs programs; adds problems to the context."""
+    """Returns the plan's application of a flow that runs programs; adds problems to the context."""
     if context.source.handed is not None:
         context.complain(
             (*at, "app"),
-            "a scenario that was passed on runs no programs: use the scenario's own file with "
-            "`sojourn lab run` or `--engine linux`",
+            "a scenario from an address or from plain data runs no programs: use the scenario's "
+            "own file with `sojourn lab run` or `--engine linux`",
         )
     lines = {"client": flow.client, "server": flow.server}
     if flow.client is None:
@@ -125,34 +125,34 @@ def application(context: Context, at: Path, flow: Flow) -> Json:
             context.complain((*at, key), str(error), **error.details)
             words[key] = ["true"]
     folder = (context.source.folder / (flow.folder or "")).resolve()
-    told = {word for each in words.values() for word in each}
+    arguments = {word for each in words.values() for word in each}
     return {
         "name": APP,
         "client": words["client"] or ["true"],
         "server": words["server"],
         "folder": str(folder),
-        "files": {} if context.source.handed is not None else digests(folder, told),
+        "files": {} if context.source.handed is not None else digests(folder, arguments),
     }
 
 
 def check_keys(context: Context, at: Path, flow: Flow) -> None:
-    """Reports keys that do not belong to the flow."""
+    """Adds the problem of each key that the flow's application does not allow."""
     if is_command(flow.app):
         if flow.udp is not None:
             context.complain(
                 (*at, "udp"),
-                f"`{APP}` does not take `udp`: its programs choose TCP or UDP themselves",
+                f"`{APP}` does not allow `udp`: its programs choose TCP or UDP themselves",
             )
         return
     for key in KEYS:
         if getattr(flow, key) is not None:
-            context.complain((*at, key), f'`{key}` belongs to `app = "{APP}"`')
+            context.complain((*at, key), f'`{key}` is only allowed with `app = "{APP}"`')
 
 
 def digests(folder: FilePath, words: set[str]) -> dict[str, str]:
-    """Returns the digests of the files in a folder that words name.
+    """Returns the SHA-256 digests of files in `folder` whose names are among `words`.
 
-    Results depend on these files.
+    The digests are in the plan, because results depend on these files.
     """
     found = {}
     for word in sorted(words):
@@ -161,5 +161,5 @@ def digests(folder: FilePath, words: set[str]) -> dict[str, str]:
             if path.is_relative_to(folder) and path.is_file() and path.stat().st_size <= LARGEST:
                 found[word] = hashlib.sha256(path.read_bytes()).hexdigest()
         except (OSError, ValueError):
-            continue  # not a file name, or not readable
+            continue  # the word is no file name, or the file cannot be read
     return found

@@ -1,4 +1,4 @@
-"""Conditions such as `goodput >= 95% of best and loss <= 1%`, parsed and never run as code.
+"""Conditions such as `goodput >= 95% of best and loss <= 1%`, parsed and never executed as code.
 
     condition  = comparison { "and" comparison }
     comparison = METRIC ( ">=" | "<=" | ">" | "<" ) bound
@@ -31,9 +31,9 @@ _SHARE = re.compile(
     re.DOTALL,
 )
 _LARGEST_SHARE = 10
-"""Largest share written without `%`; a larger number is probably a percentage."""
+"""Largest share accepted without `%`; a larger number was probably meant as a percentage."""
 ASKED = "asked for"
-"""Source of a smallest difference that the user states."""
+"""Source of a smallest difference of interest that the user states."""
 _EXAMPLES = {"s": "5ms", "bit/s": "8mbit", "B": "30kb"}
 _KINDS: dict[str, Literal["time", "rate", "size"]] = {"s": "time", "bit/s": "rate", "B": "size"}
 _OPERATORS: dict[str, Operator] = {">=": ">=", "<=": "<=", ">": ">", "<": "<"}
@@ -42,16 +42,16 @@ _LONGEST = 2000
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """One metric against one bound."""
+    """One comparison of a metric with a bound."""
 
     metric: str
     operator: Operator
     text: str
-    """The bound as written."""
+    """The bound as the user wrote it."""
     share: float | None = None
-    """The bound as a share of another value, if it is one."""
+    """The bound as a share of the value of `of`; None if the bound is an amount."""
     of: str | None = None
-    """The reference of the share: `best`, or the name of a compared choice."""
+    """The choice whose value the share refers to: `best` or a choice's name; None for an amount."""
 
     def __str__(self) -> str:
         return f"{self.metric} {self.operator} {self.text}"
@@ -74,8 +74,8 @@ class Condition:
         if percent:
             if unit not in ("1", ""):
                 raise QuestionError(
-                    f"`{self}`: {self.text} of which value? Write `{self.text} of best`, or a "
-                    f"value in {unit}"
+                    f"`{self}`: the percentage needs a reference value: write `{self.text} of "
+                    f"best`, or a value in {unit}"
                 )
             return float(percent["number"]) / 100
         if unit in _KINDS:
@@ -97,7 +97,7 @@ def _quantity(text: str, unit: str, where: str) -> float:
 
 
 def smallest(text: str, metric: Metric) -> Interest:
-    """Returns the smallest difference of interest that a text states for a metric.
+    """Returns the smallest difference of interest of a metric, from its text.
 
     `5%` is a share of the reference value. Any other text is an amount in the metric's unit.
     """
@@ -112,16 +112,16 @@ def smallest(text: str, metric: Metric) -> Interest:
         amount = math.nan
     if not 0 <= amount < math.inf:
         raise QuestionError(
-            f"`{text}` is not a difference of {metric.name}: write a number such as "
+            f"`{text}` is not a valid difference of {metric.name}: write a number such as "
             f"{metric.interest.absolute or 0.1:g}, or a share such as 5%"
         )
     return Interest(0.0, amount, ASKED)
 
 
 def parse(text: str) -> tuple[Condition, ...]:
-    """Returns the comparisons of a condition; an empty text has none."""
+    """Returns the comparisons in the text of a condition; an empty text gives none."""
     if len(text) > _LONGEST:
-        raise QuestionError(f"the condition is too long: at most {_LONGEST} characters")
+        raise QuestionError(f"the condition is longer than {_LONGEST} characters")
     if not text.strip():
         return ()
     return tuple(_comparison(part) for part in re.split(r"\band\b", text))
@@ -145,5 +145,8 @@ def _comparison(text: str) -> Condition:
         share = float(part["number"]) / (100 if part["percent"] else 1)
         of = " ".join((part["of"] or part["best"]).split())
         if not part["percent"] and share > _LARGEST_SHARE:
-            raise QuestionError(f"`{text.strip()}`: write {part['number']}% of {of}")
+            raise QuestionError(
+                f"`{text.strip()}`: a share above {_LARGEST_SHARE} must be a "
+                f"percentage: write {part['number']}% of {of}"
+            )
     return Condition(spelled(metric), _OPERATORS[operator], bound, share, of)

@@ -1,4 +1,4 @@
-"""Names and problems that the parts of a scenario share while the plan is made."""
+"""Names and problems that all parts of the resolver share while they make a plan."""
 
 from __future__ import annotations
 
@@ -19,16 +19,17 @@ Json = dict[str, Any]
 
 
 class Context:
-    """The names of one model, and all problems found so far."""
+    """The names of one model, and all problems found so far in the scenario."""
 
     def __init__(self, model: Model, source: Source) -> None:
         self.model = model
         self.source = source
         self.problems: list[Problem] = []
         self.paths: set[Path] = set()
-        """Paths of the problems."""
+        """Scenario paths of the problems."""
         self.origins: dict[Path, Path] = {}
-        """Scenario paths of parts of the plan, where the plan's path does not determine them."""
+        """Scenario paths by plan path, for parts of the plan whose own path does not determine
+        them."""
         self.links = links_of(model)
         self.nodes = nodes_of(self.links)
         self.node_index = {name: i for i, name in enumerate(self.nodes)}
@@ -39,17 +40,20 @@ class Context:
         self.link_aliases = link_aliases_of(model)
         self.parsed: dict[tuple[Any, ...], Any] = {}
         self.sources: dict[str, dict[str, str]] = {}
-        """Sources of the user's policies, by digest."""
+        """Source texts of the user's policies, by digest of all texts of a policy."""
 
     def complain(self, path: Path, message: str, **details: Any) -> None:
-        """Adds a problem."""
+        """Adds a problem at the scenario path `path`."""
         self.paths.add(path)
         self.problems.append(self.source.problem(path, message, **details))
 
     def words(
         self, path: Path, parse: Callable[..., str], text: str, *args: Any, instead: str = ""
     ) -> Any:
-        """Parses `text`, each distinct text once; parses `instead` where `text` is invalid."""
+        """Returns `text` parsed by `parse`; if it is invalid, adds a problem and parses `instead`.
+
+        Each distinct text is parsed once.
+        """
         key = (parse.__name__, text, *args)
         if key not in self.parsed:
             try:
@@ -76,10 +80,10 @@ class Context:
         *args: Any,
         instead: str,
     ) -> Any:
-        """Parses `text` as `words` does, and also accepts a policy of the user."""
+        """Returns `text` parsed as `words` does; also accepts a policy of the user in `family`."""
         if not is_own(text):
             return self.words(path, parse, text, *args, instead=instead)
-        # A file named on the command line is relative to the command's folder.
+        # A file named on the command line is searched first in the command's working folder.
         changed = any(path[: len(c)] == c for c in self.source.changed)
         key = (family, text, changed)
         if key not in self.parsed:
@@ -93,20 +97,26 @@ class Context:
         return self.parsed[key]
 
     def nearest(self, word: str, known: Iterable[str]) -> dict[str, Any]:
-        """Returns the details of a problem with an unknown name."""
+        """Returns the details of the problem that the name `word` is unknown."""
         names = list(known)
         near = _core.nearest(word, names[:1000])
         place = {"start": 0, "end": len(word)}
         return place | {"found": word, "allowed": tuple(names[:50]), "nearest": near}
 
     def unknown(self, path: Path, message: str, word: str, known: list[str]) -> None:
-        """Adds the problem of an unknown name, with the nearest known name or a short list."""
+        """Adds the problem of an unknown name.
+
+        The problem states the nearest known name, otherwise up to 12 known names.
+        """
         near = self.nearest(word, known)
         few = f"; known: {', '.join(known)}" if len(known) <= 12 else ""
         self.complain(path, message + ("" if near["nearest"] else few), **near)
 
     def hosts(self, path: Path, names: list[str]) -> list[int]:
-        """Returns the nodes of a list of hosts and of names for several hosts."""
+        """Returns the node numbers of hosts.
+
+        A name may also be a template's name for several hosts.
+        """
         found: list[int] = []
         for i, name in enumerate(names):
             if name in self.aliases:
@@ -115,11 +125,16 @@ class Context:
                 found.append(self.node_index[name])
             else:
                 known = [*self.aliases, *self.nodes, *self.model.balancers]
-                self.unknown((*path, i), f"unknown host `{name}`: no link ends there", name, known)
+                self.unknown(
+                    (*path, i), f"unknown host `{name}`: no link has this end", name, known
+                )
         return found
 
     def find_link(self, path: Path, name: str, aliases: Iterable[str] = ()) -> list[int]:
-        """Returns the index of a link as a list; empty if the link does not exist."""
+        """Returns the number of a link as a list.
+
+        An unknown link is a problem, and the list is empty.
+        """
         if name in self.link_index:
             return [self.link_index[name]]
         self.unknown(path, f"unknown link `{name}`", name, [*aliases, *self.link_index])

@@ -1,8 +1,8 @@
 """The steps that put a scenario's queue on a real machine: set up, undo, verify.
 
 A queue forms only at the bottleneck. A discipline on an interface that is faster than the following
-link stays empty, so it is placed inside a shaper that is slightly slower than the link. CAKE shapes
-by itself, and so do trees and `tbf` whose rate is below the link's. A host's own queue is at the
+link stays empty, so the discipline is put inside a shaper slightly slower than the link. CAKE needs
+no other shaper, nor do trees and `tbf` with a rate below the link's. A host's own queue is at the
 link itself and needs no shaper.
 """
 
@@ -22,10 +22,10 @@ if TYPE_CHECKING:
     from sojourn.scenario.scenario import Scenario
 
 SINCE = {"dualpi2": "6.17"}
-"""The first Linux version that has a discipline, for disciplines that some current systems lack."""
+"""First Linux version that has a discipline, for disciplines that some current systems lack."""
 
 FORMATS = {"tc": tc.steps, "sqm": sqm.steps, "networkd": networkd.steps}
-"""The forms of the steps, by the words of `[deploy] format`."""
+"""Functions that make the steps, by the value of `[deploy] format`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,15 +33,15 @@ class Deployment:
     """Steps that install a queue, and steps that remove it."""
 
     queue: str
-    """The queue in the kernel's words; a queue with classes in the scenario's words."""
+    """The queue in `tc`'s words; for a queue with classes, its description in the scenario."""
     machine: str | None
-    """The node whose machine is configured; None if there are several."""
+    """Node of the scenario that is configured; None if there are several."""
     interface: str
     direction: str
     """`egress` if the machine sends into the bottleneck, `ingress` if it receives from it."""
     where: str
     files: tuple[tuple[str, str], ...]
-    """Files to write first: path and content."""
+    """Files to write before the commands: path and content."""
     commands: tuple[str, ...]
     undo: tuple[str, ...]
     notes: tuple[str, ...]
@@ -87,25 +87,32 @@ def deploy(
 ) -> Deployment:
     """Returns the steps for the bottleneck's queue; raises `NoKernelEquivalent` if Linux lacks it.
 
-    Arguments that are None are taken from the scenario's `[deploy]`.
+    An argument that is None has the value in the scenario's `[deploy]`.
     """
     asked = scenario.model.deploy
     placed = place(scenario, interface, machine)
     form = form or asked.format
     if form != "tc" and placed.is_tree:
-        text = f"{form} sets one discipline, but this queue has several: use the format `tc`"
+        text = (
+            f"the format {form} can set only one discipline, but this queue has several: use the "
+            "format `tc`"
+        )
         raise ScenarioError([Problem(text)])
     steps = FORMATS[form](placed)
     notes = [*steps.notes, *_notes(placed), _verification(placed, steps.device)]
     if since := SINCE.get(placed.name):
-        notes.insert(0, f"Linux has `{placed.name}` since version {since}; `tc` must be as recent.")
+        notes.insert(
+            0,
+            f"Linux has `{placed.name}` since version {since}; `tc` must be of this "
+            "version or later.",
+        )
     if not (interface or asked.interface):
         notes.insert(0, f"Replace {DEFAULT_INTERFACE} with your interface (`ip link` lists them).")
     if placed.other and not (machine or asked.machine):
         notes.insert(
             0,
             f"If your machine is `{placed.other}` and not `{placed.machine}`, use `--machine "
-            f'{placed.other}`, or [deploy] machine = "{placed.other}" in the scenario.',
+            f'{placed.other}`, or set [deploy] machine = "{placed.other}" in the scenario.',
         )
     return Deployment(
         queue=scenario.queue if placed.is_tree else placed.words,
@@ -147,16 +154,19 @@ def _notes(placed: Placement) -> list[str]:
             f"{varies} its lowest rate. Otherwise packets queue in the modem again.",
         ]
     if placed.is_cake:
-        notes.append("CAKE splits packets that offloads have merged.")
+        notes.append(
+            "CAKE splits packets that offloads have merged, so offloads need not be disabled."
+        )
         if placed.ingress:
             notes.append(
-                "`ingress`: packets dropped here have already used the line, so the shaper "
-                "counts them."
+                "`ingress`: the shaper also counts packets that it drops, because they have "
+                "already used the line."
             )
     else:
         notes.append(
-            f"The queue counts packets merged by offloads as one. `ethtool -K {placed.interface} "
-            "tso off gso off gro off` makes it count packets as sent on the line."
+            "The queue counts several packets merged by offloads as one. `ethtool -K "
+            f"{placed.interface} tso off gso off gro off` makes it count packets as sent on the "
+            "line."
         )
     return notes
 
@@ -164,12 +174,12 @@ def _notes(placed: Placement) -> list[str]:
 def _verification(placed: Placement, device: str) -> str:
     if placed.own and not placed.shapes_itself:
         return (
-            f"To verify: `tc -s qdisc show dev {device}` shows the discipline, and its counts grow "
-            "while the machine sends."
+            f"To verify: `tc -s qdisc show dev {device}` shows the discipline, and its counts "
+            "grow while the machine sends."
         )
     return (
-        "To verify: fill the line in this direction and watch `ping` across it. Its times stay "
-        f"near those of the idle line, and `tc -s qdisc show dev {device}` counts drops or "
-        "marks. If its times grow and no packets are dropped or marked, the queue forms "
-        "elsewhere: lower the rate, and check machine and interface."
+        "To verify: fill the line in this direction and watch the times of `ping` across it. "
+        f"The times stay near those of the idle line, and `tc -s qdisc show dev {device}` counts "
+        "drops or marks. If the times grow and no packets are dropped or marked, the queue "
+        "forms elsewhere: lower the rate, and check machine and interface."
     )

@@ -11,20 +11,23 @@ from sojourn.engines import SIM
 from sojourn.scenario.errors import Problem, ScenarioError
 
 RunProgress = Callable[[float, int], bool | None]
-"""Called with the fraction done and the events so far; `False` stops the run."""
+"""Function called with the fraction of the run that is done and the events so far.
+
+If it returns `False`, the run stops.
+"""
 
 Column = tuple[str, str, str, bytes | list[str]]
-"""Name, unit, dtype (`f8`, `i8`, `?`, `text`), data."""
+"""Name, unit, type (`f8`, `i8`, `?` or `text`) and values of a column."""
 
 _STRUCT = {"f8": "d", "i8": "q", "?": "?"}
 _SIZES = {dtype: struct.calcsize(f"<{code}") for dtype, code in _STRUCT.items()}
 
 Stack = tuple[Sequence[int], Sequence[int], Sequence[Column]]
-"""A table of several runs: the numbers of the runs, rows of each, and columns of all rows."""
+"""Table of several runs: the runs' numbers, the number of rows of each, and the columns."""
 
 
 def values_of(column: Column) -> list[Any]:
-    """Returns the values of a column as Python numbers or texts."""
+    """Returns the values of a column as Python numbers, booleans or texts."""
     name, _, dtype, data = column
     if isinstance(data, list):
         return data
@@ -34,7 +37,7 @@ def values_of(column: Column) -> list[Any]:
 
 
 def rows_of(table: Sequence[Column]) -> int:
-    """Returns the number of a table's rows."""
+    """Returns the number of rows of a table."""
     if not table:
         return 0
     _, _, dtype, data = table[0]
@@ -42,7 +45,7 @@ def rows_of(table: Sequence[Column]) -> int:
 
 
 def of_runs(stacks: Iterable[Stack]) -> dict[int, list[Column]]:
-    """Returns the table of each run by its number."""
+    """Returns the table of each run, by the run's number."""
     found: dict[int, list[Column]] = {}
     for numbers, rows, table in stacks:
         begin = 0
@@ -58,16 +61,16 @@ def of_runs(stacks: Iterable[Stack]) -> dict[int, list[Column]]:
 
 
 SUMMARY = "summary"
-"""The table of one row, with the run's metrics."""
+"""Name of the table that has one row with the run's metrics."""
 
 TABLES = (SUMMARY, "flows", "queues", "series", "distributions")
-"""The tables of every run's record."""
+"""Names of the tables that every run's record has."""
 
 SEEDS = 2**64
-"""Upper bound of seeds; a seed is smaller."""
+"""Number of possible seeds: 0 to `SEEDS` - 1."""
 
 ASKED = ("flow_series",)
-"""Tables that a record has if its scenario asks for them; empty otherwise."""
+"""Names of tables that have rows only if the scenario requests them."""
 
 
 class Record(Protocol):
@@ -75,11 +78,11 @@ class Record(Protocol):
 
     @property
     def trace_hash(self) -> str:
-        """Hash of every packet event."""
+        """Hash of all packet events."""
 
     @property
     def events(self) -> int:
-        """Number of events."""
+        """Number of events that the engine processed."""
 
     @property
     def complete(self) -> bool:
@@ -87,72 +90,72 @@ class Record(Protocol):
 
     @property
     def captures(self) -> Sequence[bytes]:
-        """Packet captures, one for each requested link."""
+        """Packet captures in pcap format, one for each link that the scenario captures."""
 
     def table(self, name: str) -> Sequence[Column]:
-        """Returns one of `TABLES` or `ASKED`."""
+        """Returns the table `name`, one of `TABLES` or `ASKED`."""
 
 
 class Records(Protocol):
-    """Results of several runs: those before the first that failed or was stopped."""
+    """Results of several runs, up to the first run that failed or was stopped."""
 
     @property
     def seconds(self) -> Sequence[float]:
-        """Wall-clock time of each run, in seconds."""
+        """Wall-clock duration of each run, in seconds."""
 
     @property
     def fault(self) -> BaseException | None:
-        """Returns the error of the first run that failed."""
+        """Error of the first run that failed; None if no run failed."""
 
     def __len__(self) -> int: ...
 
     def __getitem__(self, number: int, /) -> Record: ...
 
     def tables(self, name: str, /) -> Sequence[Stack]:
-        """Returns one of `TABLES` or `ASKED`: a stack for each set of columns."""
+        """Returns the table `name` of all runs: one stack for each distinct set of columns."""
 
 
 class Engine(Protocol):
     """A program that runs plans.
 
     Optional attributes: `simulate_many(runs, progress)` makes many runs in one call and returns
-    their `Records`; `call_seconds` is the intended duration of such a call; `tables` receives the
+    their `Records`; `call_seconds` is the intended duration of this call; `tables` receives the
     names of the required tables; `name`; `slots` is the number of concurrent runs that this machine
-    supports; `limits` is a sentence on the limits of the results; `unmeasured` lists prefixes of
-    the names of metrics that the engine does not measure; `check(plan_json, seed)` raises an error
-    with all `problems` of a plan that the engine cannot run.
+    supports; `limits` is a text on the limits of the results; `unmeasured` lists prefixes of the
+    names of metrics that the engine does not measure; `check(plan_json, seed)` raises an error with
+    all `problems` of a plan that the engine cannot run.
     """
 
     def fingerprint(self) -> str:
-        """Returns the hash of everything that determines results."""
+        """Returns a hash of everything in the engine that determines results."""
 
     def version(self) -> str:
-        """Returns the version as readable text."""
+        """Returns the engine's version as text."""
 
     def simulate(self, plan_json: str, seed: int, progress: RunProgress | None = None) -> Record:
-        """Runs a plan with a seed."""
+        """Returns the record of one run of a plan with a seed."""
 
 
 ENGINE = "engine"
-"""The column that names the engine in tables with runs of several engines."""
+"""Name of the column with the engine's name, in tables with runs of several engines."""
 
 
 class Stopped(KeyboardInterrupt):
-    """A run that its progress function stopped and that has no result."""
+    """Raised if a progress function stopped a run that has no partial result."""
 
 
 def core() -> Engine:
-    """Returns the real engine."""
+    """Returns the simulator, the default engine."""
     return cast("Engine", _core)
 
 
 def name_of(engine: Engine) -> str:
-    """Returns an engine's name; one without a name counts as the simulator."""
+    """Returns an engine's name; an engine without a name is the simulator."""
     return str(getattr(engine, "name", SIM))
 
 
 def named(engine: Engine | Mapping[str, Engine] | None) -> dict[str, Engine]:
-    """Returns engines by name: the given ones, or the simulator by default."""
+    """Returns engines by name; None is the simulator alone."""
     if isinstance(engine, Mapping):
         return dict(engine)
     engine = engine or core()
@@ -160,13 +163,13 @@ def named(engine: Engine | Mapping[str, Engine] | None) -> dict[str, Engine]:
 
 
 def limits_of(engine: Engine) -> str:
-    """Returns the limits of an engine's results; empty if it states none."""
+    """Returns the text on the limits of an engine's results; empty if the engine has none."""
     limits = getattr(engine, "limits", "")
-    return limits if isinstance(limits, str) else ""  # the simulator has a function with this name
+    return limits if isinstance(limits, str) else ""  # the simulator has a function `limits`
 
 
 def limit_sentences(limits: Mapping[str, str]) -> list[str]:
-    """Returns sentences on the limits of engines' results, each sentence once."""
+    """Returns a sentence for each distinct text on limits, with the engines that it concerns."""
     engines: dict[str, list[str]] = {}
     for name, text in limits.items():
         engines.setdefault(text, []).append(name)
@@ -177,7 +180,7 @@ def limit_sentences(limits: Mapping[str, str]) -> list[str]:
 
 
 def unmeasured_by(engine: Engine, metric: str) -> bool:
-    """Returns whether an engine does not measure a metric, for any link or group."""
+    """Returns whether an engine measures no metric of this name, at any link or group."""
     name = metric.rpartition(".")[2]
     prefixes = getattr(engine, "unmeasured", ())
     return any(name == prefix or name.startswith(f"{prefix}_") for prefix in prefixes)
@@ -192,7 +195,7 @@ def check_seed(seed: object) -> None:
 
 
 def check(engines: Mapping[str, Engine], plans: Iterable[str], seed: int) -> None:
-    """Raises an error with all problems of the first engine that cannot run the plans."""
+    """Raises an error with all problems of the first engine that cannot run all plans."""
     check_seed(seed)
     distinct = list(dict.fromkeys(plans))
     for name, engine in engines.items():
@@ -205,9 +208,10 @@ def check(engines: Mapping[str, Engine], plans: Iterable[str], seed: int) -> Non
             try:
                 able(plan, seed)
             except _core.PlanError as error:
-                told = getattr(error, "problems", [((), str(error))])
+                reported = getattr(error, "problems", [((), str(error))])
                 where = [
-                    (f"flows.{p[1]}.app" if p[::2] == ("groups", "app") else "", m) for p, m in told
+                    (f"flows.{p[1]}.app" if p[::2] == ("groups", "app") else "", m)
+                    for p, m in reported
                 ]
                 raise ScenarioError([Problem(message, key) for key, message in where]) from None
             except RuntimeError as error:

@@ -1,4 +1,4 @@
-"""Problems of a scenario: the mistake, its place, and allowed values."""
+"""Problems of a scenario: message, place in the text, and allowed values."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 SHOWN = 40
-"""Number of problems in the text form; `ScenarioError.problems` has all."""
+"""Number of problems in the text of a `ScenarioError`; its `problems` has all."""
 
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """One mistake.
+    """One mistake in a scenario.
 
-    `line` and `column` count from 1; `column` and `end_column` are the range of the offending text,
-    and `source` is its line. All four are None if the scenario does not come from a text.
+    `line` and `column` count from 1. The wrong text is from `column` to before `end_column`, and
+    `source` is its line. All four are None if the scenario does not come from a text.
     """
 
     message: str

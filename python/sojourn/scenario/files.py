@@ -1,4 +1,4 @@
-"""Files that a scenario names: found relative to it, and read with a size limit."""
+"""Files that a scenario names, relative to its folder and limited in size."""
 
 from __future__ import annotations
 
@@ -7,10 +7,13 @@ from collections.abc import Callable
 from pathlib import Path
 
 Read = Callable[[str, int], bytes]
-"""Reads a file by name, up to a number of bytes; raises `OSError` or `ValueError`."""
+"""Function that returns a file's content, given its name and largest size in bytes.
+
+Raises `OSError` or `ValueError`.
+"""
 
 FILE = r'("[^"]*"|\S+)'
-"""A file's name in a text, quoted if it contains spaces."""
+"""Pattern of a file's name in a text; a name with spaces is quoted."""
 
 
 def read(folder: Path, name: str, most: int) -> bytes:
@@ -26,13 +29,19 @@ def read(folder: Path, name: str, most: int) -> bytes:
 
 
 def place(pattern: re.Pattern[str], text: str) -> tuple[int, int]:
-    """Returns the range of the file's name in a text: the pattern's second group."""
+    """Returns the start and end of a file's name in a text: group 2 of the pattern.
+
+    Without a match, the whole text.
+    """
     match = pattern.search(text)
     return match.span(2) if match else (0, len(text))
 
 
 def renamed(pattern: re.Pattern[str], text: str, rename: Callable[[str], str]) -> str:
-    """Returns the text with its file renamed; the pattern's groups cover the whole match."""
+    """Returns the text with its file renamed.
+
+    Group 1 of the pattern is the text before the name, group 2 the name.
+    """
 
     def other(match: re.Match[str]) -> str:
         name = rename(match[2].strip('"'))

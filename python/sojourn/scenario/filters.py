@@ -1,6 +1,7 @@
-"""Hosts by name in the filters of queues, for which the engine has numbers.
+"""Hosts by name in the filters of queues, which the engine identifies by number.
 
-A number takes as many characters as the name, so that places in the text stay.
+A number is padded with zeros to the length of the name, so that positions in the text do not
+change.
 """
 
 from __future__ import annotations
@@ -13,22 +14,22 @@ _HOST = re.compile(r"(?<!\S)((?:src|dst|host)\s+)([A-Za-z_][\w.-]*)(?!\S)")
 
 
 def numbered(queue: str, hosts: Mapping[str, int]) -> str:
-    """Return a queue's description with the numbers of the hosts that its filters name."""
+    """Returns a queue's description with the names of hosts in its filters replaced by numbers."""
     return _replaced(queue, hosts.get)
 
 
 def with_any_host(queue: str) -> str:
-    """Return a queue's description with a number for every host that its filters name."""
+    """Returns a queue's description with every name of a host in its filters replaced by 0."""
     return _replaced(queue, lambda _name: 0)
 
 
 def has_hosts(queue: str) -> bool:
-    """Return whether filters name hosts."""
+    """Returns whether the filters of a queue contain names of hosts."""
     return "filter" in queue and unknown_host(queue) is not None
 
 
 def unknown_host(queue: str) -> str | None:
-    """Return the first name of a host in filters that no number has replaced."""
+    """Returns the first name of a host in a queue's filters that is not replaced; None if none."""
     for statement in _STATEMENT.finditer(queue):
         if found := _HOST.search(statement[0]):
             return found[2]

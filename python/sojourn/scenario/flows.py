@@ -1,4 +1,4 @@
-"""Flows of a scenario as groups of a plan: hosts become nodes, texts become parameters."""
+"""Flows of a scenario as groups of a plan: hosts become node numbers, texts become parameters."""
 
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ from sojourn.scenario.models import Flow
 from sojourn.scenario.words import time_of
 
 DEFAULT_TCP = "cubic"
-"""Transport of an application without a transport of its own, as in Linux."""
+"""Default congestion control, as in Linux."""
 
 Ends = tuple[list[int], list[int]]
 
 
 def groups_of(context: Context, balancers: list[Json]) -> list[Json]:
-    """Returns the plan's groups of flows."""
+    """Returns the plan's groups of flows, one for each entry in `flows`."""
     flows = context.model.flows
-    # The engine rejects too many flows, so their pairs need no memory.
+    # The engine rejects too many flows later; until then their pairs must not fill the memory.
     most = limits.FLOWS if sum(flow.count for flow in flows) <= limits.FLOWS else 1
     names = _names(flows)
     return [_group(context, i, names[i], flow, balancers, most) for i, flow in enumerate(flows)]
 
 
 def group_place(context: Context, index: int, rest: Path) -> Path | None:
-    """Returns the scenario's place of a place in a group; None if the group's ends are unknown."""
+    """Returns the scenario path for a path in a plan's group; None if its ends are unknown."""
     at: Path = ("flows", index)
     match rest:
         case ("pairs",):
@@ -71,7 +71,7 @@ def _group(
         period = min(flow.count, most, math.lcm(len(senders), len(receivers)))
         pairs = [(senders[i % len(senders)], receivers[i % len(receivers)]) for i in range(period)]
     first, spread, every = _core.parse_starts(flow.start)
-    # Keys without a value stay out of the plan, because its hash identifies runs.
+    # Keys without a value are omitted, so that the plan's hash stays as it was without them.
     ports = {"source_port": flow.source_port, "destination_port": flow.destination_port}
     seen = {key: value for key, value in ports.items() if value is not None}
     if flow.mark:
@@ -111,10 +111,10 @@ def _application(context: Context, at: Path, flow: Flow) -> Any:
 
 def _transport(context: Context, at: Path, flow: Flow) -> Json:
     if flow.tcp is not None and flow.udp:
-        context.complain((*at, "udp"), "a flow uses TCP or UDP, not both: remove `tcp` or `udp`")
+        context.complain((*at, "udp"), "a flow cannot use both TCP and UDP: remove `tcp` or `udp`")
     udp = flow.udp
     if commands.is_command(flow.app):
-        udp = False  # told already
+        udp = False  # the problem is already reported
     if udp is None:
         udp = is_own(flow.app) or _core.app_carriers(flow.app)[0] == "udp"
     if udp and flow.tcp is None:
@@ -134,9 +134,9 @@ def _server_key(flow: Flow) -> str:
 
 
 def _ends(context: Context, at: Path, flow: Flow, balancers: list[Json]) -> tuple[int | None, Ends]:
-    """Returns the balancer of a flow's group, if any, and the pairs of senders and receivers.
+    """Returns the number of a flow's balancer (or None), and its senders and receivers.
 
-    In the plan, a balanced group has its first server: as sender for Web pages, otherwise as
+    In the plan, a balanced group has only its first server: as sender for Web pages, otherwise as
     receiver.
     """
     known = list(context.model.balancers)
@@ -147,9 +147,10 @@ def _ends(context: Context, at: Path, flow: Flow, balancers: list[Json]) -> tupl
     if wrong := next((name for name in names[other] if name in known), None):
         context.complain(
             (*at, other),
-            f"Web servers send: put `{wrong}` into `from` and the clients into `to`"
+            f"Web servers are senders: put `{wrong}` into `from` and the clients into `to`"
             if _is_web(flow)
-            else f"`{wrong}` is a balancer, which sends only `web`: put it into `to`",
+            else f"`{wrong}` is a balancer, which can be in `from` only for `web`: put it into "
+            "`to`",
         )
         found[other] = []
     named = next((name for name in names[ours] if name in known), None)
@@ -157,7 +158,7 @@ def _ends(context: Context, at: Path, flow: Flow, balancers: list[Json]) -> tupl
     if balancer is not None:
         if len(names[ours]) > 1:
             word = "receiver" if ours == "to" else "sender"
-            text = f"`{named}` is a balancer: remove the other {word}s"
+            text = f"`{named}` is a balancer and must be the only {word}: remove the other {word}s"
             context.complain((*at, ours), text)
         servers = balancers[balancer]["servers"]
         found[ours] = [server["node"] for server in servers[:1]]

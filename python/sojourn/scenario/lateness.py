@@ -1,8 +1,7 @@
 """Measured lateness of hosts: `measured(FILE)`, in the histogram format of `cyclictest`.
 
-A line of the file is a time in whole microseconds and its count. Without a count the time counts
-once; with several counts, one for each processor, their sum counts. Lines that begin with `#` are
-comments.
+A line of the file is a time in whole microseconds and its count. Without a count, the time counts
+once; several counts, one for each processor, are added. Lines that begin with `#` are comments.
 """
 
 from __future__ import annotations
@@ -18,10 +17,10 @@ Json = dict[str, Any]
 
 WORD = "host"
 SPANS = ("late", "stall", "every")
-"""Words whose values may come from a file."""
+"""Keys of the lateness whose values may be `measured(FILE)`."""
 LONGEST_US = 60_000_000
 MOST = 100_000
-"""Most distinct times in a file, as in the engine."""
+"""Largest number of distinct times in a file, as in the engine."""
 LARGEST_COUNT = 10**12
 
 _FILE = re.compile(r'(?P<quote>"?)measured\((?P<file>[^()"]+)\)(?P=quote)')
@@ -32,9 +31,9 @@ class LatenessProblem(Exception):
     """Reason why a file of measured lateness cannot be used."""
 
 
-def loaded(told: Json, read: files.Read) -> Json:
-    """Returns the host in the engine's form with its files read; raises `LatenessProblem`."""
-    return {key: _span(value, read) if key in SPANS else value for key, value in told.items()}
+def loaded(parsed: Json, read: files.Read) -> Json:
+    """Returns the lateness of a host with the contents of its files; raises `LatenessProblem`."""
+    return {key: _span(value, read) if key in SPANS else value for key, value in parsed.items()}
 
 
 def _span(value: Any, read: files.Read) -> Any:
@@ -50,13 +49,13 @@ def _span(value: Any, read: files.Read) -> Any:
 
 
 def place(text: str) -> tuple[int, int]:
-    """Returns the range of the first file's name in the text of a host."""
+    """Returns the start and end of the first file name in the text of a host's lateness."""
     match = _FILE.search(text)
     return match.span("file") if match else (0, len(text))
 
 
 def renamed(text: str, rename: Callable[[str], str]) -> str:
-    """Returns the text of a host with its files renamed."""
+    """Returns the text of a host's lateness with its files renamed."""
 
     def other(match: re.Match[str]) -> str:
         span = f"measured({rename(match['file'])})"
@@ -66,7 +65,7 @@ def renamed(text: str, rename: Callable[[str], str]) -> str:
 
 
 def _counts(data: bytes) -> list[list[int]]:
-    """Returns the times in ns, in ascending order, and the count of each."""
+    """Returns pairs of a time in ns and its count, sorted by time."""
     found: Counter[int] = Counter()
     for number, line in enumerate(data.splitlines(), 1):
         words = line.split()
@@ -86,7 +85,7 @@ def _counts(data: bytes) -> list[list[int]]:
             raise ValueError(f"line {number}: {time} us occurs more than {LARGEST_COUNT} times")
     kept = sorted((time, count) for time, count in found.items() if count)
     if not kept:
-        raise ValueError("needs at least one time with a count above 0")
+        raise ValueError("the file needs at least one time with a count above 0")
     if len(kept) > MOST:
-        raise ValueError(f"more than {MOST} distinct times")
+        raise ValueError(f"the file has more than {MOST} distinct times")
     return [list(pair) for pair in kept]

@@ -1,7 +1,6 @@
-"""Upper bounds on the size of a scenario.
+"""Upper bounds on the size of a scenario, far above realistic use.
 
-They are far above realistic use. A typing error or a hostile file gets a message instead of
-exhausting memory.
+A typing error or a hostile file gets a message and does not exhaust the memory.
 """
 
 from __future__ import annotations
@@ -17,30 +16,30 @@ TEXT_CHARACTERS = 64 * 1024
 DEPTH = 12
 VALUES = 100_000
 LINKS = 200_000
-"""Directions of links; a link has two."""
+"""Largest number of link directions; a link has two."""
 HOSTS = 10_000
 RING = _ENGINE["ring"]
 CHANGES = 10_000
-"""Changes of one link."""
+"""Largest number of changes of one link."""
 GROUPS = 1_000
 BALANCERS = _ENGINE["balancers"]
 MISSES = _ENGINE["misses"]
 MESH = 128
-"""Nodes of a full mesh; a star may have more."""
+"""Largest number of nodes of a full mesh; a star may have more."""
 REPLICAS = _ENGINE["replicas"]
 REQUESTS = 1_000_000_000
 OUTSTANDING = _ENGINE["outstanding"]
 RECORDS = _ENGINE["records"]
 SCAN = _ENGINE["scan"]
 WAITING = _ENGINE["queue"]
-"""Requests that wait at a node."""
+"""Largest number of requests that wait at a store's node."""
 FAULTS = _ENGINE["faults"]
 FLOWS = _ENGINE["flows"]
 CAPTURE_BYTES = 256 * 1024**2
 TRACE_BYTES = 16 * 1024**2
 OPPORTUNITIES = 1_000_000
-"""Lines of a trace, as in the engine."""
+"""Largest number of lines of a trace, as in the engine."""
 MEASURED_BYTES = 16 * 1024**2
-"""Size of a file of measured lateness."""
+"""Largest size in bytes of a file of measured lateness."""
 PROBLEMS = 200
-"""Reported problems; further ones are omitted."""
+"""Largest number of reported problems; further ones are omitted."""

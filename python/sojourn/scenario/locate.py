@@ -1,7 +1,7 @@
-"""Places of the keys of a TOML text.
+"""Places of the keys in a TOML text.
 
-`tomllib` decides the meaning and validity of a text but does not report places. This scanner reads
-a text that `tomllib` has accepted and records the place of every key and value.
+`tomllib` checks and reads a text but does not report places. This scanner reads a text that
+`tomllib` has accepted and records the place of every key and value.
 """
 
 from __future__ import annotations
@@ -16,13 +16,16 @@ Path = tuple[str | int, ...]
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Place of a key or array element; lines and columns count from 1."""
+    """Place of a key or array element in a text; lines and columns count from 1."""
 
     line: int
     column: int
     end_column: int
     text_line: int | None = None
-    """Line of a string value's first character, if it is on one line and without escapes."""
+    """Line of the first character of a string value.
+
+    None if the value is no string, has several lines or has escape sequences.
+    """
     text_column: int | None = None
 
 
@@ -46,7 +49,7 @@ class _Scanner:
         self.row = 0
 
     def line_column(self, at: int) -> tuple[int, int]:
-        # Offsets only grow during a scan, so the row is never searched for.
+        # Positions mostly grow during a scan, so the search begins at the last line.
         while self.row + 1 < len(self.starts) and self.starts[self.row + 1] <= at:
             self.row += 1
         while self.row > 0 and self.starts[self.row] > at:
@@ -63,7 +66,7 @@ class _Scanner:
         return self.text.startswith(character, self.at)
 
     def key(self) -> tuple[list[str], int, int]:
-        """Returns the parts of a dotted key, and its range."""
+        """Returns the parts of a dotted key, and its start and end in the text."""
         start = self.at
         parts: list[str] = []
         while True:
@@ -106,7 +109,7 @@ class _Scanner:
 
     def pair(self, base: Path) -> None:
         parts, start, end = self.key()
-        self.at += 1  # the equals sign
+        self.at += 1  # skips the equals sign
         self.skip(_SPACE)
         for i in range(1, len(parts) + 1):
             self.note((*base, *parts[:i]), start, end)
@@ -176,7 +179,7 @@ class _Scanner:
 
 
 class _Lost(Exception):
-    """The scanner does not understand the text; the places recorded so far remain valid."""
+    """Raised at a text that the scanner does not understand; recorded places remain valid."""
 
 
 def _unescape(text: str) -> str:
@@ -186,7 +189,7 @@ def _unescape(text: str) -> str:
 
 
 def locate(text: str) -> dict[Path, Place]:
-    """Returns the places of all keys and array elements of `text`, which must be valid TOML."""
+    """Returns the places of all keys and array elements of `text`, a valid TOML text."""
     scanner = _Scanner(text.replace("\r\n", "\n"))
     with suppress(_Lost, RecursionError):
         scanner.scan()

@@ -40,11 +40,11 @@ from sojourn.scenario.words import (
 )
 
 DEFAULT_QUEUE = "pfifo limit 1000p"
-"""Default queue of a link's direction, as on Linux interfaces."""
+"""Default queue of each direction of a link, as on Linux interfaces."""
 
 
 def _number(least: int, most: int, what: str) -> tuple[BeforeValidator, WithJsonSchema]:
-    """Returns validators for an `int` within bounds, with a message that states the bounds."""
+    """Returns validators for an `int` from `least` to `most`; their error states these bounds."""
 
     def check(value: object) -> int:
         if isinstance(value, int) and not isinstance(value, bool) and least <= value <= most:
@@ -60,7 +60,7 @@ def _number(least: int, most: int, what: str) -> tuple[BeforeValidator, WithJson
 
 
 def _whole(least: int, most: int, what: str) -> tuple[BeforeValidator, WithJsonSchema]:
-    """Returns validators for a count within bounds."""
+    """Returns validators for a number of `what` from `least` to `most`."""
     return _number(least, most, f"a whole number of {what}")
 
 
@@ -75,9 +75,9 @@ def _text(value: object) -> str:
 
 
 def _listed(value: object) -> object:
-    """Returns a list; a single text becomes a list of one."""
+    """Returns a list unchanged, and a single value as a list of one; rejects an empty list."""
     if isinstance(value, list) and not value:
-        raise complaint("the list is empty: name at least one")
+        raise complaint("the list is empty: it needs at least one entry")
     return value if isinstance(value, list) else [value]
 
 
@@ -93,7 +93,7 @@ Netems = Annotated[list[Netem], BeforeValidator(_listed)]
 Rates = Annotated[list[Capacity], BeforeValidator(_listed)]
 Services = Annotated[list[Service], BeforeValidator(_listed)]
 MOST_WEIGHT = 1_000_000
-"""The largest weight of a server."""
+"""Largest weight of a balancer's server."""
 Weights = Annotated[
     list[Annotated[int, *_whole(1, MOST_WEIGHT, "parts")]], BeforeValidator(_listed)
 ]
@@ -103,55 +103,56 @@ Ring = Annotated[int, *_whole(0, limits.RING, "packets")]
 
 
 class Part(BaseModel):
-    """A table of a scenario: immutable, and without unknown keys."""
+    """A table of a scenario: cannot be changed, and rejects unknown keys."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
 class LinkKeys(Part):
-    """The keys that describe links, shared by all tables that describe links.
+    """Keys that all tables of links share.
 
-    Classes give `rate` and `netem` their own type where lists are allowed or a rate is required.
+    A class declares `rate` and `netem` again where lists are allowed or a rate is required.
     """
 
-    rate: Any = Field(None, description="Rate of both directions.")
-    netem: Any = Field(None, description="Impairments of both directions.")
-    queue: Queue | None = Field(None, description="Queue of the forward direction.")
+    rate: Any = Field(None, description="Rate of both directions of the link.")
+    netem: Any = Field(None, description="Delay and impairments of both directions of the link.")
+    queue: Queue | None = Field(None, description="Queue of the link's forward direction.")
     overhead: Overhead | None = Field(
         None,
         description=(
-            "Bytes that each packet occupies on the link in addition to its length, but not in "
-            "the queue; 0 by default."
+            "Bytes that each packet occupies on the link in addition to its length. The queue "
+            "does not count them. 0 by default."
         ),
     )
     cells: Cells | None = Field(
         None,
         description=(
             "Cells into which the line divides each packet with its overhead: `atm` (53 bytes "
-            "for 48, ADSL), `ptm` (65 for 64, VDSL2) or `none` (default)."
+            "for 48, ADSL), `ptm` (65 bytes for 64, VDSL2) or `none` (default)."
         ),
     )
     ring: Ring | None = Field(
         None,
         description=(
-            "Packets that the sending device takes from the queue into its transmit ring ahead "
-            "of their transmission. The discipline no longer sees them. 0 by default."
+            "Number of packets that the sending device takes from the queue into its transmit "
+            "ring before they are transmitted. The queue discipline can no longer drop or "
+            "reorder them. 0 by default."
         ),
     )
     host: Lateness | None = Field(
         None,
         description=(
             "Lateness with which the sending host serves its queue: timer granularity, late "
-            "wake-ups, stalls (`sojourn explain host`). Never late by default."
+            "wake-ups, stalls (`sojourn explain host`). By default never late."
         ),
     )
     host_queue: Flag | None = Field(
         None,
         description=(
-            "Whether the queue is the sending host's own. Small queues then bound what each TCP "
-            "connection of the host has in it. To `fq`, flows are sockets, which it paces in "
-            "place of TCP's timer. As with `queue`, the other direction is not affected. False by "
-            "default."
+            "Whether the queue is on the host that sends the data, and not on a router. The "
+            "host's TCP connections then limit their packets in the queue (TCP Small Queues), "
+            "and `fq` paces each socket in place of TCP's own timer. As with `queue`, this "
+            "concerns the forward direction only. False by default."
         ),
     )
 
@@ -159,43 +160,56 @@ class LinkKeys(Part):
 class Direction(LinkKeys):
     """Keys of one direction of a link that override those of both directions."""
 
-    rate: Capacity | None = Field(None, description="Rate of this direction.")
-    netem: Netem | None = Field(None, description="Impairments of this direction.")
-    queue: Queue | None = Field(None, description="Queue of this direction.")
+    rate: Capacity | None = Field(None, description="Rate of this direction of the link.")
+    netem: Netem | None = Field(
+        None, description="Delay and impairments of this direction of the link."
+    )
+    queue: Queue | None = Field(None, description="Queue of this direction of the link.")
 
 
 class ChangedDirection(Part):
-    """Change of one direction of a link."""
+    """Changed values of one direction of a link."""
 
-    rate: Rate | None = Field(None, description="Rate of this direction from then on.")
-    netem: Netem | None = Field(None, description="Impairments of this direction from then on.")
+    rate: Rate | None = Field(
+        None, description="Rate of this direction from the time of the change."
+    )
+    netem: Netem | None = Field(
+        None, description="Delay and impairments of this direction from the time of the change."
+    )
 
 
 class Change(Part):
-    """Change of a link at a time; keys that are absent change nothing."""
+    """Change of a link at a time; an absent key leaves its value unchanged."""
 
-    at: Moment = Field(description="Time of the change; `every` repeats it, beginning at `from`.")
-    rate: Rate | None = Field(None, description="Rate of both directions from then on.")
+    at: Moment = Field(description="Time of the change; `every TIME from TIME` repeats it.")
+    rate: Rate | None = Field(
+        None, description="Rate of both directions from the time of the change."
+    )
     netem: Netem | None = Field(
         None,
-        description="Impairments of both directions from then on, replacing the previous ones.",
+        description="Delay and impairments of both directions from the time of the change; they "
+        "replace all previous ones.",
     )
     forward: ChangedDirection = Field(
-        ChangedDirection(), description="`rate` and `netem` of the forward direction only."
+        ChangedDirection(), description="Changes of the forward direction only: `rate` and `netem`."
     )
     reverse: ChangedDirection = Field(
-        ChangedDirection(), description="`rate` and `netem` of the other direction only."
+        ChangedDirection(), description="Changes of the reverse direction only: `rate` and `netem`."
     )
 
     @property
     def is_empty(self) -> bool:
-        """Returns whether the change affects neither direction."""
+        """Returns whether the change sets no value in any direction."""
         said = (self, self.forward, self.reverse)
         return all(one.rate is None and one.netem is None for one in said)
 
 
 def _only(which: str) -> Any:
-    return Field(Direction(), description=f"Only {which}.")
+    return Field(
+        Direction(),
+        description=f"Keys of one direction only ({which}); they override "
+        "the keys of both directions.",
+    )
 
 
 def _changes(what: str) -> Any:
@@ -203,7 +217,7 @@ def _changes(what: str) -> Any:
 
 
 class BothDirections(LinkKeys):
-    """Links with both directions and their changes."""
+    """Keys of links with both directions, and changes during the run."""
 
     forward: Direction = _only("forward")
     reverse: Direction = _only("back")
@@ -211,22 +225,24 @@ class BothDirections(LinkKeys):
 
 
 class _Ends(Part):
-    from_: Name = Field(alias="from", description="The node at one end.")
-    to: Name = Field(description="The node at the other end.")
+    from_: Name = Field(alias="from", description="Node at one end of the link.")
+    to: Name = Field(description="Node at the other end of the link.")
 
 
 class Link(BothDirections, _Ends):
-    """A link between two nodes: both directions."""
+    """A link between two nodes, with both directions."""
 
-    rate: Capacity = Field(description="Rate of both directions.")
+    rate: Capacity = Field(description="Rate of both directions of the link.")
     netem: Netem | None = Field(
-        None, description="Delay, jitter, loss, duplicates, reordering of both directions."
+        None,
+        description="Delay, jitter, loss, duplication and reordering in both directions "
+        "of the link.",
     )
     queue: Queue | None = Field(
         None,
         description=(
             f"Queue of the direction `from` → `to`; default {DEFAULT_QUEUE}. A queue belongs to "
-            "one interface: the other direction's is `reverse.queue`."
+            "one interface: the queue of the other direction is `reverse.queue`."
         ),
     )
     forward: Direction = _only("from `from` to `to`")
@@ -235,33 +251,42 @@ class Link(BothDirections, _Ends):
 
 
 class _Hosts(Part):
-    hosts: HostCount = Field(1, description="Number of hosts.")
+    hosts: HostCount = Field(1, description="Number of hosts of this kind.")
 
 
 class SideDirection(LinkKeys):
-    """Keys of one direction of a side's access links that override those of both."""
+    """Keys of one direction of a side's access links; they override the keys of both directions."""
 
-    rate: Rates | None = Field(None, description="Rate of this direction.")
-    netem: Netems | None = Field(None, description="Impairments of this direction.")
-    queue: Queue | None = Field(None, description="Queue of this direction.")
+    rate: Rates | None = Field(None, description="Rate of this direction of the access links.")
+    netem: Netems | None = Field(
+        None, description="Delay and impairments of this direction of the access links."
+    )
+    queue: Queue | None = Field(None, description="Queue of this direction of the access links.")
 
 
 class Side(LinkKeys, _Hosts):
     """Hosts on one side of a template, and their access links.
 
-    Lists are assigned in turn: host 1 gets the first element, host 2 the second, and so on,
-    cyclically.
+    Elements of a list are assigned to the hosts in turn: host 1 gets the first element, host 2 the
+    second, and after the last element the first again.
     """
 
-    rate: Rates = Field(["1gbit"], description="Rate of the access links, both directions.")
-    netem: Netems | None = Field(None, description="Impairments, both directions.")
+    rate: Rates = Field(["1gbit"], description="Rate of both directions of the access links.")
+    netem: Netems | None = Field(
+        None, description="Delay and impairments of both directions of the access links."
+    )
     queue: Queue | None = Field(
         None, description=f"Queue of the direction away from the host; default {DEFAULT_QUEUE}."
     )
-    forward: SideDirection = Field(SideDirection(), description="Only away from the host.")
+    forward: SideDirection = Field(
+        SideDirection(),
+        description="Keys of the direction away "
+        "from the host only; they override those of both directions.",
+    )
     reverse: SideDirection = Field(
         SideDirection(),
-        description="Keys of the direction towards the host only; they override those of both.",
+        description="Keys of the direction towards the host only; they override those of both "
+        "directions.",
     )
     changes: list[Change] = _changes("all access links of the side")
 
@@ -269,43 +294,51 @@ class Side(LinkKeys, _Hosts):
 class Dumbbell(BothDirections):
     """Hosts `left1`, `left2`, … and `right1`, … on either side of one link, `bottleneck`.
 
-    The link runs from `router1` to `router2`; each host has an access link with the host's name.
-    `left` and `right` name all hosts of a side.
+    The link `bottleneck` runs from `router1` to `router2`. Each host has an access link that has
+    the host's name. `left` and `right` are names for all hosts of a side.
     """
 
     template: Literal["dumbbell"]
-    rate: Capacity = Field(description="Rate of both directions.")
-    netem: Netem | None = Field(None, description="Impairments of both directions.")
+    rate: Capacity = Field(description="Rate of both directions of the bottleneck.")
+    netem: Netem | None = Field(
+        None, description="Delay and impairments of both directions of the bottleneck."
+    )
     changes: list[Change] = _changes("the bottleneck")
-    left: Side = Field(Side(), description="The hosts on the left.")
-    right: Side = Field(Side(), description="The hosts on the right.")
+    left: Side = Field(Side(), description="The hosts on the left side, and their access links.")
+    right: Side = Field(Side(), description="The hosts on the right side, and their access links.")
 
 
 class Pairs(BothDirections):
     """Pairs of hosts `a1` → `b1`, `a2` → `b2`, …, each with its own link, `pair1`, ….
 
-    `a` and `b` name all hosts of a side. Pairs share nothing. `rate` and `netem` may be lists,
-    assigned in turn.
+    `a` and `b` are names for all hosts of a side. Pairs share no link. `rate` and `netem` may be
+    lists, whose elements are assigned to the pairs in turn.
     """
 
     template: Literal["pairs"]
-    pairs: HostCount = Field(1, description="Number of pairs.")
-    rate: Rates = Field(description="Rate of both directions.")
-    netem: Netems | None = Field(None, description="Impairments of both directions.")
-    queue: Queue | None = Field(None, description="Queue of the direction a → b.")
+    pairs: HostCount = Field(1, description="Number of pairs of hosts.")
+    rate: Rates = Field(description="Rate of both directions of each pair's link.")
+    netem: Netems | None = Field(
+        None, description="Delay and impairments of both directions of each pair's link."
+    )
+    queue: Queue | None = Field(
+        None, description="Queue of the direction a → b of each pair's link."
+    )
     forward: Direction = _only("a → b")
     reverse: Direction = _only("b → a")
     changes: list[Change] = _changes("every pair's link")
 
 
 class Ports(BothDirections, _Hosts):
-    """Hosts of one kind around a switch, with keys that override those of the whole star.
+    """Hosts of one kind around a switch; their keys override the keys of the whole star.
 
-    Lists are assigned to the hosts in turn.
+    Elements of a list are assigned to the hosts in turn.
     """
 
-    rate: Rates | None = Field(None, description="Rate of both directions.")
-    netem: Netems | None = Field(None, description="Impairments of both directions.")
+    rate: Rates | None = Field(None, description="Rate of both directions of these hosts' links.")
+    netem: Netems | None = Field(
+        None, description="Delay and impairments of both directions of these hosts' links."
+    )
     queue: Queue | None = Field(
         None, description="Queue of the switch's output ports towards these hosts."
     )
@@ -315,22 +348,26 @@ class Ports(BothDirections, _Hosts):
 
 
 class Star(BothDirections):
-    """Hosts `host1`, `host2`, … around one `switch`; link `port1` runs from it to `host1`.
+    """Hosts `host1`, `host2`, … around one `switch`; link `port1` runs from the switch to `host1`.
 
-    Hosts may also be `client1`, … and `server1`, …, whose links have the same names. `hosts`,
-    `clients` and `servers` name all hosts of a kind, `ports` all links. Forward is from the switch
-    to the host: its queue is the switch's output port. `rate` and `netem` may be lists, assigned in
-    turn.
+    Hosts may also be `client1`, … and `server1`, …, whose links have the same names as the hosts.
+    `hosts`, `clients` and `servers` are names for all hosts of a kind, `ports` is the name for all
+    links. The forward direction is from the switch to the host: its queue is the switch's output
+    port. `rate` and `netem` may be lists, whose elements are assigned to the hosts in turn.
     """
 
     template: Literal["star"]
     hosts: HostCount | None = Field(
-        None, description="Number of hosts; 2 by default without clients and servers."
+        None,
+        description="Number of hosts that are neither clients nor servers; 2 by default "
+        "if the star has no clients and servers.",
     )
-    clients: Ports | None = Field(None, description="Clients around the switch.")
-    servers: Ports | None = Field(None, description="Servers around the switch.")
-    rate: Rates = Field(description="Rate of both directions.")
-    netem: Netems | None = Field(None, description="Impairments of both directions.")
+    clients: Ports | None = Field(None, description="Clients around the switch, and their links.")
+    servers: Ports | None = Field(None, description="Servers around the switch, and their links.")
+    rate: Rates = Field(description="Rate of both directions of each link.")
+    netem: Netems | None = Field(
+        None, description="Delay and impairments of both directions of each link."
+    )
     queue: Queue | None = Field(None, description="Queue of every output port of the switch.")
     forward: Direction = _only("from the switch to the hosts")
     reverse: Direction = _only("from the hosts to the switch")
@@ -340,32 +377,41 @@ class Star(BothDirections):
 class Lan(LinkKeys):
     """Hosts `client1`, `client2`, … and `server1`, … on one shared bus, the medium `lan`.
 
-    A host has one link with the host's name: its queue and transmitter, which reaches all other
-    hosts. `clients` and `servers` name all hosts of a kind or all their links, `lan` all links.
+    A host has one link that has the host's name: a queue and a transmitter, which reaches all other
+    hosts. `clients` and `servers` are names for all hosts of a kind or for all their links, `lan`
+    is the name for all links.
     """
 
     template: Literal["lan"]
     clients: HostCount = Field(2, description="Number of clients.")
     servers: HostCount = Field(1, description="Number of servers.")
-    rate: Rate = Field(description="Rate of the bus.")
+    rate: Rate = Field(description="Rate of the shared bus.")
     netem: Netem | None = Field(
         None,
         description=(
-            "Impairments, above all the propagation delay: a frame occupies the bus until it "
-            "has arrived."
+            "Impairments, in particular the propagation delay: a frame occupies the bus until "
+            "it has arrived."
         ),
     )
-    queue: Queue | None = Field(None, description=f"Queue of each host; default {DEFAULT_QUEUE}.")
-    access: Access = Field("csma", description="Access method of the bus.")
+    queue: Queue | None = Field(
+        None, description=f"Queue of each host at the bus; default {DEFAULT_QUEUE}."
+    )
+    access: Access = Field(
+        "csma", description="Method by which hosts access the bus (`sojourn list medium`)."
+    )
 
 
 class MeshClients(LinkKeys, _Hosts):
-    """Clients of a mesh, each joined to every node, with keys that override the mesh's."""
+    """Clients of a mesh, each joined to every node; their keys override the keys of the mesh."""
 
     hosts: HostCount = Field(1, description="Number of clients.")
-    rate: Rate | None = Field(None, description="Rate of both directions.")
-    netem: Netem | None = Field(None, description="Impairments of both directions.")
-    queue: Queue | None = Field(None, description="Queue of the direction towards the node.")
+    rate: Rate | None = Field(None, description="Rate of both directions of the clients' links.")
+    netem: Netem | None = Field(
+        None, description="Delay and impairments of both directions of the clients' links."
+    )
+    queue: Queue | None = Field(
+        None, description="Queue of the direction from the client to the node."
+    )
     forward: Direction = _only("from clients to nodes")
     reverse: Direction = _only("from nodes to clients")
 
@@ -376,17 +422,20 @@ class _MeshLinks(BothDirections):
 
 
 class MeshBetween(_MeshLinks):
-    """Keys of links between the sites of a mesh that override the mesh's."""
+    """Keys of links between hosts of two sites of a mesh; they override the keys of the mesh."""
 
-    rate: Rate | None = Field(None, description="Rate of both directions.")
-    netem: Netem | None = Field(None, description="Impairments of both directions.")
+    rate: Rate | None = Field(None, description="Rate of both directions of links between sites.")
+    netem: Netem | None = Field(
+        None, description="Delay and impairments of both directions of links between sites."
+    )
 
 
 class Mesh(_MeshLinks):
-    """Hosts `node1`, `node2`, …, each joined to every other by its own link, `node1-node2`, ….
+    """Hosts `node1`, `node2`, …, each joined to every other by a link of its own, `node1-node2`, ….
 
     Clients `client1`, … are also joined to every node: `client1-node1`, …. `nodes` and `clients`
-    name all hosts of a kind. Forward is from the node with the lower number.
+    are names for all hosts of a kind. The forward direction is from the node with the lower number,
+    and from the client to the node.
     """
 
     template: Literal["mesh"]
@@ -396,13 +445,15 @@ class Mesh(_MeshLinks):
     clients: MeshClients | None = Field(None, description="Clients, each joined to every node.")
     sites: list[Names] = Field(
         [],
-        description="Hosts by site, a list for each site. Links between hosts of two sites have "
+        description="Hosts of each site: a list of lists. Links between hosts of two sites have "
         "the keys of `between`.",
         max_length=limits.MESH,
     )
     between: MeshBetween | None = Field(None, description="Links between hosts of two sites.")
-    rate: Rate = Field(description="Rate of both directions.")
-    netem: Netem | None = Field(None, description="Impairments of both directions.")
+    rate: Rate = Field(description="Rate of both directions of each link.")
+    netem: Netem | None = Field(
+        None, description="Delay and impairments of both directions of each link."
+    )
     changes: list[Change] = _changes("all links, including those of clients")
 
 
@@ -417,115 +468,129 @@ Topology = Annotated[Dumbbell | Pairs | Star | Lan | Mesh, Field(discriminator="
 
 
 class ServerFault(Part):
-    """A server that is unreachable for a time: its links lose every packet."""
+    """An outage of a server: for a time, its links lose every packet."""
 
-    server: Name = Field(description="A server of the balancer.")
-    at: Time = Field(description="Begin of the outage.")
-    until: Time | None = Field(None, description="End of the outage; never by default.")
+    server: Name = Field(description="Name of one of the balancer's servers.")
+    at: Time = Field(description="Time at which the outage begins.")
+    until: Time | None = Field(None, description="Time at which the outage ends; never by default.")
 
 
 class Balancer(Part):
-    """A balancer: a flow to its name goes to one of its servers.
+    """A balancer: each flow to its name goes to one of its servers.
 
-    The switch asks its controller at a flow's first packet. The policy observes the links that lead
-    to the servers, with their queues and counters. Lists are assigned to the servers in turn.
+    At a flow's first packet, the switch asks its controller for a server. The policy observes the
+    links that lead to the servers, with their queues and counters. Elements of a list are assigned
+    to the servers in turn.
     """
 
-    servers: Names = Field(description="The servers: hosts, or a template's name for several.")
-    policy: Policy = Field(description="Policy that selects a server.")
-    weights: Weights = Field([1], description="The servers' weights.")
+    servers: Names = Field(
+        description="The servers: names of hosts, or a template's name for several hosts."
+    )
+    policy: Policy = Field(
+        description="Policy that selects a server for each flow (`sojourn list balancer`)."
+    )
+    weights: Weights = Field(
+        [1], description="Weights of the servers, for policies that use weights."
+    )
     delay: Time = Field(
-        "1ms", description="Delay from the switch to the controller, and the same back."
+        "1ms", description="One-way delay between the switch and the controller, in each direction."
     )
     decision: Time = Field("0s", description="Time that the controller takes for a decision.")
     service: Services | None = Field(
         None,
         description=(
-            "Time that a server works on a received transfer, one at a time; the transfer ends "
-            "with it. Zero by default."
+            "Time for which a server works on a received transfer, one transfer at a time; the "
+            "transfer ends when this work ends. Zero by default."
         ),
     )
     faults: list[ServerFault] = Field(
-        [], description="Times at which servers are unreachable.", max_length=limits.FAULTS
+        [], description="Outages of servers.", max_length=limits.FAULTS
     )
-    health_every: Time = Field("1s", description="Interval between probes of a server.")
+    health_every: Time = Field("1s", description="Time between two probes of a server.")
     misses: Annotated[int, *_whole(1, limits.MISSES, "misses")] = Field(
         3, description="Consecutive unanswered probes after which a server counts as down."
     )
 
 
 class Flow(Part):
-    """Flows of one kind."""
+    """Flows of one kind, which form a group in the results."""
 
     name: Name | None = Field(
-        None, description="Name in results; the application's first word by default."
+        None, description="Name of the group in results; the application's first word by default."
     )
     from_: Names = Field(
         alias="from",
-        description="Sending host or hosts. Flow i uses the i-th host, cyclically.",
+        description="Sending host or hosts. Flow i uses the i-th host of a list, and after the "
+        "last host the first again.",
     )
     to: Names = Field(
-        description="Receiving host or hosts, also cyclically; or one balancer. For `web`, the "
-        "balancer is in `from`."
+        description="Receiving host or hosts, assigned to the flows as in `from`; or one "
+        "balancer. For `web`, the balancer is in `from`."
     )
-    app: App = Field(description="Application: the data that is sent.")
+    app: App = Field(
+        description="Application, which determines the data that is sent (`sojourn list app`)."
+    )
     client: CommandLine | None = Field(
         None,
         description=(
-            "Command line that `from` runs from `start` to `stop`; only for `command`. `{from}` "
-            "and `{to}` are replaced by the hosts' addresses, `{port}` by the flow's own port, "
-            "`{number}` by its number, `{seed}` by the run's seed, `{duration}` by its length "
-            "in seconds; write a brace twice."
+            "Command line that the host `from` runs from `start` to `stop`; only for `command`. "
+            "`{from}` and `{to}` are replaced by the hosts' addresses, `{port}` by the flow's "
+            "own port, `{number}` by the flow's number, `{seed}` by the run's seed, "
+            "`{duration}` by the flow's length in seconds. Write `{{` for a single brace."
         ),
     )
     server: CommandLine | None = Field(
         None,
         description=(
-            "Command line that `to` starts before the run; only for `command`. With `{port}`, "
-            "the run begins once a process listens on the port."
+            "Command line that the host `to` starts before the run; only for `command`. If it "
+            "contains `{port}`, the run begins once a process listens on this port."
         ),
     )
     folder: Folder | None = Field(
-        None, description="Working folder of both programs; the scenario's own by default."
+        None,
+        description="Working folder of the programs of `client` and `server`; the "
+        "scenario's folder by default.",
     )
     tcp: Tcp | None = Field(
         None,
         description=(
-            "Congestion control or profile of its TCP, then options. With this key, "
-            "applications that send packets on a schedule write them to TCP."
+            "TCP of the flow: congestion control or profile, then options. With this key, an "
+            "application that sends packets on a schedule sends them over TCP."
         ),
     )
     udp: Flag | None = Field(
         None,
-        description="Whether UDP carries the flow; the default for applications that send packets "
-        "on a schedule.",
+        description="Whether the flow uses UDP. By default true for applications that send "
+        "packets on a schedule, otherwise false.",
     )
     count: FlowCount = Field(
-        1, description="Number of flows; for Web traffic, of concurrent sessions."
+        1, description="Number of flows; for Web traffic, number of concurrent sessions."
     )
     start: Start = Field(
-        "0s", description="Start of the flows: a time, a distribution, or a regular interval."
+        "0s",
+        description="Start of the flows: a time, a distribution of times, or a regular interval.",
     )
     stop: Time | None = Field(
-        None, description="Time at which they stop offering data; never by default."
+        None, description="Time at which the flows stop offering data; never by default."
     )
-    dscp: Dscp = Field(0, description="Differentiated services code point of their packets.")
+    dscp: Dscp = Field(0, description="Differentiated services code point of the flows' packets.")
     source_port: Port | None = Field(
         None,
         description=(
-            "Port at `from`, for filters: source port of its packets, destination port of the "
-            "answers. Web servers are at `from`."
+            "Port at `from`, which filters can match: source port of packets from `from`, "
+            "destination port of the opposite packets. Web servers are at `from`."
         ),
     )
     destination_port: Port | None = Field(
         None,
         description=(
-            "Port at `to`, for filters. Without either port, the server's port is 20000 plus the "
-            "flow's number."
+            "Port at `to`, which filters can match. If neither port is set, the server's port "
+            "is 20000 plus the flow's number."
         ),
     )
     mark: Mark = Field(
-        0, description="Firewall mark (fwmark) of their packets in both directions; 0 for none."
+        0,
+        description="Firewall mark (fwmark) of the flows' packets in both directions; 0 for none.",
     )
 
 
@@ -535,11 +600,11 @@ WORKLOADS: dict[str, tuple[dict[str, float], str]] = {
     name: (dict(zip(REQUESTS, shares, strict=True)), keys)
     for name, shares, keys in _core.workloads()
 }
-"""Named workloads: shares of requests, and the choice of keys."""
+"""Named workloads of YCSB: share of each kind of request, and distribution of the keys."""
 
 
 def _named(value: object, kind: str, names: list[str]) -> str:
-    """Returns the one of these names that a value spells, ignoring case."""
+    """Returns the name in `names` that a value spells, ignoring case; rejects other values."""
     text = text_of(value, kind, names[0]).strip().lower()
     if text in names:
         return text
@@ -552,7 +617,7 @@ def _named(value: object, kind: str, names: list[str]) -> str:
 
 
 def _one_of(kind: str, names: list[str]) -> tuple[BeforeValidator, WithJsonSchema]:
-    """Returns validators that restrict a `str` to these names."""
+    """Returns validators that accept only these names, as text."""
     return BeforeValidator(lambda value: _named(value, kind, names)), WithJsonSchema(
         {"enum": names}
     )
@@ -570,7 +635,7 @@ def _workload(value: object) -> object:
                 nearest=_core.nearest(str(name), REQUESTS),
             )
         if isinstance(share, bool) or not isinstance(share, int | float):
-            raise complaint(f"needs a share from 0 to 1; found {shown(share)}")
+            raise complaint(f"must be a share from 0 to 1; found {shown(share)}")
     return value
 
 
@@ -613,7 +678,7 @@ Workload = Annotated[
                 {
                     "type": "object",
                     "properties": {
-                        name: {"type": "number", "description": f"Share of `{name}`."}
+                        name: {"type": "number", "description": f"Share of `{name}` requests."}
                         for name in REQUESTS
                     },
                     "additionalProperties": False,
@@ -636,41 +701,47 @@ Waiting = Annotated[int, *_whole(0, limits.WAITING, "requests")]
 
 
 class StoreService(Part):
-    """Service times of a simulated store's nodes.
+    """Service times of the nodes of a simulated store.
 
-    The defaults are approximately those of small Cassandra nodes on one machine without
-    impairments.
+    The defaults are approximately those of small Cassandra nodes on one machine, with links without
+    delay and loss.
     """
 
-    coordinate: Service = Field("exp(1200us)", description="Time of a coordinator for a request.")
-    write: Service = Field("exp(600us)", description="Time of a replica for a write.")
-    read: Service = Field(
-        "exp(800us)", description="Time of a replica for a read, for each record."
+    coordinate: Service = Field(
+        "exp(1200us)", description="Time that a coordinator works on a request."
     )
-    threads: Threads = Field(32, description="Requests that a node serves concurrently.")
-    queue: Waiting = Field(1024, description="Requests that wait at a node; further ones fail.")
+    write: Service = Field("exp(600us)", description="Time that a replica works on a write.")
+    read: Service = Field(
+        "exp(800us)", description="Time that a replica works on a read, for each record."
+    )
+    threads: Threads = Field(32, description="Number of requests that a node serves concurrently.")
+    queue: Waiting = Field(
+        1024, description="Largest number of requests that wait at a node; further requests fail."
+    )
 
 
 class Fault(Part):
-    """A fault of a store: a node stops, or some hosts lose contact with the others."""
+    """A fault of a store: a node crashes, or some hosts cannot reach the others."""
 
-    crash: Name | None = Field(None, description="The node that stops.")
-    partition: Names | None = Field(
-        None, description="Hosts of the store that reach only each other."
+    crash: Name | None = Field(
+        None, description="Node that stops at `at` and starts again at `until`."
     )
-    at: Time = Field(description="Begin of the fault.")
-    until: Time | None = Field(None, description="End of the fault; never by default.")
+    partition: Names | None = Field(
+        None, description="Hosts of the store that can reach only each other."
+    )
+    at: Time = Field(description="Time at which the fault begins.")
+    until: Time | None = Field(None, description="Time at which the fault ends; never by default.")
 
 
 class Store(Part):
-    """A replicated store of the Cassandra kind, and its clients."""
+    """A replicated store of the kind of Cassandra, and its clients."""
 
-    name: Name = Field("store", description="Name in results.")
-    nodes: Names = Field(description="Its nodes, in the order of the ring.")
-    clients: Names = Field(description="Its clients.")
+    name: Name = Field("store", description="Name of the store in results.")
+    nodes: Names = Field(description="Nodes of the store, in the order of the ring.")
+    clients: Names = Field(description="Hosts of the store's clients.")
     data_centres: dict[Name, Names] = Field(
         default_factory=dict,
-        description="Hosts of each data centre; by default all are in `dc1`.",
+        description="Nodes and clients of each data centre; by default all are in `dc1`.",
     )
     racks: dict[Name, Names] = Field(
         default_factory=dict,
@@ -679,96 +750,121 @@ class Store(Part):
     replication: Replication = Field(
         3,
         description=(
-            "Replication factor: a number places replicas on the next nodes of the ring "
-            "(`SimpleStrategy`); a table of numbers by data centre also considers racks "
-            "(`NetworkTopologyStrategy`)."
+            "Replication factor. A number places replicas on the next nodes of the ring "
+            "(`SimpleStrategy`); a table with a number for each data centre also considers "
+            "racks (`NetworkTopologyStrategy`)."
         ),
     )
     tokens: Tokens = Field(
         1,
-        description="Tokens of a node: one is placed evenly on the ring, several are random.",
+        description="Number of tokens of a node. A single token is placed evenly on the ring, "
+        "several are placed at random.",
     )
-    consistency: Consistency = Field("quorum", description="Consistency level.")
+    consistency: Consistency = Field("quorum", description="Consistency level of reads and writes.")
     write_consistency: Consistency | None = Field(
-        None, description="Consistency level of writes, if different."
+        None, description="Consistency level of writes, if it differs from `consistency`."
     )
     read_consistency: Consistency | None = Field(
-        None, description="Consistency level of reads, if different."
+        None, description="Consistency level of reads, if it differs from `consistency`."
     )
     coordinator: Coordinator = Field(
         "round-robin", description="Policy by which a client selects a coordinator."
     )
-    tcp: Tcp = Field("cubic", description="TCP of the hosts.")
+    tcp: Tcp = Field(
+        "cubic",
+        description="TCP of all hosts of the store: congestion control or profile, then options.",
+    )
     workload: Workload = Field(
         "insert",
         description=(
-            "Requests: a name, or a table of shares of `read`, `update`, `insert`, `scan` and "
-            "`modify` (a read, then a write of the same record) that add up to 1."
+            "Kinds of requests: the name of a workload, or a table with the shares of `read`, "
+            "`update`, `insert`, `scan` and `modify` (a read, then a write of the same record), "
+            "which add up to 1."
         ),
     )
     records: Records | None = Field(
         None,
-        description="Records at the beginning; 10000 if the workload reads or updates.",
+        description="Number of records in the store when the run begins; 10000 by default, 0 if "
+        "the workload only inserts.",
     )
     keys: Keys | None = Field(
         None,
-        description="Distribution of the requested keys: uniform, zipfian or latest; YCSB's choice "
-        "by default.",
+        description="Distribution of the requested keys: uniform, zipfian or latest. By default "
+        "as YCSB defines the workload.",
     )
-    value: Size = Field("200b", description="Length of a record.")
-    scan: Scan = Field(100, description="Records of the longest scan.")
+    value: Size = Field("200b", description="Size of a record.")
+    scan: Scan = Field(100, description="Number of records of the longest scan.")
     requests: Requests | None = Field(
-        None, description="Requests of all clients together; until the run's end by default."
+        None,
+        description="Number of requests of all clients together. By default the clients "
+        "send until the run's end.",
     )
     warmup: Warmup = Field(
         0, description="Number of requests at the beginning that are not measured."
     )
-    start: Time = Field("0s", description="Time at which the clients begin.")
+    start: Time = Field("0s", description="Time at which the clients begin to send.")
     every: Service | None = Field(
         None,
         description=(
             "Interval between the requests of a client, which then does not wait for answers "
-            "(an open loop). Latency counts from the scheduled time of the request."
+            "(an open loop). Latency is measured from the scheduled time of the request."
         ),
     )
     think: Time = Field(
-        "0s", description="Time between an answer and the next request, without `every`."
+        "0s",
+        description="Pause of a client between an answer and its next request; not "
+        "allowed with `every`.",
     )
     outstanding: Outstanding | None = Field(
         None,
         description=(
-            "Most concurrent requests of a client: 1 by default, without limit (0) with `every`."
+            "Largest number of unanswered requests of a client: by default 1, or without a "
+            "limit (0) with `every`."
         ),
     )
     service: StoreService = Field(
         StoreService(), description="Service times of the simulated nodes."
     )
     write_timeout: Time = Field(
-        "2s", description="Time after which a coordinator gives up a write."
+        "2s", description="Time after which a coordinator gives up waiting for replicas in a write."
     )
-    read_timeout: Time = Field("5s", description="Time after which a coordinator gives up a read.")
-    client_timeout: Time = Field("10s", description="Time after which a client gives up a request.")
+    read_timeout: Time = Field(
+        "5s", description="Time after which a coordinator gives up waiting for replicas in a read."
+    )
+    client_timeout: Time = Field(
+        "10s", description="Time after which a client gives up waiting for a request's answer."
+    )
     speculative: Patience = Field(
-        "none", description="Time after which another replica is asked for the data of a read."
+        "none",
+        description="Time after which a coordinator asks another replica for the data "
+        "of a read; `none` for never.",
     )
     read_repair: Flag = Field(
-        True, description="Whether reads update replicas that are out of date."
+        True, description="Whether a read updates replicas whose record is out of date."
     )
     hints: Flag = Field(
         True,
-        description="Whether coordinators keep writes for replicas that are down (hinted handoff).",
+        description="Whether coordinators store writes for replicas that are down, and deliver "
+        "them later (hinted handoff).",
     )
-    detect: Time = Field("10s", description="Time until all nodes know that a node is down.")
-    recover: Time = Field("1s", description="Time until all nodes know that a node is up again.")
-    faults: list[Fault] = Field([], description="Faults of the store.", max_length=limits.FAULTS)
+    detect: Time = Field(
+        "10s", description="Time after a crash at which all nodes know that the node is down."
+    )
+    recover: Time = Field(
+        "1s", description="Time after a restart at which all nodes know that the node is up."
+    )
+    faults: list[Fault] = Field(
+        [], description="Faults of the store: crashes and partitions.", max_length=limits.FAULTS
+    )
 
 
 class Observe(Part):
-    """Records beyond the defaults."""
+    """Results that a run records in addition to its metrics."""
 
     series: Series = Field(
         "auto",
-        description="Interval of time series; 0s for none, `auto` for at most 1000 samples a run.",
+        description="Interval of time series; `0s` for no series, `auto` for an interval with "
+        "at most 1000 samples in a run.",
     )
     per_flow: Flag = Field(
         False, description="Whether to record histograms for each flow as well as for each group."
@@ -776,8 +872,8 @@ class Observe(Part):
     monitor: Flag = Field(
         False,
         description=(
-            "Whether to record each flow's cumulative counts in both directions at every sample "
-            "of the series, and the queue that changed last."
+            "Whether to record cumulative counts of each flow in both directions, at every "
+            "sample of the time series, with the queue that changed last."
         ),
     )
     capture: LinkNames | None = Field(
@@ -786,7 +882,9 @@ class Observe(Part):
     )
     snaplen: Size = Field("128b", description="Bytes recorded of each captured frame.")
     trace_hash: Flag = Field(
-        True, description="Whether to hash every packet event, to prove a replay."
+        True,
+        description="Whether to compute a hash of all packet events, by which a repeated "
+        "run is proved identical.",
     )
 
 
@@ -797,32 +895,35 @@ def _amount(value: object) -> str:
 
 
 class Question(Part):
-    """The scenario's question; options of commands take precedence."""
+    """The question of the scenario; options of commands take precedence over it."""
 
     text: Text | None = Field(
         None,
         description=(
-            "The question in the words of its users, such as `Why does my call stutter?`: `play` "
-            "shows it."
+            "The question in the words of the scenario's users, such as `Why does my call "
+            "stutter?`. `sojourn play` shows it."
         ),
     )
     by: Text | None = Field(
         None,
         description=(
-            "The metric that decides, such as `calls.mos`: `sojourn list metric`. By default "
-            "the metric that matters to the interactive group with the worst value: see the "
-            "guide to comparing."
+            "Metric that ranks the choices, such as `calls.mos` (`sojourn list metric`). By "
+            "default the metric that matters to the interactive group with the worst value (see "
+            "the guide to comparing)."
         ),
     )
     subject_to: Text | None = Field(
         None,
         description=(
-            "Conditions, such as `goodput >= 95% of best and loss <= 1%`; no conditions if "
-            "empty. By default goodput >= 95% of best; for a store, acknowledged >= 99% of best."
+            "Conditions that a choice must meet, such as `goodput >= 95% of best and loss <= "
+            "1%`; an empty text for none. By default goodput >= 95% of best; for a store, "
+            "acknowledged >= 99% of best."
         ),
     )
     queues: list[Queue] = Field(
-        [], description="The queues that `compare` compares by default.", max_length=limits.GROUPS
+        [],
+        description="Queues that `sojourn compare` compares by default.",
+        max_length=limits.GROUPS,
     )
     smallest: (
         Annotated[
@@ -834,28 +935,31 @@ class Question(Part):
     ) = Field(
         None,
         description=(
-            "The smallest difference of interest of `by`: a share of its value (`5%`) or an amount "
-            "in its unit (`2ms`). By default the metric's own: `sojourn explain METRIC`."
+            "Smallest difference of interest in the metric `by`: a share of its value (`5%`) or "
+            "an amount in its unit (`2ms`). By default as registered for the metric (`sojourn "
+            "explain METRIC`)."
         ),
     )
 
 
 DeployFormat = Literal["tc", "sqm", "networkd"]
-"""Formats of the deployment steps."""
+"""Output formats of the deployment steps."""
 
 
 class Deploy(Part):
-    """Deployment of the bottleneck's queue: the machine to configure."""
+    """Where the bottleneck's queue is deployed: machine, interface and format."""
 
     machine: Name | None = Field(
         None,
         description=(
-            "The node that is your machine, at one end of the bottleneck. If it is the "
-            "receiver, its incoming traffic is shaped. By default the sender."
+            "Node of the scenario that is your machine, at one end of the bottleneck. If this "
+            "node receives, its incoming traffic is shaped. By default the sender."
         ),
     )
     interface: Interface | None = Field(
-        None, description="Its interface to the line, as `ip link` lists it; eth0 by default."
+        None,
+        description="Interface of your machine to the line, as `ip link` lists it; eth0 "
+        "by default.",
     )
     format: DeployFormat = Field(
         "tc",
@@ -867,19 +971,19 @@ class Deploy(Part):
 
 
 class Model(Part):
-    """A network, its traffic and the length of a run."""
+    """A scenario: a network, its traffic, and the length of a run."""
 
     name: Text = Field("", description="Title of the scenario, in a few words.")
     description: Text = Field("", description="Purpose of the scenario.")
     duration: Time = Field(description="Length of a run.")
-    warmup: Time = Field("0s", description="Initial part of a run that is not measured.")
+    warmup: Time = Field("0s", description="Initial part of a run that measurements exclude.")
     bottleneck: LinkNames | None = Field(
         None,
         description=(
-            "The link whose queue is studied, or several links together: a list, or a "
-            "template's name for them. `NAME.reverse` is the other direction. By default the "
-            "first link with a `queue`; all of a `lan`; all ports of a star's `clients` or "
-            "`servers`."
+            "Link whose queue is studied, or several links together, as a list or as a "
+            "template's name for several links. `NAME.reverse` is the other direction of a "
+            "link. By default the first link with a `queue`; with a `lan` all its links; with a "
+            "queue for `clients` or `servers` of a star all their ports."
         ),
     )
     topology: Topology | None = Field(None, description="A template that creates hosts and links.")
@@ -889,7 +993,8 @@ class Model(Part):
     queues: dict[QueueName, Described] = Field(
         default_factory=dict,
         description=(
-            "Queues by your own names: a `queue` may be such a name, which tables and figures show."
+            "Queues with names of your own: a key `queue` may be such a name, and tables and "
+            "figures show the name."
         ),
         max_length=limits.GROUPS,
     )
@@ -898,21 +1003,31 @@ class Model(Part):
     )
     switch: Literal["openvswitch"] = Field(
         "openvswitch",
-        description="The switch that balanced flows pass in real runs (`sojourn lab run`).",
+        description="Switch that balanced flows pass in real runs (`sojourn lab run`).",
     )
     flows: list[Flow] = Field(
         default_factory=list,
-        description="The traffic; required unless there is a store.",
+        description="Traffic, a table for each kind of flow; required unless there is a store.",
         max_length=limits.GROUPS,
     )
     store: Store | None = Field(None, description="A replicated store and its clients.")
-    observe: Observe = Field(Observe(), description="Records of a run.")
-    question: Question = Field(Question(), description="The question that the scenario asks.")
-    deploy: Deploy = Field(Deploy(), description="Machine on which the best queue is deployed.")
+    observe: Observe = Field(
+        Observe(), description="Time series, captures and other records of a run."
+    )
+    question: Question = Field(
+        Question(),
+        description="Question of the scenario: deciding metric, conditions, and queues to compare.",
+    )
+    deploy: Deploy = Field(
+        Deploy(), description="Where the queue is deployed: machine, interface and format."
+    )
 
     @classmethod
     def of(cls, data: Mapping[str, Any]) -> Self:
-        """Returns the model of plain data, in which a queue may be a name of `[queues]`."""
+        """Returns the model of plain data.
+
+        A queue in the data may be a name in `[queues]`.
+        """
         queues = data.get("queues")
         named = frozenset(queues) if isinstance(queues, Mapping) else frozenset()
         return cls.model_validate(data, context=named)

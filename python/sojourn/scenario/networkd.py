@@ -1,7 +1,7 @@
-"""A queue as configuration of systemd-networkd (systemd.network(5)).
+"""A queue as configuration files of systemd-networkd (systemd.network(5)).
 
-Incoming traffic must be redirected to an `ifb` device, which networkd cannot do. For it, a service
-runs the commands of `tc`.
+networkd cannot redirect incoming traffic to an `ifb` device, which a queue for incoming traffic
+requires. In this case a systemd service runs the commands of `tc`.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ FOLDER = "/etc/systemd/network"
 
 @dataclass(frozen=True)
 class _Section:
-    """The section of a discipline, and the keys for its words."""
+    """Section of a .network file for a discipline, and its keys for the discipline's words."""
 
     name: str
     keys: dict[str, str] = field(default_factory=dict)
-    """Keys of words with a value, by word."""
+    """Key in the section for each word that takes a value."""
     flags: dict[str, str] = field(default_factory=dict)
-    """Assignments for words without a value, by word."""
+    """Assignment in the section for each word without a value."""
 
 
 _ECN = {"ecn": "ECN=yes", "noecn": "ECN=no"}
@@ -71,19 +71,19 @@ _SECTIONS = {
         },
     ),
 }  # fmt: skip
-"""Sections by discipline. networkd has none for `red`, `choke` and `dualpi2`."""
+"""Sections by discipline. networkd has no section for `red`, `choke` and `dualpi2`."""
 
 _SINCE_253 = ("RTTSec", "AckFilter")
-"""Keys of CAKE that older versions of systemd do not know."""
+"""Keys of CAKE that versions of systemd before 253 do not know."""
 
 
 def steps(placed: Placement) -> Steps:
-    """Returns a drop-in for outgoing traffic, or a service for incoming traffic."""
+    """Returns the steps: a drop-in file for outgoing traffic, a service for incoming traffic."""
     return _service(placed) if placed.ingress else _drop_in(placed)
 
 
 def _service(placed: Placement) -> Steps:
-    """Returns a service that is active while the interface exists."""
+    """Returns the steps of a systemd service that is active while the interface exists."""
     made = tc.steps(placed)
     dev = placed.interface
     unit = f"sojourn-ingress-{dev}.service"
@@ -120,7 +120,10 @@ def _service(placed: Placement) -> Steps:
 
 
 def _drop_in(placed: Placement) -> Steps:
-    """Returns a drop-in for the file that configures the interface; the file is not changed."""
+    """Returns the steps of a drop-in for the file that configures the interface.
+
+    The file itself is not changed.
+    """
     dev = placed.interface
     lines = []
     if placed.is_root:
@@ -134,7 +137,9 @@ def _drop_in(placed: Placement) -> Steps:
             f"BufferBytes={burst}", f"CeilBufferBytes={burst}", "QuantumBytes=1514",
         ]  # fmt: skip
         if placed.cells == "atm":
-            raise _refused("networkd has no ATM cells for a shaper: use `cake`, or the format `tc`")
+            raise _refused(
+                "networkd cannot set ATM cells for a shaper: use `cake`, or the format `tc`"
+            )
         if placed.overhead < 0:
             raise _refused(
                 "networkd cannot set an overhead below zero for a shaper: use the format `tc`"
@@ -183,13 +188,13 @@ def _discipline(placed: Placement, *, parent: str, handle: str) -> list[str]:
         else:
             continue
         kept += f" {said}"
-        # Keys that older versions do not know are omitted where they equal the default.
+        # Keys unknown to old versions are omitted where their value equals the default.
         if not (line.startswith(_SINCE_253) and f" {said} " in f"{usual} "):
             lines.append(line)
     if placed.is_cake:
         kept += f" bandwidth {placed.rate}bit"
         lines.append(f"Bandwidth={placed.rate}")
-    # Words without a key in networkd may be omitted if they equal the kernel's defaults.
+    # A word without a key in networkd may be omitted only if it equals the kernel's default.
     again = _rendered(kept, placed.rate)
     if again != placed.modelled:
         differing = [word for word in words if word not in again.split()]
@@ -206,7 +211,7 @@ def _rendered(queue: str, rate: int) -> str:
 
 
 def _escaped(dev: str) -> str:
-    """Returns an interface's name as it appears in a unit's name, as `systemd-escape` writes it."""
+    """Returns an interface's name as `systemd-escape` writes it in the name of a unit."""
     return "".join(c if c.isalnum() or c in ":_." else f"\\x{ord(c):02x}" for c in dev)
 
 

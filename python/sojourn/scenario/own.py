@@ -1,4 +1,4 @@
-"""Policies of the user that a scenario names: found, read and put into its plan."""
+"""Policies of the user that a scenario names: reads them into the plan."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ if TYPE_CHECKING:
 Json = dict[str, Any]
 
 KEYS = ("queue", "queues", "tcp", "app", "policy")
-"""Keys whose texts may name a policy."""
+"""Keys of a scenario whose texts may name a policy of the user."""
 
 
 class Unusable(Exception):
-    """Reason why a policy cannot be used, with the details of the problem."""
+    """Reason why a user's policy cannot be used; `details` are further arguments of the problem."""
 
     def __init__(self, message: str, **details: Any) -> None:
         super().__init__(message)
@@ -31,7 +31,11 @@ class Unusable(Exception):
 def entry(
     family: str, text: str, source: Source, *, here_first: bool
 ) -> tuple[Json, dict[str, dict[str, str]]]:
-    """Returns a policy's entry in the plan, and its sources by digest; raises `Unusable`."""
+    """Returns a user's policy as it is in the plan, and its source texts by digest.
+
+    With `here_first`, the working folder is searched before the scenario's folder. Raises
+    `Unusable`.
+    """
     place = place_of(text)
     try:
         found = own_text.own(family, text, reader(source, here_first=here_first))
@@ -50,7 +54,10 @@ def entry(
 
 
 def reader(source: Source, *, here_first: bool = False) -> Callable[[str], bytes]:
-    """Returns a reader of files in the scenario's folder or in the working folder."""
+    """Returns a function that reads a policy's files from the scenario's or the working folder.
+
+    With `here_first`, the working folder comes first. Scenarios with given files read only these.
+    """
     if source.handed is not None:
         return lambda name: source.read(name, own_text.MOST_BYTES)
     folders = [source.folder, FilePath()]
@@ -65,7 +72,7 @@ def reader(source: Source, *, here_first: bool = False) -> Callable[[str], bytes
 
 
 def rename(data: Any, change: Callable[[str], str], key: str = "") -> None:
-    """Renames the files of policies everywhere in the data."""
+    """Renames the files of all policies of the user in `data`, in place."""
     items = data.items() if isinstance(data, dict) else enumerate(data)
     for name, value in items:
         of = name if isinstance(name, str) and key != "queues" else key

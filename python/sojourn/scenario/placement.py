@@ -1,4 +1,4 @@
-"""Placement of a scenario's queue: machine, interface and direction."""
+"""Placement of a scenario's queue on a machine: interface, direction and shaper."""
 
 from __future__ import annotations
 
@@ -20,41 +20,42 @@ SHARE_PERCENT = 95
 """Rate of the shaper in percent of the line rate, so that the queue forms in the shaper."""
 
 ETHERNET = 14
-"""Bytes of the Ethernet header: lengths here include it, CAKE's `overhead` does not."""
+"""Length of the Ethernet header in bytes: the scenario's `overhead` does not include it, CAKE's
+does."""
 
 DEFAULT_INTERFACE = "eth0"
-"""The interface in commands if none is given."""
+"""Interface in the commands if neither the user nor the scenario names one."""
 
 
 @dataclass(frozen=True, slots=True)
 class Placement:
-    """A queue inside a shaper, on an interface of a machine."""
+    """A queue on an interface of a machine, with its shaper."""
 
     queue: dict[str, Any]
-    """The queue's parameters in the plan; for CAKE including its shaper."""
+    """Parameters of the queue, as in the plan; those of CAKE include the rate of its shaper."""
     machine: str | None
-    """The node; None if several machines get the queue."""
+    """Node that gets the queue; None if there are several."""
     where: str
-    """Machine and interface in words."""
+    """Machine and interface in words, for the user."""
     other: str | None
-    """The node at the other end, if there is exactly one."""
+    """Node at the other end of the bottleneck; None unless there is exactly one."""
     interface: str
     ingress: bool
     """Whether the machine is the receiver of the bottleneck's traffic."""
     rate: int
     """Rate of the shaper in bit/s."""
     line: int
-    """Lowest rate of the line in bit/s."""
+    """Lowest rate of the line during the run, in bit/s."""
     varies: bool
     """Whether the line's rate changes during the run."""
     overhead: int
     """Bytes that each packet occupies on the line in addition to its length."""
     router: tuple[str, ...]
-    """Words of the user's that matter on a router but not in a simulation, such as `nat`."""
+    """Words of CAKE that matter on a router but not in a simulation: `nat` and `fwmark MARK`."""
     own: bool
-    """Whether the queue is the machine's own (`host_queue`), at an interface of the line's rate."""
+    """Whether the interface sends at the line's rate, because the queue is the host's own."""
     cells: str
-    """Cells into which the line divides packets: `none`, `atm`, `ptm`."""
+    """Cells into which the line divides packets: `none`, `atm` or `ptm`."""
 
     @property
     def name(self) -> str:
@@ -63,53 +64,53 @@ class Placement:
 
     @property
     def modelled(self) -> str:
-        """The kernel's words for the queue; raises `NoKernelEquivalent` if Linux lacks it."""
+        """The queue in `tc`'s words as simulated; raises `NoKernelEquivalent` if Linux lacks it."""
         return _core.queue_to_tc(json.dumps(self.queue))
 
     @property
     def words(self) -> str:
-        """Returns the queue in the kernel's words, with words that matter on a router only."""
+        """Returns the queue in `tc`'s words, including words that matter on a router only."""
         return " ".join([self.modelled, *self.router])
 
     def commands(
         self, device: str, parent: str | None = None, handle: str | None = None
     ) -> list[str]:
-        """Returns the commands that put the queue on a device; raises `NoKernelEquivalent`."""
+        """Returns the `tc` commands that put the queue on `device`; raises `NoKernelEquivalent`."""
         first, *more = _core.queue_commands(json.dumps(self.queue), device, parent, handle)
         return [" ".join([first, *self.router]), *more]
 
     @property
     def is_tree(self) -> bool:
-        """Returns whether the queue takes several commands of `tc`."""
+        """Returns whether the queue has classes or filters and needs several commands of `tc`."""
         return len(self.commands(self.shaped)) > 1
 
     @property
     def is_cake(self) -> bool:
         """Returns whether the queue is CAKE.
 
-        CAKE shapes, splits merged packets and knows framings.
+        CAKE contains a shaper, splits merged packets and can account for overhead and cells.
         """
         return self.name == "cake"
 
     @property
     def shapes_itself(self) -> bool:
-        """Returns whether the queue sends slower than the line."""
+        """Returns whether the queue itself limits the rate below the line's rate."""
         rate = _core.queue_rate(json.dumps(self.queue))
         return self.is_cake or (rate is not None and rate < self.line)
 
     @property
     def is_root(self) -> bool:
-        """Returns whether the queue needs no shaper around it."""
+        """Returns whether the queue can be the root discipline, without a shaper around it."""
         return self.own or self.shapes_itself
 
     @property
     def shaped(self) -> str:
-        """Returns the device that has the queue: for incoming traffic an `ifb` device."""
+        """Returns the device that gets the queue: for incoming traffic an `ifb` device."""
         return f"ifb-{self.interface}"[:15] if self.ingress else self.interface
 
 
 def senders_receivers(scenario: Scenario) -> tuple[list[str], list[str]]:
-    """Returns the senders and the receivers at the bottleneck, each node once."""
+    """Returns the nodes that send and those that receive at the bottleneck, each node once."""
     plan = scenario.plan()
     links = [plan["links"][i] for i in plan["observe"]["bottleneck"]["links"]]
 
@@ -121,9 +122,10 @@ def senders_receivers(scenario: Scenario) -> tuple[list[str], list[str]]:
 
 
 def place(scenario: Scenario, interface: str | None, machine: str | None) -> Placement:
-    """Returns the place of the bottleneck's queue if `machine` is the user's own.
+    """Returns the placement of the bottleneck's queue on the machine of the node `machine`.
 
-    `interface` and `machine` default to those of the scenario's `[deploy]`, then to the sender's.
+    An argument that is None has the value in the scenario's `[deploy]`; without one, the machine is
+    the sender and the interface `eth0`.
     """
     asked = scenario.model.deploy
     dev = interface if interface is not None else asked.interface or DEFAULT_INTERFACE
@@ -133,7 +135,7 @@ def place(scenario: Scenario, interface: str | None, machine: str | None) -> Pla
     plan = scenario.plan()
     links = [plan["links"][i] for i in plan["observe"]["bottleneck"]["links"]]
     if any("trace" in link["params"] for link in links):
-        text = "follows a trace, and a shaper needs one rate: give the bottleneck a rate"
+        text = "follows a trace, but a shaper needs a constant rate: set the rate of the bottleneck"
         raise ScenarioError([Problem(f"`{scenario.bottleneck}` {text}")])
     senders, receivers = senders_receivers(scenario)
     ingress = machine is not None and machine not in senders
@@ -154,7 +156,7 @@ def place(scenario: Scenario, interface: str | None, machine: str | None) -> Pla
     cells = link["params"].get("cells", NO_CELLS)
     params = link["params"]["queue"]
     if not is_own(scenario.queue):
-        # Parsed again for the shaper's rate, because RED's idle time depends on it.
+        # Parsed again with the shaper's rate, because defaults of RED depend on the rate.
         params = json.loads(_core.parse_queue(scenario.queue, 1514, 1000, rate))
     overhead = link["params"]["overhead"]
     own = _core.queue_rate(json.dumps(params))
@@ -164,7 +166,7 @@ def place(scenario: Scenario, interface: str | None, machine: str | None) -> Pla
     elif own is not None and own < line:
         rate = own
     elif cells == "ptm":
-        rate = rate * 64 // 65  # other shapers cannot express these cells
+        rate = rate * 64 // 65  # other shapers cannot account for PTM cells
     return Placement(
         queue=params,
         machine=machine or (here[0] if len(here) == 1 else None),
@@ -183,12 +185,12 @@ def place(scenario: Scenario, interface: str | None, machine: str | None) -> Pla
 
 
 def rate_text(rate: int) -> str:
-    """Returns a rate in `tc`'s words, in whole kbit/s where possible."""
+    """Returns a rate in `tc`'s words: in kbit/s if it is a whole number, otherwise in bit/s."""
     return f"{rate}bit" if rate % 1000 else f"{rate // 1000}kbit"
 
 
 def _router_words(queue: str) -> tuple[str, ...]:
-    """Returns CAKE's words on address translation and firewall marks, as given."""
+    """Returns CAKE's words `nat` and `fwmark MARK`, as far as the description has them."""
     words = queue.split()
     found = ["nat"] if "nat" in words else []
     if "fwmark" in words[:-1]:
@@ -213,7 +215,7 @@ def _called(names: list[str]) -> str:
 
 
 def _shape(cake: dict[str, Any], rate: int, overhead: int, cells: str, *, ingress: bool) -> None:
-    """Gives CAKE the rate, overhead and cells of the scenario's link."""
+    """Sets the rate, overhead and cells of the scenario's link in the parameters of CAKE."""
     cake["bandwidth"] = rate
     cake["ingress"] = cake["ingress"] or ingress
     if (overhead or cells != NO_CELLS) and cake["framing"]["overhead"] is None:

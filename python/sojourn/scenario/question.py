@@ -1,4 +1,4 @@
-"""The question of a scenario: a metric, conditions, queues, a smallest difference."""
+"""The question of a scenario: metric, conditions, queues and smallest difference of interest."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ from sojourn.scenario.models import Question
 from sojourn.scenario.source import Source
 
 BY = "sojourn_p95"
-"""The default metric of a scenario without an interactive group."""
+"""Default metric of a scenario without an interactive group."""
 SUBJECT_TO = "goodput >= 95% of best"
 
 
 def check(question: Question, plan: Mapping[str, Any], source: Source) -> None:
-    """Rejects a question that does not fit a plan, with the place of each mistake."""
+    """Raises `ScenarioError` with all mistakes of a question that does not fit the plan."""
     problems: list[Problem] = []
 
     def attempt(key: str, ask: Callable[[], object]) -> bool:
@@ -51,17 +51,18 @@ def check(question: Question, plan: Mapping[str, Any], source: Source) -> None:
         elif by is None:
             problems.append(
                 source.problem(
-                    ("question", "smallest"), "is a difference of the metric `by`: set `by` too"
+                    ("question", "smallest"),
+                    "is the smallest difference of the metric `by`: set `by` too",
                 )
             )
     if len(set(question.queues)) < len(question.queues):
-        problems.append(source.problem(("question", "queues"), "names a queue twice: remove one"))
+        problems.append(source.problem(("question", "queues"), "lists a queue twice: remove one"))
     if problems:
         raise ScenarioError(problems)
 
 
 def interest(by: str, text: str | None) -> Interest:
-    """Returns a metric's smallest difference of interest: the stated one, or the registry's."""
+    """Returns a metric's smallest difference of interest: of `text`, otherwise the registry's."""
     metric = find(by)
     if metric is None:
         raise QuestionError(f"{by}: this metric has no smallest difference of interest")
@@ -69,12 +70,12 @@ def interest(by: str, text: str | None) -> Interest:
 
 
 def candidates(plan: Mapping[str, Any]) -> list[str]:
-    """Returns the default candidates for the deciding metric.
+    """Returns the metrics among which the default metric of the question is selected.
 
-    They belong to the first kind of group present whose packets cross the bottleneck: calls (call
-    quality), the Web (page load time), transfers (completion time), other packet sources (tail of
-    the delay). Without such a group it is the queueing delay of all packets; for a store it is the
-    tail of the latency.
+    They belong to the groups of one kind whose packets cross the bottleneck, the first of these
+    kinds that exists: calls (call quality), the Web (page load time), transfers (completion time),
+    other packet sources (tail of the delay). Without such a group, the metric is the queueing delay
+    of all packets; for a store it is the tail of the latency.
     """
     store = store_in(plan)
     if store is not None:
@@ -89,10 +90,10 @@ def candidates(plan: Mapping[str, Any]) -> list[str]:
 
 
 def usual_condition(plan: Mapping[str, Any]) -> str:
-    """Returns the condition of a question that states none.
+    """Returns the conditions of a question that states none.
 
-    Unacknowledged requests to a store have no latency, so a choice that fails more requests would
-    look faster without this condition.
+    Unacknowledged requests to a store have no latency. Without this condition, a choice that fails
+    more requests would look faster.
     """
     store = store_in(plan)
     return SUBJECT_TO if store is None else f"{store['name']}.acknowledged >= 99% of best"
@@ -100,7 +101,7 @@ def usual_condition(plan: Mapping[str, Any]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Places:
-    """The owners of metrics in a plan: links, groups, media, stores, balancers."""
+    """Names that can precede a metric in a plan: links, groups, media, stores, balancers."""
 
     links: Sequence[str]
     groups: Mapping[str, str]
@@ -127,7 +128,7 @@ class _Places:
 
 
 def known(plan: Mapping[str, Any], metric: str) -> None:
-    """Rejects a metric that no run of a plan has."""
+    """Raises `QuestionError` for a metric that no run of a plan has."""
     p = _Places.of(plan)
     expect(metric, p.links, p.groups, p.media, p.stores, p.balancers)
     if base(metric) == "utilisation_jain":
@@ -135,18 +136,21 @@ def known(plan: Mapping[str, Any], metric: str) -> None:
 
 
 def decides(plan: Mapping[str, Any], by: str) -> None:
-    """Rejects a metric that cannot decide between runs of a plan."""
+    """Raises `QuestionError` for a metric that cannot rank choices in a plan."""
     known(plan, spelled(by))
     if direction(spelled(by)) is None:
-        raise QuestionError(f"{by}: this metric has no better direction, so it cannot decide")
+        raise QuestionError(
+            f"{by}: neither high nor low values of this metric are better, so it "
+            "cannot rank choices"
+        )
 
 
 def sensible(
     plan: Mapping[str, Any], subject_to: str, compared: Sequence[str] | None = None
 ) -> tuple[Condition, ...]:
-    """Returns the parsed conditions; rejects mistakes that are visible before any run.
+    """Returns the parsed conditions; raises `QuestionError` for mistakes visible before any run.
 
-    `compared` lists the choices that conditions may name; None if these are not known yet.
+    `compared` lists the choices that conditions may name; None if they are not known yet.
     """
     conditions = parse(subject_to)
     for condition in conditions:
@@ -156,23 +160,25 @@ def sensible(
         elif condition.of == "best":
             if direction(condition.metric) is None:
                 raise QuestionError(
-                    f"`{condition}`: {condition.metric} has no better direction, so `best` is "
-                    "undefined"
+                    f"`{condition}`: neither high nor low values of {condition.metric} are "
+                    "better, so `best` is undefined"
                 )
         elif compared is not None and condition.of not in compared:
             close = nearest(condition.of, compared)
             hint = f": did you mean `{close}`?" if close else f"; compared: {', '.join(compared)}"
-            raise QuestionError(f"`{condition}`: `{condition.of}` is not among the compared{hint}")
+            raise QuestionError(
+                f"`{condition}`: `{condition.of}` is not among the compared choices{hint}"
+            )
     return conditions
 
 
 def _several(metric: str, bottleneck: Mapping[str, Any]) -> None:
-    """Rejects a metric across several links if the bottleneck is one link."""
+    """Raises `QuestionError` unless the bottleneck has several links, which the metric compares."""
     here = bottleneck["name"]
     if len(bottleneck["links"]) < 2 or metric not in (base(metric), f"{here}.{base(metric)}"):
         raise QuestionError(
-            f"{metric}: compares the links of a bottleneck of several links, such as bottleneck "
-            f'= "servers"; the bottleneck here is {here}'
+            f"{metric}: this metric compares the links of a bottleneck of several links, such as "
+            f'bottleneck = "servers"; the bottleneck is {here}'
         )
 
 
@@ -180,14 +186,14 @@ def _expect_store(metric: str, stores: Sequence[str]) -> None:
     owner, _, name = metric.rpartition(".")
     if owner not in stores:
         which = f"write {stores[0]}.{name}" if stores else "but the scenario has none"
-        raise QuestionError(f"{metric}: {name} is measured at stores, {which}")
+        raise QuestionError(f"{metric}: {name} is a metric of stores, {which}")
 
 
 def _expect_balancer(metric: str, balancers: Sequence[str]) -> None:
     owner, _, name = metric.rpartition(".")
     if owner not in balancers and (owner or len(balancers) != 1):
         which = f"such as {balancers[0]}.{name}" if balancers else "but the scenario has none"
-        raise QuestionError(f"{metric}: {name} is measured at balancers, {which}")
+        raise QuestionError(f"{metric}: {name} is a metric of balancers, {which}")
 
 
 def expect(
@@ -198,9 +204,10 @@ def expect(
     stores: Sequence[str] = (),
     balancers: Sequence[str] = (),
 ) -> None:
-    """Rejects a metric that no run with these links, groups (by application) and media has.
+    """Raises `QuestionError` for a metric that no run with these links, groups and media has.
 
-    `stores` are the prefixes of a store's metrics: the store, its kinds of requests and its nodes.
+    `groups` maps names to applications. `stores` are the prefixes of a store's metrics: the store,
+    its kinds of requests and its nodes.
     """
     owner, _, name = metric.rpartition(".")
     entry = registry().get(name)
@@ -214,7 +221,7 @@ def expect(
         raise QuestionError(f"{metric} is not a single number: choose {', '.join(parts)}")
     if entry.of in ("series", "text", "monitor", "server") or entry.form != "number":
         raise QuestionError(
-            f"{metric} is not a metric of a whole run: choose one of `sojourn list metric`"
+            f"{metric} is not a number for a whole run: choose one of `sojourn list metric`"
         )
     having = [g for g, app in groups.items() if not entry.apps or app in entry.apps]
     if entry.of == "store" or (owner in stores[:1] and "store" in entry.also_of):
@@ -227,14 +234,14 @@ def expect(
         owners = [*links, *groups, *media]
         close = nearest(owner, owners)
         hint = f": did you mean {close}.{name}?" if close else f"; existing: {', '.join(owners)}"
-        raise QuestionError(f"{metric}: no link or group of flows `{owner}`{hint}")
+        raise QuestionError(f"{metric}: no link, medium or group of flows `{owner}`{hint}")
     if entry.of == "run" and owner:
-        raise QuestionError(f"{metric}: {name} belongs to the whole run: write {name}")
+        raise QuestionError(f"{metric}: {name} is a metric of the whole run: write {name}")
     if entry.of == "link" and owner and owner not in links:
-        raise QuestionError(f"{metric}: {name} is measured at links, such as {links[0]}.{name}")
+        raise QuestionError(f"{metric}: {name} is a metric of links, such as {links[0]}.{name}")
     if entry.of == "medium" and (owner not in media if owner else len(media) != 1):
         which = f"such as {media[0]}.{name}" if media else "but the scenario has none"
-        raise QuestionError(f"{metric}: {name} is measured at shared media, {which}")
+        raise QuestionError(f"{metric}: {name} is a metric of shared media, {which}")
     if entry.of == "flow" and (owner or "run" not in entry.also_of):
         which = ", ".join(f"{g}.{name}" for g in having[:6])
         if not having:
@@ -244,6 +251,8 @@ def expect(
                 f'[[flows]] with app = "{entry.apps[0]}"'
             )
         if owner and owner not in having:
-            raise QuestionError(f"{metric}: `{owner}` has no {name}; available: {which}")
+            raise QuestionError(
+                f"{metric}: `{owner}` does not have this metric; available: {which}"
+            )
         if not owner and len(having) > 1:
-            raise QuestionError(f"which {name}? Available: {which}")
+            raise QuestionError(f"{name} exists for several groups: choose one of {which}")

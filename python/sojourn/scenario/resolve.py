@@ -1,6 +1,6 @@
-"""Resolution of a scenario to a plan: names become indices, texts become parameters.
+"""Resolution of a scenario to a plan: names become numbers, texts become parameters.
 
-The engine decides whether the plan can be run; its problems are reported at the scenario's keys.
+The engine checks whether the plan can be run; its problems are reported at the scenario's keys.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ from sojourn.scenario.words import time_of
 
 
 class _Resolver(Context):
-    """Makes the plan of a model."""
+    """Makes the plan of a model, and collects the problems."""
 
     # Links
 
     def check_links(self) -> None:
-        """Reports mistakes in names of links and hosts."""
+        """Adds problems with names of links and hosts."""
         if not self.links:
             self.complain(
                 (),
@@ -37,8 +37,8 @@ class _Resolver(Context):
             if alias in self.node_index:
                 self.complain(
                     ("links",),
-                    f"`{alias}` is the template's name for several hosts: give the node "
-                    "another name",
+                    f"`{alias}` is the template's name for several hosts: give the node of this "
+                    "name another one",
                 )
         if isinstance(self.model.topology, Mesh):
             self.check_sites(self.model.topology)
@@ -49,12 +49,14 @@ class _Resolver(Context):
                     f"`{name}` is the template's name for several links: give the link another "
                     "name",
                 )
-                self.paths.add(("bottleneck",))  # the bottleneck may have this name
+                self.paths.add(("bottleneck",))  # the bottleneck may have the same wrong name
 
     def check_sites(self, mesh: Mesh) -> None:
         if bool(mesh.sites) != (mesh.between is not None):
             key = "sites" if mesh.sites else "between"
-            self.complain(("topology", key), "`sites` and `between` require each other")
+            self.complain(
+                ("topology", key), "`sites` and `between` require each other: set both or none"
+            )
         seen: set[int] = set()
         for i, names in enumerate(mesh.sites):
             for host in self.hosts(("topology", "sites", i), names):
@@ -69,7 +71,7 @@ class _Resolver(Context):
         text = link.queue
         if (host := filters.unknown_host(text)) is not None:
             near = self.nearest(host, self.nodes)
-            message = f"a filter names `{host}`, and no link ends there"
+            message = f"a filter uses the host `{host}`, but no link has this end"
             self.complain(link.described_at, message, nearest=near["nearest"])
             text = DEFAULT_QUEUE
         queue = self.policy(
@@ -97,7 +99,7 @@ class _Resolver(Context):
         }
 
     def capacity(self, link: OneWay) -> tuple[Json, int]:
-        """Returns a link's rate or trace, and the rate for the parameters of its queue."""
+        """Returns a link's rate or trace for the plan, and the rate in bit/s for its queue."""
         if not trace.is_trace(link.rate):
             rate = int(_core.parse_quantity("rate", link.rate))
             return {"rate": rate}, rate
@@ -114,12 +116,12 @@ class _Resolver(Context):
         return capacity, trace.mean_rate(capacity)
 
     def host(self, link: OneWay) -> Json:
-        """Returns the lateness of a link's host, with the contents of its files."""
+        """Returns the lateness of a link's sending host, with the contents of its files."""
         key = (lateness.WORD, link.host)
         if key not in self.parsed:
-            told = self.words(link.host_at, _core.parse_host, link.host)
+            parsed = self.words(link.host_at, _core.parse_host, link.host)
             try:
-                self.parsed[key] = lateness.loaded(told, self.source.read)
+                self.parsed[key] = lateness.loaded(parsed, self.source.read)
             except lateness.LatenessProblem as problem:
                 start, end = lateness.place(link.host)
                 found = link.host[start:end]
@@ -143,7 +145,7 @@ class _Resolver(Context):
         return {"name": name, "access": self.words(path, _core.parse_medium, access)}
 
     def bottleneck(self) -> Json:
-        """Returns the link whose queue is studied, or several links and their common name."""
+        """Returns the links whose queues are studied, and their common name."""
         path: Path = ("bottleneck",)
         default = default_bottleneck(self.model, self.links)
         if default is None:
@@ -162,7 +164,8 @@ class _Resolver(Context):
         if len(queues) > 1:
             each = " and ".join(f"`{q}` ({of})" for q, of in list(queues.items())[:2])
             self.complain(
-                path, f"links that are studied together must have the same queue; these have {each}"
+                path,
+                f"links that are studied together must have the same queue, but these have {each}",
             )
         if len(indices) == 1:
             return {"name": self.links[indices[0]].name, "links": indices}
@@ -170,12 +173,12 @@ class _Resolver(Context):
 
     @property
     def bottleneck_name(self) -> str:
-        """Returns the common name of several links."""
+        """Returns the common name of several studied links."""
         named = self.model.bottleneck or [default_bottleneck(self.model, self.links) or ""]
         return named[0] if len(named) == 1 else BOTTLENECKS
 
     def links_called(self, name: str) -> list[int] | None:
-        """Returns the links of a template's name for several links."""
+        """Returns the numbers of the links that a template's name covers; None for other names."""
         alias, dot, way = name.partition(".")
         members = self.link_aliases.get(alias)
         if members is None or f"{members[0]}{dot}{way}" not in self.link_index:
@@ -183,18 +186,21 @@ class _Resolver(Context):
         return [self.link_index[f"{member}{dot}{way}"] for member in members]
 
     def check_deploy(self) -> None:
-        """Reports a machine of `[deploy]` that is not a node."""
+        """Adds a problem if the machine of `[deploy]` is not a node."""
         machine = self.model.deploy.machine
         if machine is not None and machine not in self.node_index:
             at: Path = ("deploy", "machine")
             self.unknown(
-                at, f"unknown machine `{machine}`: no link ends there", machine, self.nodes
+                at, f"unknown machine `{machine}`: no link has this end", machine, self.nodes
             )
 
     # All
 
     def plan(self) -> Json:
-        """Returns the plan, with harmless values in place of invalid ones."""
+        """Returns the plan.
+
+        Invalid values are problems and have harmless values in the plan.
+        """
         model = self.model
         self.check_links()
         self.check_deploy()
@@ -204,7 +210,7 @@ class _Resolver(Context):
         groups = groups_of(self, balancers)
         if not model.flows and model.store is None:
             self.complain(
-                (), "the scenario has no traffic: describe some as [[flows]], or a [store]"
+                (), "the scenario has no traffic: describe flows as [[flows]], or a [store]"
             )
         plan = {
             "duration": duration,
@@ -231,7 +237,7 @@ class _Resolver(Context):
         return plan
 
     def captured(self) -> list[int]:
-        """Returns the links whose packets are captured."""
+        """Returns the numbers of the links whose packets are captured."""
         found: list[int] = []
         for i, name in enumerate(self.model.observe.capture or []):
             at: Path = ("observe", "capture", i)
@@ -241,10 +247,10 @@ class _Resolver(Context):
         return found
 
     def series(self, duration: int) -> int:
-        """Returns the interval of time series in ns.
+        """Returns the interval of time series in ns; 0 for none.
 
-        By default it is at least 100 ms and there are at most 1000 samples. With many links there
-        are fewer samples, because each link has its own series.
+        The automatic interval is at least 100 ms and gives at most 1000 samples. With many links it
+        gives fewer samples, because each link has its own series.
         """
         text = self.model.observe.series
         if text != "auto":
@@ -252,29 +258,27 @@ class _Resolver(Context):
         samples = max(50, min(1000, 200_000 // max(1, len(self.links))))
         interval = AUTO_SERIES
         while duration // interval > samples:
-            # 100 ms, 200 ms, 500 ms, 1 s, ...
+            # the intervals are 100 ms, 200 ms, 500 ms, 1 s, ...
             interval = interval * 5 // 2 if str(interval)[0] == "2" else interval * 2
         return interval
 
-    # Problems that the engine reports
-
     def check(self, plan: Json) -> None:
-        """Adds the engine's problems, except those that follow from known problems."""
+        """Adds the engine's problems, except those that follow from problems found before."""
         try:
             _core.validate_plan(json.dumps(plan))
         except _core.PlanError as error:
             seen: dict[tuple[Path | None, str], None] = {}
             for path, message in error.problems:
                 seen[self.origin(path), message] = None
-            told = frozenset(self.paths)
+            known = frozenset(self.paths)
             for origin, message in seen:
-                if origin is not None and not _follows(origin, told):
+                if origin is not None and not _follows(origin, known):
                     self.complain(origin, message)
             if not self.problems:
                 self.complain((), str(error))
 
     def origin(self, path: Path) -> Path | None:
-        """Returns the place in the scenario of a place in the plan; None if unknown."""
+        """Returns the scenario path for a path in the plan; None if it is unknown."""
         for length in range(len(path), 1, -1):
             if path[:length] in self.origins:
                 return (*self.origins[path[:length]], *path[length:])
@@ -304,15 +308,15 @@ class _Resolver(Context):
                 return ()
 
 
-def _follows(origin: Path, told: frozenset[Path]) -> bool:
-    """Returns whether a problem may follow from another with the same value or a part of it."""
+def _follows(origin: Path, known: frozenset[Path]) -> bool:
+    """Returns whether a problem at `origin` follows from one in `known`, at or below this path."""
     if origin in {(), ("flows",), ("links",), ("balancers",)}:
         return False
-    return any(path[: len(origin)] == origin for path in told)
+    return any(path[: len(origin)] == origin for path in known)
 
 
 BOTTLENECKS = "bottlenecks"
-"""Common name of several links if no template names them."""
+"""Common name of several studied links if no template names them."""
 
 AUTO_SERIES = 100_000_000
 """Shortest automatic interval of time series, in ns."""
@@ -322,8 +326,8 @@ def resolve(model: Model, source: Source) -> Json:
     """Returns the plan of a checked model; raises `ScenarioError` with every mistake."""
     resolver = _Resolver(model, source)
     if len(resolver.links) > limits.LINKS:
-        # The next steps would take too much memory.
-        message = f"more than {limits.LINKS // 2} links"
+        # Making the plan of so many links would take too much memory.
+        message = f"the scenario has more than {limits.LINKS // 2} links"
         raise ScenarioError([source.problem((), message)])
     plan = resolver.plan()
     resolver.check(plan)

@@ -1,4 +1,4 @@
-"""Result of a responsiveness test, as a sentence that explains the delay."""
+"""Sentences that explain the result of a responsiveness test."""
 
 from __future__ import annotations
 
@@ -7,20 +7,20 @@ from collections.abc import Iterable, Mapping
 
 CONFIDENCE = {1: "low", 2: "medium", 3: "high"}
 SIGN = ".responsiveness_08"
-"""Suffix of a test's result, after its group's name."""
+"""Suffix of the column with a test's result; the name of its group comes before it."""
 NAMED = 0.05
-"""Share of the added delay from which a link's queue is named."""
+"""A link's queue is named if it causes at least this share of the added delay."""
 
 
 def groups_of(metrics: Iterable[str]) -> list[str]:
-    """Returns the groups that are responsiveness tests, from a run's columns."""
+    """Returns the groups that are responsiveness tests, from the names of a run's metrics."""
     return [name.removesuffix(SIGN) for name in metrics if name.endswith(SIGN)]
 
 
 def explained(group: str, metrics: Mapping[str, float], waits: Mapping[str, float]) -> str:
-    """Returns a sentence on the result of a test.
+    """Returns sentences on the result of the test `group`.
 
-    `metrics` are those of the run, by column; `waits` is the mean queueing delay of each link in
+    `metrics` are the run's metrics by name; `waits` is the mean queueing delay of each link in
     seconds.
     """
     trips = float(metrics[group + SIGN])
@@ -37,7 +37,7 @@ def explained(group: str, metrics: Mapping[str, float], waits: Mapping[str, floa
     )
     if not math.isfinite(added):
         return f"{text}. No probe was answered before the load began."
-    text += f", and {_ms(60 / trips - added)} without it"
+    text += f", and {_ms(60 / trips - added)} without load"
     worst = sorted(waits.items(), key=lambda one: -one[1])[:2]
     named = [
         f"{_ms(wait)} at `{link}`"

@@ -21,25 +21,25 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Run:
-    """One scenario simulated with one seed.
+    """The result of one run of a scenario with one seed.
 
-    The tables are data frames, made when first asked for; each column's unit is in `units`.
+    Tables are returned as data frames. The unit of each metric is in `units`.
     """
 
     scenario: Scenario
     seed: int
     seconds: float
-    """Wall-clock time of the simulation."""
+    """Wall-clock duration of the run, in seconds."""
     record: _core.Record = field(repr=False)
 
     @property
     def trace_hash(self) -> str:
-        """Hash over every packet event: equal for equal plan, seed and engine."""
+        """Hash of all packet events; equal for equal plan, seed and engine."""
         return self.record.trace_hash
 
     @property
     def events(self) -> int:
-        """Events the simulator processed."""
+        """Number of events that the simulator processed."""
         return self.record.events
 
     @property
@@ -49,22 +49,22 @@ class Run:
 
     @cached_property
     def metrics(self) -> Mapping[str, Any]:
-        """The run-level metrics by name: `sojourn_p95`, `<group>.goodput`, `<link>.drops`."""
+        """Metrics of the run by name, such as `sojourn_p95`, `<group>.goodput`, `<link>.drops`."""
         return {column[0]: values_of(column)[0] for column in self.record.table("summary")}
 
     @cached_property
     def units(self) -> Mapping[str, str]:
-        """Returns the unit of each metric in `metrics`."""
+        """Unit of each metric in `metrics`."""
         return {name: unit for name, unit, *_ in self.record.table("summary")}
 
     @property
     def flows(self) -> pd.DataFrame:
-        """One row for each flow."""
+        """Table of flows: one row for each flow."""
         return self.table("flows")
 
     @property
     def queues(self) -> pd.DataFrame:
-        """One row for each link."""
+        """Table of queues: one row for each direction of a link."""
         return self.table("queues")
 
     @property
@@ -74,7 +74,7 @@ class Run:
 
     @property
     def distributions(self) -> pd.DataFrame:
-        """Histogram bins: place, metric, low, high, count."""
+        """Table of histograms: place, metric, lower and upper bound, and count of each bin."""
         return self.table("distributions")
 
     @property
@@ -89,7 +89,7 @@ class Run:
         return dict(zip(names, self.record.captures, strict=True))
 
     def columns(self, name: str) -> list[tuple[str, str, Any]]:
-        """Returns a table as (column, unit, values); values are NumPy arrays or lists of texts."""
+        """Returns a table's columns as name, unit and values: a NumPy array or a list of texts."""
         import numpy as np
 
         _known(name)
@@ -103,7 +103,7 @@ class Run:
         ]
 
     def table(self, name: str) -> pd.DataFrame:
-        """Returns a table as a data frame; units are in its `attrs["units"]`."""
+        """Returns a table as a data frame; `attrs["units"]` has the units of its columns."""
         import pandas as pd
 
         columns = self.columns(name)
@@ -123,7 +123,7 @@ class Run:
         return summarise(self)
 
     def as_dict(self) -> dict[str, Any]:
-        """Returns identity and metrics as plain data; a metric that was not measured is `None`."""
+        """Returns the run's identity and metrics as plain data; an unmeasured metric is None."""
         return {
             "scenario": self.scenario.name,
             "seed": self.seed,
@@ -138,7 +138,7 @@ class Run:
 
 
 def plain(value: Any) -> Any:
-    """Returns a number or text as in JSON: no NumPy types, and `None` for "not measured"."""
+    """Returns a number or text as JSON can represent it; None for a number that is not finite."""
     if hasattr(value, "item"):
         value = value.item()
     if isinstance(value, float) and not math.isfinite(value):

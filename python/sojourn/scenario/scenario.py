@@ -42,9 +42,9 @@ _BYTES_A_SECOND = re.compile(r"(?<!\S)([0-9.]*[0-9](?:[kmgt]i?)?)bps(?!\S)", re.
 
 
 class Scenario:
-    """A network, its traffic and the length of a run; immutable.
+    """A network, its traffic and the length of a run; cannot be changed.
 
-    Made from a file (`load`), a text (`from_toml`) or the same keys in Python::
+    A scenario comes from a file (`load`), a text (`from_toml`) or the same keys in Python::
 
         Scenario(
             duration="10s",
@@ -60,20 +60,23 @@ class Scenario:
 
     @classmethod
     def load(cls, path: str | FilePath) -> Scenario:
-        """Returns the scenario in a TOML file."""
+        """Returns the scenario in the TOML file `path`."""
         name, text = source.read_file(path)
         return cls.from_toml(text, file=name)
 
     @classmethod
     def from_toml(cls, text: str, *, file: str | None = None) -> Scenario:
-        """Returns the scenario in a TOML text; `file` is its name in error messages."""
+        """Returns the scenario in a TOML text; `file` is the name in error messages."""
         return cls._made(*source.parse(text, file))
 
     @classmethod
     def from_dict(
         cls, data: Mapping[str, Any], *, files: Mapping[str, bytes] | None = None
     ) -> Scenario:
-        """Returns the scenario of `as_dict`; with `files` it may use only these files."""
+        """Returns the scenario from the data of `as_dict`.
+
+        With `files` (contents by name), the scenario may use only these files.
+        """
         origin = Source(handed=files)
         return cls._made(source.plain(data, origin), origin)
 
@@ -99,21 +102,21 @@ class Scenario:
 
     @property
     def model(self) -> Model:
-        """Returns the checked description, with defaults."""
+        """Model of the scenario: all keys, with defaults."""
         return self.__dict__["_model"]  # type: ignore[no-any-return]
 
     @property
     def name(self) -> str:
-        """Its name, or its file's."""
+        """Name of the scenario, otherwise of its file."""
         if self.model.name:
             return self.model.name
-        # A file's name may not be valid text.
+        # The name of a file may not be valid Unicode.
         stem = os.fsencode(FilePath(self.file).stem if self.file else "scenario")
         return stem.decode("utf-8", "backslashreplace")
 
     @property
     def file(self) -> str | None:
-        """Returns the file it was loaded from."""
+        """Path of the file from which the scenario was loaded; None without a file."""
         return self._source.file
 
     @property
@@ -122,12 +125,12 @@ class Scenario:
 
     @property
     def question(self) -> Question:
-        """Returns the question that the scenario asks."""
+        """Question of the scenario: metric, conditions and queues."""
         return self.model.question
 
     @property
     def bottleneck(self) -> str:
-        """Returns the link whose queue is studied; `NAME.reverse` is the other direction.
+        """Name of the link whose queue is studied; `NAME.reverse` is a link's other direction.
 
         For several links that are studied together, their common name.
         """
@@ -135,23 +138,23 @@ class Scenario:
 
     @property
     def bottleneck_link(self) -> dict[str, Any]:
-        """Returns the bottleneck in the plan; the first of several links."""
+        """The bottleneck's entry in the plan; of several links, the first one's."""
         plan = self.plan()
         link: dict[str, Any] = plan["links"][plan["observe"]["bottleneck"]["links"][0]]
         return link
 
     @property
     def bottleneck_rate(self) -> int:
-        """Returns the bottleneck's initial rate in bit/s, or the mean rate of its trace."""
+        """Initial rate of the bottleneck in bit/s; with a trace, its mean rate."""
         return trace.mean_rate(self.bottleneck_link["params"])
 
     @property
     def bottlenecks(self) -> list[str]:
-        """Returns the links whose queues are studied, usually one."""
+        """Names of the links whose queues are studied, usually one."""
         return [link.name for link in self._subjects]
 
     def as_dict(self) -> dict[str, Any]:
-        """Returns the description as plain data; `from_dict` reads it in any folder."""
+        """Returns the description as plain data with absolute file names, for use in any folder."""
         if self._source.handed is not None:
             return self._renamed(lambda name: name)
         folder = self._source.folder
@@ -162,7 +165,7 @@ class Scenario:
         return data
 
     def _renamed(self, rename: Callable[[str], str]) -> dict[str, Any]:
-        """Returns the description with its files renamed."""
+        """Returns the description as plain data, with its files renamed."""
         data: dict[str, Any] = json.loads(json.dumps(self.__dict__["_data"]))
         for flow in data.get("flows", []):
             flow["app"] = capture.renamed(flow["app"], rename)
@@ -191,7 +194,7 @@ class Scenario:
         self.__dict__.update(state)
 
     def warnings(self) -> list[str]:
-        """Returns warnings, such as values that the engine chose."""
+        """Returns warnings, for example about values that the engine chose."""
         found: list[str] = []
         rates = {link["name"]: trace.mean_rate(link["params"]) for link in self.plan()["links"]}
         for link in links_of(self.model):
@@ -208,7 +211,7 @@ class Scenario:
                 key = source.dotted(("flows", i, "start"))
                 text = (
                     f"{late} of {group['count']} flows never start: their start time is after "
-                    "the end"
+                    "the run's end"
                 )
                 found.append(f"{key}: {text}")
         data = self.__dict__["_data"]
@@ -219,9 +222,10 @@ class Scenario:
     # Another one
 
     def replace(self, changes: Mapping[str, Any] | None = None, /, **keys: Any) -> Scenario:
-        """Returns the scenario with some keys changed, each given by its dotted name.
+        """Returns the scenario with changed keys, each given by its dotted name.
 
-        `replace(**{"links.uplink.queue": "codel", "flows.bulk.count": 8})`; `None` removes a key.
+        For example `replace(**{"links.uplink.queue": "codel", "flows.bulk.count": 8})`; `None`
+        removes a key.
         """
         changes = {**(changes or {}), **keys}
         data, paths = change.apply(self.__dict__["_data"], changes)
@@ -230,11 +234,14 @@ class Scenario:
         return self._made(source.plain(data, origin), origin)
 
     def with_queue(self, queue: str) -> Scenario:
-        """Returns the scenario with another queue at the bottleneck, or a queue of `[queues]`."""
+        """Returns the scenario with another queue at the bottleneck.
+
+        `queue` is a description or a name in `[queues]`.
+        """
         return self.replace(dict.fromkeys(self.queue_keys, queue))
 
     def policy_reader(self) -> Callable[[str], bytes]:
-        """Returns a reader for policies that a command names for this scenario."""
+        """Returns a function that reads files of policies which a command names."""
         return own.reader(self._source, here_first=True)
 
     @property
@@ -244,27 +251,27 @@ class Scenario:
 
     @property
     def queue_keys(self) -> tuple[str, ...]:
-        """Returns the dotted keys of the bottleneck's queue: one for each link."""
+        """Dotted keys that set the bottleneck's queue, one for each link."""
         return tuple(dict.fromkeys(source.dotted(link.queue_at) for link in self._subjects))
 
     @property
     def queue(self) -> str:
-        """Returns the description of the bottleneck's queue."""
+        """Description of the bottleneck's queue."""
         return self._subjects[0].queue
 
     @property
     def queue_name(self) -> str:
-        """Returns the bottleneck's queue: its name in `[queues]`, otherwise its description."""
+        """Name of the bottleneck's queue in `[queues]`; its description if it has no name."""
         return self._subjects[0].queue_name or self.queue
 
     @property
     def has_classes(self) -> bool:
-        """Returns whether the bottleneck's queue has classes."""
+        """Whether the bottleneck's queue has classes."""
         return "tree" in self.bottleneck_link["params"]["queue"]
 
     @property
     def asked_queues(self) -> list[str]:
-        """Returns the queues of the question, preceded by the scenario's own if it has classes."""
+        """Queues in the question. If the scenario's own queue has classes, it comes first."""
         named = list(self.question.queues)
         if not named or not self.has_classes:
             return named
@@ -275,7 +282,10 @@ class Scenario:
     # Its plan
 
     def plan(self) -> dict[str, Any]:
-        """Returns the plan: nanoseconds, bytes, bits per second, indices."""
+        """Returns the plan: the scenario in numbers.
+
+        Units are nanoseconds, bytes and bits per second; hosts are numbers of nodes.
+        """
         plan: dict[str, Any] = json.loads(self.plan_json)
         return plan
 
@@ -285,32 +295,32 @@ class Scenario:
 
     @property
     def plan_json(self) -> str:
-        """Returns the plan as canonical JSON: equal plans give equal texts."""
+        """The plan as canonical JSON: equal plans give equal texts."""
         return self._plan_json
 
     def digest(self) -> str:
-        """Hash of the plan."""
+        """Returns the SHA-256 hash of the plan."""
         return hashlib.sha256(self.plan_json.encode()).hexdigest()
 
     def run(
         self, seed: int = 1, progress: RunProgress | None = None, engine: Engine | None = None
     ) -> Run:
-        """Simulates the scenario, or runs it with another `engine`.
+        """Returns the result of one run; `engine` None is the simulator.
 
-        `progress(fraction, events)` is called from time to time. When it returns `False`, the run
-        stops and keeps the measurements so far.
+        `progress(fraction, events)` is called several times. When it returns `False`, the run stops
+        and the result has the measurements so far.
         """
         check_seed(seed)
         begin = time.perf_counter()
         try:
-            # A laboratory's record has all attributes of the simulator's.
+            # A laboratory's record has all attributes that the simulator's has.
             record: Any = (engine or core()).simulate(self.plan_json, seed, progress)
         except _core.PlanError as error:
             raise ScenarioError(self._problems(error)) from None
         return Run(self, seed, time.perf_counter() - begin, record)
 
     def _problems(self, error: _core.PlanError) -> list[Problem]:
-        """Returns an engine's problems; those of applications have their places in the scenario."""
+        """Returns the problems of an engine's error, at the applications that they concern."""
         found = []
         for path, message in getattr(error, "problems", ()):
             match path:
@@ -329,19 +339,19 @@ class Scenario:
     ) -> Deployment:
         """Returns the steps that put the bottleneck's queue on a real interface.
 
-        `machine` is the node that is your machine; if it is the receiver, its incoming traffic is
-        shaped. It defaults to `[deploy]`.
+        `machine` is the node that is your machine; if this node receives, its incoming traffic is
+        shaped. Arguments that are None have the values in `[deploy]`.
         """
         return deploy(self, interface, machine, form)
 
     @staticmethod
     def json_schema() -> dict[str, Any]:
-        """JSON Schema of scenario files, for editors."""
+        """Returns the JSON Schema of scenario files, for editors."""
         return schema.json_schema()
 
 
 def _rename_in_links(data: Any, rename: Callable[[str], str]) -> None:
-    """Renames traces and files of measured lateness in tables of links."""
+    """Renames traces and files of measured lateness in tables of links, in place."""
     for key, value in data.items() if isinstance(data, dict) else enumerate(data):
         if isinstance(value, str) and (key == "rate" or isinstance(key, int)):
             data[key] = trace.renamed(value, rename)
@@ -376,7 +386,7 @@ def _never_started(group: dict[str, Any], duration: int) -> int:
 
 
 def _all_problems(error: ValidationError, data: dict[str, Any], origin: Source) -> list[Problem]:
-    """Returns the model's problems, and further ones found after these are repaired."""
+    """Returns the model's problems, and further problems that appear after their repair."""
     problems = problems_of(error, data, origin)
     mended = repaired(error, data)
     if mended is not None:

@@ -20,7 +20,7 @@ def json_schema() -> dict[str, Any]:
 
 
 def _listable(node: Any) -> None:
-    """Lets the schema accept a single element in place of a list of one."""
+    """Changes a schema, in place, to accept a single element in place of a list of one."""
     if isinstance(node, list):
         for item in node:
             _listable(item)
@@ -46,7 +46,7 @@ def _or_single(schema: dict[str, Any]) -> dict[str, Any]:
 
 
 def _no_null(node: Any) -> None:
-    """Removes null from the schema: TOML has no null, so a key is omitted instead."""
+    """Removes null from a schema, in place: TOML has no null, and a key is omitted instead."""
     if isinstance(node, list):
         for item in node:
             _no_null(item)

@@ -1,4 +1,4 @@
-"""The command that makes a real switch select servers by a scenario's policy."""
+"""The command by which a real switch selects servers by a scenario's policy."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from sojourn.scenario.scenario import Scenario
 from sojourn.scenario.trace import mean_rate
 
 SEEN = "backlog"
-"""The signal of policies for which OpenFlow has no statistic."""
+"""Signal of policies that observe backlogs, which OpenFlow does not report."""
 
 
 COUNTED = ("connections", "latency")
-"""Signals of policies that follow from the ends of flows."""
+"""Signals of policies that a controller derives from the ends of flows."""
 
 
 def looks_at(policy: str) -> str:
@@ -28,7 +28,7 @@ def looks_at(policy: str) -> str:
         return str(_core.Balancer(policy, ["a"]).needs["look"])
     try:
         return str(described(policy).options.get("look", ""))
-    except OwnError:  # the file may have been moved
+    except OwnError:  # the user may have moved the file
         return ""
 
 
@@ -38,10 +38,10 @@ def looks_at_queues(policy: str) -> bool:
 
 
 def chosen_by(scenario: Scenario, balancer: str, policy: str) -> dict[str, Any]:
-    """Returns the changes that give a balancer a policy, in a comparison of policies.
+    """Returns the changes of the scenario that give a balancer a policy for a comparison.
 
-    A policy that uses weights gets the rates of the servers' links as weights, unless the scenario
-    sets weights.
+    If the policy uses weights and the scenario sets none, the rates of the servers' links become
+    the weights.
     """
     key = f"balancers.{balancer}"
     changes: dict[str, Any] = {f"{key}.policy": policy}
@@ -57,24 +57,24 @@ def chosen_by(scenario: Scenario, balancer: str, policy: str) -> dict[str, Any]:
 
 
 def unweighted(scenario: Scenario, balancer: str) -> bool:
-    """Returns whether servers have unequal speeds and the scenario sets no weights."""
+    """Returns whether servers have different service times and the scenario sets no weights."""
     given = scenario.model.balancers[balancer]
     return len(set(given.service or ())) > 1 and "weights" not in given.model_fields_set
 
 
 def _reduced(rates: list[int]) -> list[int]:
-    """Returns whole numbers within the bounds of weights, in the ratios of the rates."""
+    """Returns the rates divided by a common unit, as whole numbers within the bounds of weights."""
     unit = max(gcd(*rates), -(-max(rates) // MOST_WEIGHT))
     return [max(1, round(rate / unit)) for rate in rates]
 
 
 def _needs(policy: dict[str, Any], plan: dict[str, Any]) -> dict[str, Any]:
-    """Returns the inputs that a plan's policy needs."""
+    """Returns the inputs that the policy of a plan's balancer needs, by name."""
     return _core.Balancer(balancer_text(policy, plan.get("sources", {})), ["a"]).needs
 
 
 def serve_command(scenario: Scenario, balancer: str) -> str:
-    """Returns the `sojourn lb serve` command for a balancer, with placeholders in capitals."""
+    """Returns the `sojourn lb serve` command for a balancer, with words to replace in capitals."""
     plan = scenario.plan()
     chosen = next(b for b in plan["balancers"] if b["name"] == balancer)
     policy = scenario.model.balancers[balancer].policy
@@ -93,7 +93,7 @@ def serve_command(scenario: Scenario, balancer: str) -> str:
 
 
 def _of_port(params: dict[str, Any], needs: dict[str, Any]) -> list[str]:
-    """Returns a policy's inputs about a port's queue."""
+    """Returns the words on a port's rate and queue limit that the policy needs."""
     said = []
     if needs["rates"] and params["rate"]:
         said.append(f"rate={_core.format_quantity('rate', params['rate'])}")

@@ -1,4 +1,4 @@
-"""The text of a scenario, and the places of problems in it."""
+"""The text of a scenario, and the places of its problems."""
 
 from __future__ import annotations
 
@@ -28,29 +28,32 @@ def dotted(path: Path) -> str:
 
 @dataclass(frozen=True)
 class Source:
-    """Source of a scenario's data; without a text, problems name only the key."""
+    """Where a scenario's data come from; without a text, problems name only the key."""
 
     file: str | None = None
     text: str | None = None
     changed: tuple[Path, ...] = field(default=())
-    """Paths that `replace` has set and that are no longer in the text."""
+    """Paths that `replace` has set: their values are not those of the text."""
     handed: Mapping[str, bytes] | None = None
-    """The files that the scenario may use, by name; None allows those of this machine."""
+    """The only files that the scenario may use, by name; None allows files of this machine."""
 
     @property
     def folder(self) -> FilePath:
-        """Returns the folder to which file names are relative."""
+        """Folder to which file names in the scenario are relative."""
         return FilePath(self.file).parent if self.file else FilePath()
 
     def read(self, name: str, most: int) -> bytes:
-        """Returns the content of a file of the scenario; raises `OSError` or `ValueError`."""
+        """Returns the content of a file of at most `most` bytes that the scenario names.
+
+        Raises `OSError` or `ValueError`.
+        """
         if self.handed is None:
             return files.read(self.folder, name, most)
         if name not in self.handed:
-            told = f" except {', '.join(self.handed)}" if self.handed else ""
+            exceptions = f" except {', '.join(self.handed)}" if self.handed else ""
             raise ValueError(
-                f"a scenario that is handed on in an address may name no files{told}: "
-                "play the scenario's own file instead"
+                f"a scenario in an address may use no files{exceptions}: play the scenario's own "
+                "file instead"
             )
         return self.handed[name]
 
@@ -71,7 +74,7 @@ class Source:
         end: int | None = None,
         **details: Any,
     ) -> Problem:
-        """Returns a problem with the value at `path`; `start` and `end` are offsets in its text."""
+        """Returns a problem of the value at `path`; `start` and `end` are positions in its text."""
         if any(path[: len(c)] == c for c in self.changed):
             return Problem(message, dotted(path), None, **details)
         known, place = path, self._places.get(path)
@@ -81,7 +84,7 @@ class Source:
         if place is None:
             return Problem(message, dotted(path), self.file, **details)
         if len(known) == len(path) - 1 and isinstance(path[-1], int):
-            path = known  # a single text is a list of one
+            path = known  # the text has a single value in place of a list
         line, column, end_column = place.line, place.column, place.end_column
         if start is not None and place.text_line is not None and place.text_column is not None:
             line = place.text_line
@@ -100,7 +103,7 @@ class Source:
 
 
 def read_file(path: str | FilePath) -> tuple[str, str]:
-    """Returns a file's name for messages, and its text."""
+    """Returns the file's name in messages, and its text; raises `ScenarioError`."""
     name = str(path)
 
     def refuse(message: str) -> ScenarioError:
@@ -113,7 +116,7 @@ def read_file(path: str | FilePath) -> tuple[str, str]:
         reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
         raise refuse(f"cannot be read: {reason}") from None
     if len(raw) > limits.FILE_BYTES:
-        raise refuse(f"larger than {limits.FILE_BYTES // 1024} KiB: not a scenario")
+        raise refuse(f"is larger than {limits.FILE_BYTES // 1024} KiB, so it is not a scenario")
     try:
         return name, raw.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -122,7 +125,7 @@ def read_file(path: str | FilePath) -> tuple[str, str]:
 
 
 def parse(text: str, file: str | None) -> tuple[dict[str, Any], Source]:
-    """Returns the data of a TOML text, and their source."""
+    """Returns the data in a TOML text, and their source; raises `ScenarioError`."""
 
     def refuse(message: str, line: int | None = None, column: int | None = None) -> ScenarioError:
         lines = text.split("\n")
@@ -130,47 +133,55 @@ def parse(text: str, file: str | None) -> tuple[dict[str, Any], Source]:
         return ScenarioError([Problem(message, file=file, line=line, column=column, source=source)])
 
     if len(text) > limits.FILE_BYTES:
-        raise refuse(f"larger than {limits.FILE_BYTES // 1024} KiB: not a scenario")
+        raise refuse(f"is larger than {limits.FILE_BYTES // 1024} KiB, so it is not a scenario")
     for number, content in enumerate(text.split("\n"), 1):
         if len(content) > limits.LINE_CHARACTERS:
             raise refuse(f"line {number} is longer than {limits.LINE_CHARACTERS} characters")
     if _LONG_KEY.search(text):
-        raise refuse(f"a dotted key has {limits.KEY_PARTS} or more parts: use tables")
+        raise refuse(f"a dotted key has {limits.KEY_PARTS} or more parts: use tables instead")
     try:
         data = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         message, line, column = _toml_error(str(error), text)
         raise refuse(f"not valid TOML: {message}", line, column) from None
     except RecursionError:
-        raise refuse("nested too deeply") from None
-    except ValueError as error:  # a number or date outside Python's range
+        raise refuse("tables or lists are nested too deeply") from None
+    except ValueError as error:  # a number or date is outside Python's range
         raise refuse(f"not valid TOML: {error}") from None
     source = Source(file, text)
     return plain(data, source), source
 
 
 def _toml_error(message: str, text: str) -> tuple[str, int | None, int | None]:
-    """Splits "(at line 3, column 8)" or "(at end of document)" from a message of `tomllib`."""
+    """Splits a message of `tomllib` into text, line and column, such as "(at line 3, column 8)".
+
+    Line and column are None if the message has no place.
+    """
     head, _, tail = message.rpartition(" (at ")
     if not head:
         return message, None, None
     if tail.startswith("line "):
         line, column = (int(part.split()[-1]) for part in tail.rstrip(")").split(","))
         return head, line, column
-    return f"{head} at the end", text.count("\n") + 1, None
+    return f"{head} at the end of the text", text.count("\n") + 1, None
 
 
 def plain(data: object, source: Source) -> dict[str, Any]:
-    """Returns a copy of `data` made of dictionaries, lists, texts, numbers and booleans."""
+    """Returns a copy of `data` of dictionaries, lists, texts, numbers and booleans.
+
+    Raises `ScenarioError` for other types and for data above the limits.
+    """
     if not isinstance(data, Mapping):
         raise ScenarioError([source.problem((), "a scenario must be a table of keys and values")])
     if _depth_exceeds(data, limits.DEPTH):
-        message = f"nested more than {limits.DEPTH} levels deep"
+        message = f"tables or lists are nested more than {limits.DEPTH} levels deep"
         raise ScenarioError([source.problem((), message)])
     copier = _Copier(source)
     result: dict[str, Any] = copier.copy(data, ())
     if copier.budget < 0:
-        copier.problems.append(source.problem((), f"more than {limits.VALUES} values"))
+        copier.problems.append(
+            source.problem((), f"the scenario has more than {limits.VALUES} values")
+        )
     if copier.problems:
         raise ScenarioError(copier.problems)
     return result
@@ -205,31 +216,31 @@ class _Copier:
             case list() | tuple():
                 return [self.copy(v, (*path, i)) for i, v in enumerate(value)]
             case date() | time():
-                told = (
+                message = (
                     'dates and times of day are not allowed: write a length of time, such as "5s"'
                 )
-                self.complain(path, told)
+                self.complain(path, message)
                 return None
             case _:
-                self.complain(path, f"values of type {type(value).__name__} are not allowed")
+                self.complain(path, f"a value of type {type(value).__name__} is not allowed")
                 return None
 
     def number(self, value: float, path: Path) -> int | float | None:
         if isinstance(value, int) and abs(value) < 2**63:
             return int(value)
         if isinstance(value, int):
-            self.complain(path, "the number is too large")
+            self.complain(path, "the number must be below 2^63 in magnitude")
         elif math.isfinite(value):
             return float(value)
         else:
-            self.complain(path, f"{value} is not a valid number")
+            self.complain(path, f"{value} is not a finite number")
         return None
 
     def text(self, value: str, path: Path) -> str:
         try:
             value.encode("utf-8")
         except UnicodeEncodeError:
-            self.complain(path, "the text contains half a character (a surrogate)")
+            self.complain(path, "the text contains a surrogate, which is half of a character")
             return ""
         return str(value)
 

@@ -1,7 +1,7 @@
 """A queue as settings of OpenWrt's SQM (package `sqm-scripts`), set with `uci`.
 
-SQM's script passes the queue's words to `tc` after its own, and `tc` obeys the last of two
-contradicting words (`functions.sh`, `simplest.qos` and `piece_of_cake.qos` of sqm-scripts).
+SQM's script passes the queue's words to `tc` after its own words, and of two contradicting words
+`tc` uses the last (`functions.sh`, `simplest.qos` and `piece_of_cake.qos` of sqm-scripts).
 """
 
 from __future__ import annotations
@@ -16,17 +16,19 @@ _CAKE_SHAPER = re.compile(r"^(bandwidth \S+|unlimited) ")
 
 
 def steps(placed: Placement) -> Steps:
-    """Returns the commands; raises `ScenarioError` for settings that SQM lacks."""
+    """Returns the commands, notes and undo; raises `ScenarioError` for settings that SQM lacks."""
     name, _, words = placed.words.partition(" ")
     kbit = placed.rate // 1000
     if kbit == 0:
-        raise _refused(f"SQM shapes in whole kbit/s: {placed.rate} bit/s is below 1 kbit/s")
+        raise _refused(f"SQM can set only whole kbit/s, and {placed.rate} bit/s is below 1 kbit/s")
     if placed.own and not placed.shapes_itself:
-        raise _refused("SQM shapes, but a host's own queue needs no shaper: use the format `tc`")
+        raise _refused(
+            "SQM always sets a shaper, but a host's own queue needs none: use the format `tc`"
+        )
     if name == "red" and "ecn" not in words.split():
         raise _refused("SQM always sets `ecn` for `red`: add `ecn` to the queue")
     cake = name == "cake"
-    if cake:  # SQM's script shapes with CAKE, even when the queue is COBALT
+    if cake:  # CAKE contains a shaper, so the script is the one for CAKE
         words = _CAKE_SHAPER.sub("", words)
         if (placed.overhead or placed.cells != "none") and not placed.shapes_itself:
             words += f" overhead {placed.overhead + ETHERNET}"
@@ -45,7 +47,7 @@ def steps(placed: Placement) -> Steps:
         "linklayer": "none",
     }
     if not cake:
-        # Disables SQM's own target, which SQM cannot compute for `fq_pie`.
+        # Disables SQM's own computation of `target`, which fails for `fq_pie`.
         options["itarget" if placed.ingress else "etarget"] = "default"
     if (placed.overhead or placed.cells == "atm") and not cake:
         options |= {
@@ -57,7 +59,7 @@ def steps(placed: Placement) -> Steps:
     other = "upload" if placed.ingress else "download"
     commands = (
         f"uci set {section}=queue",
-        # SQM replaces a rate that is not set with a default.
+        # Without this, SQM would set its default rate in the other direction.
         f"uci -q get {section}.{other} >/dev/null || uci set {section}.{other}='0'",
         *(f"uci set {section}.{key}='{value}'" for key, value in options.items()),
         "uci commit sqm",
@@ -70,20 +72,20 @@ def steps(placed: Placement) -> Steps:
     )
     notes = (
         (
-            "SQM uses one section for each interface: disable an older one (`uci show sqm`). It "
-            f"replaces the root and ingress disciplines of {placed.interface}."
+            "SQM allows one section for each interface: disable an existing section (`uci show "
+            f"sqm`). SQM replaces the root and ingress disciplines of {placed.interface}."
         ),
         (
-            "The other direction is not shaped yet. To shape it too, run what `sojourn tc` "
-            "prints for it (`--set bottleneck=LINK.reverse`, with the same kind of queue): it "
-            "uses the same section."
+            "The other direction is not shaped yet. To shape it too, run the commands that "
+            "`sojourn tc` prints for that direction (`--set bottleneck=LINK.reverse`, "
+            "with the same kind of queue): those commands use the same section."
         ),
         (
-            f"SQM needs the package `sqm-scripts`, and `tc` and kernel modules with `{name}`. "
-            "Disable flow offloading, because offloaded packets bypass queues."
+            f"SQM requires the package `sqm-scripts`, and support of `{name}` in `tc` and the "
+            "kernel modules. Disable flow offloading, because offloaded packets bypass queues."
         ),
     )
-    # SQM's name for the device that shapes incoming traffic.
+    # SQM's name of the `ifb` device that shapes incoming traffic
     device = f"ifb4{placed.interface}"[:15] if placed.ingress else placed.interface
     return Steps(commands, undo, notes, device)
 

@@ -1,4 +1,4 @@
-"""The steps that configure a machine, in one of several forms."""
+"""The steps that configure a machine, as commands and files."""
 
 from __future__ import annotations
 
@@ -13,6 +13,6 @@ class Steps:
     undo: tuple[str, ...]
     notes: tuple[str, ...]
     device: str
-    """The device for `tc -s qdisc show`."""
+    """Device of the queue, for `tc -s qdisc show dev DEVICE`."""
     files: tuple[tuple[str, str], ...] = ()
     """Files to write before the commands run: path and content."""

@@ -1,4 +1,4 @@
-"""A scenario's store as a plan's: hosts become indices, texts become numbers."""
+"""A scenario's store as the plan's store: hosts become numbers, texts become parameters."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from sojourn.scenario.words import time_of
 
 DEFAULT_DATA_CENTRE = "dc1"
 DEFAULT_RECORDS = 10_000
-"""Default number of records for workloads that read or update."""
+"""Default number of records for workloads with other requests than inserts."""
 
 _PLACES: dict[Path, Path] = {
     ("placement",): ("replication",),
@@ -26,19 +26,19 @@ _PLACES: dict[Path, Path] = {
     ("patience", "client"): ("client_timeout",),
     ("patience", "speculate"): ("speculative",),
 }
-"""Scenario paths of keys of the plan's store that have another name there."""
+"""Scenario path of each key of the plan's store whose name or place differs."""
 
 _PARTS = {"load", "workload", "patience"}
-"""Tables of the plan's store whose keys are directly in the scenario's store."""
+"""Tables of the plan's store whose keys are directly in the scenario's table `store`."""
 
 _RELIES = {"replication": ("nodes", "data_centres"), "consistency": ("nodes", "replication")}
-"""Keys that cannot be checked while other keys have problems."""
+"""Keys that cannot be checked while one of the listed keys has a problem."""
 
 
 def store_place(context: Context, rest: Path) -> Path | None:
-    """Returns the scenario's place of a place in the plan's store.
+    """Returns the scenario path for a path in the plan's store.
 
-    None if other problems explain it.
+    Returns None if problems of other keys explain the problem.
     """
     if rest in _PLACES:
         rest = _PLACES[rest]
@@ -53,7 +53,7 @@ def store_place(context: Context, rest: Path) -> Path | None:
 
 
 def store_of(context: Context, store: Store) -> Json:
-    """Returns the plan's store; adds mistakes to the context."""
+    """Returns the plan's store; adds problems to the context."""
     at: Path = ("store",)
     nodes = context.hosts((*at, "nodes"), store.nodes)
     clients = context.hosts((*at, "clients"), store.clients)
@@ -120,7 +120,7 @@ def store_of(context: Context, store: Store) -> Json:
 def _places(
     context: Context, at: Path, places: Mapping[str, list[str]], known: set[int]
 ) -> dict[int, str]:
-    """Returns the place of each host."""
+    """Returns the data centre or rack of each host, from a table of hosts by place."""
     found: dict[int, str] = {}
     for place, names in places.items():
         for node in context.hosts((*at, place), names):
@@ -158,7 +158,7 @@ def _load(context: Context, store: Store) -> Json:
         if "think" in store.model_fields_set:
             context.complain(
                 ("store", "think"),
-                "`think` has no effect in an open loop: remove `think` or `every`",
+                "`think` has no effect together with `every`: remove one of them",
             )
     return {
         "start": time_of(store.start),
@@ -188,7 +188,7 @@ def _workload(store: Store) -> Json:
 def _fault(context: Context, at: Path, fault: Fault, nodes: list[int], clients: list[int]) -> Json:
     what: Json = {"kind": "partition", "nodes": [], "clients": []}
     if (fault.crash is None) == (fault.partition is None):
-        context.complain(at, "must have either `crash` or `partition`")
+        context.complain(at, "must have either `crash` or `partition`, not both")
     elif fault.crash is not None:
         for node in context.hosts((*at, "crash"), [fault.crash]):
             if node in nodes:

@@ -1,4 +1,4 @@
-"""A run's result in a few lines of text."""
+"""Text that summarises a run's result in a few lines."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def format_value(value: float, unit: str, metric: str = "") -> str:
-    """Returns a value with its unit, rounded for reading."""
+    """Returns a value with its unit as text, rounded; a dash if it is not finite."""
     if isinstance(value, float) and not math.isfinite(value):
         return "–"
     match unit:
@@ -53,7 +53,7 @@ def summarise(run: Run) -> str:
         f"{scenario.bottleneck}: {scenario.queue_name}, {_rates(plan)}",
         *_row(run, "", "link"),
     ]
-    if store := store_in(plan):  # the store comes first because the question is about it
+    if store := store_in(plan):  # the requests of the store come before the links
         lines += _store(run, store["name"])
     lines += links
     for name, balancer in scenario.model.balancers.items():
@@ -80,7 +80,7 @@ def _waits(run: Run) -> dict[str, float]:
 
 
 def _store(run: Run, name: str) -> list[str]:
-    """Returns lines on the outcomes of a store's requests and the latency of acknowledged ones."""
+    """Returns lines on the outcomes of a store's requests, and on their latency."""
     lines = ["", f"{name}:"]
     kinds = [f"{name}.{kind}" for kind in ("reads", "writes", "scans")]
     kinds = [kind for kind in kinds if run.metrics.get(f"{kind}.requests")]
@@ -94,13 +94,13 @@ def _store(run: Run, name: str) -> list[str]:
                 share = f" ({100 * count / number:.3g} %)" if number else ""
                 ended.append(f"{label} {format_value(count, '')}{share}")
         lines += ["  " + line for line in _wrap([f"{what} {format_value(number, '')}", *ended], 92)]
-        whose = "latency of the acknowledged: " if prefix == name else "latency: "
+        whose = "latency of acknowledged requests: " if prefix == name else "latency: "
         lines += _row(run, f"{prefix}.", "latency", whose)
     return lines + _row(run, f"{name}.", "store")
 
 
 def _rates(plan: dict[str, Any]) -> str:
-    """Returns the rate of the bottleneck, or the rates of its links and their number."""
+    """Returns a text on the rates of the bottleneck's links and, if several, their number."""
     links = [plan["links"][i] for i in plan["observe"]["bottleneck"]["links"]]
     rates = dict.fromkeys(trace.mean_rate(link["params"]) for link in links)
     text = " and ".join(_core.format_quantity("rate", rate) for rate in list(rates)[:3])
@@ -119,7 +119,7 @@ def _rates(plan: dict[str, Any]) -> str:
 
 
 def rates_of(link: dict[str, Any], duration: int) -> set[int]:
-    """Returns all rates of a plan's link during a run of `duration` ns."""
+    """Returns the rates in bit/s that a link of the plan has during a run of `duration` ns."""
     first = trace.mean_rate(link["params"])
     changes = [c for c in link["changes"] if c["rate"] is not None and c["at"] < duration]
     return {first, *(change["rate"] for change in changes)}

@@ -6,15 +6,18 @@ from sojourn.scenario.placement import Placement, rate_text
 from sojourn.scenario.steps import Steps
 
 LEAF = "1:10"
-"""The class of a shaper that has the queue."""
+"""Class of the shaper that contains the queue."""
 QUEUE = "10:"
-"""The queue's handle there."""
+"""Handle of the queue in the class `LEAF`."""
 
 
 def steps(placed: Placement) -> Steps:
-    """Returns the commands; incoming traffic passes an `ifb` device, which has the queue."""
+    """Returns the commands that put a queue on an interface.
+
+    Incoming traffic is redirected to an `ifb` device, which gets the queue.
+    """
     dev, shaped = placed.interface, placed.shaped
-    # A class without a queue holds as many packets as its device's queue length; an `ifb` has 32.
+    # A class without a queue gets a queue of the device's `txqueuelen`, which is 32 for an `ifb`.
     length = " txqueuelen 1000" if placed.is_tree else ""
     before: list[str] = []
     undo = [f"tc qdisc del dev {dev} root"]
@@ -42,43 +45,43 @@ def steps(placed: Placement) -> Steps:
         ]
     notes = [replaced(placed), *nat(placed)]
     if placed.is_tree:
-        # The existing discipline may be a tree of the same kind, whose filters would remain.
+        # The filters of an existing tree of the same kind would otherwise remain.
         queue.insert(0, f"tc qdisc replace dev {shaped} root pfifo")
     if any(" match ip src " in line or " match ip dst " in line for line in queue):
         notes.append(
-            "Filters use the addresses of the scenario's hosts, from 10.0.0.1 on: replace them "
-            "with yours."
+            "Filters use the addresses of the scenario's hosts, from 10.0.0.1 on: replace these "
+            "addresses with yours."
         )
     return Steps((*before, *queue), tuple(undo), tuple(notes), device=shaped)
 
 
 def replaced(placed: Placement) -> str:
-    """Returns a note on what the queue replaces."""
+    """Returns a note on the discipline that the queue replaces."""
     dev = placed.interface
     if placed.ingress:
         return (
-            f"This replaces the ingress discipline of {dev} and its filters, and leaves its root "
-            f"unchanged: `tc qdisc show dev {dev}` and `tc filter show dev {dev} ingress` show "
-            "the present ones."
+            f"These commands replace the ingress discipline of {dev} and its filters, and leave "
+            f"its root discipline unchanged: `tc qdisc show dev {dev}` and `tc filter show dev "
+            f"{dev} ingress` show the current ones."
         )
     return (
-        f"This replaces the root discipline of {dev} with all its classes and filters: `tc qdisc "
-        f"show dev {dev}` shows it. The undo restores the system's default discipline (`sysctl "
-        "net.core.default_qdisc`)."
+        f"These commands replace the root discipline of {dev} with all its classes and filters: "
+        f"`tc qdisc show dev {dev}` shows it. The undo restores the system's default discipline "
+        "(`sysctl net.core.default_qdisc`)."
     )
 
 
 def nat(placed: Placement) -> list[str]:
-    """Returns a note on CAKE for a router that translates addresses."""
+    """Returns a note for routers that translate addresses (NAT), if the queue is CAKE."""
     if not placed.is_cake or "nat" in placed.router:
         return []
-    return ["On a router that translates addresses (NAT), add the word `nat` to cake."]
+    return ["On a router that translates addresses (NAT), add the word `nat` to the words of cake."]
 
 
 def shaper(dev: str, rate: int, overhead: int, cells: str = "none") -> list[str]:
-    """Returns commands that shape an interface to `rate`, with a class `LEAF` for the queue.
+    """Returns commands that shape an interface to `rate` bit/s by HTB, with the class `LEAF`.
 
-    Of `cells` it supports `atm`.
+    `overhead` is in bytes. Of the values of `cells`, HTB supports `none` and `atm`.
     """
     burst = burst_of(rate)
     framing = f" overhead {overhead}" if overhead else ""
@@ -94,9 +97,9 @@ def shaper(dev: str, rate: int, overhead: int, cells: str = "none") -> list[str]
 
 
 def burst_of(rate: int) -> int:
-    """Returns the bytes that a shaper may send at once.
+    """Returns the burst of a shaper in bytes.
 
-    That is one timer tick of a millisecond and at least two full frames. A larger burst would reach
-    the line at the interface's speed and queue there, outside the discipline.
+    It is the amount for a timer tick of one millisecond and at least two full frames. A larger
+    burst would reach the line at the interface's speed and queue there, outside the discipline.
     """
     return max(2 * 1514, rate // 8000)

@@ -1,4 +1,4 @@
-"""Links with their two directions, as written or as created by a template."""
+"""The two directions of links, which are listed in a scenario or created by a template."""
 
 from __future__ import annotations
 
@@ -24,76 +24,76 @@ from sojourn.scenario.models import (
 
 FORWARD, REVERSE = "forward", "reverse"
 LAN = "lan"
-"""The medium that the hosts of a `lan` share."""
+"""Name of the medium that the hosts of a `lan` share."""
 
 OTHERS = ("rate", "netem", "queue", "cells", "host", "host_queue")
 NUMBERS = [key for key in LinkKeys.model_fields if key not in OTHERS]
-"""The keys of links with numbers as values."""
+"""Keys of links that the plan takes as numbers."""
 _OF_QUEUE = ("queue", "host_queue")
-"""The keys that describe an interface."""
+"""Keys that concern a queue, and therefore one direction only."""
 
 NO_CELLS = "none"
-"""The value of `cells` for a link that divides no packets."""
+"""Value of `cells` for a link that does not divide packets into cells."""
 
 Layer = tuple[Part, Path]
-"""A table that describes both directions of a link, and its path."""
+"""A table that describes links, and its path; earlier layers override later ones."""
 
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """A change of one direction of a link, with the places of its values."""
+    """A change of one direction of a link, with the paths of its values."""
 
     at: str
     rate: str | None
     netem: str | None
     netem_at: Path
     place: Path
-    """Path of the change."""
+    """Scenario path of the change."""
 
 
 @dataclass(frozen=True, slots=True)
 class OneWay:
-    """One direction of a link: every key with its value and the place of that value."""
+    """One direction of a link: the value of every key, and the path of the key."""
 
     name: str
     source: str
     target: str | None
-    """The node at its far end; `None` if it reaches all nodes of its medium."""
+    """Node at the far end; None if the link reaches all nodes of its medium."""
     rate: str
     netem: str | None
     queue: str
-    """Its description, even if `queue_name` is set."""
+    """Description of the queue, even if `queue_name` is set."""
     numbers: dict[str, int]
-    """Keys that the engine takes unchanged, such as `overhead` and `ring`."""
+    """Values of the keys `NUMBERS`, such as `overhead` and `ring`."""
     cells: str
     host: str
-    """Lateness of its host; empty if the host is never late."""
+    """Lateness of the sending host; empty if the host is never late."""
     host_queue: bool
-    """Whether its queue is on its host."""
+    """Whether the queue is the sending host's own."""
     rate_at: Path
-    """Path of the key that sets the rate; the same for the other keys."""
+    """Path of the key that sets the rate; the following fields are the paths of other keys."""
     netem_at: Path
     queue_at: Path
     host_at: Path
     host_queue_at: Path
     explicit_queue: bool
     medium: str | None = None
-    """The shared medium."""
+    """Name of the shared medium; None for a link between two nodes."""
     changes: tuple[Turn, ...] = ()
-    """Its changes during the run."""
+    """Changes of this direction during the run."""
     changes_at: Path = ()
     place: Path = ()
     """Path of the table that describes the link or its template."""
     queue_name: str | None = None
-    """The name of its queue in `[queues]`."""
+    """Name of the queue in `[queues]`; None if it has none."""
 
     @property
     def described_at(self) -> Path:
-        """Returns the path where its queue is described."""
+        """Path of the queue's description."""
         return self.queue_at if self.queue_name is None else ("queues", self.queue_name)
 
     def origin(self, rest: Path) -> Path:
-        """Returns the scenario's place of a place in the plan's link."""
+        """Returns the scenario path for a path in the plan's link."""
         match rest:
             case ("changes", int(i), *_) if i < len(self.changes):
                 return self.changes[i].place
@@ -114,14 +114,14 @@ class OneWay:
 
 
 def _given(key: str, way: str, layers: Sequence[Layer], index: int) -> tuple[Any, Path]:
-    """Returns the first value for `key` in this direction among the tables, and its path."""
+    """Returns the value and path of `key` in this direction, from the first table that has it."""
     for part, at in layers:
         for table, path in ((getattr(part, way, None), (*at, way, key)), (part, (*at, key))):
             if table is part and key in _OF_QUEUE and way == REVERSE:
-                continue  # a queue belongs to one interface
+                continue  # the queue of the reverse direction is only `reverse.queue`
             value = getattr(table, key, None)
             if isinstance(value, list):
-                # Assigned in turn.
+                # Elements of a list are assigned to the hosts in turn.
                 index %= len(value)
                 return value[index], (*path, index) if len(value) > 1 else path
             if value is not None:
@@ -131,7 +131,7 @@ def _given(key: str, way: str, layers: Sequence[Layer], index: int) -> tuple[Any
 
 
 def _turns(way: str, layers: Sequence[Layer]) -> tuple[tuple[Turn, ...], Path]:
-    """Returns the first changes of this direction among the tables, and their path."""
+    """Returns the changes of this direction from the first table that has any, and their path."""
     for part, at in layers:
         changes = getattr(part, "changes", None)
         if not changes:
@@ -249,7 +249,7 @@ def _lan(t: Lan) -> list[OneWay]:
 
 
 def _mesh_links(t: Mesh) -> list[tuple[str, str]]:
-    """Returns the pairs of joined hosts, in the order of the links."""
+    """Returns the pairs of joined hosts of a mesh, in the order of the links."""
     nodes = _named("node", t.nodes)
     pairs = [(a, b) for i, a in enumerate(nodes) for b in nodes[i + 1 :]]
     clients = _named("client", t.clients.hosts) if t.clients else []
@@ -277,7 +277,7 @@ def _mesh(t: Mesh) -> list[OneWay]:
 
 
 def links_of(model: Model) -> list[OneWay]:
-    """Returns every direction of every link: the template's first, then in the text's order."""
+    """Returns every direction of every link: the template's first, then those of `[links]`."""
     links: list[OneWay] = []
     match model.topology:
         case Dumbbell() as t:
@@ -306,20 +306,20 @@ def links_of(model: Model) -> list[OneWay]:
 
 
 def nodes_of(links: Iterable[OneWay]) -> list[str]:
-    """The nodes at the ends of links; a node's place is its number in the plan."""
+    """Returns the nodes at the ends of links; the position of a node is its number in the plan."""
     ends = (end for link in links for end in (link.source, link.target))
     return list(dict.fromkeys(end for end in ends if end is not None))
 
 
 def media_of(model: Model) -> dict[str, tuple[str, Path]]:
-    """Returns the shared media, each with its access method and the place of that value."""
+    """Returns the shared media by name, with access method and the path of that key."""
     if isinstance(model.topology, Lan):
         return {LAN: (model.topology.access, ("topology", "access"))}
     return {}
 
 
 def aliases_of_mesh(t: Mesh) -> dict[str, list[str]]:
-    """Returns names for several hosts of a mesh."""
+    """Returns the names that cover several hosts of a mesh, with these hosts."""
     kinds = {"nodes": _named("node", t.nodes)}
     if t.clients:
         kinds["clients"] = _named("client", t.clients.hosts)
@@ -327,7 +327,7 @@ def aliases_of_mesh(t: Mesh) -> dict[str, list[str]]:
 
 
 def aliases_of(model: Model) -> dict[str, list[str]]:
-    """Returns names for several hosts of a template."""
+    """Returns the names that cover several hosts of a template, with these hosts."""
     match model.topology:
         case Dumbbell() as t:
             return {
@@ -355,7 +355,7 @@ def aliases_of(model: Model) -> dict[str, list[str]]:
 
 
 def link_aliases_of(model: Model) -> dict[str, list[str]]:
-    """Returns names for several links of a template, one direction each."""
+    """Returns the names that cover several links of a template, with their forward directions."""
     hosts = aliases_of(model)
     match model.topology:
         case Dumbbell():
@@ -375,7 +375,7 @@ def link_aliases_of(model: Model) -> dict[str, list[str]]:
 
 
 def default_bottleneck(model: Model, links: Sequence[OneWay]) -> str | None:
-    """Returns the name of the link, or of several links, that is the default bottleneck."""
+    """Returns the default bottleneck: the name of a link or of several; None without links."""
     if isinstance(model.topology, Lan):
         return LAN
     first = next((link for link in links if link.explicit_queue), None)

@@ -1,8 +1,8 @@
-"""Capacity traces of links: `trace FILE` instead of a rate, in Mahimahi's format.
+"""Capacity traces of links: `trace FILE` in place of a rate, in Mahimahi's format.
 
 A line of the file is a time in whole milliseconds at which a packet of 1500 bytes may be sent.
-Lines are in order, and the trace restarts at its last time, as in Mahimahi's `mm-link` (Netravali
-et al., USENIX ATC 2015).
+Times must not decrease. After its last time the trace restarts, as in Mahimahi's `mm-link`
+(Netravali et al., USENIX ATC 2015).
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ Json = dict[str, Any]
 
 WORD = "trace"
 BYTES = 1500
-"""Bytes that may be sent at each time of a trace."""
+"""Number of bytes that may be sent at each time of a trace."""
 LAST_MS = 2**32 - 1
 
 _FILE = re.compile(rf"(^\s*{WORD}\s+){files.FILE}(?=\s*$)")
@@ -34,7 +34,7 @@ def is_trace(text: str) -> bool:
 
 
 def file_of(text: str) -> str:
-    """Returns the file in the text of a trace; raises `TraceProblem`."""
+    """Returns the name of the file in the text of a trace; raises `TraceProblem`."""
     match = _FILE.match(text)
     if match is None or not match[2].strip('"'):
         raise TraceProblem('`trace` takes exactly one file, such as "trace lte.up"')
@@ -42,7 +42,7 @@ def file_of(text: str) -> str:
 
 
 def loaded(text: str, read: files.Read) -> Json:
-    """Returns the trace in the engine's form; raises `TraceProblem`."""
+    """Returns the trace with the times of its file, as in the plan; raises `TraceProblem`."""
     name = file_of(text)
     try:
         data = read(name, limits.TRACE_BYTES)
@@ -54,7 +54,7 @@ def loaded(text: str, read: files.Read) -> Json:
 
 
 def mean_rate(params: Json) -> int:
-    """Returns the rate in bit/s of a link with these parameters, or its trace's mean rate."""
+    """Returns the rate of a link in bit/s; for a link with a trace, the mean rate."""
     if "trace" not in params:
         return int(params["rate"])
     times: list[int] = params["trace"]["opportunities"]
@@ -63,7 +63,7 @@ def mean_rate(params: Json) -> int:
 
 
 def place(text: str) -> tuple[int, int]:
-    """Returns the range of the file's name in the text of a trace."""
+    """Returns the start and end of the file's name in the text of a trace."""
     return files.place(_FILE, text)
 
 
@@ -94,5 +94,5 @@ def _times(data: bytes) -> list[int]:
         if len(times) > limits.OPPORTUNITIES:
             raise ValueError(f"more than {limits.OPPORTUNITIES} lines")
     if before == 0:
-        raise ValueError("needs at least one time above 0 ms")
+        raise ValueError("the file needs at least one time above 0 ms")
     return times

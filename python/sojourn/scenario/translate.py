@@ -1,4 +1,4 @@
-"""Pydantic's errors as problems with a place, in this project's words."""
+"""Pydantic's validation errors as problems with a place, in this project's words."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from sojourn.scenario.words import WORD_ERROR, shown
 
 
 def problems_of(error: ValidationError, data: Mapping[str, Any], source: Source) -> list[Problem]:
-    """Returns the problems for all errors of `error` about `data`."""
+    """Returns a problem for each error of `error` about `data`."""
     details = error.errors(include_url=False)[: limits.PROBLEMS]
     found = [(detail, _problem(detail, data, source)) for detail in details]
-    # A misspelt key is one mistake: the intended key is not reported as missing.
+    # A misspelt key is one mistake: the key that was meant is not also reported as missing.
     meant = {
         (*_path(detail["loc"], data)[:-1], problem.nearest)
         for detail, problem in found
@@ -53,7 +53,7 @@ def _problem(detail: Any, data: Mapping[str, Any], source: Source) -> Problem:
         case "extra_forbidden":
             return _unknown_key(path, data, source)
         case "missing":
-            # The key is missing, so the problem is placed at its table.
+            # A missing key has no place, so the problem is at the place of its table.
             key = str(detail["loc"][-1])
             return source.problem(path, f"`{key}` is missing: {_purpose(path)}")
         case "union_tag_invalid" | "union_tag_not_found":
@@ -74,7 +74,7 @@ def _problem(detail: Any, data: Mapping[str, Any], source: Source) -> Problem:
 
 
 def _path(loc: tuple[int | str, ...], data: Mapping[str, Any]) -> Path:
-    """Returns pydantic's location without its additions: union tags and "[key]"."""
+    """Returns the path of a pydantic location, without its additions: union tags and "[key]"."""
     path: list[str | int] = []
     value: Any = data
     for i, part in enumerate(loc):
@@ -85,7 +85,7 @@ def _path(loc: tuple[int | str, ...], data: Mapping[str, Any]) -> Path:
         if _has(value, part):
             value = value[part]
         elif i < len(loc) - 1 or isinstance(part, int):
-            # A single text is a list of one: its element is the text itself.
+            # A single text is read as a list of one, whose element has no path of its own.
             continue
         path.append(part)
     return tuple(path)
@@ -98,7 +98,7 @@ def _has(value: Any, part: str | int) -> bool:
 
 
 def table_type(path: Path, data: Mapping[str, Any]) -> type[BaseModel] | None:
-    """Returns the model of the table at `path`; None if it is not a table of the model."""
+    """Returns the model of the table at `path`; None if the path is no table with known keys."""
     kinds: list[Any] = [Model]
     value: Any = data
     for part in path:
@@ -114,7 +114,7 @@ def table_type(path: Path, data: Mapping[str, Any]) -> type[BaseModel] | None:
 
 
 def _below(kind: Any, part: str | int) -> Any:
-    """Returns the type of a table's key, or of a list's element."""
+    """Returns the type of a key in a table, or of an element in a list or dict; None if unknown."""
     if isinstance(kind, type) and issubclass(kind, BaseModel):
         fields = kind.model_fields.items()
         return next((f.annotation for name, f in fields if part == (f.alias or name)), None)
@@ -167,21 +167,21 @@ _PURPOSES = {
     "to": "the name of a node",
     "at": 'the time, such as "20s" or "every 40s from 20s"',
     "rate": 'the rate of the link, such as "20mbit"',
-    "servers": "the hosts that serve its flows",
+    "servers": "the hosts that serve the balancer's flows",
     "policy": 'the policy that selects a server, such as "iqlb" (`sojourn list balancer`)',
     "app": 'the traffic, such as "bulk" (`sojourn list app`)',
 }
 
 
 def _purpose(path: Path) -> str:
-    return _PURPOSES.get(str(path[-1]) if path else "", "it has no default")
+    return _PURPOSES.get(str(path[-1]) if path else "", "this key has no default")
 
 
 def repaired(error: ValidationError, data: dict[str, Any]) -> dict[str, Any] | None:
     """Returns `data` without the parts that `error` rejects; None if that is impossible.
 
-    The repaired data show further mistakes, such as an unknown host, in the same pass. Replacements
-    must not cause problems of their own.
+    A check of the repaired data finds further mistakes, such as an unknown host, in the same pass.
+    The replacements must not cause problems themselves.
     """
     if error.error_count() > limits.PROBLEMS:
         return None
@@ -198,7 +198,7 @@ _HARMLESS = {
     "netem": "delay 0ms",
     "app": "bulk",
     "client": "true",
-    "duration": "0s",  # the engine rejects it, and checks no other time against it
+    "duration": "0s",  # the engine rejects 0s, and then checks no other time against the duration
 }
 
 
@@ -216,13 +216,13 @@ def _mend(data: dict[str, Any], path: Path, kind: str) -> bool:
     if kind == "extra_forbidden":
         at.pop(last, None)
         if model in {Change, ChangedDirection}:
-            # The change must still change something.
+            # A change without any value would be another mistake.
             at.setdefault("rate", _HARMLESS["rate"])
         return True
     if kind not in {WORD_ERROR, "missing"} or model is None:
         return False
     if last == "app":
-        for key in commands.KEYS:  # only valid for one application
+        for key in commands.KEYS:  # keys that only the application `command` allows
             at.pop(key, None)
     if last in _HARMLESS:
         at[last] = _HARMLESS[last]

@@ -1,7 +1,7 @@
-"""Queues with classes as tables, converted to text in `tc`'s words.
+"""Queues with classes that are written as tables, converted to text in `tc`'s words.
 
-The engine parses the text. Each part of it records the key it comes from, so that the engine's
-problems are reported at that key.
+The engine parses the text. Each part of the text has the path of the key that it comes from, so
+that the engine's problems are reported at this key.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from sojourn import _core
 from sojourn.scenario.locate import Path
 
 LEVELS = 16
-"""Most nested tables of classes and queues."""
+"""Largest number of nested tables of classes and queues."""
 CLASSES = 4096
-"""Most classes of a queue."""
+"""Largest number of classes of a queue."""
 
 TREE = ("discipline", "handle", "classes", "filters")
 CLASS = ("parent", "queue", "classes")
@@ -35,18 +35,22 @@ _NAME = re.compile(rf"({_MINOR}):{_MINOR}")
 _WORD = re.compile(r"\w+")
 
 IMPLICIT = ("prio", "ets", "mq")
-"""Disciplines whose classes exist without a statement."""
+"""Disciplines whose classes exist without a statement of their own."""
 
 _CLASSES = {
     "type": "object",
     "description": "Classes by their names, such as 1:10.",
     "additionalProperties": {
         "type": "object",
-        "description": "A class: words of its discipline, and these keys.",
+        "description": "A class: parameters of its discipline, and the keys `parent`, `queue` "
+        "and `classes`.",
         "properties": {
-            "parent": {"type": "string", "description": "The parent class."},
-            "queue": {"type": ["string", "object"], "description": "Its queue, a text or a table."},
-            "classes": {"type": "object", "description": "Child classes."},
+            "parent": {"type": "string", "description": "Name of the parent class."},
+            "queue": {
+                "type": ["string", "object"],
+                "description": "Queue of the class, a text or a table.",
+            },
+            "classes": {"type": "object", "description": "Child classes by their names."},
         },
         "additionalProperties": {"type": ["string", "integer"]},
     },
@@ -60,7 +64,11 @@ SCHEMA = {
             "description": "The discipline's own words in tc syntax.",
             "examples": ["htb default 20"],
         },
-        "handle": {"type": "string", "description": "Its handle; names of classes begin with it."},
+        "handle": {
+            "type": "string",
+            "description": "Handle of the discipline, which is the "
+            "first part of the names of its classes.",
+        },
         "classes": _CLASSES,
         "filters": {
             "type": "array",
@@ -81,11 +89,11 @@ SCHEMA = {
     "required": ["discipline"],
     "additionalProperties": False,
 }
-"""JSON Schema of a table, for editors."""
+"""JSON Schema of a queue as a table, for editors."""
 
 
 class TreeProblem(ValueError):
-    """A mistake in a table, and its key."""
+    """A mistake in a queue's table, at the path of a key."""
 
     def __init__(self, path: Path, message: str, nearest: str | None = None) -> None:
         super().__init__(message)
@@ -94,25 +102,25 @@ class TreeProblem(ValueError):
 
 @dataclass(frozen=True)
 class Part:
-    """A part of the text, and the key it comes from."""
+    """A range of the text, and the path of the key that it comes from."""
 
     start: int
     end: int
     path: Path
     is_whole: bool
-    """Whether it is the key's complete value."""
+    """Whether the range is the complete value of the key."""
 
 
 @dataclass
 class Written:
-    """The text of a tree."""
+    """The text of a queue with classes, with the origin of its parts."""
 
     text: str = ""
     parts: list[Part] = field(default_factory=list)
     classes: int = 0
 
     def add(self, text: str, path: Path, *, is_whole: bool = False) -> None:
-        """Appends words, separated by a space."""
+        """Appends words after a space; they come from the key at `path`."""
         if self.text and not self.text.endswith(" "):
             self.text += " "
         start = len(self.text)
@@ -120,12 +128,15 @@ class Written:
         self.parts.append(Part(start, len(self.text), path, is_whole))
 
     def begin(self, text: str, path: Path) -> None:
-        """Begins a statement."""
+        """Begins a new statement with these words."""
         self.text += ";"
         self.add(text, path)
 
     def place(self, start: int, end: int) -> tuple[Path, int | None, int | None]:
-        """Returns the key from which a range of the text comes, and the range within its value."""
+        """Returns the path of the key from which a part of the text comes.
+
+        Also returns the part's range in the key's value; None if the text is not this value.
+        """
         for part in self.parts:
             if part.start <= start < part.end or start == part.end == len(self.text):
                 if part.is_whole:
@@ -144,9 +155,9 @@ def written(table: Mapping[str, Any]) -> Written:
 def _tree(
     text: Written, table: Mapping[str, Any], at: Path, parent: str | None, level: int
 ) -> None:
-    """Writes a discipline, inside the class `parent` or at the root."""
+    """Writes a discipline inside the class `parent`; None is the root."""
     if level >= LEVELS:
-        raise TreeProblem(at, f"more than {LEVELS} nested tables")
+        raise TreeProblem(at, f"the queue has more than {LEVELS} nested tables")
     _known(table, TREE, at)
     name = _text(table, "discipline", at, 'the discipline\'s own words, such as "htb default 20"')
     classes = _table(table, "classes", at)
@@ -175,7 +186,7 @@ def _tree(
             text.add(_single(queue, path), path, is_whole=True)
     filters = table.get("filters", [])
     if not isinstance(filters, list):
-        raise TreeProblem((*at, "filters"), "needs a list of filters, such as `dscp EF to 1:10`")
+        raise TreeProblem((*at, "filters"), "must be a list of filters, such as `dscp EF to 1:10`")
     for n, filter_ in enumerate(filters):
         _filter(text, filter_, (*at, "filters", n), f"{handle}:")
 
@@ -189,17 +200,17 @@ def _classes(
     queues: list[tuple[str, Any, Path]],
     level: int,
 ) -> None:
-    """Writes classes and their children; collects their queues."""
+    """Writes classes and their child classes; adds the classes' queues to `queues`."""
     if level >= LEVELS:
-        raise TreeProblem(at, f"more than {LEVELS} nested tables")
+        raise TreeProblem(at, f"the queue has more than {LEVELS} nested tables")
     for name, class_ in classes.items():
         path: Path = (*at, name)
         _major(name, path)
         if not isinstance(class_, Mapping):
-            raise TreeProblem(path, "needs a table of the class's words, such as rate")
+            raise TreeProblem(path, "must be a table of parameters of the class, such as `rate`")
         text.classes += 1
         if text.classes > CLASSES:
-            raise TreeProblem(path, f"more than {CLASSES} classes")
+            raise TreeProblem(path, f"the queue has more than {CLASSES} classes")
         words = {key: value for key, value in class_.items() if key not in CLASS}
         if words or not is_implicit:
             text.begin(f"class {name}", path)
@@ -210,7 +221,7 @@ def _classes(
                 text.add(f"parent {parent}", path)
             for key, value in words.items():
                 if not _WORD.fullmatch(key):
-                    raise TreeProblem((*path, key), "is not a word of a class, such as rate")
+                    raise TreeProblem((*path, key), "is not a parameter of a class, such as `rate`")
                 text.add(key, (*path, key))
                 text.add(_value(value, (*path, key)), (*path, key), is_whole=True)
         if "queue" in class_:
@@ -225,7 +236,9 @@ def _filter(text: Written, filter_: Any, at: Path, parent: str) -> None:
         text.add(_single(filter_, at), at, is_whole=True)
         return
     if not isinstance(filter_, Mapping):
-        raise TreeProblem(at, "needs a filter, such as `dscp EF to 1:10`, or a table of its words")
+        raise TreeProblem(
+            at, 'needs a filter, such as "dscp EF to 1:10" or { dscp = "EF", to = "1:10" }'
+        )
     _known(filter_, FILTER, at)
     if "to" not in filter_:
         raise TreeProblem(
@@ -247,9 +260,12 @@ def _filter(text: Written, filter_: Any, at: Path, parent: str) -> None:
 def _handle(
     table: Mapping[str, Any], classes: Mapping[str, Any], at: Path, default: str | None
 ) -> str | None:
-    """Returns the handle of a discipline: as given, or from the names of its classes."""
+    """Returns the handle of a discipline: from the table, or from the name of its first class.
+
+    Otherwise `default`.
+    """
     if "handle" in table:
-        given = _text(table, "handle", at, what := "the number of the discipline, such as 1:")
+        given = _text(table, "handle", at, what := "the handle of the discipline, such as 1:")
         if found := _HANDLE.fullmatch(given.strip()):
             return found[1]
         raise TreeProblem((*at, "handle"), f"needs {what}")
@@ -257,7 +273,7 @@ def _handle(
 
 
 def _major(name: str, at: Path) -> str:
-    """Returns the discipline's handle at the beginning of a class's name."""
+    """Returns the handle at the beginning of a class's name; raises `TreeProblem`."""
     if found := _NAME.fullmatch(name):
         return found[1]
     raise TreeProblem(at, "the key must be the name of a class, such as 1:10")
@@ -265,7 +281,7 @@ def _major(name: str, at: Path) -> str:
 
 @cache
 def disciplines() -> dict[str, bool]:
-    """Returns all disciplines, and whether they have classes and therefore a handle."""
+    """Returns whether each discipline has classes, by name."""
     tables = json.loads(_core.describe())["queue"]
     return {
         table["name"]: any(word["name"] == "handle" for word in table["words"]) for table in tables
@@ -297,16 +313,16 @@ def _text(table: Mapping[str, Any], key: str, at: Path, what: str) -> str:
 
 
 def _single(value: Any, at: Path) -> str:
-    """Returns a text of one statement."""
+    """Returns a text that is a single statement; raises `TreeProblem`."""
     if not isinstance(value, str) or not value.strip():
         raise TreeProblem(at, "needs a text, or a table with `discipline` and `classes`")
     if ";" in value or "\n" in value:
-        raise TreeProblem(at, "contains several statements: use tables instead")
+        raise TreeProblem(at, "contains several statements: use tables in place of the text")
     return value
 
 
 def _value(value: Any, at: Path) -> str:
-    """Returns the value of a word as text."""
+    """Returns the value of a parameter as text; raises `TreeProblem`."""
     if isinstance(value, bool) or not isinstance(value, str | int):
         raise TreeProblem(at, "needs a text or a whole number")
     return _single(str(value), at)

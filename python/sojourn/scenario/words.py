@@ -1,7 +1,7 @@
 """The texts of a scenario as pydantic types.
 
-The engine decides their meaning: each type passes its text to a parser in `sojourn._core`, and
-turns the parser's error into a pydantic error with the range inside the text.
+The engine interprets the texts: each type passes its text to a parser in `sojourn._core`, and
+converts the parser's error into a pydantic error with the range in the text.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ WORD_ERROR = "words"
 
 
 def shown(value: object) -> str:
-    """Returns a value as error messages show it."""
+    """Returns a value as error messages show it, shortened to 60 characters."""
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, str):
@@ -44,12 +44,12 @@ def shown(value: object) -> str:
 
 
 def complaint(message: str, **context: Any) -> PydanticCustomError:
-    """Returns a pydantic error with exactly this message."""
+    """Returns a pydantic error whose message is exactly `message`."""
     return PydanticCustomError(WORD_ERROR, "{message}", {"message": message, **context})
 
 
 def word_complaint(error: _core.WordError) -> PydanticCustomError:
-    """Returns a parser's error as a pydantic error."""
+    """Returns the error of an engine's parser as a pydantic error."""
     return complaint(
         error.message,
         start=error.start,
@@ -61,7 +61,7 @@ def word_complaint(error: _core.WordError) -> PydanticCustomError:
 
 
 def text_of(value: object, what: str, example: str) -> str:
-    """Returns `value` if it is a text of acceptable length."""
+    """Returns `value` if it is a text of at most `TEXT_CHARACTERS`; raises an error otherwise."""
     if not isinstance(value, str):
         hint = ""
         if isinstance(value, int | float) and not isinstance(value, bool):
@@ -74,7 +74,7 @@ def text_of(value: object, what: str, example: str) -> str:
             allowed=[example],
         )
     if len(value) > TEXT_CHARACTERS:
-        raise complaint(f"longer than {TEXT_CHARACTERS} characters", found=shown(value))
+        raise complaint(f"the text is longer than {TEXT_CHARACTERS} characters", found=shown(value))
     return value
 
 
@@ -151,8 +151,8 @@ def interface_fault(name: str) -> str | None:
     if re.fullmatch(_INTERFACE, name):
         return None
     return (
-        f"`{name}` is not a name of an interface: use letters, digits, `_`, `.`, `@`, `:` and "
-        "`-`, at most 15"
+        f"`{name}` is not a name of an interface: use at most 15 characters: letters, digits, "
+        "`_`, `.`, `@`, `:` and `-`"
     )
 
 
@@ -179,7 +179,7 @@ Series = Annotated[
 
 
 def _alone(text: str) -> str:
-    """Returns impairments without the surrounding line of `tc`; returns invalid texts unchanged."""
+    """Returns the impairments in a line of `tc`; returns other texts unchanged."""
     try:
         return _core.netem_description(text)
     except _core.WordError:
@@ -191,7 +191,7 @@ Netem = Annotated[
     AfterValidator(_alone),
     _checked("impairments", "delay 15ms", _core.parse_netem),
     _schema(
-        "Impairments in netem's words, or a line of tc that sets or shows them.",
+        "Delay and impairments in netem's words, or a line of tc that sets or shows them.",
         "delay 15ms",
         "delay 20ms 2ms loss 1%",
     ),
@@ -216,7 +216,7 @@ Lateness = Annotated[
 
 
 def _or_own(parse: Callable[[str], object]) -> Callable[[str], object]:
-    """Returns a parser that accepts policies of the user; the resolver knows their files."""
+    """Returns a parser that also accepts policies of the user, whose files are read later."""
 
     def either(text: str) -> object:
         if not is_own(text):
@@ -230,9 +230,9 @@ def _or_own(parse: Callable[[str], object]) -> Callable[[str], object]:
 
 
 def queue_description(text: str) -> str:
-    """Returns a queue's description without the surrounding line of `tc`.
+    """Returns the queue in a line of `tc` that sets or shows it; returns other texts unchanged.
 
-    An invalid text is returned unchanged; its check reports the mistake.
+    The later check reports mistakes in an invalid text.
     """
     try:
         if is_own(text) or with_any_host(text) != text:
@@ -243,7 +243,7 @@ def queue_description(text: str) -> str:
 
 
 def _of_table(value: object) -> object:
-    """Returns the text of a queue that is a table; returns other values unchanged."""
+    """Returns the text of a queue that is written as a table; returns other values unchanged."""
     if not isinstance(value, Mapping):
         return value
     try:
@@ -291,11 +291,14 @@ Described = Annotated[
         }
     ),
 ]
-"""A queue as described in a scenario."""
+"""A queue's description, as a text or as a table."""
 
 
 def _or_name(value: object, handler: ValidatorFunctionWrapHandler, info: ValidationInfo) -> str:
-    """Returns a described queue, or a name in `[queues]`, which the validation's context lists."""
+    """Returns a described queue, or a name in `[queues]`.
+
+    The names in `[queues]` are in the context of the validation.
+    """
     names: frozenset[str] = info.context or frozenset()
     word = value.strip() if isinstance(value, str) else ""
     if word in names:
@@ -312,11 +315,11 @@ def _or_name(value: object, handler: ValidatorFunctionWrapHandler, info: Validat
 
 
 Queue = Annotated[Described, WrapValidator(_or_name)]
-"""A described queue, or the name of one in `[queues]`."""
+"""A queue's description, or the name of a queue in `[queues]`."""
 Tcp = Annotated[
     str,
     _checked("a TCP", "cubic", _or_own(_core.parse_tcp)),
-    _schema("A congestion control or profile, then options.", "cubic", "reno ecn"),
+    _schema("A congestion control or a TCP profile, then options.", "cubic", "reno ecn"),
 ]
 App = Annotated[
     str,
@@ -352,7 +355,7 @@ Service = Annotated[
 Patience = Annotated[
     str,
     _checked("a time", "50ms", lambda t: t == "none" or _core.parse_quantity("time", t)),
-    _schema("A time with its unit, or none.", "none", "50ms"),
+    _schema("A time with its unit, or `none`.", "none", "50ms"),
 ]
 
 

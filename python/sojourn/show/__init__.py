@@ -1,4 +1,4 @@
-"""Figures, the HTML report, and tables in the terminal."""
+"""Figures, HTML reports, and tables in the terminal, of the results of studies."""
 
 from sojourn import lazy
 

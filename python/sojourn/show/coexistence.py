@@ -1,4 +1,4 @@
-"""The coexistence matrix as one picture, and as a table in the terminal."""
+"""The coexistence matrix as a figure, and as a table in the terminal."""
 
 from __future__ import annotations
 
@@ -27,11 +27,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Theme:
-    """Colours of a picture: background, ink, and colours of smaller, equal and larger shares."""
+    """Colours of a figure: background, text, and bars of smaller, equal and larger shares."""
 
     plate: str
     ink: str
     faint: str
+    """Colour of secondary text."""
     less: str
     equal: str
     more: str
@@ -51,19 +52,20 @@ KINDS = {
     "fq_codel L4S": "per flow, L4S marks",
     "dualpi2": "two coupled queues",
 }
-"""Descriptions of the matrix's own queues, displayed below their names."""
+"""Descriptions of the matrix's queues, shown below their names."""
 HARM = "\N{BLACK DOWN-POINTING TRIANGLE}"
+"""Sign of a cell in which the rival does more harm than the incumbent does to itself."""
 _WIDTH, _HEIGHT = 1.34, 1.0
 """Width and height of a cell, in inches."""
 _GAP = 0.5
-"""Gap between equal and unequal round-trip times, in bars."""
+"""Gap between bars of equal and of unequal round-trip times, as a multiple of a bar's distance."""
 
 
 def drawing(matrix: Coexistence, incumbent: str | None = None, theme: str = "light") -> Figure:
-    """Returns the matrix of an incumbent (by default the first): rivals in rows, queues in columns.
+    """Returns the figure of the matrix for one incumbent: rivals in rows, queues in columns.
 
-    Each cell has one bar per round-trip time, from the equal share to the rival's share, with its
-    simultaneous interval.
+    `incumbent` None is the first one. Each cell has a bar for each round-trip time, from the equal
+    share to the rival's share, with its simultaneous interval.
     """
     look = THEMES[theme]
     mine = incumbent or matrix.incumbents[0]
@@ -107,7 +109,7 @@ def drawings(matrix: Coexistence) -> dict[str, Figure]:
 
 
 def places(rtts: Sequence[str]) -> list[float]:
-    """Returns the positions of the bars; a gap separates unequal round-trip times."""
+    """Returns the horizontal positions of the bars; a gap is before unequal round-trip times."""
     found, at = [], 0.0
     for before, rtt in zip(["", *rtts], rtts, strict=False):
         at += _GAP * (bool(before) and ("/" in rtt) != ("/" in before))
@@ -167,7 +169,7 @@ def _cell(axes: Axes, met: Sequence[Encounter | None], look: Theme) -> None:
 
 
 def _delays(met: Sequence[Encounter]) -> str:
-    """Returns median delays of rival and incumbent over the round-trip times, in milliseconds."""
+    """Returns the delays of rival and incumbent in ms, as medians over the round-trip times."""
     both = (
         float(np.median([e.values[name].estimate for e in met]))
         for name in ("rival_delay", "incumbent_delay")
@@ -224,25 +226,25 @@ def _title(
         put(x + 0.22, 0.39, text, 8, look.ink)
         x += 0.36 + 0.068 * len(text)
     bars = (
-        "Bars: round-trip times without queues in ms, from the equal share; the last is 20 ms "
-        f"for the rival, 80 ms for {name}. Lines: simultaneous 95 % intervals, {matrix.seeds} "
-        "runs of one minute."
+        "Bars: one for each round-trip time without queues (in ms), beginning at the equal "
+        f"share; the last is 20 ms for the rival and 80 ms for {name}. Lines: simultaneous 95 % "
+        f"intervals, {matrix.seeds} runs of one minute."
     )
     texts = (
-        "In each cell: the mean share, and median delays in addition to propagation, rival | "
-        f"{name}. {HARM}: the rival does more harm to {name} than {name} does to itself (Ware et "
-        "al. 2019), by a tenth of its solo goodput."
+        "In each cell: the mean share, and the median delays in addition to propagation, rival "
+        f"| {name}. {HARM}: the rival does more harm to {name} than {name} does to itself (Ware "
+        "et al. 2019), by a tenth of its solo goodput."
     )
     for at, line in enumerate((bars, texts)):
         put(0.2, height - 0.42 + 0.2 * at, line, 8, look.faint)
 
 
 def print_matrix(matrix: Coexistence, console: Console) -> None:
-    """Prints a table for each incumbent: shares in per cent with half intervals."""
+    """Prints a table for each incumbent, with the rivals' shares in percent."""
     for mine in matrix.incumbents:
         rows = [(rival, rtt) for rival in matrix.rivals(mine) for rtt in matrix.rtts]
         texts = {
-            (rival, rtt, queue): _told(matrix.of(mine, rival, queue, rtt))
+            (rival, rtt, queue): _cell_text(matrix.of(mine, rival, queue, rtt))
             for rival, rtt in rows
             for queue in matrix.queues
         }
@@ -269,7 +271,7 @@ def print_matrix(matrix: Coexistence, console: Console) -> None:
     )
 
 
-def _told(e: Encounter | None) -> str:
+def _cell_text(e: Encounter | None) -> str:
     if e is None:
         return "- "
     share: Interval = e.values["share"]

@@ -1,4 +1,4 @@
-"""The colours of figures and pages, and their assignment to queues."""
+"""Colours of figures and pages, and the assignment of styles to queues."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ COLOURS = (
     "#333333",
     "#8A2BE2",
 )
-"""Okabe and Ito's palette without yellow, which is too pale on white, and one further colour."""
+"""Colours of Okabe and Ito without yellow, which is too pale on white, and one more colour."""
 
 DARK = (
     "#5AB4E8",
@@ -27,7 +27,7 @@ DARK = (
     "#DDDDDD",
     "#B478FF",
 )
-"""The same colours, light enough for a dark page."""
+"""Colours for a dark page, in the order of `COLOURS`."""
 
 
 QUEUES = {
@@ -61,20 +61,21 @@ QUEUES = {
     "skbprio": 27,
     "hhf": 28,
 }
-"""Style number of each discipline, the same in all figures. From 8 on, colours repeat with other
-markers and lines, mostly those of the most similar discipline.
+"""Style number of each discipline, the same in all figures. From 8 on, the colours repeat with
+other markers and lines; a repeated colour is mostly that of a similar discipline.
 """
 
 _ALSO = {"td": "pfifo", "redstd": "red", "daqm_c3": "daqm"}
-"""Names of disciplines in papers."""
+"""Discipline of each name that only papers use."""
 _SPARE = (7, 5, 4, 3, 2, 1, 0, 6)
-"""Style numbers of other items, or of a second queue of a kind: the least used first."""
+"""Style numbers for other items and for further queues of a discipline, the least used first."""
 
 
 def slots(names: Iterable[str]) -> list[int]:
     """Returns the style number of each item in a figure, for `colour`, `marker` and `line`.
 
-    A queue has its discipline's style in all figures; other items take the free ones in order.
+    A queue has the style of its discipline in all figures. Other items take unused style numbers in
+    order.
     """
     listed = [_discipline(name) for name in names]
     found: list[int | None] = []
@@ -82,7 +83,7 @@ def slots(names: Iterable[str]) -> list[int]:
         look = QUEUES.get(kind)
         found.append(None if look in found else look)
     taken = {look % len(COLOURS) for look in found if look is not None}
-    # Unused colours first, as long as any are left.
+    # Colours that no queue of the figure has come first.
     first = sorted(_SPARE, key=taken.__contains__) if taken else range(len(COLOURS))
     free = (x for x in chain(first, count(len(COLOURS))) if x not in found)
     return [next(free) if look is None else look for look in found]

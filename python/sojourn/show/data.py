@@ -1,4 +1,4 @@
-"""Data of figures: distributions pooled over seeds, and time series."""
+"""Data of figures: distributions of all seeds together, and time series."""
 
 from __future__ import annotations
 
@@ -20,20 +20,20 @@ if TYPE_CHECKING:
 
 
 MOST_CLASSES = 12
-"""Highest number of a queue's classes in a figure."""
+"""Largest number of classes of a queue in a figure."""
 
 _CLASS = "[0-9a-f]+:[0-9a-f]*"
 
 
 class HasTables(Protocol):
-    """A run: fresh (`scenario.Run`) or stored (`study.StoredRun`)."""
+    """A run with tables: just finished (`scenario.Run`) or stored (`study.StoredRun`)."""
 
     def table(self, name: str) -> pd.DataFrame:
-        """Returns one of its tables."""
+        """Returns the table `name` of the run."""
 
 
 def _table(run: HasTables, name: str) -> pd.DataFrame:
-    """Returns a table, an empty one if the run's study did not keep it."""
+    """Returns the table `name` of a run; an empty one if the study did not store it."""
     try:
         return run.table(name)
     except NotKept:
@@ -43,34 +43,38 @@ def _table(run: HasTables, name: str) -> pd.DataFrame:
 
 @dataclass(frozen=True)
 class Distribution:
-    """Values and their counts, in ascending order."""
+    """A distribution of measured values: bins in ascending order, and their counts."""
 
     values: Floats
-    """Upper edges of the bins."""
+    """Upper bounds of the bins, in the metric's unit."""
     counts: Floats
     runs: int
+    """Number of runs whose values are counted."""
 
     @property
     def total(self) -> float:
-        """Number of values."""
+        """Number of all values."""
         return float(self.counts.sum())
 
     def cdf(self) -> tuple[Floats, Floats]:
-        """Returns the points of the distribution function."""
+        """Returns the bins' upper bounds, and the share of values at or below each."""
         return self.values, np.cumsum(self.counts) / self.total
 
     def quantile(self, q: float) -> float:
-        """Returns the least value with at least the share `q` at or below it."""
+        """Returns the smallest bin bound with at least the share `q` of values at or below it."""
         below = np.cumsum(self.counts) / self.total
         return float(self.values[min(int(np.searchsorted(below, q)), self.values.size - 1)])
 
     def thinned(self, most: int = 400) -> tuple[Floats, Floats]:
-        """Returns the function's points, reduced to the visible ones; tails keep their detail."""
+        """Returns at most about `most` points of the distribution function.
+
+        The points suffice for a figure; the tail keeps its detail.
+        """
         x, p = self.cdf()
         if x.size <= most:
             return x, p
-        # The body is evenly spaced in probability, the tail in the logarithm of the remaining
-        # probability.
+        # The points of the body have equal distances in probability, and the points of the tail in
+        # the logarithm of the share above them.
         body = np.searchsorted(p, np.linspace(0, 1, most // 2))
         rest = np.maximum(1 - p, 1e-12)
         tail = np.searchsorted(
@@ -81,7 +85,10 @@ class Distribution:
 
 
 def distribution(runs: Iterable[HasTables], metric: str, place: str | None) -> Distribution | None:
-    """Returns a metric's distribution at a place, pooled over runs; `None` if it is missing."""
+    """Returns the distribution of a metric over all runs; None if no run recorded it.
+
+    `place` is the name of a link or group; None means all of them together.
+    """
     parts = []
     for run in runs:
         frame = _table(run, "distributions")
@@ -99,16 +106,16 @@ def distribution(runs: Iterable[HasTables], metric: str, place: str | None) -> D
 
 
 def places(run: HasTables, metric: str) -> list[str]:
-    """Returns the links or groups that have a distribution of the metric."""
+    """Returns the names of the links and groups for which a run has a distribution of `metric`."""
     frame = _table(run, "distributions")
     found = dict.fromkeys(frame.loc[frame["metric"] == metric, "place"].tolist())
     return [str(place) for place in found]
 
 
 def series(run: HasTables, metric: str, place: str) -> tuple[Floats, Floats] | None:
-    """Returns times and values of a time series; `None` if it was not recorded.
+    """Returns the times and values of a time series; None if it was not recorded.
 
-    Both layouts are supported: a column for each series, or rows with place, metric and value.
+    The table may have a column for each series, or rows with place, metric and value.
     """
     frame = _table(run, "series")
     if "time" not in frame.columns or not len(frame):
@@ -123,9 +130,9 @@ def series(run: HasTables, metric: str, place: str) -> tuple[Floats, Floats] | N
 
 
 def classes(run: HasTables, place: str, metric: str = "queue") -> dict[str, tuple[Floats, Floats]]:
-    """Returns times and values of the classes of a link's queue, by class.
+    """Returns the times and values of a metric for each class of a link's queue, by class.
 
-    A class that never held a packet is left out. A queue without classes has none.
+    Classes that never held a packet are omitted. A queue without classes gives an empty result.
     """
     column = re.compile(rf"{re.escape(place)}\.({_CLASS}(?:/{_CLASS})*)\.{re.escape(metric)}")
     names = [m[1] for c in _table(run, "series").columns if (m := column.fullmatch(str(c)))]
@@ -147,7 +154,7 @@ def series_unit(run: HasTables, metric: str, place: str) -> str:
 
 
 def thin(x: Floats, y: Floats, most: int = 1200) -> tuple[Floats, Floats]:
-    """Returns fewer points with the same appearance: lowest and highest value of each stretch."""
+    """Returns about `most` points that look the same: the minimum and maximum of each section."""
     if x.size <= most:
         return x, y
     keep: list[int] = []
@@ -158,7 +165,7 @@ def thin(x: Floats, y: Floats, most: int = 1200) -> tuple[Floats, Floats]:
 
 
 def by_level(results: Results, factor: str) -> dict[str, list[Any]]:
-    """Returns the runs of each level of a factor; one group without a factor."""
+    """Returns the runs of each level of a factor; without a factor, all runs by study name."""
     if not factor:
         return {results.name: list(results.runs())}
     if factor not in results.factors:

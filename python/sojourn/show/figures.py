@@ -1,4 +1,4 @@
-"""Figures for papers, by matplotlib: each function returns a figure, `save` writes it."""
+"""Figures for papers, drawn by matplotlib: each function returns a figure."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from sojourn.study.results import Results
 from sojourn.study.table import Table
 
 LINE = 44
-"""Characters of an axis label in a column's width."""
+"""Number of characters of an axis title that fit the width of a paper's column."""
 
 __all__ = [
     "bars",
@@ -47,7 +47,10 @@ def _groups(table: Table, metric: str, by: str) -> dict[str, np.ndarray[Any, np.
 
 
 def bars(table: Table, metric: str, by: str = "queue", width: float = style.COLUMN) -> Figure:
-    """Draws means with 95 % intervals: bars by level, or dots if the values are far apart."""
+    """Returns the means of a metric with 95 % intervals, by level.
+
+    The means are bars, or dots on a logarithmic axis if they differ by a large factor.
+    """
     column = table.metric(metric)
     groups = _groups(table, metric, by)
     names = labels.names(list(groups))
@@ -64,7 +67,7 @@ def bars(table: Table, metric: str, by: str = "queue", width: float = style.COLU
     with style.styled():
         figure = style.figure(width, 0.6 + 0.27 * len(groups) + 0.12 * opinions)
         axes = figure.add_subplot()
-        # Numbers are in a separate column on the right, so that they overlap no bar.
+        # Numbers are in a column on the right, where no bar covers them.
         aside: dict[str, Any] = {
             "xycoords": ("axes fraction", "data"),
             "xytext": (4, 0),
@@ -106,13 +109,16 @@ def bars(table: Table, metric: str, by: str = "queue", width: float = style.COLU
 
 
 def _half_text(half: float, places: int) -> str:
-    """Returns half of an interval as text; a non-zero value is not displayed as zero."""
+    """Returns half of an interval's width as text; a value that rounds to zero is shown as `<`."""
     least = 10.0**-places
     return f"<{least:.{places}f}" if 0 < half < least / 2 else quantities.number(half, places)
 
 
 def box(table: Table, metric: str, by: str = "queue", width: float = style.COLUMN) -> Figure:
-    """Draws boxes over the seeds with a dot per run; with too few runs only dots, with a note."""
+    """Returns the spread of a metric over the seeds by level: a box, and a dot for each run.
+
+    A level with fewer than five runs has dots only, which a note states.
+    """
     column = table.metric(metric)
     groups = _groups(table, metric, by)
     names = labels.names(list(groups))
@@ -121,7 +127,7 @@ def box(table: Table, metric: str, by: str = "queue", width: float = style.COLUM
     with style.styled():
         figure = style.figure(width, 2.4)
         axes = figure.add_subplot()
-        told: list[str] = []
+        few_runs: list[str] = []
         for at, ((name, values), look) in enumerate(
             zip(groups.items(), colours.slots(groups), strict=True)
         ):
@@ -131,7 +137,7 @@ def box(table: Table, metric: str, by: str = "queue", width: float = style.COLUM
                 axes.boxplot(y, positions=[at], widths=0.5, showfliers=False, boxprops=line,
                              medianprops=line, whiskerprops=line, capprops=line)  # fmt: skip
             else:
-                told.append(name)
+                few_runs.append(name)
             spread = np.linspace(-0.12, 0.12, values.size) if values.size > 1 else np.zeros(1)
             if values.size:
                 axes.plot(at + spread, y, style.marker(look), alpha=0.6, markersize=2.6,
@@ -142,11 +148,11 @@ def box(table: Table, metric: str, by: str = "queue", width: float = style.COLUM
         axes.set_ylabel(labels.axis(column, scale))
         if style.wide(everything):
             style.logarithmic(axes, "y")
-        if told:
-            few = {names[n]: groups[n].size for n in told}
+        if few_runs:
+            few = {names[n]: groups[n].size for n in few_runs}
             if len(set(few.values())) == 1 and len(few) == len(groups):
                 n = next(iter(few.values()))
-                text = f"{n} run{'s' * (n != 1)} each: too few for a box (requires 5)"
+                text = f"{n} run{'s' * (n != 1)} each: too few for a box, which requires 5"
             else:
                 text = "too few runs for a box: " + ", ".join(f"{k} ({n})" for k, n in few.items())
             figure.supxlabel(labels.wrap(text, 60), fontsize=6.5, color="#666666")
@@ -162,7 +168,10 @@ def cdf(
     *,
     tail: bool = False,
 ) -> Figure:
-    """Draws a metric's distribution by level, seeds pooled; `tail` shows the complement."""
+    """Returns the distribution function of a metric by level, with the values of all seeds.
+
+    With `tail`, the figure shows the share above each value, on a logarithmic axis.
+    """
     where = place or results.bottleneck
     found = {k: distribution(runs, metric, where) for k, runs in by_level(results, by).items()}
     there = {k: d for k, d in found.items() if d is not None}
@@ -185,7 +194,7 @@ def cdf(
         most = max(d.quantile(0.999) for d in there.values())
         axes.set_xlim(0, max(scale.apply(most) * 1.03, 1e-9))
         if style.wide(high):
-            # Nothing is visible far below the smallest tail.
+            # The axis begins far enough below the smallest tail to show all curves.
             axes.set_xlim(scale.apply(min(h for h in high if h > 0)) / 30, scale.apply(most) * 1.2)
             style.logarithmic(axes, "x")
         if tail:
@@ -208,7 +217,10 @@ def series(
     seed: int | None = None,
     width: float = style.PAGE,
 ) -> Figure:
-    """Draws time series of one run per level, below each other on equal axes."""
+    """Returns the time series of a metric in one run of each level, stacked on equal axes.
+
+    `seed` None selects the first run of each level.
+    """
     where = place or results.bottleneck or ""
     drawn: list[tuple[str, Any, Any]] = []
     unit, chosen = "", seed
@@ -228,7 +240,10 @@ def series(
 def classes(
     results: Results, level: str = "", by: str = "queue", width: float = style.PAGE
 ) -> Figure:
-    """Draws the lengths of the classes of the bottleneck's queue in one run of a level."""
+    """Returns the lengths over time of the classes of the bottleneck's queue.
+
+    The run is the first one of `level`.
+    """
     run = next(iter(by_level(results, by).get(level or results.name, [])), None)
     place = results.bottleneck or ""
     found = classes_of(run, place) if run is not None else {}
@@ -247,7 +262,10 @@ def _courses(
     seed: int | None,
     width: float,
 ) -> Figure:
-    """Draws times and values by name below each other on equal axes; `names` has shorter ones."""
+    """Returns a figure of stacked time series on equal axes.
+
+    `drawn` has names, times and values; `names` has shorter names for display.
+    """
     middle = [float(np.median(y)) for _, _, y in drawn]
     high = [float(np.quantile(y, 0.99)) for _, _, y in drawn]
     wide = style.wide(middle)
@@ -277,7 +295,7 @@ def tradeoff(
     by: str = "queue",
     width: float = style.COLUMN,
 ) -> Figure:
-    """Draws goodput over delay: each level's mean with 95 % intervals and confidence ellipse."""
+    """Returns goodput over delay: the mean of each level, its 95 % intervals and its ellipse."""
     dx, gy = table.metric(delay), table.metric(goodput)
     xs, ys = table.groups(delay, by), table.groups(goodput, by)
     names = labels.names([str(k) for k in xs])
@@ -296,7 +314,7 @@ def tradeoff(
                 continue
             both = both / [sx.factor, sy.factor]
             mean, colour = both.mean(axis=0), style.colour(look)
-            # On a logarithmic axis the ellipse would be distorted.
+            # A logarithmic axis would distort the ellipse.
             if len(both) > 2 and not wide:
                 breadth, height, angle = ellipse(both)
                 axes.add_patch(
@@ -322,9 +340,9 @@ def _half(points: Any) -> Any:
 
 
 def ellipse(points: Any, level: float = 0.95) -> tuple[float, float, float]:
-    """Returns width, height and angle (degrees) of the confidence ellipse of a mean of pairs.
+    """Returns width, height and angle in degrees of the confidence ellipse of a mean of pairs.
 
-    Hotelling's T squared: the region that holds the true mean with probability `level`.
+    The ellipse contains the true mean with the probability `level` (Hotelling's T squared).
     """
     n = len(points)
     values, vectors = np.linalg.eigh(np.cov(points, rowvar=False))
@@ -342,7 +360,7 @@ def over(
     width: float = style.COLUMN,
     title: str = "",
 ) -> Figure:
-    """Returns a metric over a factor with 95 % intervals, one line per level of another factor."""
+    """Returns a metric over a factor with 95 % intervals, a line for each level of `by`."""
     with style.styled():
         figure = style.figure(width, 2.5)
         axes = figure.add_subplot()
@@ -353,7 +371,7 @@ def over(
 
 
 def draw_over(axes: Axes, table: Table, metric: str, over: str, by: str) -> None:
-    """Draws the figure of `over` into given axes."""
+    """Draws the content of `over` into existing axes."""
     column = table.metric(metric)
     levels, groups = table.levels(over), [str(g) for g in table.levels(by)]
     across = labels.across(over, levels)
@@ -363,7 +381,7 @@ def draw_over(axes: Axes, table: Table, metric: str, over: str, by: str) -> None
     scale = labels.scale_of(column, table.unit(column), found["mean"].tolist())
     for k, (group, look) in enumerate(zip(groups, colours.slots(groups), strict=True)):
         rows = found[found[by].astype(str) == group]
-        # Slightly shifted, so that intervals do not hide each other.
+        # Points are slightly shifted, so that their intervals do not cover each other.
         shift = (k - (len(groups) - 1) / 2) * 0.012
         x = np.array([at[v] for v in rows[over]])
         x = x * (1 + 2 * shift) if across.log else x + shift * _span(list(at.values()))
@@ -377,7 +395,7 @@ def draw_over(axes: Axes, table: Table, metric: str, over: str, by: str) -> None
         axes.set_xscale("log")
     axes.set_xticks(list(at.values()), across.texts)
     axes.minorticks_off()
-    if found["mean"].min() >= 0:  # an interval may extend below zero, a measurement cannot
+    if found["mean"].min() >= 0:  # an interval may reach below zero, but the metric cannot
         axes.set_ylim(bottom=max(0, axes.get_ylim()[0]))
     axes.set_xlabel(across.title)
     axes.set_ylabel(labels.wrap(labels.axis(column, scale), 28))

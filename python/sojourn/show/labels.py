@@ -1,4 +1,4 @@
-"""Names for figures: of queues, factors and metrics, with units."""
+"""Names of queues, factors and metrics in figures, with units."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from sojourn.study.answer import words
 from sojourn.study.names import elided, short_names
 
 LONGEST = 30
-"""Characters of a name with all its parameters in a figure."""
+"""Largest number of characters of a queue's name with all its parameters."""
 
 
 def names(queues: Sequence[str]) -> dict[str, str]:
-    """Returns each queue's name in a figure; a long one is shortened in its middle."""
+    """Returns the name of each queue in a figure; a long name is shortened in its middle."""
     return {
         queue: queue if len(queue) <= LONGEST else elided(queue, short, LONGEST)
         for queue, short in short_names(queues).items()
@@ -27,7 +27,7 @@ def names(queues: Sequence[str]) -> dict[str, str]:
 
 
 def wrap(text: str, width: int = 18) -> str:
-    """Returns the text in lines of about this width, broken at spaces."""
+    """Returns the text broken at spaces into lines of about `width` characters."""
     lines: list[str] = []
     for word in text.split(" "):
         if lines and len(lines[-1]) + 1 + len(word) <= width:
@@ -38,34 +38,35 @@ def wrap(text: str, width: int = 18) -> str:
 
 
 def title(metric: str) -> str:
-    """Returns a metric's name for an axis, with a capital letter."""
+    """Returns a metric's name in words, with a capital letter."""
     name = words(metric)
     return name[:1].upper() + name[1:]
 
 
 def scale_of(metric: str, unit: str, values: Iterable[float]) -> quantities.Scale:
-    """Returns the scale for an axis that shows these values."""
+    """Returns the scale (factor and unit) of an axis for these values of a metric."""
     return quantities.scale(unit or registered_unit(metric), values, metric)
 
 
 def axis(metric: str, scale: quantities.Scale) -> str:
-    """Returns an axis title with its unit."""
+    """Returns the title of an axis, with the unit of its scale."""
     return f"{title(metric)} ({scale.unit})" if scale.unit else title(metric)
 
 
 OPINIONS = {1: "bad", 2: "poor", 3: "fair", 4: "good"}
-"""Words for call quality (ITU-T P.800); 5, excellent, is beyond the quality of telephone speech."""
+"""Words for the mean opinion scores of calls (ITU-T P.800); telephone speech cannot reach 5,
+excellent."""
 
 _QUANTITIES: dict[Literal["rate", "time", "size"], tuple[float, str]] = {
     "rate": (1.0, "bit/s"),
     "time": (1e-9, "s"),
     "size": (1.0, "B"),
 }
-"""Kinds of factor levels, with the engine's unit of each in display units."""
+"""Kinds of factor levels: the engine's unit in the display unit, and the display unit."""
 
 
 def factor(key: str) -> str:
-    """Returns a factor in words: `flows.uploads.count` is `Number of uploads`."""
+    """Returns a factor in words: `Number of uploads` for `flows.uploads.count`."""
     *owners, last = key.split(".")
     word = {"count": "number"}.get(last, last.replace("_", " "))
     text = " of ".join([word, *([" ".join(owners[1:])] if len(owners) > 1 else [])])
@@ -73,7 +74,7 @@ def factor(key: str) -> str:
 
 
 def quantity(levels: Sequence[Any]) -> tuple[list[float], str] | None:
-    """Returns levels as numbers with their unit; `None` if one of them is not a quantity."""
+    """Returns levels as numbers with their unit; None if a level is no number or quantity."""
     if all(isinstance(x, (int, float)) and not isinstance(x, bool) for x in levels):
         return [float(x) for x in levels], ""
     for kind, (least, unit) in _QUANTITIES.items():
@@ -86,18 +87,21 @@ def quantity(levels: Sequence[Any]) -> tuple[list[float], str] | None:
 
 @dataclass(frozen=True, slots=True)
 class Across:
-    """A factor as the horizontal axis."""
+    """A factor as the horizontal axis of a figure."""
 
     title: str
     at: dict[Any, float]
-    """Position of each level."""
+    """Position of each level on the axis."""
     texts: list[str]
+    """Text at each position."""
     numeric: bool
+    """Whether the levels are numbers or quantities."""
     log: bool
+    """Whether the axis is logarithmic."""
 
 
 def across(key: str, levels: Sequence[Any]) -> Across:
-    """Returns a factor's axis: quantities at their values, words next to each other."""
+    """Returns a factor's axis: quantities at their values, other levels at equal distances."""
     found = quantity(levels)
     if found is None:
         places = dict(zip(levels, map(float, range(len(levels))), strict=True))
@@ -117,7 +121,7 @@ def across(key: str, levels: Sequence[Any]) -> Across:
 
 
 def _multiplied(values: Sequence[float]) -> bool:
-    """Returns whether ascending numbers are more even on a logarithmic axis."""
+    """Returns whether ascending numbers have more even distances on a logarithmic axis."""
     if len(values) < 3 or values[0] <= 0 or values[-1] < 4 * values[0]:
         return False
     ratios = [math.log(b / a) for a, b in pairwise(values)]

@@ -1,4 +1,4 @@
-"""Several panels in one figure, in the layout of the reproduced papers."""
+"""Figures of several panels, in the layout of the repeated papers."""
 
 from __future__ import annotations
 
@@ -20,25 +20,25 @@ from sojourn.study.table import Table
 
 @dataclass(frozen=True)
 class Over:
-    """A metric over a factor, with 95 % intervals, one line per level of `by`."""
+    """Panel: a metric over a factor with 95 % intervals, a line for each level of `by`."""
 
     metric: str
     over: str
     by: str
     title: str = ""
     label: str = ""
-    """Axis title, if different from the metric's."""
+    """Title of the vertical axis; empty for the metric's name."""
     zero: bool = True
-    """Whether the axis starts at zero."""
+    """Whether the vertical axis begins at zero."""
 
 
 @dataclass(frozen=True)
 class Losses:
-    """Probability of n consecutive losses by level of `by`, on a logarithmic axis."""
+    """Panel: probability of n losses in a row for each level of `by`, on a logarithmic axis."""
 
     by: str
     where: Mapping[str, Any] = field(default_factory=dict)
-    """The selected cell, such as `{"flows": 128}`."""
+    """Levels of the other factors, such as `{"flows": 128}`."""
     title: str = ""
     metric: str = "consecutive_loss"
     most: int = 40
@@ -50,7 +50,7 @@ Panel = Over | Losses
 def panels(
     table: Table, contents: Sequence[Panel], columns: int = 2, width: float = style.PAGE
 ) -> Figure:
-    """Returns a figure with a lettered panel per content, under a common legend."""
+    """Returns a figure with a lettered panel for each content, and a common legend above."""
     if not contents:
         raise StudyError("a figure needs at least one panel")
     rows = math.ceil(len(contents) / columns)
@@ -72,7 +72,7 @@ def _draw(axes: Axes, table: Table, content: Panel) -> None:
         return
     figures.draw_over(axes, table, content.metric, content.over, content.by)
     if content.zero:
-        # The top margin is relative to the data's range, which is small if all values are similar.
+        # The margin at the top depends on the range of the data, which is small for similar values.
         top = axes.dataLim.y1
         axes.set_ylim(0, max(axes.get_ylim()[1], 1.06 * top) if top > 0 else None)
     if content.label:
@@ -83,7 +83,7 @@ def _losses(axes: Axes, table: Table, content: Losses) -> None:
     results = table.results
     if results is None:
         raise StudyError(
-            "this table has no results folder, which the figure of distributions requires"
+            "the figure of losses requires a table with a results folder, and this table has none"
         )
     levels = [str(x) for x in table.levels(content.by)]
     names = labels.names(levels)

@@ -1,4 +1,4 @@
-"""`table.plot`: the figures of a study's table, for interactive use."""
+"""Figures of a study's table for interactive use (`table.plot`)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,10 @@ from sojourn.study.table import Table
 
 
 class TablePlots:
-    """Figures of one table; each method returns a matplotlib figure."""
+    """Figures of one table as methods; each returns a matplotlib figure.
+
+    `by` is the factor whose levels are compared; None is the first factor.
+    """
 
     def __init__(self, table: Table) -> None:
         self._table = table
@@ -22,36 +25,38 @@ class TablePlots:
 
     def _results(self) -> Results:
         if self._table.results is None:
-            raise ValueError("this table has no results folder, which the figure requires")
+            raise ValueError(
+                "this figure requires a table with a results folder, and this table has none"
+            )
         return self._table.results
 
     def bars(self, metric: str, by: str | None = None) -> Figure:
-        """Draws means with intervals."""
+        """Returns the means of a metric with 95 % intervals, by level."""
         return figures.bars(self._table, metric, self._by(by))
 
     def box(self, metric: str, by: str | None = None) -> Figure:
-        """Draws boxes over the seeds."""
+        """Returns the spread of a metric over the seeds, by level."""
         return figures.box(self._table, metric, self._by(by))
 
     def over(self, metric: str, over: str, by: str | None = None) -> Figure:
-        """Draws a metric over a factor."""
+        """Returns a metric over the factor `over`, a line for each level of `by`."""
         rest = [f for f in self._table.factors if f != over]
         return figures.over(self._table, metric, over, by or (rest[0] if rest else over))
 
     def panels(self, contents: Sequence[multipanel.Panel], columns: int = 2) -> Figure:
-        """Draws several panels in one figure."""
+        """Returns a figure of several panels."""
         return multipanel.panels(self._table, contents, columns)
 
     def tradeoff(
         self, delay: str = "sojourn_mean", goodput: str = "goodput", by: str | None = None
     ) -> Figure:
-        """Draws goodput over delay."""
+        """Returns goodput over delay, a point for each level."""
         return figures.tradeoff(self._table, delay, goodput, self._by(by))
 
     def cdf(self, metric: str = "sojourn", by: str | None = None, *, tail: bool = False) -> Figure:
-        """Draws distributions."""
+        """Returns distribution functions by level; with `tail`, the shares above each value."""
         return figures.cdf(self._results(), metric, self._by(by), tail=tail)
 
     def series(self, metric: str = "last_sojourn", by: str | None = None) -> Figure:
-        """Draws time series."""
+        """Returns the time series of a metric in one run of each level."""
         return figures.series(self._results(), metric, self._by(by))

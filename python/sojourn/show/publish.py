@@ -1,4 +1,4 @@
-"""Creates figures and a page from a results folder."""
+"""Writes figures and a page from a results folder."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ from sojourn.study.results import Results
 REPORT = "report.html"
 FIGURES = "figures"
 MOST_CELLS = 12
-"""Figures of one metric in a study of more than two factors."""
+"""Largest number of figures of one metric in a study with more than two factors."""
 
 
 def page_of(results: Results) -> Page:
-    """Returns the page that suits a folder's contents."""
+    """Returns the page for the kind of results in a folder."""
     if results.kind == "comparison":
         question = asked(results.manifest.question)
         if len(results.manifest.engines) > 1:
@@ -49,7 +49,7 @@ def page_of(results: Results) -> Page:
 
 
 def figures_of(results: Results) -> dict[str, Figure]:
-    """Returns the figures that suit a folder's contents, by name."""
+    """Returns the figures for the kind of results in a folder, by name."""
     table = results.table()
     if results.kind == KIND:
         return matrix.drawings(Coexistence(table))
@@ -57,7 +57,7 @@ def figures_of(results: Results) -> dict[str, Figure]:
     first = table.factors[0] if table.factors else ""
 
     def attempt(name: str, make: Callable[[], Figure]) -> None:
-        with contextlib.suppress(StudyError):  # these runs lack the data of this figure
+        with contextlib.suppress(StudyError):  # the runs have no data for this figure
             found[name] = make()
 
     if len(table.factors) <= 1 and (not first or len(table.levels(first)) <= 10):
@@ -71,7 +71,7 @@ def figures_of(results: Results) -> dict[str, Figure]:
         return found
     across, rest = axes(table)
     metrics = table.interesting()[:6]
-    if results.kind == "comparison":  # the ranking metric is the metric of the question
+    if results.kind == "comparison":  # the metric of the question comes first
         metrics = list(dict.fromkeys([table.metric(results.manifest.question["by"]), *metrics]))
     for metric in metrics:
         name = metric.replace(".", "-").replace("_", "-")
@@ -81,14 +81,16 @@ def figures_of(results: Results) -> dict[str, Figure]:
                 attempt(f"{name}-box", partial(figures.box, table, metric, first))
         elif len(rest) == 1:
             attempt(name, partial(figures.over, table, metric, across, rest[0]))
-        elif metric == metrics[0]:  # the metric of the question, in the cells of the other factors
+        elif (
+            metric == metrics[0]
+        ):  # only the first metric is drawn, in each cell of the other factors
             levels = product(*(table.levels(factor) for factor in rest[1:]))
             for cell in islice((dict(zip(rest[1:], x, strict=True)) for x in levels), MOST_CELLS):
-                told = in_words(cell)
+                title = in_words(cell)
                 draw = partial(
-                    figures.over, table.select(cell), metric, across, rest[0], title=told
+                    figures.over, table.select(cell), metric, across, rest[0], title=title
                 )
-                attempt("-".join([name, *re.findall(r"[\w.]+", told)]), draw)
+                attempt("-".join([name, *re.findall(r"[\w.]+", title)]), draw)
     if {*view("tradeoff")} <= set(table.metrics) and len(table.factors) == 1:
         attempt("delay-goodput", lambda: figures.tradeoff(table, by=first))
     return found
@@ -103,19 +105,19 @@ def report(
 ) -> list[Path]:
     """Writes the page and figures of a results folder; returns the written files, page first.
 
-    They are written into the folder itself, or into `out`. `progress` receives the number of drawn
-    figures and of all figures. `question` has `by`, `subject_to` or `smallest` in place of those of
-    the runs.
+    The files are written into the folder itself, or into `out`. `progress` is called with the
+    number of drawn figures and the number of all figures. `question` may have `by`, `subject_to`
+    and `smallest`, which replace those of the results.
     """
     results = Results.open(folder)
     asked_for = dict(results.manifest.question)
     if question.get("by", asked_for.get("by")) != asked_for.get("by"):
-        asked_for.pop("smallest", None)  # it is a difference of the other metric
+        asked_for.pop("smallest", None)  # the stored smallest difference is for another metric
     results.manifest.question = {**asked_for, **question}
     if not results.runs():
         raise ResultsError(
             results.folder,
-            "no run of this study is finished yet: repeat the command that started it",
+            "the study has no finished run yet: repeat the command that started it",
         )
     target = Path(out) if out is not None else results.folder
     with _alone(target):
@@ -129,7 +131,7 @@ def report(
 
 @contextlib.contextmanager
 def _alone(target: Path) -> Iterator[None]:
-    """Locks the target for one report at a time, and removes incomplete files of killed ones."""
+    """Locks `target` for one report at a time, and removes incomplete files of killed processes."""
     target.mkdir(parents=True, exist_ok=True)
     with disk.locked(target):
         for place in (target, target / FIGURES):
@@ -143,7 +145,7 @@ def paper_report(
     figures: Mapping[str, Figure],
     formats: Sequence[str] = ("png", "svg", "pdf"),
 ) -> list[Path]:
-    """Writes a paper study's page and figures."""
+    """Writes the page and figures of a paper's study; returns the written files, page first."""
     target = Path(folder)
     with _alone(target):
         written = [write(page, target / REPORT)]

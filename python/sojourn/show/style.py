@@ -1,4 +1,4 @@
-"""The common style of all figures: plain, suitable for colour-blind readers and greyscale."""
+"""The common style of all figures: plain, and readable by colour-blind readers and in greyscale."""
 
 from __future__ import annotations
 
@@ -23,13 +23,15 @@ LINES: tuple[Any, ...] = (
 )  # fmt: skip
 
 COLUMN = 3.5
-"""Width of one column of a paper, in inches."""
+"""Width in inches of one column of a paper."""
 PAGE = 7.16
-"""Width of a page of two columns."""
+"""Width in inches of a paper's page with two columns."""
 
 _SETTINGS: dict[str, Any] = {
     "font.family": "sans-serif",
-    "font.sans-serif": ["DejaVu Sans"],  # ships with matplotlib: equal figures everywhere
+    "font.sans-serif": [
+        "DejaVu Sans"
+    ],  # a font that matplotlib includes, so figures are equal on all machines
     "font.size": 8,
     "axes.labelsize": 8,
     "axes.titlesize": 8,
@@ -54,7 +56,7 @@ _SETTINGS: dict[str, Any] = {
     "figure.dpi": 100,
     "savefig.dpi": 300,
     "figure.constrained_layout.use": True,
-    # Fonts go into the file: as TrueType in PDF, as outlines in SVG.
+    # Fonts are stored in the file: as TrueType in PDF, as outlines in SVG.
     "pdf.fonttype": 42,
     "ps.fonttype": 42,
     "svg.fonttype": "path",
@@ -66,38 +68,38 @@ FORMATS = ("png", "svg", "pdf")
 
 @contextlib.contextmanager
 def styled() -> Iterator[None]:
-    """Draws in this style, without effects on the settings of the user's own figures."""
+    """Sets this style for the duration of a `with` block; the user's own settings are restored."""
     with mpl.rc_context(_SETTINGS):  # type: ignore[arg-type]
         yield
 
 
 def colour(index: int) -> str:
-    """Returns the colour of a style number."""
+    """Returns the colour of a style number (see `slots`)."""
     return COLOURS[index % len(COLOURS)]
 
 
 def marker(index: int) -> str:
-    """Returns the marker of a style number; repeated colours have different markers."""
+    """Returns the marker of a style number; style numbers of one colour have different markers."""
     return MARKERS[(index + index // len(COLOURS)) % len(MARKERS)]
 
 
 def line(index: int) -> Any:
-    """Returns the line style of a style number; repeated markers have different lines."""
+    """Returns the line style of a style number; those of one colour have different line styles."""
     return LINES[(index + 3 * (index // len(COLOURS))) % len(LINES)]
 
 
 WIDE = 20.0
-"""Ratio of the highest to the lowest value from which an axis is logarithmic."""
+"""Ratio of the largest to the smallest value above which an axis is logarithmic."""
 
 
 def wide(values: Iterable[float]) -> bool:
-    """Returns whether positive values are too far apart for a linear axis."""
+    """Returns whether all values are positive and differ by more than the factor `WIDE`."""
     there = [v for v in values if math.isfinite(v)]
     return len(there) > 1 and min(there) > 0 and max(there) / min(there) > WIDE
 
 
 def logarithmic(axes: Axes, which: Literal["x", "y"]) -> None:
-    """Makes an axis logarithmic, with plain numbers."""
+    """Makes an axis logarithmic, with ticks such as 1, 2, 5 in place of powers of ten."""
     if which == "x":
         axes.set_xscale("log")
     else:
@@ -105,7 +107,7 @@ def logarithmic(axes: Axes, which: Literal["x", "y"]) -> None:
     axis = axes.xaxis if which == "x" else axes.yaxis
     low, high = axis.get_view_interval()
     across = high / low if low > 0 else math.inf
-    if across < (100 if which == "x" else 1000):  # closely spaced numbers need more space
+    if across < (100 if which == "x" else 1000):  # an axis of few decades has space for more ticks
         steps: tuple[float, ...] = (1.0, 2.0, 5.0)
     else:
         steps = (1.0, 3.0) if across < 1000 else (1.0,)
@@ -120,11 +122,11 @@ def figure(width: float = COLUMN, height: float = 2.5) -> Figure:
 
 
 def legend_above(figure: Figure, axes: Axes, columns: int = 4) -> None:
-    """Puts a common legend above the axes, where it hides no data."""
+    """Adds a common legend above the axes, where it covers no data."""
     handles, names = axes.get_legend_handles_labels()
     if names:
         widest = max(map(len, names))
-        # A wide name needs the space of two.
+        # An inch has space for about 16 characters; the sample line before a name takes 7.
         fit = max(1, int(figure.get_size_inches()[0] * 16 / (widest + 7)))
         ncols = max(1, min(columns, fit, len(names)))
         figure.legend(handles, names, loc="outside upper center", ncols=ncols, handlelength=2.4)
@@ -133,7 +135,7 @@ def legend_above(figure: Figure, axes: Axes, columns: int = 4) -> None:
 def save(figure: Figure, path: str | Path, formats: tuple[str, ...] = ()) -> list[Path]:
     """Writes the figure atomically; returns the written files.
 
-    Without a suffix it is written in each of `formats`, by default PNG, SVG and PDF.
+    A path without a suffix is written in each of `formats`, by default PNG, SVG and PDF.
     """
     base = Path(path)
     base.parent.mkdir(parents=True, exist_ok=True)
@@ -143,9 +145,9 @@ def save(figure: Figure, path: str | Path, formats: tuple[str, ...] = ()) -> lis
     written = []
     for kind in wanted:
         if kind not in FORMATS:
-            raise ValueError(f"figures can be written as {', '.join(FORMATS)}, not {kind!r}")
+            raise ValueError(f"figures can be written as {', '.join(FORMATS)}; found {kind!r}")
         target = stem.with_name(f"{stem.name}.{kind}")
-        # Without dates, equal data produce equal files.
+        # Without a date, figures of equal data are equal files.
         metadata = {"png": None, "svg": {"Date": None}, "pdf": {"CreationDate": None}}[kind]
         drawn = io.BytesIO()
         with styled():

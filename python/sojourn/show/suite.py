@@ -1,4 +1,4 @@
-"""A suite's comparison as one terminal table."""
+"""A suite's comparison as a table in the terminal."""
 
 from __future__ import annotations
 
@@ -18,14 +18,18 @@ if TYPE_CHECKING:
 
     from sojourn.suites import Outcome
 
-#: A queue is among the best of a scenario if it keeps this share of the greatest utilisation ...
+#: Least utilisation of the best queues of a scenario, as a share of the greatest utilisation.
 KEEPS = 0.95
-#: ... and its delay is within this factor of the least among those that do.
+#: Largest delay of the best queues of a scenario, as a multiple of the least delay among those with
+#: enough utilisation.
 NEAR = 1.05
 
 
 def best(outcome: Outcome, scenario: str) -> set[str]:
-    """Returns queues with the lowest 95th percentile of delay at the best utilisation."""
+    """Returns the best queues of a scenario: low 95th percentile of delay at high utilisation.
+
+    `KEEPS` and `NEAR` define the limits.
+    """
     rows = outcome.frame[outcome.frame["scenario"] == scenario].set_index("queue")
     busy = rows[rows["utilisation"] >= KEEPS * rows["utilisation"].max()]
     least = busy["sojourn_p95"].min()
@@ -33,7 +37,7 @@ def best(outcome: Outcome, scenario: str) -> set[str]:
 
 
 def delay(seconds: float) -> str:
-    """Formats a delay in milliseconds with two significant digits."""
+    """Returns a delay in ms as text with about two significant digits; a dash if not finite."""
     if not math.isfinite(seconds):
         return "-"
     ms = 1000 * seconds
@@ -45,7 +49,7 @@ def delay(seconds: float) -> str:
 def print_suite(outcome: Outcome, console: Console) -> None:
     """Prints scenarios in rows and queues in columns: delay over utilisation, the best ones bold.
 
-    Queues that do not fit next to each other are in further tables below.
+    Queues that do not fit into the width are in further tables below.
     """
     cells = {
         (row["scenario"], row["queue"]): (row["sojourn_p95"], row["utilisation"])
@@ -90,16 +94,16 @@ def print_suite(outcome: Outcome, console: Console) -> None:
 
 
 WIDEST_HEAD = 16
-"""Width in characters beyond which names of queues are broken into lines."""
+"""Number of characters above which a queue's name is broken into lines."""
 
 
 def folded(name: str) -> list[str]:
-    """Returns a queue's name in lines of limited width."""
+    """Returns a queue's name, broken into lines of at most `WIDEST_HEAD` characters."""
     return textwrap.wrap(name, WIDEST_HEAD) or [name]
 
 
 def grouped(widths: Mapping[str, int], room: int) -> list[list[str]]:
-    """Returns queues in groups whose columns fit into this width, at least one per group."""
+    """Returns groups of queues whose columns fit into the width `room`; at least one in a group."""
     groups: list[list[str]] = []
     left = 0
     for queue, width in widths.items():

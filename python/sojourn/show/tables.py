@@ -1,4 +1,4 @@
-"""The common style of terminal tables: a line under the heads, numbers aligned right."""
+"""The common style of tables in the terminal: a line below the heads, numbers aligned right."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from rich.text import Text
 
 _NUMBER = re.compile(r"[+-]?\d")
 NOTHING = ("", "-", "\N{EN DASH}")
-"""Texts in place of a missing number."""
+"""Texts that mean a missing number."""
 
 
 def table(title: str | None = None, **options: Any) -> Table:
-    """Returns an empty table; `options` are rich's."""
+    """Returns an empty table in the common style; `options` are those of rich."""
     return Table(
         title=title, title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False,
         header_style="bold", **options,
@@ -29,7 +29,7 @@ def table(title: str | None = None, **options: Any) -> Table:
 def of_rows(
     rows: Sequence[Mapping[str, Any]], columns: Sequence[str], title: str | None = None
 ) -> Table:
-    """Returns the columns of some rows as a table; columns of numbers are aligned right."""
+    """Returns the columns of rows as a table; columns of numbers are aligned right."""
     view = table(title)
     for column in columns:
         numeric = numbers([str(row.get(column, "")) for row in rows])
@@ -40,18 +40,18 @@ def of_rows(
 
 
 READABLE = 24
-"""Characters that the last column of a table needs for sentences."""
+"""Smallest width in characters of a table's last column if it contains sentences."""
 
 
 def fitting(
     rows: Sequence[Mapping[str, Any]], columns: Sequence[str], title: str | None, console: Console
 ) -> RenderableType:
-    """Returns a table; if the console is too narrow for its words, one block per row."""
+    """Returns rows as a table, or as one block for each row if the console is too narrow."""
     view = of_rows(rows, columns, title)
     if max((len(str(row.get(columns[-1], ""))) for row in rows), default=0) > READABLE:
         view.columns[-1].min_width = READABLE
     for name, column in zip(columns, view.columns, strict=True):
-        # A column of single words cannot become narrower, so the others are reduced first.
+        # A column with single words cannot be narrower, so other columns are narrowed first.
         column.no_wrap = all(" " not in str(row.get(name, "")) for row in (*rows, {name: name}))
     measured = Measurement.get(console, console.options.update(width=10_000), view)
     return view if measured.minimum <= console.width else _blocks(rows, columns, title)
@@ -60,7 +60,7 @@ def fitting(
 def _blocks(
     rows: Sequence[Mapping[str, Any]], columns: Sequence[str], title: str | None
 ) -> RenderableType:
-    """Returns one block per row: the first column, and below it the others with their heads."""
+    """Returns a block for each row: the first cell, and below it the others with their heads."""
     parts: list[RenderableType] = [] if title is None else [Text(f"{title}\n", style="italic")]
     for row in rows:
         parts.append(Text(str(row.get(columns[0], "")), style="bold"))

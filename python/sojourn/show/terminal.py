@@ -1,4 +1,4 @@
-"""Tables in the terminal: aligned columns, one unit per column, means with intervals."""
+"""Tables of results in the terminal: one unit in each column, means with intervals."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ BADGES = {
 def aligned(
     intervals: Iterable[Interval], unit: str, metric: str = ""
 ) -> tuple[quantities.Scale, list[str]]:
-    """Returns the column's unit, and means with half widths aligned at the decimal point."""
+    """Returns a column's scale, and its means ± half widths aligned at the decimal point."""
     found = list(intervals)
     scale = quantities.scale(unit, [i.estimate for i in found], metric)
     means = [scale.apply(i.estimate) for i in found]
@@ -55,11 +55,11 @@ def aligned(
 
 
 LONGEST = 120
-"""Characters of a choice in a table; a longer queue is shortened in its middle."""
+"""Largest number of characters of a choice in a table; a longer name is shortened in its middle."""
 
 
 def _named(c: Comparison) -> dict[str, str]:
-    """Returns each choice's name in a table."""
+    """Returns the name of each choice in a table."""
     return {
         choice: choice if len(choice) <= LONGEST else elided(choice, c.short[choice], LONGEST)
         for choice in c.choices
@@ -67,7 +67,7 @@ def _named(c: Comparison) -> dict[str, str]:
 
 
 def comparison(c: Comparison, metrics: Sequence[str] | None = None) -> RichTable:
-    """Returns the ranked table of a comparison."""
+    """Returns the ranked table of a comparison; `metrics` None means the usual columns."""
     table = tables.table()
     table.add_column("group")
     table.add_column(c.noun, overflow="fold", max_width=44)
@@ -91,7 +91,10 @@ def comparison(c: Comparison, metrics: Sequence[str] | None = None) -> RichTable
 def print_comparison(
     c: Comparison, console: Console | None = None, answer: str | None = None
 ) -> None:
-    """Prints the answer (or a given one), the ranked table, and the meaning of its signs."""
+    """Prints the answer, the ranked table, and notes on its signs and excluded choices.
+
+    `answer` replaces the comparison's own answer.
+    """
     console = console or _console()
     console.print(Text(c.answer() if answer is None else answer))
     console.print(_fitting(c, console))
@@ -109,7 +112,7 @@ def print_comparison(
 
 
 def across(a: AcrossEngines, metrics: Sequence[str]) -> RichTable:
-    """Returns the table of a comparison by several engines: one row per choice and engine."""
+    """Returns the table of a comparison by several engines, a row for each choice and engine."""
     table = tables.table()
     table.add_column(a.first.noun, overflow="fold", max_width=30)
     table.add_column("engine")
@@ -134,7 +137,7 @@ def across(a: AcrossEngines, metrics: Sequence[str]) -> RichTable:
 
 
 def print_across(a: AcrossEngines, console: Console | None = None) -> None:
-    """Prints the answer of each engine, one table, and the limits of the engines."""
+    """Prints the answers of all engines, their common table, notes, and the engines' limits."""
     console = console or _console()
     console.print(Text(a.answer()))
     metrics = a.table_metrics()
@@ -147,8 +150,9 @@ def print_across(a: AcrossEngines, console: Console | None = None) -> None:
     notes = [
         (
             f"Mean over {seeds} seeds ± half of the 95 % interval. Letters compare each engine's "
-            f"own runs: {noun}s that share a letter do not differ by more than "
-            f"{interest_text(a.by, a.first.interest)}, by the simultaneous 95 % interval. "
+            f"own runs: {noun}s that share a letter do not differ significantly. A difference is "
+            "significant if its paired, simultaneous 95 % interval is wholly beyond "
+            f"{interest_text(a.by, a.first.interest)}. "
             f"{quantities.NOTHING}: not measured by that engine."
         )
     ]
@@ -159,7 +163,7 @@ def print_across(a: AcrossEngines, console: Console | None = None) -> None:
 
 
 def _fitting(c: Comparison, console: Console) -> RichTable:
-    """Returns the table with the columns that fit; the least informative are omitted first."""
+    """Returns the ranked table with the columns that fit; the least important are omitted first."""
     metrics = table_metrics(c)
     asked = {c.by, *(c.table.metric(x.metric) for x in c.conditions)}
     spare = [m for m in reversed(metrics) if m not in asked and "." not in m]
@@ -177,10 +181,10 @@ def _fitting(c: Comparison, console: Console) -> RichTable:
 
 
 def mean_of(table: Table) -> str:
-    """Returns a description of the values in a table of means."""
+    """Returns a note on the values in a table of means."""
     seeds = len(table.seeds)
     if seeds == 1:
-        return "One run of each: without intervals, nothing is decided."
+        return "One run of each cell: without intervals, no difference can be decided."
     return f"Mean over {seeds} seeds ± half of the 95 % interval."
 
 
@@ -190,9 +194,10 @@ def ci(
     by: str | Sequence[str] | None = None,
     width: int | None = None,
 ) -> RichTable:
-    """Returns means and intervals of some metrics for each level of some factors.
+    """Returns a table of means with 95 % intervals for each combination of levels.
 
-    In less than `width` columns, long names of factors are shortened to their last parts.
+    `by` names the factors; None means all. If the table is wider than `width` columns, the factors'
+    names are shortened to their last parts.
     """
     keys = list(table.factors) if by is None else [by] if isinstance(by, str) else list(by)
     levels: list[tuple[str, ...]] = []
@@ -223,7 +228,7 @@ def ci(
 
 
 def _factors(shown: RichTable, heads: Sequence[str], levels: Sequence[Sequence[str]]) -> None:
-    """Adds the columns of factors; the one with the longest levels is wrapped if necessary."""
+    """Adds the columns of factors; only the factor with the longest levels may be wrapped."""
     widest = max(
         range(len(heads)), key=lambda at: max((len(x[at]) for x in levels), default=0), default=0
     )
@@ -238,19 +243,19 @@ def _factors(shown: RichTable, heads: Sequence[str], levels: Sequence[Sequence[s
 
 
 def _last_parts(keys: Sequence[str]) -> list[str]:
-    """Returns the last parts of dotted names, as far as they are distinct."""
+    """Returns the last part of each dotted name; the whole name if its last part is not unique."""
     last = [key.rpartition(".")[2] for key in keys]
     return [short if last.count(short) == 1 else key for short, key in zip(last, keys, strict=True)]
 
 
 def _width(table: RichTable) -> int:
-    """Returns the width of a table without wrapping."""
+    """Returns the width in characters of a table without wrapping."""
     free = Console(width=10_000)
     return Measurement.get(free, free.options, table).maximum
 
 
 _SPARE = (frozenset({0}), frozenset({0, 2}), frozenset({0, 2, 4}))
-"""Columns that a narrow table of contrasts omits: first the mean of the level itself."""
+"""Sets of columns that a table of contrasts omits in a narrow terminal, tried in this order."""
 
 
 def print_contrasts(c: Contrasts, console: Console | None = None) -> None:
@@ -264,7 +269,7 @@ def print_contrasts(c: Contrasts, console: Console | None = None) -> None:
     places = quantities.decimals([scale.apply(gap.estimate) for gap in gaps], half_widths)
     texts = {id(row): _contrast(row, scale, places) for row in c.rows}
     others = list(c.rows[0].cell)
-    # One table per level if there are cells, otherwise one row per level.
+    # Without other factors there is a single table, with a row for each level.
     for level in c.levels if others else [None]:
         rows = c.rows if level is None else c.of(level)
         keys = others or [c.factor]
@@ -339,13 +344,13 @@ def _number(text: str) -> bool:
 
 
 Asides: TypeAlias = "Callable[[Claim], Sequence[str]]"
-"""Lines next to a claim's verdict."""
+"""Function that returns additional lines for a claim's verdict."""
 MOST_PARTS = 12
-"""Number of a conjunction's parts beyond which they appear only on the page."""
+"""Largest number of parts of a conjunction that the terminal shows; the page shows all."""
 
 
 def no_asides(_claim: Claim) -> Sequence[str]:
-    """Returns no lines for a verdict."""
+    """Returns no additional lines."""
     return ()
 
 
@@ -354,7 +359,7 @@ def claims(
     units: Mapping[str, str] | None = None,
     asides: Asides = no_asides,
 ) -> RichTable:
-    """Returns the verdicts on a study's claims, with the numbers next to the paper's.
+    """Returns a table of claims: the paper's values, the measured ones and the verdicts.
 
     The parts of a conjunction are below it and have no verdicts.
     """
@@ -373,15 +378,18 @@ def claims(
         )
         below = parts(j)
         for name, finding in below.items() if len(below) <= MOST_PARTS else ():
-            told = f"{finding.interval}, predicted {finding.region}"
+            values = f"{finding.interval}, predicted {finding.region}"
             table.add_row(
-                *(Text(text, style="dim") for text in (f"  {name}", "", told, finding.where))
+                *(Text(text, style="dim") for text in (f"  {name}", "", values, finding.where))
             )
     return table
 
 
 def parts(j: Judgement) -> dict[str, Finding]:
-    """Returns the worst quantity of each part of a conjunction, with its simultaneous interval."""
+    """Returns the worst quantity of each part of a conjunction, with its simultaneous interval.
+
+    Returns nothing for a claim without several parts.
+    """
     found: dict[str, list[Finding]] = {}
     for finding in j.simultaneous:
         if finding.part:
@@ -390,7 +398,7 @@ def parts(j: Judgement) -> dict[str, Finding]:
 
 
 def here(j: Judgement, units: Mapping[str, str]) -> str:
-    """Returns a claim's measurement: its decisive quantity, and a note if there is one."""
+    """Returns a claim's measurement as text: its decisive quantity, the prediction, and a note."""
     if not j.findings:
         return j.note
     finding = decisive(j)
@@ -406,7 +414,7 @@ def here(j: Judgement, units: Mapping[str, str]) -> str:
 
 
 def region(r: Any, unit: str, metric: str) -> str:
-    """Returns a predicted region with its unit."""
+    """Returns a predicted region as text, with the metric's unit."""
     if math.isinf(r.low) and math.isinf(r.high):
         return "anything"
     if math.isinf(r.low):
@@ -418,23 +426,27 @@ def region(r: Any, unit: str, metric: str) -> str:
 
 
 def decisive(j: Judgement) -> Finding:
-    """Returns the decisive quantity of a claim: one outside, otherwise one across the edge."""
+    """Returns the quantity that decides the verdict on a claim."""
     return worst(j.findings)
 
 
 def worst(findings: Sequence[Finding]) -> Finding:
-    """Returns the quantity that contradicts a claim most."""
+    """Returns the quantity that contradicts a claim most.
+
+    A quantity outside its region comes first, then one across the edge; among equals, the one with
+    the least distance from the edge.
+    """
     order = {"outside": 0, "across": 1, "inside": 2}
     return min(findings, key=lambda f: (order[f.where], _slack(f)))
 
 
 def _slack(finding: Finding) -> float:
-    """Returns the distance from the region's edge in half widths; the least is decisive."""
+    """Returns the distance of a mean from the region's edge, in half widths of its interval."""
     i, r = finding.interval, finding.region
     away = min(abs(i.estimate - b) for b in r.bounds()) if r.bounds() else math.inf
     if i.half_width > 0:
         return float(away / i.half_width)
-    # Without any spread the result is certain, except on the edge itself.
+    # An interval without width is certain, except on the edge itself.
     return math.inf if away > 0 else 0.0
 
 
@@ -444,7 +456,7 @@ def print_claims(
     console: Console | None = None,
     asides: Asides = no_asides,
 ) -> None:
-    """Prints the verdicts and the number of each."""
+    """Prints the verdicts on all claims, and the number of claims with each verdict."""
     console = console or _console()
     console.print(claims(judgements, units, asides))
     counts = []
@@ -454,13 +466,13 @@ def print_claims(
         counts.append(f"{number} {word if number == 1 else plural}")
     claimed = f"{len(judgements)} claim{'' if len(judgements) == 1 else 's'}"
     console.print(Text(f"{claimed}: {', '.join(counts)}."))
-    told = confidence(judgements)
-    if told:
-        console.print(Text(told, style="dim"))
+    note = confidence(judgements)
+    if note:
+        console.print(Text(note, style="dim"))
 
 
 def confidence(judgements: Sequence[Judgement]) -> str:
-    """Returns the meaning of the brackets: intervals with which claims are judged together."""
+    """Returns a note on the confidence level of the intervals; empty without intervals."""
     levels = [f.interval.level for j in judgements for f in j.findings]
     if not levels:
         return ""

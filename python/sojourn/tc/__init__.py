@@ -1,6 +1,6 @@
-"""Reads `tc` setups, printed or scripted, into the queues of a scenario.
+"""Queues of a scenario from setups of `tc`: printed output or scripts.
 
-Nothing that is read is executed.
+The texts are parsed; nothing in them is executed.
 """
 
 from sojourn.tc.apply import Applied, apply

@@ -1,4 +1,4 @@
-"""What was read, put on a scenario's link."""
+"""Puts queues that were read from files of `tc` on the links of a scenario."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ from sojourn.tc.mq import transmit_queue
 from sojourn.tc.tree import Built, build, shaped_rate
 
 SHOWN = 4
-"""Filters that are named in a notice, at most."""
+"""Largest number of filters that a notice lists."""
 FIRST_HOST = int(IPv4Address("10.0.0.1"))
-"""The address of a plan's first node, as captures show it."""
+"""Address of a plan's first node in captures; each following node has the next address."""
 
 
 @dataclass(frozen=True, slots=True)
 class Placed:
-    """A device's queue on one direction of a link."""
+    """A device's queue that was put on one direction of a link."""
 
     device: str
     link: str
     queue: str | None
     netem: str | None
     relation: str
-    """How its rate relates to the line's."""
+    """Sentence that compares the queue's rate with the line's rate."""
 
     def __str__(self) -> str:
         what = self.queue.split()[0] if self.queue else "netem"
@@ -38,27 +38,29 @@ class Placed:
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """A filter of `tc`, and the scenario's flows that it selects."""
+    """A filter of `tc`, and the flows of the scenario whose packets it selects."""
 
     link: str
     line: str
-    """File and line that it comes from."""
+    """File and line of the filter, as `FILE:LINE`."""
     filters: tuple[str, ...]
-    """Our filters in its place: conditions and class."""
+    """The filters of our queue that replace the filter of `tc`: conditions and class."""
     flows: tuple[str, ...]
-    """Names of flows of which packets fit no filter before it."""
+    """Names of flows with packets that match the filter and no earlier one."""
     answers: tuple[str, ...]
-    """Those of which packets from receiver to sender do."""
+    """Names of flows whose packets from the receiver match the filter and no earlier one."""
 
     def __str__(self) -> str:
-        flows = ", ".join([*self.flows, *(f"the answers to {name}" for name in self.answers)])
+        flows = ", ".join(
+            [*self.flows, *(f"the packets from the receivers of {name}" for name in self.answers)]
+        )
         more = f" and {len(self.filters) - 1} more" if len(self.filters) > 1 else ""
         return f"{self.line}: `{self.filters[0]}`{more} selects {flows or 'no flow'}"
 
 
 @dataclass(frozen=True, slots=True)
 class Applied:
-    """A scenario with the queues of files of `tc`."""
+    """A scenario with the queues that were read from files of `tc`."""
 
     scenario: Scenario
     placed: list[Placed]
@@ -67,7 +69,7 @@ class Applied:
     """The flows that each filter of the files selects."""
 
     def as_dict(self) -> dict[str, Any]:
-        """The same for machines."""
+        """Returns the result without the scenario, as plain data."""
         return {
             "placed": [
                 {
@@ -95,7 +97,7 @@ class Applied:
 
 @dataclass(slots=True)
 class _Chosen:
-    """Devices by the direction of the link that each is for."""
+    """Devices whose queues are used, each with the direction of a link that gets the queue."""
 
     pairs: list[tuple[Device, str]] = field(default_factory=list)
     notices: list[str] = field(default_factory=list)
@@ -109,11 +111,11 @@ def apply(
     *,
     partial: bool = False,
 ) -> Applied:
-    """Puts what was read on the scenario's bottleneck, and on its other direction.
+    """Puts the queues that were read on the scenario's bottleneck, and on its other direction.
 
-    `devices` names the device for the bottleneck, or two separated by a comma, of which the second
-    is for the other direction. `hosts` gives addresses to nodes. What could not be read raises
-    `ScenarioError`, by line; with `partial` it is left out and told.
+    `devices` names the device for the bottleneck, or two devices separated by a comma, of which the
+    second is for the other direction. `hosts` maps addresses to nodes. Parts that could not be read
+    raise `ScenarioError` with their lines; with `partial` they are ignored and listed as notices.
     """
     chosen = _choose(scenario, reading, devices)
     numbers = _hosts(scenario, hosts or {})
@@ -131,9 +133,9 @@ def apply(
     if problems and not partial:
         raise ScenarioError(problems)
     if problems:
-        notices += [f"left out: {problem}" for problem in problems]
+        notices += [f"ignored: {problem}" for problem in problems]
     if not any(one.queue or one.netem for _, _, one in built):
-        raise ScenarioError(problems or [Problem("nothing of it can be read")])
+        raise ScenarioError(problems or [Problem("no part of the files can be read")])
     changes: dict[str, Any] = {}
     placed: list[Placed] = []
     for device, link, one in built:
@@ -146,30 +148,30 @@ def apply(
 
 
 def _is_before_firewall(reading: Reading, device: Device) -> bool:
-    """Whether a device gets packets as they come in, which no rule has met."""
+    """Returns whether a device gets incoming packets before they pass the firewall."""
     redirected = {name for one in reading.devices.values() for name in one.redirects}
     return device.name in redirected or device.name.startswith("ifb")
 
 
 def _of_firewall(reading: Reading, devices: list[Device]) -> list[str]:
-    """What is worth knowing of how rules of the firewall are read."""
+    """Returns notices on how the rules of the firewall were read."""
     steps = reading.firewall.changes
     if not steps:
         return []
+    verb = "is" if len(steps) == 1 else "are"
     count = "a line" if len(steps) == 1 else f"{len(steps)} lines"
-    lead = f"{steps[0].place.file}:{steps[0].place.line}: {count} of the firewall"
+    lead = f"{steps[0].place.file}:{steps[0].place.line}: {count} of the firewall {verb}"
     if not all(_is_before_firewall(reading, device) for device in devices):
-        verb = "is" if len(steps) == 1 else "are"
-        told = f"{lead} {verb} read: filters see the marks, classes and code points that {{}}"
-        told = told.format("it sets" if len(steps) == 1 else "they set")
+        notice = f"{lead} read: filters see the marks, classes and code points that {{}}"
+        notice = notice.format("it sets" if len(steps) == 1 else "they set")
         if any(change.field == "dscp" for step in steps for change in step.changes):
-            told += "; disciplines see the code point of the flow's key `dscp`"
-        return [told]
-    return [f"{lead} left out: packets are shaped before they meet the firewall"]
+            notice += "; disciplines see the code point of the flow's key `dscp`"
+        return [notice]
+    return [f"{lead} ignored: packets are shaped before they pass the firewall"]
 
 
 def _selections(scenario: Scenario, link: str, built: Built) -> list[Selection]:
-    """The flows that each filter of a link's queue selects, in the order of its discipline."""
+    """Returns the flows that each filter of a link's queue selects, in the order of evaluation."""
     by_place: dict[Place, tuple[list[str], dict[str, None], dict[str, None]]] = {}
     for handle in dict.fromkeys(part.asked_by for part in built.filters):
         parts = [part for part in built.filters if part.asked_by == handle]
@@ -187,20 +189,20 @@ def _selections(scenario: Scenario, link: str, built: Built) -> list[Selection]:
 
 
 def _unselected(selections: list[Selection]) -> list[str]:
-    """Name the filters that select no flow, and the keys by which a flow is selected."""
+    """Returns a notice on the filters that select no flow; an empty list without such a filter."""
     idle = [one for one in selections if not one.flows and not one.answers]
     if not idle:
         return []
     listed = "; ".join(f"{one.line} ({one.filters[0]})" for one in idle[:SHOWN])
     more = f" and {len(idle) - SHOWN} more" if len(idle) > SHOWN else ""
     message = f"no flow of the scenario is selected by these filters: {listed}{more}. "
-    return [message + "Flows say their ports and mark by source_port, destination_port and mark"]
+    return [message + "Set `source_port`, `destination_port` and `mark` of flows to match them"]
 
 
 def _place(
     scenario: Scenario, device: Device, link: str, built: Built, changes: dict[str, Any]
 ) -> Placed:
-    """Adds the changes that put a device's queue on a direction of a link."""
+    """Adds the changes that put a device's queue on a link's direction; returns the placement."""
     one = next(way for way in links_of(scenario.model) if way.name == link)
     if built.queue is not None:
         changes[".".join(map(str, one.queue_at))] = built.queue
@@ -211,29 +213,32 @@ def _place(
 
 
 def _netem_key(queue_at: tuple[str | int, ...]) -> tuple[str | int, ...]:
-    """The key of the impairments of the direction whose queue is at a key."""
+    """Returns the key of the impairments of a link's direction, from the key of its queue."""
     *table, _ = queue_at
     way = () if table and table[-1] in ("forward", "reverse") else ("forward",)
     return (*table, *way, "netem")
 
 
 def _relation(queue: str | None, line: dict[str, Any]) -> str:
-    """How a queue's rate relates to that of the line behind it."""
+    """Returns a sentence that compares a queue's rate with the rate of the following line."""
     rate = int(line["rate"]) if line.get("trace") is None else None
-    told = "the line's rate" if rate is None else f"the line's {_text(rate)}"
+    line_rate = "the line's rate" if rate is None else f"the line's {_text(rate)}"
     if queue is None:
-        return f"It has no queue: the scenario's own holds packets, at {told}."
+        return f"It has no queue: the scenario's own queue holds packets, at {line_rate}."
     shaped = shaped_rate(queue)
     if shaped is None:
-        return f"It limits no rate as a whole: packets wait for {told}."
+        return f"It does not limit the total rate: packets wait for {line_rate}."
     if rate is None:
         return f"It shapes to {_text(shaped)}; the line's rate varies."
     if shaped < rate:
-        share = f"{shaped * 100 / rate:.3g} % of {told}"
-        return f"It shapes to {_text(shaped)}, {share}: packets wait in it, not behind it."
+        share = f"{shaped * 100 / rate:.3g} % of {line_rate}"
+        return (
+            f"It shapes to {_text(shaped)}, {share}: packets wait in this queue and not in a "
+            "device behind it."
+        )
     return (
-        f"It shapes to {_text(shaped)}, which is no less than {told}: the line limits, and packets "
-        "wait in it for the line."
+        f"It shapes to {_text(shaped)}, which is not below {line_rate}: the line limits the rate, "
+        "and packets wait in this queue for the line."
     )
 
 
@@ -248,7 +253,12 @@ def _choose(scenario: Scenario, reading: Reading, names: str | None) -> _Chosen:
     main = scenario.bottlenecks
     if len(main) != 1:
         raise ScenarioError(
-            [Problem(f"the bottleneck is {len(main)} links: choose one by --set bottleneck=NAME")]
+            [
+                Problem(
+                    f"the bottleneck consists of {len(main)} links: choose one by --set "
+                    "bottleneck=NAME"
+                )
+            ]
         )
     bottleneck = main[0]
     holding = [device for device in reading.devices.values() if device.holds]
@@ -272,15 +282,15 @@ def _choose(scenario: Scenario, reading: Reading, names: str | None) -> _Chosen:
                 )
             ]
         )
-    out, incoming, told = pair
+    out, incoming, notices = pair
     away = _outgoing(scenario, bottleneck)
     back = _other(away)
     _check(scenario, back)
     notice = (
-        f"{out.name} sends on {away}, and {incoming.name} has what {out.name} receives, on {back}; "
-        "--device chooses otherwise"
+        f"{out.name} sends on {away}, and {incoming.name} has the packets that {out.name} "
+        f"receives, on {back}; --device chooses other devices"
     )
-    return _Chosen([(out, away), (incoming, back)], [*told, notice])
+    return _Chosen([(out, away), (incoming, back)], [*notices, notice])
 
 
 def _kind(device: Device) -> str:
@@ -288,15 +298,16 @@ def _kind(device: Device) -> str:
 
 
 def _nothing(reading: Reading) -> list[Problem]:
-    """Says why there is no queue at all."""
+    """Returns problems that explain why the files set up no queue."""
     if reading.problems:
         return reading.problems
     message = "the files set up no queue"
     if reading.absent:
-        message += f"; they read {', '.join(reading.absent)}: give it by --tc too"
+        message += f"; they read {', '.join(reading.absent)}, which --tc must also name"
     if reading.asked:
         message += (
-            f"; these have no value, which --var NAME=VALUE gives: {', '.join(reading.asked)}"
+            f"; these variables have no value: {', '.join(reading.asked)}; set them by --var "
+            "NAME=VALUE"
         )
     return [Problem(message)]
 
@@ -314,11 +325,11 @@ def _named(scenario: Scenario, reading: Reading, bottleneck: str, names: list[st
                 device = transmit_queue(whole, int(number))
         if device is None or not device.holds:
             known = [d.name for d in reading.devices.values() if d.holds]
-            listed = f"; there are {', '.join(known)}" if known else ""
+            listed = f"; devices with a queue: {', '.join(known)}" if known else ""
             raise ScenarioError(
                 [
                     Problem(
-                        f"the files set up no queue of `{name}`{listed}",
+                        f"the files set up no queue of the device `{name}`{listed}",
                         found=name,
                         allowed=tuple(known),
                         nearest=_core.nearest(name, known),
@@ -332,7 +343,10 @@ def _named(scenario: Scenario, reading: Reading, bottleneck: str, names: list[st
 
 
 def _pair(configured: list[Device]) -> tuple[Device, Device, list[str]] | None:
-    """A device and the one that gets what it receives, if these are all."""
+    """Returns a device and the device to which its incoming packets are redirected.
+
+    The third value has notices. Returns None unless there are exactly these two devices.
+    """
     if len(configured) != 2:
         return None
     for out, incoming in (configured, configured[::-1]):
@@ -345,13 +359,13 @@ def _pair(configured: list[Device]) -> tuple[Device, Device, list[str]] | None:
             return (
                 out,
                 incoming,
-                [f"{incoming.name} is taken for the device that gets what {out.name} receives"],
+                [f"{incoming.name} is assumed to get the packets that {out.name} receives"],
             )
     return None
 
 
 def _outgoing(scenario: Scenario, bottleneck: str) -> str:
-    """The direction of the bottleneck's link in which the user's machine sends."""
+    """Returns the direction of the bottleneck's link in which the user's machine sends."""
     ways = {way.name: way for way in links_of(scenario.model)}
     forward = bottleneck.removesuffix(".reverse")
     machine = scenario.model.deploy.machine
@@ -367,19 +381,22 @@ def _other(link: str) -> str:
 def _check(scenario: Scenario, link: str) -> None:
     if link not in {way.name for way in links_of(scenario.model)}:
         raise ScenarioError(
-            [Problem(f"the scenario has no `{link}`: choose one device by --device")]
+            [Problem(f"the scenario has no link `{link}`: choose a single device by --device")]
         )
 
 
 def _hosts(scenario: Scenario, given: Mapping[str, str]) -> dict[IPv4Address, int]:
-    """The numbers of the scenario's nodes by their addresses."""
+    """Returns the number of the scenario's node with each address.
+
+    `given` maps addresses to names of nodes; other nodes have the addresses from `FIRST_HOST` on.
+    """
     names = [node["name"] for node in scenario.plan()["nodes"]]
     found = {IPv4Address(FIRST_HOST + number): number for number in range(len(names))}
     for text, name in given.items():
         try:
             address = IPv4Address(text)
         except AddressValueError:
-            raise ScenarioError([Problem(f"--host: `{text}` is no IPv4 address")]) from None
+            raise ScenarioError([Problem(f"--host: `{text}` is not an IPv4 address")]) from None
         if name not in names:
             raise ScenarioError(
                 [

@@ -1,4 +1,4 @@
-"""Reads CBQ, which Linux removed in 6.8, as HTB, its replacement."""
+"""Reads CBQ, which Linux removed in version 6.8, as its replacement HTB."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ _VALUES = {
     "bandwidth", "rate", "allot", "prio", "weight", "maxburst", "minburst", "avpkt", "cell", "mpu",
     "est", "ewma", "split", "defmap", "maxidle", "minidle", "linklayer", "overhead",
 }  # fmt: skip
-"""The words of CBQ that take a value; `bounded`, `isolated`, `borrow` and `sharing` take none."""
+"""Words of CBQ that take a value; `bounded`, `isolated`, `borrow` and `sharing` take none."""
 TOLD = (
-    "`cbq` is read as `htb`: rates, borrowing and priorities are kept; the estimate of idle "
-    "time is not (Linux removed CBQ in 6.8)"
+    "`cbq`, which Linux removed in 6.8, is read as `htb`: rates, borrowing and priorities are "
+    "the same; the estimate of idle time is ignored"
 )
 
 
 def replaced(device: Device, notices: list[Notice]) -> None:
-    """Replaces a device's CBQ by HTB."""
+    """Replaces the CBQ disciplines and classes of a device by HTB, and adds a notice."""
     for one in list(device.seats.values()):
         if one.kind != "cbq":
             continue
@@ -49,7 +49,7 @@ def _class(one: Class, line: str | None) -> Class:
         words += ["ceil", ceil]
     rank = given.get("prio", "")
     if rank.isdecimal():
-        # CBQ counts from 1, HTB from 0.
+        # Priorities of CBQ begin at 1, those of HTB at 0.
         words += ["prio", str(max(0, int(rank) - 1))]
     words += [word for key in ("mpu", "overhead") if key in given for word in (key, given[key])]
     words += [

@@ -1,4 +1,4 @@
-"""The classes to which a discipline's filters send packets, as rules in the order of asking."""
+"""Classes to which a discipline's filters send packets, as rules in the order of evaluation."""
 
 from __future__ import annotations
 
@@ -9,26 +9,26 @@ from sojourn.tc.filters import Condition
 from sojourn.tc.model import Name, Place, Refused
 
 RULES = 256
-"""Rules of one discipline, at most."""
+"""Largest number of rules of one discipline."""
 
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """What sends packets that meet all conditions to a class."""
+    """A rule: packets that meet all conditions go to the class `target`."""
 
     conditions: tuple[Condition, ...]
     target: Name
     place: Place
     divisor: int = 1
-    """Over how many classes flows are spread by their hash, from the target on."""
+    """Number of classes, from `target` on, over which flows are distributed by their hash."""
 
     @property
     def is_total(self) -> bool:
-        """Whether it fits every packet."""
+        """Returns whether the rule matches every packet."""
         return not self.conditions
 
     def text(self, major: int) -> str:
-        """The rule as a statement of the discipline with a number."""
+        """Returns the rule as a filter statement of the discipline `major`."""
         tests = [f"{key} {value}" for key, value in self.conditions]
         if self.divisor != 1:
             tests.append(f"flow divisor {self.divisor}")
@@ -36,7 +36,7 @@ class Rule:
 
 
 def within(rules: Iterable[Rule], conditions: tuple[Condition, ...]) -> list[Rule]:
-    """The rules for packets that meet conditions as well, up to one that takes all of them."""
+    """Returns the rules with additional conditions, up to a rule that matches all these packets."""
     found: list[Rule] = []
     for rule in rules:
         found.append(replace(rule, conditions=tuple(dict.fromkeys(conditions + rule.conditions))))
@@ -51,21 +51,21 @@ def descended(
     inner: set[Name],
     default: Name,
 ) -> list[Rule]:
-    """The rules with those of inner classes in the place of each rule that leads to one.
+    """Returns the rules; one that leads to an inner class is replaced by the class's own rules.
 
-    A packet that an inner class' own rules send nowhere goes to the default, as in Linux.
+    A packet that matches no rule of an inner class goes to the default class, as in Linux.
     """
     found: list[Rule] = []
     for rule in rules:
         if rule.target not in inner or rule.divisor != 1:
             found.append(rule)
         else:
-            # A filter may only lead downwards.
+            # In Linux a filter may lead only to lower classes. This rule also ends the recursion.
             deeper = descended(
                 of_class.get(rule.target, []), of_class, inner - {rule.target}, default
             )
             end = Rule((), default, rule.place)
             found += within([*deeper, end], rule.conditions)
         if len(found) > RULES:
-            raise Refused(f"the filters would become more than {RULES} rules")
+            raise Refused(f"the filters would need more than {RULES} rules")
     return found

@@ -1,4 +1,4 @@
-"""Commands of `tc` and what they change."""
+"""Commands of `tc`, and their effects on devices."""
 
 from __future__ import annotations
 
@@ -28,18 +28,18 @@ VERBS = {
     "class": ("add", "change", "replace", "delete", "list", "show", "ls", "get", "help"),
     "filter": ("add", "change", "replace", "delete", "list", "show", "ls", "get", "help"),
 }
-"""The verbs of each object, in the order in which `tc` compares prefixes (tc(8))."""
+"""Verbs of each object, in the order in which `tc` compares abbreviations (tc(8))."""
 PRINTS = {"list", "show", "ls", "get", "help"}
 STAB = ("mtu", "mpu", "tsize", "overhead", "linklayer")
 
 
 def begins(word: str, *whole: str) -> str | None:
-    """Returns the first of the words that starts with `word`, as `tc` takes abbreviations."""
+    """Returns the first word in `whole` that begins with `word`: `tc` accepts abbreviations."""
     return next((one for one in whole if word and one.startswith(word)), None)
 
 
 def object_of(words: Sequence[str]) -> tuple[str, str] | None:
-    """Returns object and verb of the words behind `tc`; None if they are not about queues."""
+    """Returns object and verb of the words after `tc`; None if they do not concern queues."""
     if not words or (thing := begins(words[0], *OBJECTS)) is None:
         return None
     verb = begins(words[1], *VERBS[thing]) if len(words) > 1 else "list"
@@ -47,13 +47,13 @@ def object_of(words: Sequence[str]) -> tuple[str, str] | None:
 
 
 class Table:
-    """Applies commands to the devices of a reading."""
+    """Applies commands of `tc` to the devices of a reading."""
 
     def __init__(self, reading: Reading) -> None:
         self.reading = reading
 
     def run(self, words: Sequence[str], place: Place) -> None:
-        """Applies one command: the words behind `tc`."""
+        """Applies one command, given by its words after `tc`; adds a problem if it is invalid."""
         rest = list(words)
         while rest and rest[0].startswith("-"):
             rest = rest[2:] if rest[0] in ("-n", "-netns", "-nm") else rest[1:]
@@ -117,7 +117,10 @@ class Table:
         if parent is None:
             parent = ROOT
             self.reading.notices.append(
-                place.note("`root` is missing, so Linux refuses this; it is read as root")
+                place.note(
+                    "`root` is missing, so Linux rejects this command; it is read as if "
+                    "it had `root`"
+                )
             )
         self._put(verb, device, Discipline(kind, parent, handle, given.rest, place, stab))
 
@@ -138,20 +141,23 @@ class Table:
         if old is None:
             if new.handle and new.handle in device.handles:
                 raise Refused(
-                    f"two disciplines of `{device.name}` have the number `{new.handle:x}:`"
+                    f"two disciplines of `{device.name}` have the handle `{new.handle:x}:`"
                 )
             if verb == "change":
-                told = (
-                    "changes something that these files do not set up; words that it leaves out "
-                    "have their defaults"
+                message = (
+                    "this command changes a discipline that these files do not set up; "
+                    "parameters that it does not set have their defaults"
                 )
-                self.reading.notices.append(new.place.note(told))
+                self.reading.notices.append(new.place.note(message))
             device.put(new)
             return
-        # A class starts with a discipline, which the first `add` replaces.
+        # A new class has a default discipline, which `add` may replace.
         if verb == "add" and not old.shown:
-            told = f"line {old.place.line} added a discipline here already, so Linux refuses this"
-            raise Refused(told, new.kind)
+            message = (
+                f"line {old.place.line} has already added a discipline here, so Linux rejects "
+                "this command"
+            )
+            raise Refused(message, new.kind)
         keeps = new.kind == old.kind and new.handle in (None, old.handle)
         if keeps:
             new.handle = old.handle
@@ -184,7 +190,9 @@ class Table:
             return
         old = device.classes.get(name)
         if old is not None and verb == "add":
-            raise Refused(f"line {old.place.line} added `{name}` already, so Linux refuses this")
+            raise Refused(
+                f"line {old.place.line} has already added `{name}`, so Linux rejects this command"
+            )
         if parent in (None, ROOT):
             parent = old.parent if old is not None else Name(name.major)
         assert parent is not None
@@ -194,15 +202,15 @@ class Table:
         device.classes[name] = Class(kind, name, parent, given.rest, place)
 
     def _delete_class(self, device: Device, name: Name, place: Place) -> None:
-        """Deletes a class with what is in it, unless it is in use."""
+        """Deletes a class with its discipline and filters; adds a notice if the class is in use."""
         why = None
         if any(one.parent == name for one in device.classes.values()):
-            why = "has classes"
+            why = "has child classes"
         elif any(one.target and name_of(one.target) == name for one in device.filters):
-            why = "is where filters lead"
+            why = "is the target of filters"
         if why is not None:
-            told = f"`{name}` {why}: Linux refuses this, and the class stays"
-            self.reading.notices.append(place.note(told))
+            message = f"`{name}` {why}: Linux rejects this, and the class is not deleted"
+            self.reading.notices.append(place.note(message))
             return
         device.classes.pop(name, None)
         if (inner := device.seats.get(name)) is not None:
@@ -263,7 +271,7 @@ class Table:
 
 
 class _Options(Words):
-    """The words of a command, taken in order, and the values found."""
+    """The words of a command, in order, and the values found so far."""
 
     def __init__(self, words: list[str]) -> None:
         super().__init__(words)
@@ -274,7 +282,7 @@ class _Options(Words):
         self.values[key] = self.value(key)
 
     def drop(self, count: int) -> None:
-        """Skips words."""
+        """Skips `count` words."""
         self._at += count
 
     def need(self, key: str, example: str) -> str:
@@ -285,12 +293,15 @@ class _Options(Words):
 
     @property
     def rest(self) -> list[str]:
-        """Returns the words that are left."""
+        """Returns the words that were not yet taken."""
         return self._words[self._at :]
 
 
 def _of_handle(filters_: list[Filter], handle: str) -> list[Filter]:
-    """Those with a handle; filters of `u32` have `800::800` and following ones by themselves."""
+    """Returns the filters that have the handle `handle`.
+
+    A filter of `u32` without one has a handle by its order: `800::800`, `800::801`, ....
+    """
     if given := [one for one in filters_ if one.handle == handle]:
         return given
     own = [one for one in filters_ if one.kind == "u32" and not one.handle]
@@ -304,14 +315,14 @@ def _handle(text: str | None) -> int | None:
         return None
     found = handle_of(text)
     if found is None:
-        raise Refused(f"`{text}` is not the number of a discipline, such as 1:", text)
+        raise Refused(f"`{text}` is not the handle of a discipline, such as 1:", text)
     return found
 
 
 def _class_name(text: str) -> Name:
     found = name_of(text)
     if found is None:
-        raise Refused(f"`{text}` is not a class, such as 1:10", text)
+        raise Refused(f"`{text}` is not the name of a class, such as 1:10", text)
     return found
 
 

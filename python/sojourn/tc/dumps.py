@@ -1,4 +1,4 @@
-"""Reads the text form of `tc qdisc show`, `tc class show` and `tc filter show`."""
+"""Reads the text output of `tc qdisc show`, `tc class show` and `tc filter show`."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ _SHOWN = re.compile(
 )
 _PROMPT = re.compile(r"\btc\b.*\bdev\s+(\S+)")
 LINE = 2000
-"""The first characters of a line, in which the command that printed an output is searched."""
+"""Number of characters of a line that are searched for the command which printed the output."""
 CLASSFUL = {"htb", "hfsc", "drr", "ets", "prio"}
-"""Disciplines whose classes carry settings."""
+"""Disciplines whose classes have parameters."""
 HOLDERS = {"mq", "mqprio"}
 _DROPPED = {
     "htb": {"direct_packets_stat": 1, "ver": 1},
@@ -40,17 +40,16 @@ _DROPPED = {
     "netem": {"seed": 1},
     "fq": {"bands": 1},
 }
-"""Per discipline: words that `tc` prints but does not take, each with the number of words that
-follow it."""
+"""By discipline: words that `tc` prints but does not accept, with the number of their values."""
 
 
 def is_dump(text: str) -> bool:
-    """Returns whether `tc` printed a text."""
+    """Returns whether a text contains text output of `tc`."""
     return _SHOWN.search(text) is not None
 
 
 class Dumps:
-    """Reads printed disciplines, classes and filters into the devices of a reading."""
+    """Reads disciplines, classes and filters as `tc` prints them into the devices of a reading."""
 
     def __init__(self, reading: Reading, chosen: Collection[str]) -> None:
         self.reading = reading
@@ -59,7 +58,7 @@ class Dumps:
         self._filters: list[tuple[Filter, str | None]] = []
 
     def read(self, file: str, text: str) -> None:
-        """Reads the text form of one file."""
+        """Reads the text output in one file."""
         device: str | None = None
         for place, words, more in _entries(file, text):
             if not words:
@@ -123,7 +122,7 @@ class Dumps:
         stab: list[str],
         place: Place,
     ) -> None:
-        """Adds a discipline from the words that `tc` prints."""
+        """Adds a discipline to its device, from the words that `tc` prints."""
         device = self.reading.device(name)
         if kind in ("ingress", "clsact"):
             device.ingress = place
@@ -154,7 +153,7 @@ class Dumps:
         self.add_class(Class(kind, name, parent, class_words(kind, words[at:]), place), device)
 
     def add_class(self, found: Class, device: str | None) -> None:
-        """Adds a class, unless it carries no settings, as the flows of `fq_codel` do not."""
+        """Adds a class, unless it has no parameters, as the flows of `fq_codel`."""
         if found.kind in CLASSFUL and found.name.minor:
             self._classes.append((found, device))
 
@@ -193,14 +192,14 @@ class Dumps:
         self.add_filter(found, [pretty, *(line for _, line in more)], device)
 
     def add_filter(self, found: Filter, lines: list[str], device: str | None) -> None:
-        """Adds a filter with the tests in these lines."""
+        """Adds a filter with the tests that these lines show."""
         leads = found.target is not None or found.kind == "flow"
         if found.parent.major == INGRESS and not (found.parent == ROOT and leads):
             found.kind = (
                 "matchall" if found.kind not in ("u32", "flower", "matchall") else found.kind
             )
         elif found.kind in filters.NOT_READ:
-            raise Refused(f"`{found.kind}` filters are not read", found.kind)
+            raise Refused(f"`{found.kind}` filters are not supported", found.kind)
         if found.kind == "fw":
             filters.read_command(found, [])
         if found.kind == "flow":
@@ -219,7 +218,7 @@ class Dumps:
     # Devices
 
     def end(self) -> None:
-        """Assigns classes and filters, which are printed without their device, to devices."""
+        """Assigns classes and filters to devices, because `tc` prints them without their device."""
         for one, name in self._classes:
             if (device := self._owner(one.name.major, name, one.place)) is not None:
                 device.classes[one.name] = one
@@ -229,8 +228,8 @@ class Dumps:
             if found.parent == ROOT:
                 target = name_of(found.target or found.flow.get("baseclass", ""))
                 major = target.major if target is not None else 0
-            # Filters of the root are printed with their parent, and without it if the command named
-            # it.
+            # `tc` prints a filter of the root with its parent, or without the parent if the command
+            # named the parent.
             key = (
                 name,
                 major,
@@ -247,7 +246,7 @@ class Dumps:
                 self._ingress(found, name)
             elif (device := self._owner(major, name, found.place)) is not None:
                 if found.parent == ROOT and device.root is not device.handles.get(major):
-                    # `tc filter show ... parent 20:` does not print the parent that it was given.
+                    # `tc filter show ... parent 20:` does not print this parent.
                     found.parent = Name(major)
                 device.filters.append(found)
 
@@ -271,20 +270,23 @@ class Dumps:
         if len(able) == 1:
             return able[0]
         if not able:
-            message = f"no discipline `{major:x}:` is among the lines given"
+            message = f"the files have no discipline `{major:x}:`"
         else:
             names = ", ".join(device.name for device in able)
             message = (
                 f"several devices have a discipline `{major:x}:`: {names}; put the command that "
-                f"printed this before it, such as `tc class show dev {able[0].name}`, or choose "
-                "a device with --device"
+                f"printed these lines before them, such as `tc class show dev {able[0].name}`, "
+                "or choose a device by --device"
             )
         self.reading.problems.append(place.problem(message))
         return None
 
 
 def _entries(file: str, text: str) -> Iterator[tuple[Place, list[str], list[tuple[int, str]]]]:
-    """Yields each entry with its words and its lines; an entry without words names a device."""
+    """Yields each entry of the output with its place, words and following lines.
+
+    An entry without words is a command that names a device.
+    """
     current: tuple[Place, list[str], list[tuple[int, str]]] | None = None
     for number, line in enumerate(text.splitlines(), 1):
         place = Place(file, number, line)
@@ -304,7 +306,7 @@ def _entries(file: str, text: str) -> Iterator[tuple[Place, list[str], list[tupl
 
 
 def shown_words(kind: str, words: list[str]) -> tuple[list[str], str | None]:
-    """Returns a discipline's printed words as `tc` takes them, and a notice."""
+    """Returns the words that `tc` prints for a discipline as it accepts them, and a notice."""
     dropped = _DROPPED.get(kind, {})
     kept: list[str] = []
     at = 0
@@ -316,7 +318,7 @@ def shown_words(kind: str, words: list[str]) -> tuple[list[str], str | None]:
         at += 1
     notice = None
     if kind == "tbf" and kept.count("mpu") > 1:
-        # `tc` prints it behind both buckets.
+        # `tc` prints `mpu` after the parameters of both buckets.
         del kept[kept.index("mpu") : kept.index("mpu") + 2]
     if kind == "sfq" and "min" in kept:
         notice = "`tc` does not print `redflowlimit`, so sfq is read without RED"
@@ -329,8 +331,8 @@ def shown_words(kind: str, words: list[str]) -> tuple[list[str], str | None]:
         kept = [re.sub(r"^(\d+)us$", lambda m: f"{int(m[1]) + 1}us", word) for word in kept]
     if kind in ("red", "choke"):
         notice = (
-            f"`tc` does not print all words of `{kind}`; burst, avpkt and bandwidth have their "
-            "defaults"
+            f"`tc` does not print all words of `{kind}`; burst, avpkt and bandwidth are read as "
+            "their defaults"
         )
     if kind in HOLDERS or kind == "netem" or not kept:
         return kept, notice
@@ -342,8 +344,8 @@ def shown_words(kind: str, words: list[str]) -> tuple[list[str], str | None]:
 
 
 def class_words(kind: str, words: list[str]) -> list[str]:
-    """Returns a class's printed words as `tc` takes them."""
-    # `burst 15Kb/1mpu 0b`: the cell's size no longer has an effect.
+    """Returns the words that `tc` prints for a class as `tc` accepts them."""
+    # In `burst 15Kb/1mpu 0b`, the cell size after the slash has no effect on current kernels.
     text = re.sub(r"/\d+ ?(mpu \S+)?(?: ?overhead \S+)?", " ", " ".join(words))
     kept: list[str] = []
     source = iter(text.split())

@@ -1,4 +1,4 @@
-"""Filters of `tc`: their tests as words of the IP header, and as conditions of ours."""
+"""Filters of `tc`: their tests as bits of the IP header, and as conditions of our filters."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ from sojourn.tc.model import INGRESS, WORD, Filter, Match, Name, Refused, Words,
 
 PORT = 0xFFFF
 ALTERNATIVES = 64
-"""Filters of ours that one of `tc` becomes, at most."""
+"""Largest number of our filters that replace one filter of `tc`."""
 IPV4 = ("ip", "ipv4", "all", "0x800", "0x0800", "800")
 PROTOCOLS = {"icmp": 1, "tcp": 6, "udp": 17, "gre": 47, "esp": 50, "sctp": 132}
 NOT_READ = {
-    "bpf": "a program decides",
-    "cgroup": "packets belong to no cgroup here",
-    "route": "routes have no realms here",
-    "rsvp": "there are no sessions of RSVP here",
+    "bpf": "a BPF program decides",
+    "cgroup": "packets here belong to no cgroup",
+    "route": "routes here have no realms",
+    "rsvp": "there are no RSVP sessions here",
     "tcindex": "packets have no traffic index here",
-    "ematch": "it is no filter by itself",
+    "ematch": "it is not a filter by itself",
 }
 FLOW_KEYS = ("keys", "key", "divisor", "baseclass", "perturb", "addend", "rshift")
-"""Words of `flow` with a value."""
+"""Words of the filter `flow` that take a value."""
 WHOLE = {"src", "dst", "proto-src", "proto-dst"}
-"""Its keys that together tell flows apart."""
+"""Keys of the filter `flow` that distinguish every pair of flows only together."""
 PASS = {"pass", "ok", "continue", "reclassify", "pipe"}
 
 Condition = tuple[str, str]
@@ -34,22 +34,22 @@ Condition = tuple[str, str]
 
 @dataclass(frozen=True, slots=True)
 class Meaning:
-    """A filter in our words: it fits what meets all conditions of one of its alternatives."""
+    """The meaning of a filter in our words: all conditions of one alternative must hold."""
 
     alternatives: list[list[Condition]] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     strangers: list[str] = field(default_factory=list)
-    """Addresses that no host has, so that it fits nothing."""
+    """Addresses that no host of the scenario has, so that the filter matches no packet."""
 
 
 def read_command(new: Filter, words: list[str]) -> None:
-    """Reads the words of a filter behind its kind; raises `Refused`."""
+    """Reads the words of a filter after its kind into `new`; raises `Refused`."""
     if why := NOT_READ.get(new.kind):
-        raise Refused(f"`{new.kind}` filters are not read: {why}", new.kind)
+        raise Refused(f"`{new.kind}` filters are not supported: {why}", new.kind)
     reader = {"u32": _u32, "flower": _flower, "basic": _basic, "flow": _flow}
     if new.kind not in (*reader, "fw", "matchall"):
         known = ", ".join([*reader, "fw", "matchall"])
-        raise Refused(f"`{new.kind}` filters are not read; known are {known}", new.kind)
+        raise Refused(f"`{new.kind}` filters are not supported; supported: {known}", new.kind)
     given = Words(words)
     while (word := given.next()) is not None:
         if word in ("flowid", "classid"):
@@ -71,7 +71,7 @@ def read_command(new: Filter, words: list[str]) -> None:
 def _mark(new: Filter, handle: str) -> None:
     value, _, mask = handle.partition("/")
     if not handle:
-        raise Refused("`fw` without `handle` takes the mark for a class, which is not modelled")
+        raise Refused("`fw` without `handle` uses the mark as the class, which is not modelled")
     new.matches.append(Match("mark", read_number(value), read_number(mask) if mask else WORD))
 
 
@@ -109,15 +109,15 @@ def _mirred(new: Filter, given: Words) -> None:
         words.append(word)
     device = given.value("dev")
     if "redirect" not in words:
-        raise Refused("copies of packets are not modelled", "mirror")
+        raise Refused("a copy of a packet (mirror) is not modelled", "mirror")
     if new.parent.major != INGRESS:
-        raise Refused("what goes out is sent to another device, which is not modelled", device)
+        raise Refused("redirection of outgoing packets to another device is not modelled", device)
     new.redirect = device
 
 
 def police(new: Filter) -> None:
-    """Refuses a policer."""
-    where = "what comes in" if new.parent.major == INGRESS else "packets"
+    """Raises `Refused`, because a policer is not modelled."""
+    where = "incoming packets" if new.parent.major == INGRESS else "packets"
     raise Refused(f"`police`: a limit that drops {where} without a queue is not modelled", "police")
 
 
@@ -131,7 +131,7 @@ def _u32(new: Filter, word: str, given: Words) -> None:
         if word == "ht" and given.peek() in ("800:", "800::"):
             given.next()
             return
-        raise Refused("hash tables of `u32` are not read: write its filters one by one", word)
+        raise Refused("hash tables of `u32` are not supported: write the filters one by one", word)
     elif word in ("order", "handle"):
         given.value(word)
     else:
@@ -159,7 +159,7 @@ def _selector(given: Words) -> Match:
             raise Refused(f"`match {kind} {end}` is not modelled", end)
         return _port("sport" if end == "src" else "dport", given)
     if kind != "ip":
-        raise Refused(f"`match {kind}` is not read", kind)
+        raise Refused(f"`match {kind}` is not supported", kind)
     key = given.value("ip")
     if key in ("src", "dst"):
         address = read_network(given.value(key))
@@ -189,25 +189,27 @@ def _port(key: str, given: Words) -> Match:
 
 
 def _at(place: str, width: int, value: int, mask: int) -> Match:
-    """A comparison of some bytes as one of a word of the header."""
+    """Returns a comparison of bytes as a comparison of a 32-bit word of the header."""
     text, where = (place[8:] or "0", "next") if place.startswith("nexthdr+") else (place, "ip")
     offset = read_number(text)
     shift = 32 - width - 8 * (offset % 4)
     if offset < 0 or shift < 0:
-        raise Refused("a comparison across words of the header is not read", place)
+        raise Refused(
+            "a comparison of bytes in two 32-bit words of the header is not supported", place
+        )
     return header_word(where, value << shift, mask << shift, offset - offset % 4)
 
 
 def header_word(where: str, value: int, mask: int, offset: int) -> Match:
-    """A comparison of a word of the IP header, or of what is behind it."""
-    # Headers here have no options.
+    """Returns a comparison of a 32-bit word of the IP header, or of the header that follows it."""
+    # IP headers here have no options and therefore 20 bytes.
     if where == "ip" and offset >= 20:
         where, offset = "next", offset - 20
     return Match(where, value, mask, offset)
 
 
 def read_shown(new: Filter, text: str) -> None:
-    """Reads a line of `tc filter show` that states a test or an action of a filter."""
+    """Reads a line of `tc filter show` that shows a test or an action into the filter `new`."""
     found = re.findall(r"match ([0-9a-f]+)/([0-9a-f]+) at (nexthdr\+)?(-?\d+)", text)
     for value, mask, behind, offset in found:
         where = "next" if behind else "ip"
@@ -225,13 +227,10 @@ def read_shown(new: Filter, text: str) -> None:
         new.matches.append(_selector(Words(words)))
     if match := re.search(r"mirred \(Egress (Redirect|Mirror) to device (\S+?)\)", text):
         if match[1] == "Mirror":
-            raise Refused("copies of packets are not modelled")
+            raise Refused("a copy of a packet (mirror) is not modelled")
         new.redirect = match[2]
     if re.match(r"\s*(action order \d+: +)?police\b", text):
         police(new)
-
-
-# flower, basic, flow
 
 
 def _flower(new: Filter, key: str, given: Words) -> None:
@@ -240,7 +239,7 @@ def _flower(new: Filter, key: str, given: Words) -> None:
 
 
 def flower_key(new: Filter, key: str, value: str) -> None:
-    """Adds a test of `flower`."""
+    """Adds a test of the filter `flower` to `new`; raises `Refused`."""
     if key == "eth_type":
         new.protocol = value
     elif key == "ip_proto":
@@ -265,7 +264,7 @@ def flower_key(new: Filter, key: str, value: str) -> None:
 
 
 def _flower_port(key: str, value: str) -> Match:
-    """A port of `flower`, some of its bits, or a range."""
+    """Returns the test of a port in `flower`: a port, a mask or a range."""
     first, dash, last = value.partition("-")
     if dash:
         low, high = max(read_number(first), 1), read_number(last)
@@ -307,7 +306,7 @@ def _expression(new: Filter, given: Words) -> None:
 
 
 def basic_match(new: Filter, text: str) -> None:
-    """Adds the tests of an expression, as `basic` and `flow` have it."""
+    """Adds the tests of an expression of `basic` or `flow` to `new`; raises `Refused`."""
     whole = text.strip()
     if whole.startswith("(") and whole.endswith(")"):
         whole = whole[1:-1]
@@ -317,7 +316,7 @@ def basic_match(new: Filter, text: str) -> None:
             bits = int(width[1:])
             place = offset if layer in (None, "1", "network") else f"nexthdr+{offset}"
             if layer in ("0", "link"):
-                raise Refused("frames have no header of the link here", part)
+                raise Refused("a test of the link header is not modelled", part)
             full = (1 << bits) - 1
             new.matches.append(
                 _at(place, bits, read_number(value), read_number(mask) if mask else full)
@@ -326,7 +325,7 @@ def basic_match(new: Filter, text: str) -> None:
             number = read_number(match[3])
             low, high = (number + 1, PORT) if match[2] == "gt" else (1, number - 1)
             if not low <= high <= PORT:
-                raise Refused(f"`{part}` fits no port", part)
+                raise Refused(f"`{part}` matches no port", part)
             new.matches.append(
                 Match("sport" if match[1] == "0" else "dport", port_range(low, high))
             )
@@ -336,7 +335,7 @@ def basic_match(new: Filter, text: str) -> None:
                 Match("mark", read_number(match[2]), read_number(mask) if mask else WORD)
             )
         else:
-            raise Refused(f"`basic` with `{part[:40]}` is not read", part)
+            raise Refused(f"the expression `{part[:40]}` is not supported", part)
 
 
 def _flow(new: Filter, word: str, given: Words) -> None:
@@ -352,21 +351,18 @@ def _flow(new: Filter, word: str, given: Words) -> None:
         raise Refused(f"unknown word `{word}` for `flow`", word)
 
 
-# What they mean here
-
-
 def meaning(one: Filter, hosts: Mapping[IPv4Address, int]) -> Meaning:
-    """The conditions of a filter; `hosts` are the numbers of those that have an address.
+    """Returns the meaning of a filter; `hosts` maps addresses to node numbers.
 
     Raises `Refused` if a test has no equivalent.
     """
     if one.protocol not in IPV4:
-        return Meaning(notes=[f"packets here are IPv4: a filter of `{one.protocol}` fits none"])
+        return Meaning(notes=[f"packets here are IPv4: a filter for `{one.protocol}` matches none"])
     choices: list[list[list[Condition]]] = []
     notes: list[str] = []
     strangers: list[str] = []
     if one.kind == "flow" and not set(one.flow.get("keys", "").split(",")) >= WHOLE:
-        notes.append("flows are spread by the hash of the whole flow")
+        notes.append("flows are distributed by the hash of their whole address and ports")
     for match in _merged(one.matches):
         found = _choices(match, hosts, notes, strangers)
         if found is None:
@@ -377,13 +373,16 @@ def meaning(one: Filter, hosts: Mapping[IPv4Address, int]) -> Meaning:
     for found in choices:
         total *= len(found)
     if total > ALTERNATIVES:
-        raise Refused(f"it would become {total} filters; {ALTERNATIVES} at most are made of one")
+        raise Refused(
+            f"the filter would become {total} of our filters, but at most "
+            f"{ALTERNATIVES} are allowed"
+        )
     alternatives = [[c for part in parts for c in part] for parts in product(*choices)]
     return Meaning(alternatives, notes)
 
 
 def _merged(matches: list[Match]) -> Iterator[Match]:
-    """The tests in their order, those of one word of the header or of one end's ports as one."""
+    """Yields the tests in their order; tests of one header word or of one port are merged."""
     found: dict[tuple[str, int], Match] = {}
     for number, match in enumerate(matches):
         is_range = match.field in ("sport", "dport")
@@ -403,24 +402,24 @@ def _merged(matches: list[Match]) -> Iterator[Match]:
 
 
 def _overlap(one: Match, other: Match) -> str:
-    """The ports that are in both ranges."""
+    """Returns the range of ports that both tests allow; raises `Refused` if it is empty."""
     ends = [[int(end) for end in str(match.value).split("-")] for match in (one, other)]
     low, high = max(end[0] for end in ends), min(end[-1] for end in ends)
     if low > high:
-        raise Refused(f"no port is in both {one.value} and {other.value}")
+        raise Refused(f"no port matches both {one.value} and {other.value}")
     return port_range(low, high)
 
 
 def _choices(
     match: Match, hosts: Mapping[IPv4Address, int], notes: list[str], strangers: list[str]
 ) -> list[list[Condition]] | None:
-    """The alternatives of one test: none if it always holds; None if it never does."""
+    """Returns the alternatives of one test: empty if it always holds, None if it never holds."""
     mask = match.mask if match.mask is not None else WORD
     if match.field == "ip6":
-        notes.append("packets here are IPv4: a test of IPv6 fits none")
+        notes.append("packets here are IPv4: a test of IPv6 matches none")
         return None
     if match.field == "ether":
-        raise Refused("frames have no addresses of the link here")
+        raise Refused("a test of link addresses is not modelled")
     if match.field in ("sport", "dport"):
         return [[(match.field, str(match.value))]]
     value = int(match.value) & mask
@@ -443,13 +442,13 @@ def _choices(
 def _first_word(value: int, mask: int, notes: list[str]) -> list[list[Condition]] | None:
     if mask & 0xFFFF:
         raise Refused("a test of the packet's length is not modelled")
-    # Version 4, five words of header.
+    # IP version 4 and a header of five 32-bit words
     if (0x45 << 24) & mask != value & 0xFF00_0000:
-        notes.append("packets here have no options: the test of their header's length fits none")
+        notes.append("packets here have no IP options: the test of the header length matches none")
         return None
     tos, bits = value >> 16 & 0xFF, mask >> 16 & 0xFF
     if bits & 3:
-        notes.append("the ECN field is left out of the comparison of the DS field")
+        notes.append("the ECN field is ignored in the comparison of the DS field")
     points = [dscp for dscp in range(64) if (dscp << 2 ^ tos) & bits & 0xFC == 0]
     return [] if len(points) == 64 else [[("dscp", str(dscp))] for dscp in points]
 
@@ -458,12 +457,15 @@ def _ports(value: int, mask: int, notes: list[str]) -> list[list[Condition]] | N
     found: list[Condition] = []
     for key, shift in (("sport", 16), ("dport", 0)):
         first, bits = value >> shift & PORT, mask >> shift & PORT
-        # The bits that are not compared: a range if they are the last ones.
+        # Bits that are not compared allow a range only if they are the lowest bits.
         rest = bits ^ PORT
         if rest & (rest + 1):
-            raise Refused("a mask that leaves no range of ports is not read: write one by one")
+            raise Refused(
+                "a mask that does not give a range of ports is not supported: write "
+                "the ports one by one"
+            )
         if first + rest == 0:
-            notes.append("no packet here has port 0: the filter fits none")
+            notes.append("no packet here has port 0: the filter matches none")
             return None
         if bits:
             found.append((key, port_range(max(first, 1), first + rest)))
@@ -471,7 +473,7 @@ def _ports(value: int, mask: int, notes: list[str]) -> list[list[Condition]] | N
 
 
 def port_range(first: int, last: int) -> str:
-    """A range of ports, or one."""
+    """Returns a range of ports as text; a single port if both ends are equal."""
     return str(first) if first == last else f"{first}-{last}"
 
 
@@ -487,7 +489,10 @@ def _address(
 
 
 def read_number(text: str, base: int = 0) -> int:
-    """A number of 32 bits, as `tc` reads it: hexadecimal behind `0x`, and of masks always."""
+    """Returns a number of at most 32 bits as `tc` reads it; raises `Refused`.
+
+    `base` 0 means hexadecimal after `0x`, otherwise decimal; masks have base 16.
+    """
     base = base or (16 if text.lower().startswith("0x") else 10)
     digits = text.lower().removeprefix("0x") if base == 16 else text
     if not re.fullmatch(r"[0-9a-f]{1,20}" if base == 16 else r"[0-9]{1,20}", digits):
@@ -499,9 +504,12 @@ def read_number(text: str, base: int = 0) -> int:
 
 
 def read_network(text: str) -> IPv4Network:
-    """An IPv4 address or network as `tc` reads it; raises `Refused`."""
+    """Returns an IPv4 network as `tc` reads it; an address is a network of one.
+
+    Raises `Refused`.
+    """
     if short := re.fullmatch(r"(\d+(?:\.\d+){0,2})((?:/.*)?)", text):
-        # `tc` takes what is left out of an address for 0.
+        # `tc` reads missing parts of an address as 0.
         text = short[1] + ".0" * (3 - short[1].count(".")) + short[2]
     try:
         return IPv4Network("0.0.0.0/0" if text in ("any", "all", "default") else text, strict=False)
@@ -510,27 +518,29 @@ def read_network(text: str) -> IPv4Network:
 
 
 def spread(found: Filter, major: int) -> tuple[Name, int]:
-    """The first class over which a filter spreads flows, and the number of classes.
+    """Returns the first class over which a filter distributes flows, and the number of classes.
 
-    `major` is the number of its discipline. Raises `Refused` for what is not read.
+    `major` is the number of its discipline. Raises `Refused` for options that are not supported.
     """
     if found.flow.get("mode") == "map":
-        told = "`flow map` takes the class from a field of the packet, which is not modelled"
-        raise Refused(told, "map")
+        message = "`flow map` selects the class by a field of the packet, which is not modelled"
+        raise Refused(message, "map")
     base = found.flow.get("baseclass") or found.target or f"{major:x}:1"
     name = name_of(base if ":" in base else f":{base}")
     if name is None:
-        raise Refused(f"`{base}` is not a class, such as 1:10", base)
+        raise Refused(f"`{base}` is not the name of a class, such as 1:10", base)
     divisor = found.flow.get("divisor", "")
     if not divisor.isdecimal() or not 0 < int(divisor) <= PORT:
-        raise Refused("`flow` needs a `divisor`: the number of classes that it spreads over")
+        raise Refused(
+            "`flow` needs a `divisor`: the number of classes over which it distributes flows"
+        )
     return Name(major, name.minor or 1), int(divisor)
 
 
 def target_of(found: Filter) -> Name:
-    """The class that a filter leads to; raises `Refused` if it names none."""
+    """Returns the class to which a filter leads; raises `Refused` if it names none."""
     text = found.target or ""
     name = name_of(text)
     if name is None:
-        raise Refused(f"`{text}` is not a class, such as 1:10", text)
+        raise Refused(f"`{text}` is not the name of a class, such as 1:10", text)
     return name

@@ -1,8 +1,8 @@
-"""Rules of a firewall that set marks, code points and classes, joined with filters by these.
+"""Rules of a firewall that set marks, code points and classes, which filters test.
 
-Queues here have no firewall in front of them. A rule that a packet meets changes what filters see
-of it. So the filters are rewritten for packets as they are before the rules, from the last rule
-to the first: where a packet meets a rule, it goes where the filters send the changed packet.
+Queues here have no firewall before them, but filters test values that rules of a firewall set. So
+the filters are rewritten for packets as they are before the firewall, from the last rule to the
+first: a packet that matches a rule goes where the filters send the packet after the rule's change.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from sojourn.tc.filters import Condition
 from sojourn.tc.model import WORD, Change, Firewall, Match, Name, Refused, Step
 
 DEPTH = 16
-"""Chains within each other, at most."""
+"""Largest depth of nested chains."""
 
 
 class Rewriter:
@@ -29,9 +29,10 @@ class Rewriter:
         default: Name | None,
         conditions: dict[int, list[tuple[Condition, ...]]],
     ) -> None:
-        """`default` gets packets that no filter takes, if there is such a class.
+        """`default` is the class of packets that match no filter; None without such a class.
 
-        `conditions` are the ways to meet each step, by its `id`.
+        `conditions` has the alternatives by which a packet matches each rule of the firewall, by
+        the `id` of the rule.
         """
         self._firewall = firewall
         self._device = device
@@ -39,14 +40,17 @@ class Rewriter:
         self._conditions = conditions
 
     def rewritten(self, rules: Sequence[Rule], major: int) -> list[Rule]:
-        """The rules that send each packet where `rules` send it once it has met the firewall."""
+        """Returns rules that send each packet where `rules` send it after the firewall."""
         found = [*self._by_class(major), *rules]
         for name in reversed(self._firewall.entered()):
             found = self._before(name, found, found, found, 0)
         return [rule for rule in found if not any(key == "class" for key, _ in rule.conditions)]
 
     def _by_class(self, major: int) -> Iterator[Rule]:
-        """What a packet's priority does if it names a class: it goes there before any filter."""
+        """Yields a rule for each class that the firewall sets as a packet's priority.
+
+        Linux sends such a packet to this class before it evaluates filters.
+        """
         seen: set[Name] = set()
         for step in self._firewall.changes:
             for change in step.changes:
@@ -58,9 +62,13 @@ class Rewriter:
     def _before(
         self, chain: str, after: list[Rule], accepted: list[Rule], returned: list[Rule], depth: int
     ) -> list[Rule]:
-        """The rules before a chain; the others are those behind it, by how it is left."""
+        """Returns the rules for packets before a chain.
+
+        `after`, `accepted` and `returned` are the rules for packets that leave the chain at its
+        end, by `accept` and by `return`.
+        """
         if depth > DEPTH:
-            raise Refused(f"more than {DEPTH} chains of the firewall are within each other")
+            raise Refused(f"chains of the firewall are nested more than {DEPTH} deep")
         found = after
         for step in reversed(self._firewall.chains.get(chain, [])):
             if not step.applies(self._device):
@@ -82,7 +90,7 @@ class Rewriter:
         return found
 
     def _joined(self, step: Step, met: list[Rule], others: list[Rule]) -> list[Rule]:
-        """The rules for packets that meet a step, and for others."""
+        """Returns the rules for packets before a step: `met` if they match it, `others` if not."""
         same = 0
         while same < min(len(met), len(others)) and met[same] == others[same]:
             same += 1
@@ -93,7 +101,8 @@ class Rewriter:
             return met
         block = list(met[same:])
         if others[same:] == block[max(len(block) - len(others) + same, 0) :]:
-            # Those who meet it are only asked more: the rest is the same for all.
+            # `block` ends with the rules of `others`, and only its other rules need the step's
+            # tests.
             block = block[: len(block) - len(others) + same]
         elif self._default is not None and not any(rule.is_total for rule in block):
             block.append(Rule((), self._default, step.place))
@@ -104,7 +113,7 @@ class Rewriter:
 
 
 def _changed(rule: Rule, change: Change) -> Rule | None:
-    """The rule for packets that are changed before it asks; None if it fits none of them."""
+    """Returns a rule for packets before a change; None if no changed packet matches the rule."""
     kept: list[Condition] = []
     for key, text in rule.conditions:
         if key != change.field:
@@ -123,7 +132,7 @@ def _changed(rule: Rule, change: Change) -> Rule | None:
 
 
 def _pruned(rules: Iterable[Rule]) -> list[Rule]:
-    """The rules without those that no packet fits first."""
+    """Returns the rules without those that no packet can reach."""
     found: list[Rule] = []
     sets: list[frozenset[Condition]] = []
     for rule in rules:
@@ -133,12 +142,12 @@ def _pruned(rules: Iterable[Rule]) -> list[Rule]:
         found.append(rule)
         sets.append(conditions)
         if len(found) > RULES:
-            raise Refused(f"filters and rules of the firewall would become more than {RULES} rules")
+            raise Refused(f"filters and rules of the firewall would need more than {RULES} rules")
     return found
 
 
 def _can_hold(conditions: tuple[Condition, ...]) -> bool:
-    """Whether a packet can meet all of them."""
+    """Returns whether a packet can meet all conditions."""
     return all(
         _agree(key, text, other)
         for (key, text), (known, other) in combinations(conditions, 2)
@@ -147,7 +156,7 @@ def _can_hold(conditions: tuple[Condition, ...]) -> bool:
 
 
 def _agree(key: str, one: str, other: str) -> bool:
-    """Whether a packet can meet both of two conditions with one key."""
+    """Returns whether a packet can meet two conditions on the same field `key`."""
     if key == "mark":
         (value, mask), (given, bits) = mark_of(one), mark_of(other)
         return not (value ^ given) & mask & bits
@@ -158,16 +167,16 @@ def _agree(key: str, one: str, other: str) -> bool:
 
 
 def mark_of(text: str) -> tuple[int, int]:
-    """A mark in our words: the number, and the bits in which it is compared."""
+    """Returns the value and the mask of a mark in our words, such as `0x1/0xff`."""
     value, slash, mask = text.partition("/")
     return int(value, 0), int(mask, 0) if slash else WORD
 
 
 def mark_text(value: int, mask: int) -> str:
-    """A mark in our words."""
+    """Returns a mark in our words, such as `0x1/0xff`; without the mask if it has all bits."""
     return f"{value:#x}" if mask == WORD else f"{value:#x}/{mask:#x}"
 
 
 def alternatives(step: Step) -> list[list[Match]]:
-    """The ways to meet a step: all matches of one of them hold."""
+    """Returns the alternatives of a step; a packet must meet all matches of one alternative."""
     return [[match for part in parts for match in part] for parts in product(*step.tests)]

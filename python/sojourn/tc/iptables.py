@@ -1,4 +1,4 @@
-"""Commands of `iptables`, and the input of `iptables-restore` (iptables-extensions(8))."""
+"""Rules in commands of `iptables` and in the input of `iptables-restore`."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ TOS = {
     "minimize-cost": 0x02, "normal-service": 0,
 }  # fmt: skip
 MODULES = {"tcp", "udp", "multiport", "dscp", "tos", "mark", "comment"}
-"""Modules of which the tests are read."""
+"""Modules of `iptables` whose tests are supported."""
 BUILT_IN = ("PREROUTING", "INPUT", "FORWARD", "OUTPUT", "POSTROUTING")
 TABLES = {"raw": -300, "mangle": -150, "nat": 0, "filter": 1}
-"""Priorities of the tables at a hook."""
+"""Priority of each table at a hook; lower ones come first."""
 _PORTS = {
     "--sport": "sport", "--source-port": "sport", "--dport": "dport",
     "--destination-port": "dport", "--sports": "sport", "--source-ports": "sport",
@@ -31,17 +31,17 @@ _PORTS = {
 
 
 class Reader:
-    """Applies commands to a firewall."""
+    """Applies commands of `iptables` to a firewall."""
 
     def __init__(self, firewall: Firewall) -> None:
         self._firewall = firewall
 
     def command(self, words: list[str], place: Place) -> None:
-        """Applies a command, the words behind its name; raises `Refused` for what is not read."""
+        """Applies a command, given by its words after the name; raises `Refused`."""
         self._command(words, place, "filter")
 
     def restore(self, text: str, place: Place) -> list[tuple[Place, Refused]]:
-        """Applies the lines that `iptables-restore` reads; returns those that are not read."""
+        """Applies the input of `iptables-restore`; returns the lines that are not supported."""
         table, refused = "filter", []
         for line in text.splitlines():
             here = Place(place.file, place.line, line)
@@ -115,7 +115,7 @@ def _step(words: list[str], table: str, place: Place) -> Step:
     while (word := given.next()) is not None:
         match word:
             case "!":
-                raise Refused("a test with `!` is not read", "!")
+                raise Refused("a negated test (`!`) is not supported", "!")
             case "-o" | "--out-interface":
                 device = given.value(word)
             case "-j" | "--jump" | "-g" | "--goto":
@@ -130,15 +130,15 @@ def _step(words: list[str], table: str, place: Place) -> Step:
 
 
 def _test(word: str, given: Words) -> list[tuple[tuple[Match, ...], ...]]:
-    """The tests that a word makes, each with its alternatives."""
+    """Returns the tests that a word makes; each test is a list of alternatives."""
     match word:
         case "-m" | "--match":
             module = given.value(word)
             if module not in MODULES:
-                raise Refused(f"`-m {module}` is not read", module)
+                raise Refused(f"`-m {module}` is not supported", module)
             return []
         case "-i" | "--in-interface":
-            # Packets leave by the queue's device, so they came in by another one.
+            # The device by which packets came in is not modelled; the test is assumed to hold.
             given.value(word)
             return []
         case "--comment":
@@ -162,11 +162,11 @@ def _test(word: str, given: Words) -> list[tuple[tuple[Match, ...], ...]]:
         case _ if word in _PORTS:
             listed = given.value(word).split(",")
             return [tuple((ports(_PORTS[word], one, ":"),) for one in listed)]
-    raise Refused(f"`{word}` is not read", word)
+    raise Refused(f"`{word}` is not supported", word)
 
 
 def _target(goal: str, given: Words) -> tuple[tuple[Change, ...], str]:
-    """What a target does to packets, and how the chain goes on."""
+    """Returns the changes that a target makes, and its verdict."""
     match goal:
         case "ACCEPT" | "RETURN":
             return (), goal.lower()
@@ -181,23 +181,23 @@ def _target(goal: str, given: Words) -> tuple[tuple[Change, ...], str]:
                     return (Change("mark", value, value),), "continue"
                 case "--and-mark":
                     return (Change("mark", 0, ~value & WORD),), "continue"
-            raise Refused(f"`{key}` is not read", key)
+            raise Refused(f"`{key}` is not supported", key)
         case "DSCP":
             key = given.value(goal)
             return (Change("dscp", code_point(given.value(key))),), "continue"
         case "TOS":
             key, text = given.value(goal), given.value(goal).partition("/")[0]
             if key != "--set-tos":
-                raise Refused(f"`{key}` is not read", key)
+                raise Refused(f"`{key}` is not supported", key)
             return (Change("dscp", _tos(text) >> 2),), "continue"
         case "CLASSIFY":
             given.value(goal)
             text = given.value(goal)
             if (name := name_of(text)) is None:
-                raise Refused(f"`{text}` is not a class, such as 1:10", text)
+                raise Refused(f"`{text}` is not the name of a class, such as 1:10", text)
             return (Change("class", name),), "continue"
     if goal.isupper() and goal in _OTHERS:
-        raise Refused(f"the target `{goal}` is not read", goal)
+        raise Refused(f"the target `{goal}` is not supported", goal)
     return (), "chain"
 
 
@@ -206,14 +206,11 @@ _OTHERS = {
     "NETMAP", "NFLOG", "NFQUEUE", "NOTRACK", "QUEUE", "RATEEST", "REDIRECT", "REJECT", "SET",
     "SNAT", "TCPMSS", "TCPOPTSTRIP", "TEE", "TPROXY", "TRACE", "TTL", "ULOG",
 }  # fmt: skip
-"""Targets that are no chains."""
-
-
-# Tests and values that `nft` has too
+"""Targets that are not names of chains, and are not supported."""
 
 
 def protocol(text: str) -> list[tuple[tuple[Match, ...], ...]]:
-    """The test of the transport protocol."""
+    """Returns the test of the transport protocol; empty for all protocols."""
     if text in ("all", "0"):
         return []
     value = PROTOCOLS.get(text)
@@ -222,13 +219,13 @@ def protocol(text: str) -> list[tuple[tuple[Match, ...], ...]]:
 
 
 def address(text: str, offset: int) -> Match:
-    """The test of an address or network at a place of the header."""
+    """Returns the test of an address or network at a byte offset in the IP header."""
     found = read_network(text)
     return Match("ip", int(found.network_address), int(found.netmask), offset)
 
 
 def ports(end: str, text: str, dash: str) -> Match:
-    """The test of a port, or of a range of ports; `dash` stands between its ends."""
+    """Returns the test of a port or of a range, whose ends `dash` separates; raises `Refused`."""
     first, between, last = text.partition(dash)
     low = read_number(first) if first else 0
     high = (read_number(last) if last else PORT) if between else low
@@ -238,12 +235,12 @@ def ports(end: str, text: str, dash: str) -> Match:
 
 
 def dscp(value: int) -> Match:
-    """The test of a code point."""
+    """Returns the test of a differentiated services code point."""
     return Match("ip", value << 18, 0xFC << 16, 0)
 
 
 def code_point(text: str) -> int:
-    """A code point by its name or number."""
+    """Returns a differentiated services code point from its name or number; raises `Refused`."""
     found = CODE_POINTS.get(text.lower())
     found = read_number(text) if found is None else found
     if found > 63:

@@ -1,4 +1,4 @@
-"""Reads what `tc -j` prints: lists of disciplines, classes and filters, one after another."""
+"""Reads the output of `tc -j`: lists of disciplines, classes and filters, one after another."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from sojourn.tc.dumps import Dumps, class_words
 from sojourn.tc.model import ROOT, Class, Filter, Match, Name, Place, Refused, handle_of, name_of
 
 Pairs = list[tuple[str, Any]]
-"""An object as pairs, since `tc` repeats keys: each test of `u32` is a `match`."""
+"""Keys and values of a JSON object: `tc` repeats the key `match` for each test of `u32`."""
 
 _RENAMED = {
     "tbf": {"lat": "latency", "minburst": ""},
@@ -28,7 +28,7 @@ _RENAMED = {
     "choke": {"adaptive": "", "nodrop": "", "ewma": "", "Scell_log": ""},
     "fq": {"bands": ""},
 }  # fmt: skip
-"""Per discipline: keys whose word has another name; keys without a word are left out."""
+"""By discipline: the word for a key of the JSON output; a key with an empty word is ignored."""
 _MICROSECONDS = {"latency", "step_thresh"}
 _SPOKEN = {
     ("dualpi2", "drop-overload"): {"drop": "drop_on_overload", "overflow": "overflow"},
@@ -36,12 +36,12 @@ _SPOKEN = {
     ("dualpi2", "ecn-mask"): {"l4s-ect": "l4s_ect", "any-ect": "any_ect"},
     ("dualpi2", "split-gso"): {"None": "split_gso"},
 }
-"""Per discipline and key: the words for its values."""
+"""By discipline and key: the word for each value of the JSON output."""
 _HTB_CLASS = ("prio", "quantum", "overhead", "linklayer")
 
 
 def values_of(text: str) -> Iterator[tuple[Any, int]]:
-    """Yields the values of a text, each with the line where it starts."""
+    """Yields the JSON values in a text, each with the line where it begins."""
     decoder = json.JSONDecoder(object_pairs_hook=_object)
     at = 0
     while at < len(text):
@@ -54,7 +54,7 @@ def values_of(text: str) -> Iterator[tuple[Any, int]]:
 
 
 class _Object(dict[str, Any]):
-    """An object with all of its pairs."""
+    """A JSON object that also has all its pairs, including those with equal keys."""
 
     pairs: Pairs
 
@@ -66,20 +66,20 @@ def _object(pairs: Pairs) -> _Object:
 
 
 def is_json(text: str) -> bool:
-    """Returns whether a text starts as `tc -j` prints."""
+    """Returns whether a text begins like the output of `tc -j`."""
     start = "".join(text[:200].split())
     return start[:2] in ("[{", "[]") or start.startswith('{"')
 
 
 class JsonDumps:
-    """Reads JSON lists into the devices of a reading."""
+    """Reads the JSON output of `tc` into the devices of a reading."""
 
     def __init__(self, dumps: Dumps) -> None:
         self._dumps = dumps
         self._reading = dumps.reading
 
     def read(self, file: str, text: str) -> None:
-        """Reads one file."""
+        """Reads the JSON output in one file; adds problems for entries that cannot be read."""
         lines = text.splitlines()
         device: str | None = None
         try:
@@ -99,11 +99,13 @@ class JsonDumps:
                 )
             )
         except RecursionError:
-            self._reading.problems.append(Place(file, 1, "").problem("JSON is nested too deeply"))
+            self._reading.problems.append(
+                Place(file, 1, "").problem("the JSON text is nested too deeply")
+            )
 
     def _entry(self, entry: Any, place: Place, device: str | None, file: str) -> str | None:
         if not isinstance(entry, _Object):
-            self._reading.problems.append(place.problem("an entry is not an object"))
+            self._reading.problems.append(place.problem("an entry of the list is not an object"))
             return device
         try:
             if "class" in entry:
@@ -131,12 +133,13 @@ class JsonDumps:
         parent = ROOT if entry.get("root") else name_of(str(entry.get("parent", "")))
         handle = handle_of(str(entry["handle"]))
         if handle is None:
-            raise Refused(f"`{entry['handle']}` is not the number of a discipline")
+            raise Refused(f"`{entry['handle']}` is not the handle of a discipline")
         words = words_of(kind, options if isinstance(options, _Object) else _object([]))
         if kind == "tbf" and isinstance(options, dict) and "minburst" in options:
             self._reading.notices.append(
                 place.note(
-                    "`tc -j` does not print `peakrate`, so it is left out; the text form has it"
+                    "`tc -j` does not print `peakrate`, so it is ignored; the text output of "
+                    "`tc` has it"
                 )
             )
         self._dumps.add_qdisc(str(name), kind, handle, parent, words, [], place)
@@ -145,7 +148,7 @@ class JsonDumps:
     def _class(self, entry: _Object, place: Place, device: str | None) -> None:
         name = name_of(str(entry["handle"]))
         if name is None:
-            raise Refused(f"`{entry['handle']}` is not a class")
+            raise Refused(f"`{entry['handle']}` is not the name of a class")
         parent = name_of(str(entry["parent"])) if "parent" in entry else Name(name.major)
         kind = str(entry["class"])
         words = self._class_words(kind, entry, place)
@@ -175,7 +178,9 @@ class JsonDumps:
             words += ["quantum", f"{int(entry['quantum'])}b"]
         elif kind == "drr":
             self._reading.notices.append(
-                place.note("`tc -j` does not print the quantum of drr; the text form has it")
+                place.note(
+                    "`tc -j` does not print the quantum of drr; the text output of `tc` has it"
+                )
             )
         return words
 
@@ -237,14 +242,14 @@ class JsonDumps:
     def _action(self, found: Filter, action: Any) -> None:
         if action.get("kind") == "mirred":
             if action.get("mirred_action") != "redirect":
-                raise Refused("copies of packets are not modelled")
+                raise Refused("a copy of a packet (mirror) is not modelled")
             found.redirect = str(action["to_dev"])
         elif action.get("kind") == "police":
             filters.police(found)
 
 
 def words_of(kind: str, options: _Object) -> list[str]:
-    """Returns the options of a discipline as words."""
+    """Returns the options of a discipline in JSON as words of `tc`."""
     if kind == "cake":
         return _cake(options)
     if kind == "netem":
@@ -331,7 +336,7 @@ def _netem(options: _Object) -> list[str]:
         elif key == "gap" and value:
             words += ["gap", str(value)]
         elif key not in ("seed", "ecn", "gap") and value:
-            raise Refused(f"netem's `{key}` cannot be read from JSON: give the text form")
+            raise Refused(f"netem's `{key}` cannot be read from JSON: give the text output of `tc`")
     return words
 
 

@@ -1,4 +1,4 @@
-"""What files say of devices: their disciplines, classes and filters, each with its place."""
+"""Devices as files set them up: disciplines, classes and filters, each with its place in a file."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ from fnmatch import fnmatchcase
 from sojourn.scenario.errors import Problem
 
 SEATED = ("tbf", "netem")
-"""Disciplines that have one other in them."""
+"""Disciplines that hold exactly one inner discipline."""
 DEPTH = 16
-"""Disciplines within each other, at most."""
+"""Largest depth of nested disciplines."""
 INGRESS = 0xFFFF
-"""Major number of what stands at a device's entrance."""
+"""Major number of the ingress discipline of a device."""
 WORD = 0xFFFF_FFFF
-"""All bits of a mark, or of a word of the header."""
+"""Mask with all bits of a mark, or of a 32-bit word of the header."""
 HOOKS = ("prerouting", "input", "forward", "output", "postrouting")
-"""The places of the firewall that packets pass; rules of all of them may meet a flow's packets."""
+"""Hooks of the firewall in the order that packets pass them; a packet may pass all of them."""
 
 
 class Refused(Exception):
-    """A command that cannot be read: why, and the word that it is about."""
+    """Raised for a command that cannot be read; `found` is the word that caused it."""
 
     def __init__(self, message: str, found: str | None = None) -> None:
         super().__init__(message)
@@ -29,24 +29,24 @@ class Refused(Exception):
 
 
 class Words:
-    """Words of a command that are taken one by one."""
+    """The words of a command, taken one by one."""
 
     def __init__(self, words: list[str]) -> None:
         self._words = words
         self._at = 0
 
     def next(self) -> str | None:
-        """The next word; None at the end."""
+        """Returns the next word and moves past it; None at the end."""
         word = self.peek()
         self._at += word is not None
         return word
 
     def peek(self) -> str | None:
-        """The next word, which stays."""
+        """Returns the next word without moving; None at the end."""
         return self._words[self._at] if self._at < len(self._words) else None
 
     def value(self, key: str) -> str:
-        """The next word as the value of `key`; raises `Refused` at the end."""
+        """Returns the next word as the value of `key`; raises `Refused` at the end."""
         word = self.next()
         if word is None:
             raise Refused(f"`{key}` needs a value", key)
@@ -55,19 +55,19 @@ class Words:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where something stands: a file, its line from 1, and the text there."""
+    """A place in a file: its name, the line number from 1, and the text of the line."""
 
     file: str
     line: int
     text: str
     missing: tuple[str, ...] = ()
-    """Variables of the line that have no value."""
+    """Variables in the line that have no value."""
 
     def problem(self, message: str, found: str | None = None) -> Problem:
-        """A problem there; `found` is the word that it is about."""
+        """Returns a problem at this place; `found` is the word that caused it."""
         if self.missing:
             names = ", ".join(f"`{name}`" for name in self.missing)
-            message = f"no value: {names}, to be given as --var {self.missing[0]}=VALUE: {message}"
+            message = f"no value for {names} (set it by --var {self.missing[0]}=VALUE): {message}"
         column = self.text.find(found) + 1 if found else 0
         return Problem(
             message,
@@ -80,13 +80,13 @@ class Place:
         )
 
     def note(self, message: str) -> Notice:
-        """A notice about it."""
+        """Returns a notice at this place."""
         return Notice(message, self)
 
 
 @dataclass(frozen=True, slots=True)
 class Notice:
-    """What is worth knowing of how a line was read."""
+    """A message on how a line was read, for example with a default."""
 
     message: str
     place: Place | None = None
@@ -99,7 +99,7 @@ class Notice:
 
 @dataclass(frozen=True, slots=True)
 class Name:
-    """A discipline's number and that of a class of it; minor 0 is the discipline itself."""
+    """The number of a discipline (`major`) and of its class; minor 0 is the discipline itself."""
 
     major: int
     minor: int = 0
@@ -113,7 +113,7 @@ ROOT = Name(0xFFFF, 0xFFFF)
 
 @dataclass(slots=True)
 class Discipline:
-    """A discipline: where it is attached, and its words behind its kind."""
+    """A discipline: its kind, parent, handle, and the words after its kind."""
 
     kind: str
     parent: Name
@@ -121,14 +121,14 @@ class Discipline:
     words: list[str]
     place: Place
     stab: list[str] = field(default_factory=list)
-    """The words of its size table."""
+    """Words of the size table (`stab`)."""
     shown: bool = False
-    """Whether `tc` printed it; else it was typed."""
+    """Whether `tc` printed the discipline; otherwise a command set it up."""
 
 
 @dataclass(slots=True)
 class Class:
-    """A class and its words."""
+    """A class of a discipline: its kind, name, parent and words."""
 
     kind: str
     name: Name
@@ -139,11 +139,11 @@ class Class:
 
 @dataclass(slots=True)
 class Match:
-    """What a filter compares: a word of the header under a mask, or a part by its name."""
+    """A comparison of a filter: of a 32-bit header word under a mask, or of a field by name."""
 
     field: str
-    """`ip` is a word of the IP header at `offset`, `next` one of what is behind it; else `mark`,
-    `src`, `dst`, `sport`, `dport`, `protocol`, `tos` and others by name."""
+    """`ip` is a 32-bit word of the IP header at the byte `offset`, `next` a word of the following
+    header. Other values are names of fields, such as `mark`, `sport` and `dport`."""
     value: str | int
     mask: int | None = None
     offset: int = 0
@@ -151,68 +151,71 @@ class Match:
 
 @dataclass(slots=True)
 class Filter:
-    """A filter: where it asks, its order, its tests and its target."""
+    """A filter: its discipline or class (`parent`), order, tests and target."""
 
     kind: str
     parent: Name
     place: Place
     prio: int | None = None
-    """None is chosen by Linux: before all that were so chosen earlier."""
+    """Order of evaluation, lowest first; None if Linux chooses it, before the earlier ones of this
+    kind."""
     protocol: str = "all"
     handle: str = ""
     matches: list[Match] = field(default_factory=list)
     target: str | None = None
     flow: dict[str, str] = field(default_factory=dict)
-    """What `flow` says of its hash."""
+    """Options of the filter `flow` on its hash, by word."""
     redirect: str | None = None
-    """The device that it sends packets to."""
+    """Device to which the filter redirects packets; None if it does not."""
     action: str | None = None
-    """Another action."""
+    """Name of another action; None without one."""
     unread: str | None = None
-    """Why its tests cannot be read."""
+    """Reason why the tests cannot be read; None if they can."""
 
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """What a rule does to a packet: it sets a field, of a mark some bits."""
+    """A change that a firewall rule makes to a packet: it sets a field, or bits of the mark."""
 
     field: str
-    """`mark`, `dscp` or `class`, which is the packet's priority."""
+    """`mark`, `dscp`, or `class`, which is set as the packet's priority."""
     value: int | Name
     mask: int = WORD
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One rule of a chain."""
+    """A rule in a chain of the firewall."""
 
     place: Place
     tests: tuple[tuple[tuple[Match, ...], ...], ...] = ()
-    """Each is met by any of its alternatives, and an alternative by all of its matches."""
+    """Tests that must all hold; a test is a list of alternatives, and an alternative a list of
+    matches."""
     device: str | None = None
-    """The device that packets leave by; `+` or `*` at its end stands for anything."""
+    """Device by which packets leave, a name that may end with the wildcard `+` or `*`; None for
+    any."""
     changes: tuple[Change, ...] = ()
     verdict: str = "continue"
-    """`accept` and `return` end the chain; `jump` and `goto` go on in another."""
+    """`accept` and `return` end the chain; `jump` and `goto` continue in the chain `target`."""
     target: str = ""
-    """The chain of `jump` and `goto`."""
+    """Name of the chain of `jump` and `goto`."""
     is_idle: bool = False
-    """Whether it meets no packet here, such as one of IPv6."""
+    """Whether the rule matches no packet here, for example because it is for IPv6."""
 
     def applies(self, device: str) -> bool:
-        """Whether it may meet packets that leave by a device."""
+        """Returns whether the rule can match packets that leave by a device."""
         pattern = self.device and self.device.replace("+", "*")
         return not self.is_idle and (not pattern or fnmatchcase(device, pattern))
 
 
 @dataclass(slots=True)
 class Firewall:
-    """All chains that files set up."""
+    """All chains of the firewall that the files set up."""
 
     chains: dict[str, list[Step]] = field(default_factory=dict)
     """Rules by table and chain, such as `mangle/POSTROUTING`."""
     hooks: dict[str, tuple[str, int]] = field(default_factory=dict)
-    """Hook and priority of the chains that packets enter by themselves."""
+    """Hook and priority of the chains at which packets begin."""
 
     @property
     def changes(self) -> list[Step]:
@@ -221,7 +224,7 @@ class Firewall:
         return sorted(found, key=lambda step: step.place.line)
 
     def entered(self) -> list[str]:
-        """The chains that packets enter by themselves, in the order of the hooks."""
+        """Returns the chains at which packets begin, in the order in which packets pass them."""
         known = [name for name in self.chains if name in self.hooks]
         return sorted(
             known, key=lambda name: (HOOKS.index(self.hooks[name][0]), self.hooks[name][1])
@@ -230,67 +233,73 @@ class Firewall:
 
 @dataclass(slots=True)
 class Device:
-    """A device as the files leave it."""
+    """A device after all commands in the files."""
 
     name: str
     seats: dict[Name, Discipline] = field(default_factory=dict)
-    """Disciplines by where they are."""
+    """Disciplines by the place where each is attached (see `seat`)."""
     handles: dict[int, Discipline] = field(default_factory=dict)
-    """Disciplines that have a number, by it."""
+    """Disciplines that have a handle, by its major number."""
     classes: dict[Name, Class] = field(default_factory=dict)
     filters: list[Filter] = field(default_factory=list)
     ingress: Place | None = None
-    """Where its entrance gets filters."""
+    """Place where the ingress discipline was set up; None without one."""
     length: int | None = None
-    """Packets of its `txqueuelen`, if that was set."""
+    """Queue length of the device in packets (`txqueuelen`), if the files set it."""
 
     @property
     def root(self) -> Discipline | None:
-        """The root queue discipline; `None` if the files set none."""
+        """The root queue discipline; None if the files set none."""
         return self.seats.get(ROOT)
 
     @property
     def is_configured(self) -> bool:
-        """Whether somebody set it up, and not Linux by default."""
+        """Whether a user set up the root discipline; false if it is Linux's default."""
         return self.root is not None and (not self.root.shown or bool(self.root.handle))
 
     @property
     def holds(self) -> bool:
-        """Whether packets wait there."""
+        """Whether the device has a queue: neither `noqueue` nor `noop` at the root."""
         return self.root is not None and self.root.kind not in {"noqueue", "noop"}
 
     @property
     def redirects(self) -> list[str]:
-        """The devices that its entrance sends packets to."""
+        """Names of the devices to which incoming packets are redirected."""
         inner = (f.redirect for f in self.filters if f.parent.major == INGRESS)
         return list(dict.fromkeys(name for name in inner if name))
 
     def seat(self, parent: Name) -> Name:
-        """Where a discipline with this parent is: TBF and netem have one seat each."""
+        """Returns where a discipline with this parent is attached.
+
+        TBF and netem have one place each for an inner discipline, regardless of the minor number of
+        its parent.
+        """
         holder = self.handles.get(parent.major)
         is_single = parent != ROOT and holder is not None and holder.kind in SEATED
         return Name(parent.major) if is_single else parent
 
     def check_depth(self, new: Discipline) -> None:
-        """Refuses a discipline that would be in itself, or in too many others."""
+        """Raises `Refused` for a discipline that would contain itself or be nested too deeply."""
         parent, depth = new.parent, 0
         while parent != ROOT and (above := self.handles.get(parent.major)) is not None:
             depth += 1
             if parent.major == new.handle or depth > DEPTH:
-                told = (
-                    "would be in itself" if parent.major == new.handle else "is in too many others"
+                reason = (
+                    "would contain itself"
+                    if parent.major == new.handle
+                    else "is nested in too many disciplines"
                 )
-                raise Refused(f"`{new.kind}` {told}", new.kind)
+                raise Refused(f"`{new.kind}` {reason}", new.kind)
             parent = above.parent
 
     def put(self, one: Discipline) -> None:
-        """Puts a discipline at its place."""
+        """Attaches a discipline at its place."""
         self.seats[self.seat(one.parent)] = one
         if one.handle:
             self.handles[one.handle] = one
 
     def take_out(self, one: Discipline) -> None:
-        """Removes a discipline with all that is in it."""
+        """Removes a discipline with everything below it: disciplines, classes and filters."""
         waiting = [one]
         while waiting:
             gone = waiting.pop()
@@ -303,7 +312,7 @@ class Device:
                 self.filters = [f for f in self.filters if f.parent.major != major]
 
     def copy(self) -> Device:
-        """The same, to be changed apart."""
+        """Returns a copy that can be changed independently."""
         return Device(
             self.name,
             dict(self.seats),
@@ -315,43 +324,43 @@ class Device:
         )
 
     def clear(self) -> None:
-        """Takes away all but the entrance."""
+        """Removes everything from the device except its ingress filters."""
         self.seats, self.handles, self.classes = {}, {}, {}
         self.filters = [f for f in self.filters if f.parent.major == INGRESS]
 
     def clear_ingress(self) -> None:
-        """Takes away the entrance's filters."""
+        """Removes the ingress discipline and its filters."""
         self.ingress = None
         self.filters = [f for f in self.filters if f.parent.major != INGRESS]
 
 
 @dataclass(slots=True)
 class Reading:
-    """What files say, what of them could not be read, and what is worth knowing."""
+    """The devices that the files set up, problems with unreadable parts, and notices."""
 
     devices: dict[str, Device] = field(default_factory=dict)
     problems: list[Problem] = field(default_factory=list)
     notices: list[Notice] = field(default_factory=list)
     asked: dict[str, None] = field(default_factory=dict)
-    """Variables of scripts that have no value, in the order in which they were needed."""
+    """Variables of scripts that have no value, in the order of their first use."""
     absent: dict[str, Place] = field(default_factory=dict)
-    """Files that scripts read, and that are not among those given."""
+    """Files that scripts read but the user did not give, with the place of each."""
     firewall: Firewall = field(default_factory=Firewall)
-    """The rules by which a firewall changes packets."""
+    """Rules of the firewall."""
 
     def device(self, name: str) -> Device:
-        """The device of this name, made if it is new."""
+        """Returns the device of this name; creates it if it is new."""
         return self.devices.setdefault(name, Device(name))
 
 
 Values = Mapping[str, str]
-"""Values of variables that a user gives."""
+"""Values of script variables from the user, by name."""
 Texts = Sequence[tuple[str, str]]
-"""Files: name and text."""
+"""Files as pairs of name and text."""
 
 
 def number(text: str) -> int | None:
-    """A number of a class or discipline, hexadecimal as `tc` reads it."""
+    """Returns the hexadecimal number of a class or discipline; None if invalid."""
     digits = text.lower().removeprefix("0x")
     try:
         value = int(digits, 16) if digits and digits.isalnum() else -1
@@ -361,13 +370,13 @@ def number(text: str) -> int | None:
 
 
 def handle_of(text: str) -> int | None:
-    """The number of a discipline: `1:`, `1`, `0x1:`, `1:0`."""
+    """Returns the number in a handle (`1:`, `1`, `0x1:`, `1:0`); None if invalid."""
     major, _, minor = text.partition(":")
     return number(major) if minor in ("", "0") else None
 
 
 def name_of(text: str) -> Name | None:
-    """A class: `1:10`, `1:`, `:10`, `root`."""
+    """Returns the class in a text such as `1:10`, `1:`, `:10` or `root`; None if invalid."""
     if text == "root":
         return ROOT
     major, colon, minor = text.partition(":")

@@ -1,4 +1,4 @@
-"""The transmit queues of a device that has `mq` at its root."""
+"""The transmit queues of a device whose root discipline is `mq` or `mqprio`."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from dataclasses import replace
 from sojourn.tc.model import ROOT, Device, Discipline, Name, Notice
 
 MOST = 4096
-"""Transmit queues of a device, at most."""
+"""Largest number of transmit queues of a device."""
 LAST = 0x7FFF
-"""The number that `mq` gets in place of none, if it is free."""
+"""Handle that an `mq` without a handle gets, or the next lower one that is free."""
 
 
 def transmit_queues(device: Device, root: Discipline) -> list[Discipline]:
-    """The disciplines of a device's transmit queues, in the order of their numbers."""
+    """Returns the disciplines of a device's transmit queues, in the order of their numbers."""
     found = [
         d for d in device.seats.values()
         if d.parent != ROOT and d is not root and d.parent.major == (root.handle or 0)
@@ -22,7 +22,10 @@ def transmit_queues(device: Device, root: Discipline) -> list[Discipline]:
 
 
 def transmit_queue(device: Device, number: int) -> Device | None:
-    """The device with one of its transmit queues alone; None if it has no such one."""
+    """Returns a copy of the device with one transmit queue only; None without such a queue.
+
+    `number` counts from 1.
+    """
     root = device.root
     if root is None or root.kind not in ("mq", "mqprio"):
         return None
@@ -40,7 +43,7 @@ def transmit_queue(device: Device, number: int) -> Device | None:
 
 
 def _raise(device: Device, root: Discipline, chosen: Discipline) -> None:
-    """Puts the discipline of the only transmit queue in the place of its holder."""
+    """Makes the discipline of the only transmit queue the root discipline."""
     device.seats = {
         name: d for name, d in device.seats.items() if d is not root and d is not chosen
     }
@@ -48,9 +51,9 @@ def _raise(device: Device, root: Discipline, chosen: Discipline) -> None:
 
 
 def counted(device: Device, notices: list[Notice]) -> None:
-    """Gives `mq` the number of its transmit queues, which the device knows, and a handle.
+    """Sets the number of transmit queues of `mq` from its children, and gives it a handle.
 
-    The discipline of the only transmit queue takes its place.
+    If there is only one transmit queue, its discipline becomes the root discipline.
     """
     root = device.root
     if root is None or root.kind != "mq":
@@ -65,9 +68,7 @@ def counted(device: Device, notices: list[Notice]) -> None:
     words = ["numtxqueues", str(count)] if count > 1 else []
     if not words:
         notices.append(
-            root.place.note(
-                "these lines do not say how many transmit queues there are: 4 are taken"
-            )
+            root.place.note("these lines do not show the number of transmit queues: 4 are assumed")
         )
     handle = root.handle or next(n for n in range(LAST, 0, -1) if n not in device.handles)
     known = {one.parent.minor: one for one in seated}
@@ -78,16 +79,16 @@ def counted(device: Device, notices: list[Notice]) -> None:
         like = seated[0]
         notices.append(
             root.place.note(
-                f"{len(missing)} of {count} transmit queues are not among these lines: they are "
-                f"read as the `{like.kind}` of {like.parent.minor:x}"
+                f"{len(missing)} of {count} transmit queues are not in these lines: they are "
+                f"read as the `{like.kind}` of queue {like.parent.minor:x}"
             )
         )
         for n in missing:
             known[n] = replace(like, parent=Name(handle, n), handle=None)
     notices.append(
         root.place.note(
-            "flows go to the transmit queues by their hash, and the queues send in turn: XPS, "
-            "programs that choose a queue and the card's arbiter are not modelled"
+            "flows are distributed over the transmit queues by their hash, and the queues send "
+            "in turn: XPS, programs that choose a queue and the card's arbiter are not modelled"
         )
     )
     device.seats = {

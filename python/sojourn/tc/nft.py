@@ -1,4 +1,4 @@
-"""Commands of `nft` and its files (nft(8)): rules that set marks, code points and classes."""
+"""Commands and files of `nft` (nft(8)): rules that set marks, code points and classes."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ _Tests = list[tuple[tuple[Match, ...], ...]]
 
 
 class Reader:
-    """Applies commands to a firewall."""
+    """Applies commands and files of `nft` to a firewall."""
 
     def __init__(self, firewall: Firewall) -> None:
         self._firewall = firewall
 
     def command(self, words: list[str], place: Place) -> None:
-        """Applies a command, the words behind `nft`; raises `Refused` for what is not read."""
+        """Applies a command, given by its words after `nft`; raises `Refused` if not supported."""
         found = [word for text in words for word in _WORDS.findall(text)]
         while found and found[0].startswith("-"):
             del found[0]
@@ -54,10 +54,10 @@ class Reader:
             case ["flush", "ruleset"]:
                 self._remove("")
             case ["add" | "insert" | "replace" | "delete", "rule" | "element" | "set" | "map"]:
-                raise Refused(f"`{found[0]} {found[1]}` is not read", found[1])
+                raise Refused(f"`{found[0]} {found[1]}` is not supported", found[1])
 
     def file(self, text: str, place: Place) -> list[tuple[Place, Refused]]:
-        """Applies a file; returns the lines that are not read."""
+        """Applies the rules in a file; returns the lines that are not supported."""
         refused: list[tuple[Place, Refused]] = []
         family, table, chain, depth = "ip", "", "", 0
         for line, clean in _lines(text):
@@ -71,7 +71,7 @@ class Reader:
                 elif opened is not None and opened[1] == "chain":
                     chain = f"{table}/{opened[2]}"
                 elif opened is not None or depth:
-                    # A set: its elements are on lines of their own.
+                    # the elements of a set are on the following lines
                     depth += clean.count("{") - clean.count("}")
                 elif words == ["}"]:
                     table, chain = (table, "") if chain else ("", "")
@@ -118,7 +118,7 @@ def _is_int(text: str) -> bool:
 
 
 def _lines(text: str) -> Iterator[tuple[str, str]]:
-    """Lines with content, and each without its comment and with the values of definitions."""
+    """Yields each line with content, and the line without comment and with definitions replaced."""
     defined: dict[str, str] = {}
     for line in text.splitlines():
         clean = re.sub(r"(^|\s)#.*", "", line).strip().rstrip(";").strip()
@@ -131,7 +131,7 @@ def _lines(text: str) -> Iterator[tuple[str, str]]:
 
 
 def _step(words: list[str], table: str, place: Place) -> Step | None:
-    """A rule; None if it neither changes packets nor decides how the chain goes on."""
+    """Returns a rule; None if it neither changes packets nor has a verdict."""
     given = Words(words)
     tests: _Tests = []
     device, changes = None, []
@@ -147,14 +147,14 @@ def _step(words: list[str], table: str, place: Place) -> Step | None:
             case "oif" | "oifname" | "iif" | "iifname":
                 name = given.value(word).strip('"')
                 if name in ("{", "!", "!="):
-                    raise Refused(f"`{word} {name}` is not read", word)
+                    raise Refused(f"`{word} {name}` is not supported", word)
                 device = name if word.startswith("o") else device
             case "accept" | "return":
                 verdict = word
             case "jump" | "goto":
                 verdict, target = word, f"nft:{table}/{given.value(word)}"
             case "ip6":
-                # Packets here are IPv4.
+                # packets here are IPv4
                 return Step(place, is_idle=True)
             case _:
                 found = _expression(word, given)
@@ -168,7 +168,7 @@ def _step(words: list[str], table: str, place: Place) -> Step | None:
 
 
 def _expression(word: str, given: Words) -> _Tests | Change:
-    """A test, or a statement that changes the packet."""
+    """Returns the tests of an expression, or the change of a statement; raises `Refused`."""
     key = given.value(word)
     match (word, key):
         case ("meta", "l4proto") | ("ip", "protocol"):
@@ -190,13 +190,16 @@ def _expression(word: str, given: Words) -> _Tests | Change:
             given.next()
             text = given.value(key).strip('"')
             if (name := name_of(text)) is None:
-                raise Refused(f"`{text}` is not a class, such as 1:10", text)
+                raise Refused(f"`{text}` is not the name of a class, such as 1:10", text)
             return Change("class", name)
-    raise Refused(f"`{word} {key}` is not read", word)
+    raise Refused(f"`{word} {key}` is not supported", word)
 
 
 def _mark(given: Words) -> _Tests | Change:
-    """`meta mark set N`, `meta mark set mark or N`, `meta mark N`, `meta mark and M == N`."""
+    """Returns the change of `meta mark set N` or `meta mark set mark or N`, otherwise a test.
+
+    Tests are `meta mark N` and `meta mark and M == N`.
+    """
     if given.peek() == "set":
         given.next()
         if given.peek() not in ("mark", "meta"):
@@ -207,31 +210,31 @@ def _mark(given: Words) -> _Tests | Change:
                 return Change("mark", read_number(value), read_number(value))
             case ["and" | "&", value]:
                 return Change("mark", 0, ~read_number(value) & WORD)
-        raise Refused(f"`mark set {' '.join(words)}` is not read", "set")
+        raise Refused(f"`mark set {' '.join(words)}` is not supported", "set")
     if given.peek() in ("and", "&"):
         given.next()
         mask = read_number(given.value("mark"))
         if given.value("mark") != "==":
-            raise Refused("a comparison of a mark other than `==` is not read", "mark")
+            raise Refused("a comparison of a mark other than `==` is not supported", "mark")
         return [((Match("mark", read_number(given.value("mark")), mask),),)]
     return [tuple((Match("mark", read_number(one), WORD),) for one in _values(given))]
 
 
 def _last(given: Words) -> int:
-    """The number behind which no operator stands."""
+    """Returns a number that is not followed by an operator; raises `Refused`."""
     text = given.value("set")
     if given.peek() in ("or", "and", "xor", "|", "&", "^", "map", "vmap"):
-        raise Refused(f"`set {text} {given.peek()}` is not read", text)
+        raise Refused(f"`set {text} {given.peek()}` is not supported", text)
     return read_number(text)
 
 
 def _values(given: Words) -> list[str]:
-    """One value, or those of a set in braces."""
+    """Returns the values of a test: a single one, or those of a set in braces."""
     first = given.value("a test")
     if first == "==":
         first = given.value("a test")
     if first in _OPERATORS or first.startswith(("@", "$")):
-        raise Refused(f"a test by `{first}` is not read", first)
+        raise Refused(f"a test by `{first}` is not supported", first)
     if first != "{":
         return [first]
     found = []

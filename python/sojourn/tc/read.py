@@ -1,4 +1,4 @@
-"""Reads files of `tc`: finds the form of each and combines them."""
+"""Reads files of `tc`: detects the form of each file and combines their contents."""
 
 from __future__ import annotations
 
@@ -12,16 +12,17 @@ from sojourn.tc.model import Place, Reading, Texts, Values
 from sojourn.tc.scripts import Scripts, has_commands
 
 FILE_BYTES = 4 * 1024 * 1024
-"""The largest size of a file."""
+"""Largest size of a file in bytes."""
 FILES = 100
 
 
 def read_files(paths: list[Path], given: Values, device: str | None = None) -> Reading:
-    """Reads files into one `Reading`.
+    """Returns the contents of files of `tc` as one `Reading`.
 
-    `given` has values of script variables, and outputs of commands by the command's text. `device`
-    is as for `apply`: classes belong to it if `tc` does not print their device. Raises
-    `ScenarioError` if a file cannot be read at all, and `OSError` if it does not exist.
+    `given` has values of script variables by name, and outputs of commands by the text of the
+    command. `device` is as for `apply`: classes whose device `tc` does not print belong to it.
+    Raises `ScenarioError` for a file that is not text or too large, and `OSError` for a missing
+    file.
     """
     if len(paths) > FILES:
         raise ScenarioError([Problem(f"--tc takes at most {FILES} files")])
@@ -29,17 +30,17 @@ def read_files(paths: list[Path], given: Values, device: str | None = None) -> R
     for path in paths:
         data = _contents(path)
         if len(data) > FILE_BYTES:
-            told = f"is larger than {FILE_BYTES // 1024**2} MiB"
-            raise ScenarioError([Problem(told, file=str(path))])
+            message = f"the file is larger than {FILE_BYTES // 1024**2} MiB"
+            raise ScenarioError([Problem(message, file=str(path))])
         try:
             texts.append((str(path), data.decode("utf-8")))
         except UnicodeDecodeError:
-            raise ScenarioError([Problem("is not UTF-8 text", file=str(path))]) from None
+            raise ScenarioError([Problem("the file is not UTF-8 text", file=str(path))]) from None
     return read(texts, given, device)
 
 
 def _contents(path: Path) -> bytes:
-    """Returns the start of a file, one byte more than is allowed; `-` is standard input."""
+    """Returns at most `FILE_BYTES` + 1 bytes of a file; `-` is standard input."""
     if str(path) == "-":
         return sys.stdin.buffer.read(FILE_BYTES + 1)
     with path.open("rb") as file:
@@ -47,7 +48,7 @@ def _contents(path: Path) -> bytes:
 
 
 def read(texts: Texts, given: Values, device: str | None = None) -> Reading:
-    """Reads texts; see `read_files`."""
+    """Returns the contents of texts of `tc` as one `Reading`; see `read_files`."""
     reading = Reading()
     dumps = Dumps(reading, device.split(",") if device else [])
     lists = JsonDumps(dumps)
@@ -63,7 +64,8 @@ def read(texts: Texts, given: Values, device: str | None = None) -> Reading:
             if is_dump(text):
                 reading.notices.append(
                     Place(name, 1, "").note(
-                        "commands are read; printed output next to them is left out"
+                        "the commands in this file are read, and the printed output of `tc` is "
+                        "ignored"
                     )
                 )
             scripts.read(name, text)

@@ -19,7 +19,7 @@ from sojourn.tc.shell.syntax import List, ShellSyntaxError, parse
 from sojourn.tc.shell.values import TooMuch
 
 FAULTS = 100
-"""Lines of a script that are no shell's, of which each is told."""
+"""Largest number of lines that are reported as no shell commands."""
 _PROMPT = re.compile(r"^\s*(?:\S*[#$%>]|\+)\s+(?=(?:sudo\s+)?(?:\S*/)?tc\s|\$\w+\s|\w+=)")
 _PROMPT_BEFORE_TC = re.compile(r"^\s*[#$%>]\s*(?=(?:sudo\s+)?(?:\S*/)?tc\s)")
 _COMMAND = re.compile(
@@ -29,25 +29,25 @@ _SETS_MARK = re.compile(
     r"(?:--set-x?mark|--or-mark|mark\s+set|--set-class|--set-dscp(?:-class)?)\s+(\S+)"
 )
 SPEAKERS = {"echo", "printf", "which", "type", "logger", "grep", "man", "alias", "#"}
-"""Programs whose words are no commands."""
+"""Programs whose arguments are not run as commands, even if they contain `tc`."""
 FIREWALLS = {*iptables.PROGRAMS, *iptables.RESTORES, "nft", "ebtables", "ipset"}
 TOLD = 20
-"""Lines of the firewall that are not read, of which each is told."""
+"""Largest number of unsupported firewall lines that are reported one by one."""
 
 
 def lines_of(text: str) -> list[str]:
-    """The lines of a file without the prompts of a terminal."""
+    """Returns the lines of a file, without a terminal's prompts if it is a copy of a session."""
     lines = text.splitlines()
     if any(_COMMAND.match(line) and not line.lstrip().startswith("#") for line in lines):
         return lines
     if not any(_PROMPT_BEFORE_TC.match(line) for line in lines):
         return lines
-    # No command stands without a prompt, so these are no comments.
+    # All commands follow a prompt, so lines with `#` are prompts and not comments.
     return [_PROMPT_BEFORE_TC.sub("", _PROMPT.sub("", line)) for line in lines]
 
 
 class Scripts:
-    """Reads scripts one after another into the devices of a reading."""
+    """Reads scripts, one after another, into the devices of a reading."""
 
     def __init__(
         self, reading: Reading, given: Mapping[str, str], others: Mapping[str, str]
@@ -62,10 +62,10 @@ class Scripts:
         self._iptables = iptables.Reader(reading.firewall)
         self._nft = nft.Reader(reading.firewall)
         self._unread: list[tuple[Place, Refused, str]] = []
-        """Lines of the firewall that are not read, why, and what they are."""
+        """Unsupported lines of the firewall: place, reason and text."""
 
     def read(self, file: str, text: str) -> None:
-        """Reads one file."""
+        """Reads the script in one file."""
         self._shell.had(file)
         self._file, self._lines = file, lines_of(text)
         try:
@@ -78,7 +78,7 @@ class Scripts:
         self._flush()
 
     def _parsed(self) -> List:
-        """The script without the lines that are no shell's, of which each is told."""
+        """Returns the parsed script; a line that is no shell command is a problem and skipped."""
         lines = list(self._lines)
         for _ in range(FAULTS):
             try:
@@ -87,25 +87,27 @@ class Scripts:
                 number = min(max(fault.line, 1), len(lines))
                 while number > 1 and not lines[number - 1].strip():
                     number -= 1
-                told = f"this is no shell command: {fault}"
-                self._reading.problems.append(self._place(number).problem(told))
+                message = f"this is not a shell command: {fault}"
+                self._reading.problems.append(self._place(number).problem(message))
                 lines[number - 1] = ""
         return List()
 
     def end(self) -> None:
-        """Says what concerns all of the scripts."""
+        """Adds notices on all scripts together."""
         self._reading.asked |= self._shell.variables.asked
         for name, place in self._reading.absent.items():
-            told = f"`{name}` is not at hand: give it by --tc too, if it matters"
-            self._reading.notices.append(place.note(told))
+            message = (
+                f"the script reads `{name}`, which was not given: add it by --tc if it matters"
+            )
+            self._reading.notices.append(place.note(message))
         for place, why, rule in self._unread[:TOLD]:
             marks = ", ".join(dict.fromkeys(_SETS_MARK.findall(rule)))
-            sets = f"; flows have what it sets ({marks}) by their keys" if marks else ""
-            told = f"this line of the firewall is left out: {why}{sets}"
-            self._reading.notices.append(place.note(told))
+            sets = f"; set the key of the flows that has this value ({marks})" if marks else ""
+            message = f"this line of the firewall is ignored: {why}{sets}"
+            self._reading.notices.append(place.note(message))
         if len(self._unread) > TOLD:
-            told = f"{len(self._unread) - TOLD} more lines of the firewall are not read"
-            self._reading.notices.append(self._unread[TOLD][0].note(told))
+            message = f"{len(self._unread) - TOLD} more lines of the firewall are ignored"
+            self._reading.notices.append(self._unread[TOLD][0].note(message))
 
     def _place(self, number: int) -> Place:
         line = self._lines[number - 1] if 0 < number <= len(self._lines) else ""
@@ -117,7 +119,7 @@ class Scripts:
     # Commands
 
     def _program(self, run: Run) -> bool:
-        """Takes a command of another program; whether it is known what it prints: nothing."""
+        """Applies a command of another program; returns whether its output is known to be empty."""
         place = self._place(run.line)
         words = _of_tc(run.words)
         if words is None:
@@ -126,8 +128,10 @@ class Scripts:
                 self._firewall(name, run, place)
                 return True
             if self._last is not None and run.words[0] in _words_of(tuple(self._last[0])):
-                # A line of a command, broken where it was pasted.
-                self._reading.notices.append(place.note("read as the rest of the line before it"))
+                # the line before was broken when it was pasted
+                self._reading.notices.append(
+                    place.note("this line is read as the rest of the line before it")
+                )
                 self._last[0].extend(run.words)
                 return True
             if name == "ip":
@@ -146,23 +150,23 @@ class Scripts:
         return found is None or found[1] not in PRINTS
 
     def _firewall(self, name: str, run: Run, place: Place) -> None:
-        """Applies a command of the firewall, or notes that it is not read."""
+        """Applies a command of the firewall, or records that it is not supported."""
         words = run.words[1:]
         try:
             if run.origins.unknown:
-                raise Refused(f"the output of {next(iter(run.origins.unknown))} is not known")
+                raise Refused(f"the output of {next(iter(run.origins.unknown))} is unknown")
             if name in iptables.RESTORES:
                 if name.startswith("iptables") and run.stdin is not None:
                     self._left(self._iptables.restore(run.stdin, place))
             elif name == "nft" and (file := _file_of(words)) is not None:
                 text = run.stdin if file == "-" else self._text(file)
                 if text is None:
-                    raise Refused(f"`{file}` is not at hand: give it as a file too", file)
+                    raise Refused(f"`{file}` was not given: add it by --tc", file)
                 self._left(self._nft.file(text, place))
             elif name == "nft":
                 self._nft.command(words, place)
             elif name in iptables.PROGRAMS and name != "ip6tables":
-                # Packets here are IPv4.
+                # packets here are IPv4
                 self._iptables.command(words, place)
         except Refused as why:
             self._unread.append((place, why, " ".join(words)))
@@ -171,11 +175,11 @@ class Scripts:
         self._unread += [(place, why, place.text) for place, why in lines]
 
     def _text(self, name: str) -> str | None:
-        """A file that the script has written, or that is given beside it."""
+        """Returns the text of a file that the script has written or the user has given, or None."""
         return self._shell.files.get(name) or self._shell.sources.get(name.rpartition("/")[2])
 
     def _length(self, words: list[str]) -> None:
-        """Takes the length that `ip link set` gives a device."""
+        """Sets the queue length of a device from a command `ip link set`."""
         match [word for word in words[1:] if word != "dev"]:
             case ["link", "set", device, *rest]:
                 for key, value in pairwise(rest):
@@ -183,7 +187,7 @@ class Scripts:
                         self._reading.device(device).length = int(value)
 
     def _flush(self) -> None:
-        """Applies the command before, now that it is known to end."""
+        """Applies the last command: at this point no further line can belong to the command."""
         if self._last is None:
             return
         words, place = self._last
@@ -192,31 +196,31 @@ class Scripts:
         self._table.run(words, place)
         if place.missing and len(self._reading.problems) == before:
             names = ", ".join(f"`{name}`" for name in place.missing)
-            self._reading.notices.append(place.note(f"{names}: no value, counts as nothing"))
+            self._reading.notices.append(place.note(f"no value for {names}: read as an empty text"))
 
     def _unknown(self, run: Run, place: Place) -> None:
         what = next(iter(run.origins.unknown))
         name, _, command = what.partition(WHICH_IS)
         if command:
-            told, key = f"`{name}`, the output of `{command[2:-1]}`,", name
+            unknown, key = f"the output of `{command[2:-1]}` in the variable `{name}`", name
         else:
-            told, key = f"the output of `{what[2:-1]}`", what[2:-1]
+            unknown, key = f"the output of `{what[2:-1]}`", what[2:-1]
         option = f"--var '{key}=VALUE'" if not key.isidentifier() else f"--var {key}=VALUE"
-        self._reading.problems.append(place.problem(f"{told} is not known: give it by {option}"))
+        self._reading.problems.append(place.problem(f"{unknown} is unknown: set it by {option}"))
 
     def _batch(self, name: str, run: Run, place: Place) -> None:
         text = run.stdin if name in ("", "-") else self._shell.files.get(name)
         if text is None:
             if name.rpartition("/")[2] not in self._shell.sources and name not in ("", "-"):
                 self._reading.problems.append(
-                    place.problem(f"`{name}` is not at hand: give it as a file too", name)
+                    place.problem(f"`{name}` was not given: add it by --tc", name)
                 )
             return
         for line in text.splitlines():
             try:
                 words = shlex.split(line, comments=True)
             except ValueError:
-                self._reading.problems.append(place.problem(f"`{line}` has an open quote"))
+                self._reading.problems.append(place.problem(f"`{line}` has an unclosed quote"))
                 continue
             if words:
                 self._flush()
@@ -224,7 +228,7 @@ class Scripts:
 
 
 def _of_tc(words: list[str]) -> list[str] | None:
-    """The words behind `tc`, if a command is one of it, whatever stands before."""
+    """Returns the words after `tc`, which may follow other words; None for other commands."""
     if words[0].rpartition("/")[2] in SPEAKERS:
         return None
     for at, word in enumerate(words):
@@ -239,7 +243,7 @@ def _of_tc(words: list[str]) -> list[str] | None:
 
 
 def _file_of(words: list[str]) -> str | None:
-    """The file of `nft -f`; None of other commands."""
+    """Returns the file of `nft -f`; None for other commands."""
     for at, word in enumerate(words):
         if word in ("-f", "--file"):
             return words[at + 1] if at + 1 < len(words) else "-"
@@ -247,7 +251,7 @@ def _file_of(words: list[str]) -> str | None:
 
 
 def _batch(words: list[str]) -> str | None:
-    """The file of `tc -batch`; None of other commands."""
+    """Returns the file of `tc -batch`; None for other commands."""
     for at, word in enumerate(words):
         if word.startswith("-b") and "-batch".startswith(word):
             return words[at + 1] if at + 1 < len(words) else ""
@@ -267,12 +271,12 @@ def _vocabulary() -> dict[str, frozenset[str]]:
 
 
 def _words_of(command: tuple[str, ...]) -> frozenset[str]:
-    """The words of the discipline that a command names."""
+    """Returns the words of the discipline that a command names."""
     return next((_vocabulary()[word] for word in command if word in _vocabulary()), frozenset())
 
 
 def has_commands(text: str) -> bool:
-    """Whether a text has commands that change something, and not only what `tc` printed."""
+    """Returns whether a text has commands that change queues, and not only output of `tc`."""
     return any(
         re.search(r"\b(?:qdisc|class|filter)\s+(?:add|replace|change|del)\b", line)
         for line in text.splitlines()

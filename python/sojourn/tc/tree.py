@@ -1,4 +1,4 @@
-"""The queue that a device's disciplines, classes and filters are, in our words."""
+"""The queue of a device in our words, from its disciplines, classes and filters."""
 
 from __future__ import annotations
 
@@ -31,41 +31,42 @@ from sojourn.tc.model import (
 )
 
 FAULTS = 200
-"""Lines that are tried one after another, at most, and left out."""
+"""Largest number of lines that are reported as invalid and ignored."""
 DEFAULT = ("htb", "hfsc")
-"""Disciplines that send to a default class what a filter sends to none."""
+"""Disciplines that have a default class for packets without a matching filter."""
 HOLDERS = CLASSFUL | {"mq"}
-"""Disciplines that may have others in them."""
+"""Disciplines that may have other disciplines below them."""
 AUTOMATIC = 0xC000
-"""The order that Linux gives to a filter without one; each later one comes before it."""
+"""Order that Linux gives to the first filter without one; each later filter gets the next lower
+one."""
 
 
 @dataclass(slots=True)
 class Built:
-    """A device's queue."""
+    """The queue of a device in our words, with problems and notices."""
 
     queue: str | None = None
-    """The queue in our words; None if the device has impairments only."""
+    """Text of the queue; None if the device has impairments only, or nothing can be read."""
     netem: str | None = None
-    """The impairments at the device, in netem's words."""
+    """Impairments of the device in netem's words; None without any."""
     problems: list[Problem] = field(default_factory=list)
     notices: list[Notice] = field(default_factory=list)
     filters: list[Part] = field(default_factory=list)
-    """Its filters, those of one discipline in the order in which they are asked."""
+    """Statements of filters; those of one discipline are in the order of evaluation."""
 
 
 @dataclass(slots=True)
 class Part:
-    """A statement, and the line that it comes from."""
+    """A statement of the queue's text, and the line that it comes from."""
 
     text: str
     place: Place
     needs: tuple[Name, ...] = ()
-    """Classes that it is in or leads to."""
+    """Classes without which the statement is invalid: the class that contains it or its target."""
     makes: Name | None = None
-    """The class that it makes."""
+    """Name of the class that the statement declares; None for other statements."""
     asked_by: int | None = None
-    """The number of the discipline whose filter it is."""
+    """Major number of the discipline whose filter the statement is; None for other statements."""
 
 
 class _Builder:
@@ -78,11 +79,11 @@ class _Builder:
         self.built = Built()
         self._parts: list[Part] = []
         self._strangers: dict[str, Place] = {}
-        self._told: set[Notice] = set()
+        self._notices: set[Notice] = set()
         self._index()
 
     def _index(self) -> None:
-        """Sorts what is in the device by the number of the discipline that it is in."""
+        """Groups the parts of the device by the discipline that contains them."""
         self._seated: dict[int, list[Discipline]] = {}
         for one in self._device.seats.values():
             if one.parent != ROOT:
@@ -97,7 +98,7 @@ class _Builder:
             self._filtered.setdefault(major, []).append((number, found))
 
     def _in(self, handle: int | None) -> list[Discipline]:
-        """The disciplines that are in the classes of one."""
+        """Returns the disciplines that are attached below the discipline with this handle."""
         return self._seated.get(handle, []) if handle else []
 
     def _classes_of(self, handle: int | None) -> list[Class]:
@@ -105,21 +106,22 @@ class _Builder:
 
     def note(self, place: Place, message: str) -> None:
         found = place.note(message)
-        if found not in self._told:
-            self._told.add(found)
+        if found not in self._notices:
+            self._notices.add(found)
             self.built.notices.append(found)
 
     def fault(self, place: Place, message: str, found: str | None = None) -> None:
         self.built.problems.append(place.problem(message, found))
 
     def build(self, root: Discipline) -> None:
-        """Makes the queue."""
+        """Builds the queue from the root discipline."""
         root = self._impairments(self._single(root))
         if root.kind == "netem":
             return
         if root.kind == "cake_mq":
             self.note(
-                root.place, "`cake_mq` is read as `cake`: one transmit queue has its whole rate"
+                root.place,
+                "`cake_mq` is read as `cake`: a single transmit queue gets the whole rate",
             )
         head = self._head(root, at_root=True)
         self._parts = [Part(head, root.place)]
@@ -130,44 +132,45 @@ class _Builder:
             self.built.filters = [part for part in self._parts if part.asked_by is not None]
 
     def _tell_strangers(self) -> None:
-        """Says which addresses no host has."""
+        """Adds a notice on addresses in filters that no host has."""
         if not self._strangers:
             return
         known = list(self._strangers)
         listed = ", ".join(known[:4]) + (f" and {len(known) - 4} more" if len(known) > 4 else "")
         self.note(
             self._strangers[known[0]],
-            f"no host has {listed}: filters by these fit none; --host ADDRESS=NODE says whose "
-            "one is",
+            f"no host has {listed}: filters with these addresses match no packet; --host "
+            "ADDRESS=NODE assigns an address",
         )
 
-    # What stands at the root
-
     def _single(self, root: Discipline) -> Discipline:
-        """Of a device with `mqprio` the discipline that all its transmit queues have."""
+        """Returns the root discipline; for `mqprio` the discipline of its transmit queues."""
         below = mq.transmit_queues(self._device, root)
         if root.kind != "mqprio" and (root.kind != "mq" or below or not root.shown):
             return root
         if not below:
-            self.fault(root.place, f"the disciplines of `{root.kind}` are not among these lines")
+            self.fault(
+                root.place,
+                f"these lines do not have the disciplines of the transmit queues of `{root.kind}`",
+            )
             return Discipline("noqueue", ROOT, None, [], root.place)
         texts = {self._shape(one): one for one in reversed(below)}
         if len(texts) > 1:
             self.fault(
                 root.place,
-                f"the {len(below)} transmit queues of `{self._device.name}` differ: choose one by "
-                f"--device {self._device.name}:1 (up to {len(below)})",
+                f"the {len(below)} transmit queues of `{self._device.name}` differ: choose one "
+                f"by --device {self._device.name}:1 (up to {len(below)})",
             )
         chosen = below[0]
         if len(below) > 1 and len(texts) == 1:
             self.note(
                 root.place,
-                f"{len(below)} transmit queues with equal disciplines are read as one",
+                f"{len(below)} transmit queues with equal disciplines are read as one queue",
             )
         return chosen
 
     def _shape(self, one: Discipline) -> str:
-        """A discipline with all that is in it, without its number."""
+        """Returns a text that is equal for disciplines that differ only in their handles."""
         classes = [
             (c.kind, c.name.minor, c.parent.minor, c.words)
             for c in self._classes_of(one.handle)
@@ -177,7 +180,7 @@ class _Builder:
         return repr((one.kind, one.words, one.stab, classes, inner))
 
     def _impairments(self, root: Discipline) -> Discipline:
-        """Takes netem apart from the discipline in it, or around it."""
+        """Returns the discipline without a netem around or in it; netem becomes the impairments."""
         inner = next(iter(self._seat(root)), None)
         if root.kind == "netem":
             self.built.netem = self._netem(root)
@@ -197,7 +200,7 @@ class _Builder:
         words = list(one.words)
         if "limit" in words and words.index("limit") + 1 < len(words):
             at = words.index("limit")
-            self.note(one.place, f"netem's limit of {words[at + 1]} packets is left out")
+            self.note(one.place, f"netem's limit of {words[at + 1]} packets is ignored")
             del words[at : at + 2]
         text = " ".join(words)
         try:
@@ -208,13 +211,15 @@ class _Builder:
             self.fault(one.place, f"netem: {why.message}", why.found)
             return None
         if text:
-            self.note(one.place, "netem becomes the link's impairments, behind its queue")
+            self.note(
+                one.place, "netem becomes the impairments of the link, which follow its queue"
+            )
         return text or None
 
     # Disciplines
 
     def _head(self, one: Discipline, *, at_root: bool) -> str:
-        """A discipline with its words, and those of what its seat holds."""
+        """Returns the words of a discipline, including the discipline in it if it holds one."""
         kind = "cake" if one.kind == "cake_mq" else one.kind
         words = [kind, *one.words]
         if kind in HOLDERS and one.handle and (at_root or one.parent != ROOT):
@@ -228,24 +233,24 @@ class _Builder:
         elif one.stab and kind != "htb":
             self.note(
                 one.place,
-                "the size table `stab` has no effect here: give the link's `overhead` and `cells`",
+                "the size table `stab` has no effect here: set the link's `overhead` and `cells`",
             )
         inner = next(iter(self._seat(one)), None)
         if inner is not None and inner.kind != "netem":
-            # A limit has no effect then, and `tc` prints any, as a latency of none.
+            # The outer discipline's limit has no effect then, although `tc` prints one.
             words = _without(words, ("limit", "latency"))
             words += ["child", self._head(inner, at_root=False)]
         return " ".join(words)
 
     def _frame(self, one: Discipline, words: list[str]) -> list[str]:
-        """The words of a shaper that say what its size table says."""
+        """Returns the words of a shaper that are equivalent to its size table."""
         if not one.stab:
             return []
         given = dict(zip(one.stab[::2], one.stab[1::2], strict=False))
         found: list[str] = []
         overhead = given.get("overhead", "0")
         if overhead.startswith("-"):
-            self.note(one.place, f"the overhead of {overhead} bytes of `stab` is left out")
+            self.note(one.place, f"the overhead of {overhead} bytes in `stab` is ignored")
         elif overhead.isdecimal() and overhead != "0" and "overhead" not in words:
             found += ["overhead", overhead]
         if (
@@ -259,7 +264,7 @@ class _Builder:
         return found
 
     def _inside(self, holder: Discipline) -> None:
-        """Adds the classes of a discipline, what is in them, and its filters."""
+        """Adds the classes of a discipline, the disciplines in them, and the filters."""
         inner = next(iter(self._seat(holder)), None)
         if inner is not None:
             if inner.kind != "netem":
@@ -293,18 +298,19 @@ class _Builder:
                 placed.add(one.name)
             if len(later) == len(waiting):
                 for one in later:
-                    self.fault(one.place, f"`{one.name}` is in itself")
+                    self.fault(one.place, f"`{one.name}` would contain itself")
                 return
             waiting = later
 
     def _class(self, holder: Discipline, one: Class, names: set[Name]) -> None:
         if one.kind != holder.kind:
-            self.fault(one.place, f"a class of `{one.kind}` in `{holder.kind}`", one.kind)
+            self.fault(one.place, f"a class of `{one.kind}` cannot be in `{holder.kind}`", one.kind)
             return
         parent = one.parent
         if parent.minor and parent not in names and one.kind == "htb":
             self.note(
-                one.place, f"there is no `{parent}`: as in Linux, the class is below the root"
+                one.place,
+                f"the parent `{parent}` does not exist: as in Linux, the class is below the root",
             )
             parent = Name(parent.major)
         words = list(one.words)
@@ -320,7 +326,7 @@ class _Builder:
         self._parts.append(Part(" ".join([text, *words]), one.place, needs, one.name))
 
     def _is_only_leaf(self, holder: Discipline, name: Name) -> bool:
-        """Whether all packets of the device pass a class."""
+        """Returns whether all packets of the device pass through a class."""
         leaves = [c.name for c in self._classes_of(name.major) if c.name not in self._parents]
         is_default = self._default(holder, name.major) == name
         return holder.parent == ROOT and leaves == [name] and is_default
@@ -329,18 +335,23 @@ class _Builder:
         if holder.shown:
             self.fault(
                 holder.place,
-                f"the classes of `{major:x}:` are not among these lines: add what `tc class show "
-                f"dev {self._device.name}` prints",
+                f"the classes of `{major:x}:` are not in these lines: add the output of `tc "
+                f"class show dev {self._device.name}`",
             )
             return
-        does = "lets every packet pass" if holder.kind == "htb" else "drops every packet"
+        does = (
+            "sends every packet without a limit" if holder.kind == "htb" else "drops every packet"
+        )
         self.note(holder.place, f"`{holder.kind}` has no class: it {does}")
 
     def _has_classes(self, major: int) -> bool:
         return bool(self._classes_of(major))
 
     def _rank(self, one: Class, words: list[str]) -> list[str]:
-        """HTB has eight ranks; Linux takes larger ones for the last."""
+        """Returns the words with a valid priority.
+
+        HTB has the priorities 0 to 7; Linux reads larger values as 7.
+        """
         if "prio" in words and words.index("prio") + 1 < len(words):
             value = words[words.index("prio") + 1]
             if value.isdecimal() and int(value) > 7:
@@ -351,14 +362,16 @@ class _Builder:
     def _child(self, holder: Discipline, major: int, one: Discipline) -> None:
         name = Name(major, one.parent.minor)
         if holder.kind in DEFAULT and name in self._parents:
-            self.note(one.place, f"`{name}` has classes, so Linux leaves out what is in it")
+            self.note(
+                one.place, f"`{name}` has child classes, so Linux ignores the discipline in it"
+            )
             return
         if holder.kind not in HOLDERS:
-            self.fault(one.place, f"`{holder.kind}` has no classes here, so nothing can be in it")
+            self.fault(one.place, f"`{holder.kind}` cannot have other disciplines below it here")
             return
         if one.kind == "netem":
             if not any(word != "limit" for word in one.words[::2]):
-                self.note(one.place, "netem without impairments is read as a pfifo of its limit")
+                self.note(one.place, "netem without impairments is read as a pfifo with its limit")
                 limit = one.words[1] if len(one.words) > 1 else "1000"
                 self._parts.append(
                     Part(f"qdisc parent {name} pfifo limit {limit}", one.place, (name,))
@@ -368,7 +381,9 @@ class _Builder:
                 self.built.netem = self._netem(one)
                 return
             self.fault(
-                one.place, "netem in a class is not modelled: delay belongs to a link", "netem"
+                one.place,
+                "netem in a class is not modelled: delay is a property of a link",
+                "netem",
             )
             return
         seated = self._seat(one)
@@ -387,7 +402,7 @@ class _Builder:
     # Filters
 
     def _filters(self, holder: Discipline, major: int) -> None:
-        """Adds the filters of a discipline, those of its inner classes among them."""
+        """Adds the filters of a discipline, including the filters of its inner classes."""
         order = sorted(enumerate(self._filters_of(holder, major)), key=lambda f: (f[1][0], f[0]))
         rules: list[Rule] = []
         of_class: dict[Name, list[Rule]] = {}
@@ -399,7 +414,9 @@ class _Builder:
             rules = self._descended(holder, major, rules, of_class)
         elif of_class:
             first = next(iter(of_class.values()))[0]
-            self.fault(first.place, f"classes of `{holder.kind}` have no filters: Linux refuses it")
+            self.fault(
+                first.place, f"classes of `{holder.kind}` cannot have filters: Linux rejects them"
+            )
         if self._steps:
             rules = self._behind_firewall(holder, major, rules)
         for rule in rules:
@@ -414,16 +431,23 @@ class _Builder:
         inner &= set(self._device.classes)
         reached = {rule.target for rule in chain(rules, *of_class.values())} & inner
         for name in of_class.keys() - reached:
-            told = f"no filter leads to `{name}`, so Linux does not ask the filters of that class"
-            self.note(of_class[name][0].place, told)
+            message = (
+                f"no filter leads to `{name}`, so Linux does not evaluate the filters of this class"
+            )
+            self.note(of_class[name][0].place, message)
         default = self._default(holder, major)
         for rule in rules:
             if rule.target in inner - of_class.keys():
-                where = f"`{default}`, the default" if default.minor else "past all classes"
-                told = (
-                    f"`{rule.target}` has classes and no filters of its own: packets go to {where}"
+                where = (
+                    f"the default class `{default}`"
+                    if default.minor
+                    else "past all classes, without a limit"
                 )
-                self.note(rule.place, told)
+                message = (
+                    f"`{rule.target}` has child classes and no filters of its own: packets go to "
+                    f"{where}"
+                )
+                self.note(rule.place, message)
         try:
             return descended(rules, of_class, inner, default)
         except Refused as why:
@@ -432,7 +456,10 @@ class _Builder:
 
     @cached_property
     def _steps(self) -> dict[int, list[tuple[filters.Condition, ...]]]:
-        """The ways to meet each rule of the firewall, by its `id`; none if none has an effect."""
+        """Conditions by which packets match each rule of the firewall, by the rule's `id`.
+
+        Empty if no rule changes packets.
+        """
         if not self._firewall.changes:
             return {}
         found = {}
@@ -450,7 +477,7 @@ class _Builder:
                     self._strangers.setdefault(address, step.place)
                 found += map(tuple, meaning.alternatives)
         except Refused as why:
-            self.note(step.place, f"this line of the firewall is left out: {why}")
+            self.note(step.place, f"this line of the firewall is ignored: {why}")
             return []
         return found
 
@@ -474,11 +501,12 @@ class _Builder:
             yield order, found
 
     def _rules(self, holder: Discipline, major: int, found: Filter) -> list[Rule]:
-        """The rules that a filter of `tc` is: one for each way to meet its tests."""
+        """Returns the rules for a filter of `tc`: one for each alternative of its tests."""
         if holder.kind not in CLASSFUL:
             self.note(
                 found.place,
-                f"filters of `{holder.kind}` are left out: flows are told by its own hash here",
+                f"filters of `{holder.kind}` are ignored: it distinguishes flows by its own hash "
+                "here",
             )
             return []
         if found.target is None and not found.flow:
@@ -512,8 +540,14 @@ class _Builder:
         if from_text.major not in (0, major) or (target.minor and target not in known):
             default = self._default(holder, major)
             if holder.kind in DEFAULT:
-                where = f"`{default}`, the default" if default.minor else "past all classes"
-                self.note(found.place, f"there is no class `{from_text}`: packets go to {where}")
+                where = (
+                    f"the default class `{default}`"
+                    if default.minor
+                    else "past all classes, without a limit"
+                )
+                self.note(
+                    found.place, f"the class `{from_text}` does not exist: packets go to {where}"
+                )
                 return default
         return target
 
@@ -533,13 +567,16 @@ class _Builder:
     # The whole
 
     def _settled(self, root: Discipline) -> str | None:
-        """The statements that can be read; what cannot is told by its line and left out."""
+        """Returns the text of all valid statements; others are problems at their lines.
+
+        Returns None if no text is left.
+        """
         length = sum(len(part.text) + 3 for part in self._parts)
         if length > limits.TEXT_CHARACTERS:
             self.fault(
                 root.place,
-                f"the tree of `{self._device.name}` has {len(self._parts)} statements of {length} "
-                f"characters; a queue has {limits.TEXT_CHARACTERS} at most",
+                f"the tree of `{self._device.name}` has {len(self._parts)} statements with "
+                f"{length} characters; at most {limits.TEXT_CHARACTERS} are allowed",
             )
             return None
         for _ in range(FAULTS):
@@ -555,7 +592,7 @@ class _Builder:
         return " ; ".join(part.text for part in self._parts[:count])
 
     def _error(self, count: int) -> _core.WordError | None:
-        """What is wrong with the first statements; None if they can be read."""
+        """Returns the error of the first `count` statements; None if they are valid."""
         try:
             _core.parse_queue(self._text(count))
         except _core.WordError as why:
@@ -563,7 +600,10 @@ class _Builder:
         return None
 
     def _leave_out(self, why: _core.WordError) -> bool:
-        """Leaves out the first statement with which it cannot be read; whether anything is left."""
+        """Removes the first invalid statement and those that depend on it.
+
+        Returns whether any statement remains.
+        """
         low, high = 0, len(self._parts)
         while high - low > 1:
             middle = (low + high) // 2
@@ -583,21 +623,19 @@ class _Builder:
             gone |= {p.makes for p in lost} - {None}
             kept = [p for p in kept if p not in lost]
             for p in lost:
-                self.note(
-                    p.place, f"left out with line {part.place.line}, to whose class it belongs"
-                )
+                self.note(p.place, f"ignored with line {part.place.line}, which declares its class")
         self._parts = kept
         return True
 
 
 def _without(words: list[str], keys: tuple[str, ...]) -> list[str]:
-    """Words without these, each of which has a value."""
+    """Returns the words without these keys and their values."""
     idle = {at for key in keys if key in words for at in (words.index(key), words.index(key) + 1)}
     return [word for at, word in enumerate(words) if at not in idle]
 
 
 def _without_zeros(words: list[str]) -> list[str]:
-    """Words of a class of HTB without bursts of 0, for which `tc` takes its default."""
+    """Returns the words of an HTB class without bursts of 0, for which `tc` uses its default."""
     kept: list[str] = []
     at = 0
     while at < len(words):
@@ -612,9 +650,9 @@ def _without_zeros(words: list[str]) -> list[str]:
 
 
 def build(device: Device, hosts: Mapping[IPv4Address, int], rules: Firewall | None = None) -> Built:
-    """The queue of a device; `hosts` are the numbers of those that have an address.
+    """Returns the queue of a device; `hosts` maps addresses to node numbers.
 
-    `rules` are those of the firewall that packets pass before.
+    `rules` is the firewall that packets pass before the queue.
     """
     copy = device.copy()
     notices: list[Notice] = []
@@ -629,5 +667,5 @@ def build(device: Device, hosts: Mapping[IPv4Address, int], rules: Firewall | No
 
 
 def shaped_rate(queue: str) -> int | None:
-    """The rate in bit/s that a queue lets through at most; None if it does not limit."""
+    """Returns the rate limit of a queue in bit/s; None if it does not limit the rate."""
     return _core.queue_rate(_core.parse_queue(queue))

@@ -1,11 +1,11 @@
-// Two lines over time, with the film's position on them, which can be moved.
+// A chart of two lines over time, with the position of the film, which can be moved.
 
 (function (S) {
   "use strict";
 
   const NS = "http://www.w3.org/2000/svg";
   const MARGIN = { left: 52, right: 12, top: 16, bottom: 34 };
-  /** Steps of the position by keys, in parts of the length. */
+  /** Step of the position for each key, as a share of the length. */
   const STEP = 0.01;
 
   function svg(name, attributes = {}, text = undefined) {
@@ -25,7 +25,7 @@
   }
 
   class Chart {
-    /** `unit` is that of the values; `seek(seconds)` is called when a hand moves the position, if it may. */
+    /** `unit` is the unit of the values; `seek(seconds)` is called when the user moves the position; null forbids it. */
     constructor(title, unit, seek = null) {
       Object.assign(this, { title, unit, seek });
       this.data = null;
@@ -48,7 +48,7 @@
       new ResizeObserver(() => this.draw()).observe(this.root);
     }
 
-    /** Shows `lines`: { name, times, values }; times up to `duration`, the warm-up and the film's part in s. */
+    /** Shows `lines`: { name, times, values }. Times, `duration`, warm-up and the part of the film are in s. */
     show(data) {
       this.data = data;
       this.draw();
@@ -89,7 +89,7 @@
           this.svg.append(svg("text", { x: this.x(0) + 5, y: MARGIN.top + 12, class: "scale" }, "warm-up"));
         }
       }
-      if (part) area(...part, "part", "The film's part of the run");
+      if (part) area(...part, "part", "Part of the run that the film shows");
       for (const tick of ticks) {
         const y = this.y(tick);
         this.svg.append(
@@ -129,7 +129,7 @@
       return d;
     }
 
-    /** Puts the position at a time in s. */
+    /** Moves the position to a time in s. */
     move(t) {
       this.at = t;
       if (!this.rule) return;

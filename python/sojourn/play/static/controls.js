@@ -1,9 +1,9 @@
-// Controls. One that is in a hand is not moved under it; an error stands beside the control that caused it.
+// Controls. A control in use is not changed by the page; an error is shown next to the control that caused it.
 
 (function (S) {
   "use strict";
 
-  /** Least and greatest value of a slider for words of a queue, in base units. */
+  /** Smallest and largest value of a slider for parameters of a queue, in base units. */
   const SPANS = {
     time: [10e3, 1e9],
     packets: [1, 20_000],
@@ -23,12 +23,12 @@
     return made;
   }
 
-  /** Text with `code` in backquotes. */
+  /** Returns the nodes of a text in which code is in backquotes. */
   function ticked(text) {
     return text.split("`").map((part, i) => (i % 2 ? element("code", {}, part) : part));
   }
 
-  /** What all controls have: a place for an error. */
+  /** Base of all controls: it can show an error. */
   class Control {
     constructor(className) {
       this.error = element("p", { className: "error", role: "alert", hidden: true });
@@ -42,7 +42,7 @@
     }
   }
 
-  /** A slider with a text beside it; `tell(text, control)` hears of every change. */
+  /** A slider with a text field; `tell(text, control)` is called at every change. */
   class Slider extends Control {
     constructor(label, help, tell) {
       super("slider");
@@ -58,7 +58,7 @@
       this.text.addEventListener("change", () => tell(this.text.value.trim(), this));
     }
 
-    /** `span` is { kind, low, high, log, value }, or null without a slider. */
+    /** `span` is { kind, low, high, log, value }; null hides the slider. */
     update(span, text, placeholder = "") {
       this.span = span;
       this.range.hidden = !span;
@@ -70,7 +70,7 @@
     }
   }
 
-  /** A choice of several; `options` are [value, label, title]. */
+  /** A choice among several options, each [value, label, title]. */
   class Choice extends Control {
     constructor(label, tell) {
       super("choice");
@@ -93,7 +93,7 @@
     }
   }
 
-  /** A line of text. */
+  /** A text field of one line. */
   class Field extends Control {
     constructor(label, tell) {
       super("field");
@@ -108,7 +108,7 @@
     }
   }
 
-  /** A box to tick. */
+  /** A checkbox. */
   class Tick extends Control {
     constructor(label, tell) {
       super("tick");
@@ -123,9 +123,9 @@
     }
   }
 
-  /** The words of a queue: a control for each, of the kind that its declaration asks for. */
+  /** The parameters of a queue, each with a control of the kind that its declaration states. */
   class Words {
-    /** `tell(word, value, control)` hears of changes; null is the default. */
+    /** `tell(word, value, control)` is called at changes; the value null means the default. */
     constructor(engine, tell) {
       Object.assign(this, { engine, tell });
       this.root = element("div", { className: "words" });
@@ -133,7 +133,7 @@
       this.controls = new Map();
     }
 
-    /** Shows the words of a queue as `Engine.readQueue` tells them, with its table of declarations. */
+    /** Shows the parameters of a queue, from the result of `Engine.readQueue` and the table of their declarations. */
     update(read, table) {
       if (read.name !== this.name) {
         this.name = read.name;
@@ -167,7 +167,7 @@
       }
     }
 
-    /** Where a slider begins, ends and stands; null where the value is no plain number. */
+    /** Returns the ends and the value of a slider; null if the value is no plain number. */
     span(word, text) {
       const value = this.value(word.kind, text);
       if (value === null) return null;

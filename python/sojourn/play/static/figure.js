@@ -1,29 +1,29 @@
-// A live figure: a scenario with two queues, what happens in them, and the controls that change it.
+// A live figure: a scenario with two queues, their animations and measurements, and controls that change it.
 //
 // `<div class="sojourn-live" data-scenario="home" data-queue="codel" data-against="pfifo limit 1000p">` in any
-// page becomes one. Everything is simulated here; SOJOURN_CATALOGUE has the plans, SOJOURN_MODULE the engine.
+// page becomes a figure. The browser simulates; SOJOURN_CATALOGUE has the plans, SOJOURN_MODULE the engine.
 
 (function (S) {
   "use strict";
 
   const { element } = S;
-  /** Seconds of computing after which a run is stopped. */
+  /** Time of computing after which the runs are stopped, in seconds. */
   const PATIENCE = 20;
-  /** Flows of a group: more than a page can show, and few enough for its memory. */
+  /** Largest number of flows of a group, which the memory of a page can hold. */
   const FLOWS = 5000;
-  /** Series of the bottleneck, with what they are called. */
+  /** Time series of the bottleneck: name, title and unit. */
   const SERIES = [
     ["last_sojourn", "Time in the queue", "s"],
     ["queue", "Packets in the queue", "1"],
     ["throughput", "Throughput", "bit/s"],
   ];
 
-  /** The page that has all scenarios lies beside this script. */
+  /** Address of the page with all scenarios, in the folder of this script. */
   const PLAYGROUND = typeof document === "undefined" ? null : new URL("index.html", document.currentScript.src).href;
 
   let compiled = null;
 
-  /** The engine's compiled module, shared by all figures of a page. */
+  /** The compiled module of the engine, which all figures of a page share. */
   function module() {
     compiled ??= (async () => {
       const packed = Uint8Array.from(atob(globalThis.SOJOURN_MODULE), (c) => c.charCodeAt(0));
@@ -33,19 +33,19 @@
     return compiled;
   }
 
-  /** How a group of flows is called: by its own name, or by what its application is called. */
+  /** Returns the label of a group of flows: its own name, otherwise the label of its application. */
   function called(group) {
     return group.name === group.app ? group.label : group.name;
   }
 
-  /** Names of two queues: the scenario's own, else disciplines, or whole texts where those are equal. */
+  /** Returns the names of two queues: those in the scenario, otherwise of the disciplines; whole texts if these are equal. */
   function names(a, b) {
     const key = a.name === b.name ? "text" : "name";
     return [a, b].map((queue) => queue.called ?? queue[key]);
   }
 
   class Figure {
-    /** `entry` is a scenario of the catalogue; `state` is what differs from it; `changed(state)` hears of changes. */
+    /** `entry` is a scenario of the catalogue; `state` has the changed values; `changed(state)` is called at changes. */
     static async make(root, entry, state, options = {}) {
       const engines = await Promise.all([0, 1].map(async () => Engine.load(await module())));
       return new Figure(root, engines, entry, state, options);
@@ -67,7 +67,7 @@
       this.watch();
     }
 
-    // What is on the page
+    // Elements of the page
 
     build() {
       this.verdict = element("p", { className: "verdict", "aria-live": "polite" });
@@ -103,7 +103,7 @@
       return { root, canvas, name, now, lane };
     }
 
-    /** The controls that come first: rate and queues. */
+    /** Creates the first controls: rate and queues. */
     first() {
       this.rate = new S.Slider("Rate of the link", "", (text, control) => this.set({ rate: text }, control));
       this.queue = new S.Choice("Queue", (name, control) => this.set({ queue: this.entry.usual[name] }, control));
@@ -113,13 +113,13 @@
       return element("div", { className: "controls" }, this.rate.root, this.queue.root, this.against.root);
     }
 
-    /** Controls for experts. */
+    /** Creates the controls for experts. */
     more() {
-      this.rtt = new S.Slider("Round-trip time", "of the link, without waiting", (text, control) => this.set({ rtt: text }, control));
+      this.rtt = new S.Slider("Round-trip time", "of the link, with empty queues", (text, control) => this.set({ rtt: text }, control));
       this.duration = new S.Slider("Length", "of the run", (text, control) => this.set({ duration: text }, control));
       this.seed = new S.Field("Seed", (text, control) => {
         if (/^[0-9]{1,15}$/.test(text)) this.set({ seed: Number(text) }, control);
-        else control.fail("a whole number of at most 15 digits, such as 7");
+        else control.fail("must be a whole number of at most 15 digits, such as 7");
       });
       this.counts = element("div", { className: "counts" });
       this.texts = [["queue", "Queue, as `tc` writes it"], ["against", "Compared with, as `tc` writes it"]].map(([key, label]) => {
@@ -142,7 +142,7 @@
           element("section", {}, element("h3", {}, "The two queues"), ...this.texts.map(({ root }) => root), this.swap)));
     }
 
-    /** Further series, and what was measured. */
+    /** Creates the charts of further time series and the table of measurements. */
     numbers() {
       this.table = element("table", {});
       this.cost = element("p", { className: "note" });
@@ -153,7 +153,7 @@
       return details;
     }
 
-    /** Commands that go on from here. */
+    /** Creates the commands that repeat the comparison with many seeds. */
     commands() {
       this.command = element("pre", { tabIndex: 0 });
       const copy = element("button", { type: "button" }, "Copy");
@@ -168,18 +168,18 @@
         setTimeout(() => { copy.textContent = "Copy"; }, 2000);
       });
       return element("details", { className: "commands" }, element("summary", {}, "Is that certain? Use it on your own network"),
-        element("p", {}, "This page shows one run. The first command compares the two queues over many runs and says how certain the difference is; the second prints the commands for a Linux interface."),
+        element("p", {}, "This page shows one run. The first command compares the two queues over many runs and states how certain the difference is; the second prints the commands for a Linux interface."),
         this.command, copy);
     }
 
     links() {
-      this.open = element("a", {}, "Open it in the playground");
+      this.open = element("a", {}, "Open this scenario in the playground");
       return element("p", { className: "note" }, this.playground ? this.open : "");
     }
 
-    // What is shown
+    // Display of a scenario
 
-    /** Shows a scenario from its beginning. */
+    /** Shows a scenario with new controls, and starts its runs. */
     show(entry, state = {}) {
       this.entry = entry;
       const duration = entry.plan.duration;
@@ -223,12 +223,12 @@
         new S.Slider(`Number of ${called(group)}`, "", (text, control) => {
           if (/^[0-9]+$/.test(text) && Number(text) >= 1 && Number(text) <= FLOWS) {
             this.set({ counts: { ...this.state.counts, [i]: Number(text) } }, control);
-          } else control.fail(`a whole number from 1 to ${FLOWS}`);
+          } else control.fail(`must be a whole number from 1 to ${FLOWS}`);
         }));
       this.counts.replaceChildren(...this.counters.map(({ root }) => root));
     }
 
-    /** Changes the state by the hand of a control. */
+    /** Changes the state by a control of the user; shows an error next to the control. */
     set(changes, control) {
       this.state = { ...this.state, ...changes };
       this.control?.fail(null);
@@ -278,7 +278,7 @@
       }
     }
 
-    /** Puts the controls where the state is. */
+    /** Sets the controls to the values of the state. */
     fill() {
       const { entry, plans, read } = this;
       const span = (kind, value, low, high) => ({ kind, value, low: Math.min(low, value), high: Math.max(high, value), log: true });
@@ -328,11 +328,11 @@
     progress(runs) {
       if (runs.some((run) => run.seconds > PATIENCE)) {
         this.runs.turn++;
-        this.failed(new Error(`this takes more than ${PATIENCE} s of computing here: lower the rate, the numbers of flows or the length, or use the commands below`));
+        this.failed(new Error(`the simulation takes longer than ${PATIENCE} s: reduce the rate, the number of flows or the length, or use the commands below`));
       }
     }
 
-    /** The runs whose films can be shown: those under way as soon as they have reached the film's time. */
+    /** Returns the runs whose films can be shown: new runs once they have reached the time of the film. */
     ready() {
       const { runs } = this.runs;
       if (this.t === null && runs.length) {
@@ -391,7 +391,7 @@
       this.cost.textContent = `${runs.map((run, i) => `${labels[i]}: ${run.record.events} events in ${(1000 * run.seconds).toFixed(0)} ms`).join("; ")}. Bold is better.`;
     }
 
-    // Time
+    // Time of the film
 
     play(on) {
       this.playing = on;
@@ -408,7 +408,7 @@
       this.frame(0);
     }
 
-    /** Draws while the figure can be seen. */
+    /** Draws frames while the figure is visible. */
     watch() {
       let last = null;
       let handle = null;
@@ -449,7 +449,7 @@
       this.root.dataset.moving = String(this.playing);
     }
 
-    /** What a lane's head says of this moment. */
+    /** Sets the text above a lane: packets in the queue and the last waiting time. */
     tell(now, film) {
       const waiting = film.queued(this.t).length;
       const last = film.last(this.t, this.subject);
@@ -459,7 +459,7 @@
       now.textContent = `${waiting} ${waiting === 1 ? "packet" : "packets"} in the queue${wait === null ? "" : ` · ${who} waited ${S.spoken(wait, "s")}`}`;
     }
 
-    /** Says what the packet under a pointer is. */
+    /** Shows a description of the packet under the pointer. */
     over(lane, i, event) {
       const film = this.shown?.[i].film;
       if (!film) return;
@@ -479,7 +479,7 @@
     }
   }
 
-  /** A state as the fragment of an address; what is as in the catalogue is left out. */
+  /** Returns a state as the part of an address after `#`; values equal to the catalogue's are omitted. */
   function fragment(id, state, entry) {
     const query = new URLSearchParams({ scenario: id });
     for (const key of ["queue", "against"]) if (state[key] !== entry[key]) query.set(key, state[key]);
@@ -489,7 +489,7 @@
     return query.toString();
   }
 
-  /** What a fragment says: the scenario's name and the state. */
+  /** Returns the scenario's name and the state in the part of an address after `#`. */
   function parse(text) {
     const query = new URLSearchParams(text.replace(/^#/, ""));
     const state = { counts: {} };
@@ -501,12 +501,12 @@
     return [query.get("scenario"), state];
   }
 
-  /** A text as a shell takes it. */
+  /** Returns a text quoted for a shell. */
   function quoted(text) {
     return /^[\w./:=-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`;
   }
 
-  /** Commands that do with many seeds what the page does with one. */
+  /** Returns the commands that compare with many seeds the queues that the page compares with one. */
   function commands(entry, state, plan) {
     const { keys } = entry;
     const settings = entry.settings.map(quoted);
@@ -533,7 +533,7 @@
 
   Object.assign(S, { Figure, fragment, parse, commands });
 
-  /** Makes the figures of a page, each when it comes near. */
+  /** Creates the figures of a page, each when it is scrolled near to the visible part. */
   function begin() {
     const catalogue = globalThis.SOJOURN_CATALOGUE;
     for (const place of document.querySelectorAll(".sojourn-live")) {

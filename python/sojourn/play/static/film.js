@@ -1,9 +1,9 @@
-// What happened to the packets of one link: columns of the engine's log, made ready to be drawn at any time.
+// The film of a run: arrival, waiting and fate of each packet of one link, for display at any simulated time.
 
 (function (S) {
   "use strict";
 
-  /** The first index at which `wanted(index)` holds, where it holds from some index on. */
+  /** Returns the first index at which `wanted(index)` holds; it must also hold at all later indices. */
   function first(length, wanted) {
     let low = 0;
     let high = length;
@@ -19,27 +19,27 @@
     /** `groupOf(direction)` is the number of a packet's group of flows. */
     constructor(groupOf) {
       this.groupOf = groupOf;
-      /** Per packet, in the order of arrival: times in ns, group, length in bytes, and its fate. */
+      /** For each packet, in the order of arrival: times in ns, group, length in bytes, and whether it was marked. */
       this.offered = [];
       this.left = [];
       this.group = [];
       this.length = [];
       this.marked = [];
-      /** Packets in the order in which they left for the wire, and in which they were dropped. */
+      /** Indices of packets in the order of their transmission, and in the order of their drop. */
       this.departures = [];
       this.drops = [];
-      /** Packets that were refused on arrival. */
+      /** Indices of the packets that were dropped on arrival. */
       this.refused = new Set();
-      /** The longest time in the queue, and the most packets in it. */
+      /** Longest time of a packet in the queue in ns, and largest number of packets in the queue. */
       this.longest = 0;
       this.most = 0;
-      /** Until when everything is known. */
+      /** Simulated time up to which the film is complete, in ns. */
       this.until = 0;
       this.open = new Map();
       this.waiting = 0;
     }
 
-    /** Adds what `Engine.advance` tells. */
+    /** Adds the time and the packet events that `Engine.advance` returns. */
     add({ now, packets }) {
       const { at, packet, direction, length, event } = packets;
       for (let i = 0; i < at.length; i++) {
@@ -69,10 +69,10 @@
       this.until = now;
     }
 
-    /** Packets in the queue at a time, the next to leave first. */
+    /** Returns the packets in the queue at time `t`, in the order in which they leave. */
     queued(t) {
       const { offered, left } = this;
-      // What has not left yet may have come long ago.
+      // A packet that is still in the queue may have waited longer than any packet that has left.
       const longest = Math.max(this.longest, this.until - (this.oldest() ?? this.until));
       const begin = first(offered.length, (i) => offered[i] >= t - longest);
       const found = [];
@@ -87,7 +87,7 @@
       return undefined;
     }
 
-    /** Packets that come to the queue within a span after a time. */
+    /** Returns the packets that arrive within `span` after time `t`. */
     coming(t, span) {
       const { offered } = this;
       const found = [];
@@ -95,7 +95,7 @@
       return found;
     }
 
-    /** Packets of a list (`departures` or `drops`) that left within a span before a time. */
+    /** Returns the packets of a list (`departures` or `drops`) that left within `span` before time `t`. */
     gone(list, t, span) {
       const { left } = this;
       const found = [];
@@ -103,7 +103,7 @@
       return found;
     }
 
-    /** The last packet, of a group if one is given, that left for the wire until a time. */
+    /** Returns the last packet that was transmitted until time `t`, of `group` if it is given; null without one. */
     last(t, group = null) {
       const { departures, left } = this;
       let i = first(departures.length, (n) => left[departures[n]] > t) - 1;
@@ -113,14 +113,14 @@
       return null;
     }
 
-    /** When the next packet comes after a time, or null. */
+    /** Returns the time of the next arrival after time `t`; null without one. */
     next(t) {
       const { offered } = this;
       const i = first(offered.length, (n) => offered[n] > t);
       return i < offered.length ? offered[i] : null;
     }
 
-    /** When the next packet leaves after a time, and when the last one left before it. */
+    /** Returns the times of the last departure until time `t` and of the next one; null without one. */
     around(t) {
       const { departures, left } = this;
       const i = first(departures.length, (n) => left[departures[n]] > t);

@@ -1,4 +1,4 @@
-// The page: a gallery of scenarios over one live figure, whose state is the fragment of the address.
+// The page: a gallery of scenarios above one live figure. The part of the address after `#` has the state.
 
 (function (S) {
   "use strict";
@@ -55,7 +55,7 @@
   function follow() {
     const [id, state] = S.parse(location.hash);
     const known = id in catalogue.scenarios;
-    if (id && !known) get("missing").textContent = `This address names the scenario ${id}, which is not here.`;
+    if (id && !known) get("missing").textContent = `This page has no scenario ${id}, which its address names.`;
     get("missing").hidden = !id || known;
     return choose(known ? id : catalogue.first, known ? state : {});
   }
@@ -67,7 +67,7 @@
       await navigator.clipboard.writeText(location.href);
       button.textContent = "Address copied";
     } catch {
-      button.textContent = "Copy it from the address bar";
+      button.textContent = "Copy the address from the address bar";
     }
     setTimeout(() => { button.textContent = "Copy address"; }, 2500);
   });
@@ -84,7 +84,7 @@
   });
 
   if (!globalThis.SOJOURN_MODULE) {
-    get("missing").textContent = "The engine is missing beside this page: module.js.";
+    get("missing").textContent = "The file of the engine, module.js, is missing in the folder of this page.";
     get("missing").hidden = false;
   } else {
     gallery();

@@ -1,24 +1,28 @@
-// Runs in slices between frames, so that a page stays quick whatever is simulated.
+// Runs are simulated in short slices between frames, so that the page responds during long simulations.
 
 (function (S) {
   "use strict";
 
-  /** Packets of a film: enough for what a viewer can see, and small enough for a phone. */
+  /** Largest number of packets in a film, which a phone can hold in memory. */
   const PACKETS = 40_000;
   const FRAME = 1514 * 8;
-  /** Milliseconds of computing between two pauses. */
+  /** Longest time of simulation between two pauses, in milliseconds. */
   const SLICE = 10;
 
   /**
-   * When the log and the film begin, in ns: at once where all packets of a full link fit in, else after the
-   * warm-up. The log begins earlier, with packets that wait when the film begins.
+   * Returns the times at which the log and the film begin, in ns. Both begin at 0 if the film can have all packets
+   * of a fully used link; otherwise the film begins after the warm-up. The log begins earlier than the film, so
+   * that it has the packets that are in the queue when the film begins.
    */
   function filmed(plan, rate) {
     const span = Math.round((PACKETS * FRAME * 1e9) / rate);
     return span >= plan.duration ? [0, 0] : [Math.max(0, plan.warmup - span), plan.warmup];
   }
 
-  /** The group of flows of a packet's direction; directions count flows in the order of the plan, two for each. */
+  /**
+   * Returns a function from the direction of a packet to the number of its group of flows. Directions are numbered
+   * by flow in the order of the plan, two for each flow.
+   */
   function grouping(plan) {
     const ends = [];
     let flows = 0;
@@ -30,12 +34,12 @@
     };
   }
 
-  /** A table of a record as an object of columns. */
+  /** Returns a table of a record as an object: unit and values by column. */
   function table(columns) {
     return Object.fromEntries(columns.map(([name, unit, values]) => [name, { unit, values }]));
   }
 
-  /** One run: its film while it is simulated, and its record at the end. */
+  /** A run: it has a film while it is simulated, and a record at the end. */
   class Run {
     constructor(engine, plan, seed, link, rate) {
       Object.assign(this, { engine, plan, link });
@@ -51,7 +55,7 @@
       engine.open(plan, seed);
     }
 
-    /** Simulates a little. */
+    /** Simulates one step, whose length is adapted to the time that it takes. */
     advance() {
       const begin = performance.now();
       if (!this.logging && this.now >= this.logged && this.now < this.until) this.log(true);
@@ -83,27 +87,27 @@
       return this.record !== null;
     }
 
-    /** The value of a metric, or NaN. */
+    /** Returns the value of a metric; NaN before the end of the run or if it was not measured. */
     value(metric) {
       return this.record?.summary[metric]?.values[0] ?? NaN;
     }
 
-    /** A series of the bottleneck. */
+    /** Returns the values of a time series of the bottleneck; empty before the end of the run. */
     series(name) {
       return this.record?.series[name]?.values ?? [];
     }
   }
 
-  /** Runs that are simulated side by side until they are complete or replaced. */
+  /** Several runs that are simulated alternately until they are complete or replaced. */
   class Runs {
-    /** `progress` is called after each slice, `done` at the end, `failed` with an error. */
+    /** `progress` is called with the runs after each slice, `done` with the runs at the end, `failed` with an error. */
     constructor(engines, { progress, done, failed }) {
       Object.assign(this, { engines, progress, done, failed });
       this.runs = [];
       this.turn = 0;
     }
 
-    /** Starts runs in place of those under way; plans, a seed, the link that is filmed, and its usual rate. */
+    /** Starts a run of each plan with a seed, and ends earlier runs; `link` is filmed, and `rate` is its usual rate. */
     start(plans, seed, link, rate) {
       this.turn++;
       this.runs = plans.map((plan, i) => new Run(this.engines[i], plan, seed, link, rate));
@@ -115,7 +119,7 @@
       const begin = performance.now();
       try {
         while (performance.now() - begin < SLICE) {
-          // The run that is behind goes on, so that both films begin early.
+          // The run with the smallest simulated time continues, so that all films begin early.
           const open = this.runs.filter((run) => !run.complete);
           if (open.length === 0) {
             this.done(this.runs);

@@ -1,26 +1,26 @@
-// The moving picture of a queue: packets come, wait, are dropped or leave, at the times that were simulated.
+// The animation of a queue: packets arrive, wait, are dropped or leave at the simulated times.
 
 (function (S) {
   "use strict";
 
-  /** Packets that pass in a second at full rate, which sets how much a film is slowed down. */
+  /** Number of packets that pass in a second at full rate; it determines how much a film is slowed down. */
   const PASSING = 45;
-  /** Seconds for the way to the queue and for a fall out of it; the wire has a speed in pixels a second. */
+  /** Seconds for the path to the queue and for the fall of a dropped packet; speed on the wire in pixels per second. */
   const WAY = 0.45;
   const FALL = 0.8;
   const WIRE = 260;
-  /** Sides of a packet in the queue, in pixels. */
+  /** Possible side lengths of a packet in the queue, in pixels. */
   const CELLS = [2.4, 15];
-  /** Packets in a queue that can each be made to stand out. */
+  /** Largest number of packets in a queue of which single ones can be emphasised. */
   const FEW = 60;
   const SHAPES = ["square", "diamond", "triangle", "hexagon"];
 
-  /** How many simulated seconds pass in one of ours. */
+  /** Returns the number of simulated seconds that are shown in one second. */
   function speed(rate) {
     return Math.min(1, (PASSING * 1514 * 8) / rate);
   }
 
-  /** The looks of groups: a circle in its own colour for the flows that decide, other shapes for the rest. */
+  /** Shapes and colours of groups: a circle in its own colour for the flows of the deciding metric, other shapes for others. */
   function looks(count, subject) {
     let next = 0;
     return Array.from({ length: count + 1 }, (_, group) =>
@@ -45,7 +45,7 @@
     }
   }
 
-  /** A group's mark for a legend. */
+  /** Returns the symbol of a group, for the legend. */
   function mark(look) {
     const canvas = document.createElement("canvas");
     canvas.width = canvas.height = 28;
@@ -65,7 +65,7 @@
     return getComputedStyle(element).getPropertyValue(name).trim() || "#888";
   }
 
-  /** One queue's picture. */
+  /** The animation of one queue. */
   class Lane {
     constructor(canvas) {
       this.canvas = canvas;
@@ -74,7 +74,7 @@
       this.colours = new Map();
     }
 
-    /** Forgets the colours of the page's theme. */
+    /** Forgets the colours of the old theme: the next drawing reads them again from the style sheet. */
     restyle() {
       this.colours.clear();
     }
@@ -84,7 +84,7 @@
       return this.colours.get(name);
     }
 
-    /** Fits the canvas to its place. */
+    /** Sets the size of the canvas to that of its element. */
     fit() {
       const { clientWidth: width, clientHeight: height } = this.canvas;
       const ratio = Math.min(2, globalThis.devicePixelRatio || 1);
@@ -100,8 +100,9 @@
     }
 
     /**
-     * Draws the time `t` in ns. `pace` is simulated ns a second of ours, `most` the packets that the box must
-     * hold, `looks` the groups' looks, `subject` the group that decides, `rate` what stands at the link.
+     * Draws the moment `t` of the film, in simulated ns. `pace` is the simulated ns per second of the viewer, `most` the
+     * number of packets that the box is scaled for, `looks` the shape and colour of every group, `subject` the index
+     * of the group of the verdict, `rate` the text at the link.
      */
     draw(film, t, { pace, most, looks, subject, rate }) {
       const [context, width, height] = this.fit();
@@ -119,11 +120,11 @@
 
       const side = Math.min(CELLS[1], Math.max(CELLS[0], Math.sqrt((box.w * box.h) / Math.max(most, 12)) * 0.97));
       const columns = Math.max(1, Math.floor((box.w - 4) / side));
-      // A short queue is one line; a long one turns at the ends of its columns.
+      // A short queue is drawn as one line, a long one in columns with alternating direction.
       const fitting = Math.max(1, Math.floor((box.h - 4) / side));
       const rows = Math.min(fitting, Math.ceil(film.most / columns) || 1);
       const top = middle - (rows * side) / 2;
-      /** The centre of a position in the queue, which may lie between two: rows turn at each column's end. */
+      /** Returns the centre of a position in the queue, which may be between two places; the direction alternates by column. */
       const place = (position) => {
         const at = Math.max(0, Math.min(position, rows * columns - 1));
         const low = Math.floor(at);
@@ -138,7 +139,7 @@
       };
 
       const queued = film.queued(t);
-      // The line moves up while the packet before it is sent.
+      // The packets move up while the first one is transmitted.
       const [before, next] = film.around(t);
       const shift = before !== null && next !== null && next > before ? (t - before) / (next - before) : 0;
       const few = queued.filter((index) => film.group[index] === subject).length <= FEW;
@@ -147,7 +148,7 @@
         const look = looks[Math.min(group, looks.length - 1)];
         context.globalAlpha = alpha;
         context.fillStyle = this.paint(look.colour);
-        // A few packets that decide stand out of many others.
+        // A few packets of the deciding flows are emphasised among many others.
         const special = group === subject && few;
         const large = special ? Math.max(size, 9) : size;
         trace(context, size < 5 && !special ? "square" : look.shape, x, y, large);
@@ -169,7 +170,7 @@
       const own = [];
       queued.forEach((index, k) => {
         const [x, y] = place(k + (before !== null ? 1 - shift : 0));
-        // The flows that decide lie on top.
+        // The deciding flows are drawn last, on top of others.
         if (film.group[index] === subject) own.push([index, x, y]);
         else paint(index, x, y, side - 0.8);
       });
@@ -227,7 +228,7 @@
       context.font = "12px system-ui, sans-serif";
       context.textAlign = "right";
       context.fillText(rate, width - 4, middle + 24);
-      // The side to which packets come is open.
+      // The side at which packets arrive is open.
       context.strokeStyle = this.paint("--card");
       context.lineWidth = 3;
       context.beginPath();
@@ -236,7 +237,7 @@
       context.stroke();
     }
 
-    /** The packet nearest to a point of the canvas, within reach of a finger. */
+    /** Returns the packet nearest to a point of the canvas, within the size of a finger; null without one. */
     near(x, y) {
       let found = null;
       let least = 18 * 18;
@@ -248,7 +249,7 @@
     }
   }
 
-  /** Whether a lane would be empty at a time, and for how long: simulated ns until something can be seen. */
+  /** Returns for how long a lane shows no packet from a time on, in simulated ns; 0 if it shows one. */
   function idle(film, t, pace) {
     const seen = 2 * pace;
     if (film.gone(film.departures, t, seen).length || film.gone(film.drops, t, seen).length || film.queued(t).length) return 0;

@@ -1,4 +1,4 @@
-// Quantities: as `tc` writes them, as people read them, and where they stand on a slider.
+// Quantities as text for scenarios and for readers, and their positions on sliders.
 
 (function (S) {
   "use strict";
@@ -11,12 +11,12 @@
     "bit/s": [[1e9, "Gbit/s"], [1e6, "Mbit/s"], [1e3, "kbit/s"], [1, "bit/s"]],
     B: [[1e6, "MB"], [1e3, "kB"], [1, "B"]],
   };
-  /** Positions of a slider. */
+  /** Number of steps of a slider. */
   const TICKS = 150;
-  /** Ratios, which are read in per cent. */
+  /** Metrics without a unit that are shown in percent. */
   const SHARES = /(^|\.|_)(loss|utilisation|packet_loss|acknowledged|mark_share)$/;
 
-  /** A number with few digits and without an exponent. */
+  /** Returns a number with at most `most` significant digits and without an exponent. */
   function digits(value, most = 3) {
     if (value === 0) return "0";
     const rounded = Number(value.toPrecision(most));
@@ -30,7 +30,7 @@
     return `${digits(value / factor)}${unit}`;
   }
 
-  /** A value in its base unit (ns, bit/s, bytes, packets) as a scenario writes it. */
+  /** Returns a value in its base unit (ns, bit/s, bytes, packets) as text for a scenario. */
   function written(kind, value) {
     switch (kind) {
       case "time": return scaled(value, TIME);
@@ -43,13 +43,13 @@
     }
   }
 
-  /** Where a value stands on a slider, from 0 to TICKS. */
+  /** Returns the position of a value on a slider, from 0 to TICKS. */
   function position({ low, high, log }, value) {
     const at = log ? Math.log(value / low) / Math.log(high / low) : (value - low) / (high - low);
     return Math.round(TICKS * Math.min(1, Math.max(0, at)));
   }
 
-  /** The value at a position of a slider, with two digits. */
+  /** Returns the value at a position of a slider, with two significant digits. */
   function valueAt({ kind, low, high, log }, place) {
     const at = place / TICKS;
     const value = log ? low * (high / low) ** at : low + (high - low) * at;
@@ -59,14 +59,14 @@
     return Math.min(high, Math.max(low, whole ? Math.round(rounded) : rounded));
   }
 
-  /** Factor and name of the unit in which values up to `most` are read. */
+  /** Returns factor and name of the display unit for values up to `most`. */
   function readable(unit, most) {
     const table = READ[unit];
     if (!table) return [1, unit === "1" ? "" : unit];
     return table.find(([factor]) => most >= factor) ?? table.at(-1);
   }
 
-  /** A measured value as people read it: `12 ms`, `3 %`. */
+  /** Returns a measured value with its display unit, such as `12 ms` or `3 %`; a dash if it is missing. */
   function spoken(value, unit, metric = "") {
     if (value === null || value === undefined || !Number.isFinite(value)) return "–";
     if (unit === "1" && SHARES.test(metric)) return `${digits(100 * value, 2)} %`;

@@ -1,14 +1,14 @@
-// The verdict on two runs in a sentence, for somebody who knows no networks.
+// The verdict on two runs in a sentence, for users without knowledge of networks.
 
 (function (S) {
   "use strict";
 
-  /** User satisfaction by mean opinion score: ITU-T G.107 annex B, whose R of 80, 70, 60 and 50 are these. */
+  /** Words for the quality of a call by least mean opinion score: those of R = 80, 70, 60 and 50 (ITU-T G.107, annex B). */
   const QUALITY = [[4.03, "clear"], [3.6, "good"], [3.1, "tiring"], [2.58, "hard to follow"], [0, "hardly possible"]];
 
-  /** Values closer than this share of the larger one are called equal. */
+  /** Values whose difference is below this share of the larger one count as equal. */
   const CLOSE = 0.1;
-  /** The same for scores, which end at 4.5. */
+  /** Mean opinion scores (1 to 4.5) with a difference below this value count as equal. */
   const CLOSE_SCORE = 0.15;
 
   const quality = (mos) => QUALITY.find(([least]) => mos >= least)[1];
@@ -17,7 +17,7 @@
     return text.charAt(0).toUpperCase() + text.slice(1);
   }
 
-  /** What a metric's value says of a group of flows, and the words that follow it. */
+  /** Clauses about a metric of a group of flows, by the pattern of the metric's name. */
   const PHRASES = [
     [/mos$/, (v) => `the call is ${quality(v)} (quality ${S.digits(v, 2)} of 5)`],
     [/delay_p99$/, (v, of) => `99 of 100 packets of ${of} arrive within ${v}`],
@@ -30,7 +30,7 @@
     [/sojourn_p95$/, (v) => `95 of 100 packets wait less than ${v}`],
   ];
 
-  /** A clause about one run. */
+  /** Returns a clause about the metric's value in one run. */
   function clause({ metric, label, unit }, value, of) {
     const [, phrase] = PHRASES.find(([pattern]) => pattern.test(metric)) ?? [];
     const text = /mos$/.test(metric) ? value : S.spoken(value, unit, metric);
@@ -44,13 +44,13 @@
   }
 
   /**
-   * The sentence. `by` is the metric that decides; `runs` are two of { name, value, wait }: the queue's name,
-   * the metric's value, and how long the packets of the same flows wait on average, in s. `of` names the flows.
+   * Returns the sentence. `by` is the metric that ranks the queues. `runs` are two of { name, value, wait }: name of
+   * the queue, value of the metric, and mean queueing delay of the flows' packets in s. `of` names the flows.
    */
   function verdict(by, runs, of) {
     const [mine, other] = runs;
     const known = runs.filter(({ value }) => Number.isFinite(value));
-    if (known.length === 0) return "Nothing was measured: make the run longer, or add flows.";
+    if (known.length === 0) return "The runs are too short for a result: make them longer, or add flows.";
     if (known.length === 1) {
       const [run] = known;
       const silent = runs.find((r) => r !== run);

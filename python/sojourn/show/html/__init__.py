@@ -1,1 +1,1 @@
-"""The report: one HTML file that works without a network."""
+"""Reports: a report is one HTML file that needs no network."""

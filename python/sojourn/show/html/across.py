@@ -1,4 +1,4 @@
-"""The report on a comparison by several engines."""
+"""The report on a comparison of choices with several engines."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from sojourn.study.errors import StudyError
 
 
 def page(a: AcrossEngines) -> Page:
-    """Returns the whole report."""
+    """Returns the page of the report."""
     results = a.results
     if results is None:
         raise StudyError("a report requires a results folder: make the comparison with out=")
@@ -85,15 +85,15 @@ def _ranking(a: AcrossEngines) -> list[Block]:
         heads.append(head)
         columns.append(cells)
     out = [at for at, r in enumerate(rows) if not r.entry.feasible]
-    told = (
+    text = (
         "Each engine's runs are compared with each other, pair by pair over the same seeds. Two "
-        f"{first.noun}s that share a letter do not differ by more than "
-        f"{interest_text(a.by, first.interest)}, by simultaneous intervals (Bonferroni). "
-        f"{quantities.NOTHING}: not measured by that engine."
+        f"{first.noun}s that share a letter do not differ significantly. A difference is "
+        "significant if its simultaneous interval (Bonferroni) is wholly beyond "
+        f"{interest_text(a.by, first.interest)}. {quantities.NOTHING}: not measured by that engine."
     )
     return [
         Table(heads, list(map(list, zip(*columns, strict=True))), "Each engine separately", out),
-        common.statistics_text(len(first.seeds), told),
+        common.statistics_text(len(first.seeds), text),
     ]
 
 

@@ -1,4 +1,4 @@
-"""The blocks of a page. Blocks contain plain data; the template converts them to escaped HTML."""
+"""Blocks of a report's page: plain data that the template converts to escaped HTML."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 @dataclass(frozen=True)
 class Text:
-    """A paragraph."""
+    """A paragraph of text; its role determines its style."""
 
     text: str
     role: Literal["plain", "question", "answer", "note", "warning"] = "plain"
@@ -18,34 +18,34 @@ class Text:
 
 @dataclass(frozen=True)
 class Cell:
-    """A table's cell."""
+    """A cell of a table."""
 
     text: str
     numeric: bool = False
     colour: int | None = None
-    """Number of the colour of the same item in the figures."""
+    """Number of the colour that the item of this cell has in the figures; None for no colour."""
     badge: str = ""
-    """`good`, `bad` or `open`."""
+    """Style of a coloured label: `good`, `bad` or `open`; empty for none."""
     strong: bool = False
     sub: str = ""
-    """Second line, in a smaller font."""
+    """Second line of the cell, in a smaller font."""
 
 
 @dataclass(frozen=True)
 class Table:
-    """A table; a column's head is a name and a unit."""
+    """A table; the head of a column is a pair of name and unit."""
 
     heads: Sequence[tuple[str, str]]
     rows: Sequence[Sequence[Cell]]
     caption: str = ""
     dim: Sequence[int] = ()
-    """Rows displayed in a faint colour."""
+    """Numbers of the rows that are shown in a faint colour."""
     kind: str = "table"
 
 
 @dataclass(frozen=True)
 class Plot:
-    """An interactive figure: traces and layout for Plotly, colours as `c0`, `c1`, ..."""
+    """An interactive figure: traces and layout for Plotly, with colours as `c0`, `c1`, ...."""
 
     id: str
     title: str
@@ -55,13 +55,13 @@ class Plot:
     caption: str = ""
     height: int = 380
     half: bool = False
-    """Whether two fit next to each other."""
+    """Whether the figure has half the page's width."""
     kind: str = "plot"
 
 
 @dataclass(frozen=True)
 class Drawing:
-    """A fixed figure, as SVG."""
+    """A fixed figure in SVG."""
 
     svg: str
     title: str
@@ -82,7 +82,7 @@ class Code:
 
 @dataclass(frozen=True)
 class Facts:
-    """Names and values."""
+    """A list of names and values."""
 
     items: Sequence[tuple[str, str]]
     kind: str = "facts"
@@ -102,14 +102,14 @@ class Section:
 
 @dataclass(frozen=True)
 class Page:
-    """A whole report."""
+    """The content of a complete report."""
 
     title: str
     subtitle: str
     lead: Sequence[Block]
-    """Question and answer, at the top."""
+    """Blocks at the top: question, answer and warnings."""
     sections: Sequence[Section]
     made: str = ""
     version: str = ""
     badges: Sequence[tuple[str, str]] = field(default_factory=tuple)
-    """Counts at the top: text and kind (`good`, `bad`, `open`)."""
+    """Labels at the top of the page: text and kind (`good`, `bad`, `open`)."""

@@ -14,7 +14,7 @@ BADGES = {"harms more": "bad", "as itself": "good", "harms less": "good", "not d
 
 
 def page(matrix: Coexistence) -> Page:
-    """Returns the whole report."""
+    """Returns the page of the report."""
     results = matrix.results
     if results is None:
         raise StudyError("a report requires a results folder: make the matrix with out=")
@@ -51,8 +51,8 @@ def page(matrix: Coexistence) -> Page:
 
 def _drawing(matrix: Coexistence, incumbent: str) -> Drawing:
     title = f"Against {incumbent}"
-    told = f"Shares against {incumbent} by rival, queue and round-trip time; the numbers are below."
-    return Drawing(style.svg(coexistence.drawing(matrix, incumbent)), title, alt=told)
+    text = f"Shares against {incumbent} by rival, queue and round-trip time; the numbers are below."
+    return Drawing(style.svg(coexistence.drawing(matrix, incumbent)), title, alt=text)
 
 
 def _tables(matrix: Coexistence) -> list[Block]:
@@ -75,14 +75,14 @@ def _tables(matrix: Coexistence) -> list[Block]:
 
 def _row(e: Encounter) -> list[Cell]:
     def cell(name: str, factor: float = 100, digits: int = 1) -> Cell:
-        return Cell(_told(e.values[name], factor, digits), numeric=True)
+        return Cell(_with_half_width(e.values[name], factor, digits), numeric=True)
 
     return [
         Cell(e.queue),
         Cell(e.rtt),
         cell("share"),
         cell("harm"),
-        Cell(_told(e.excess.interval, 100, 1), numeric=True),
+        Cell(_with_half_width(e.excess.interval, 100, 1), numeric=True),
         Cell(e.verdict, badge=BADGES[e.verdict]),
         cell("rival_delay", 1e3, 2),
         cell("incumbent_delay", 1e3, 2),
@@ -93,7 +93,7 @@ def _row(e: Encounter) -> list[Cell]:
     ]
 
 
-def _told(value: Interval, factor: float, digits: int) -> str:
+def _with_half_width(value: Interval, factor: float, digits: int) -> str:
     if not value.n:
         return quantities.NOTHING
     half = f" \N{PLUS-MINUS SIGN} {factor * value.half_width:.{digits}f}" if value.n > 1 else ""

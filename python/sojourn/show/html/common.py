@@ -1,4 +1,4 @@
-"""Common parts of all reports."""
+"""Parts that several reports have in common."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ from sojourn.stats import Interval
 from sojourn.study.results import Results
 
 LISTED = 2000
-"""Greatest number of runs that a report lists."""
+"""Largest number of runs that a report lists."""
 
 
 def column(
     found: Sequence[Interval], metric: str, unit_: str
 ) -> tuple[tuple[str, str], list[Cell]]:
-    """Returns a table's column: its head, and aligned means with half widths."""
+    """Returns the head and the cells of a table's column, with means and half widths."""
     scale, texts = aligned(found, unit_, metric)
     return (labels.title(metric), scale.unit), [Cell(t, numeric=True) for t in texts]
 
 
 def seeds_text(seeds: Sequence[int]) -> str:
-    """Returns seeds in short form, with ranges."""
+    """Returns a list of seeds as text, with ranges such as `1 to 5`."""
     parts: list[list[int]] = []
     for seed in sorted(seeds):
         if parts and seed == parts[-1][-1] + 1:
@@ -45,7 +45,7 @@ def seeds_text(seeds: Sequence[int]) -> str:
 
 
 def simulated(results: Results) -> str:
-    """Returns the duration of a run, from the scenario."""
+    """Returns the simulated duration of a run and its warm-up as text; empty if unknown."""
     data = results.manifest.scenario
     duration, warmup = data.get("duration"), data.get("warmup")
     if not isinstance(duration, str):
@@ -55,12 +55,12 @@ def simulated(results: Results) -> str:
 
 
 def limits(results: Results) -> list[Block]:
-    """Returns the limits of the results, by the engines that made them."""
+    """Returns notes on the limits of the results of each engine."""
     return [Text(line, "note") for line in limit_sentences(results.manifest.limits)]
 
 
 def scenario_section(results: Results, extra: Sequence[Block] = ()) -> Section:
-    """Returns the scenario as written, and its resolved form."""
+    """Returns the section with the scenario's TOML, `extra` blocks and the first run's plan."""
     blocks: list[Block] = [Code(toml.dump(results.manifest.scenario))]
     blocks += extra
     runs = results.runs()
@@ -72,7 +72,10 @@ def scenario_section(results: Results, extra: Sequence[Block] = ()) -> Section:
 
 
 def resolved_queues(results: Results) -> list[Block]:
-    """Returns each cell's queue at the bottleneck with all its parameters."""
+    """Returns a table of the bottleneck's queue in each cell, with all parameters.
+
+    Returns no table for more than 60 cells, or if the plans have no queue.
+    """
     rows = []
     seen = set()
     for factors, _, key in results.manifest.runs():
@@ -96,7 +99,7 @@ def resolved_queues(results: Results) -> list[Block]:
 
 
 def _described(params: Mapping[str, Any]) -> str:
-    """Returns a plan's queue in `tc`'s words, or with its parameters from the plan."""
+    """Returns a queue of a plan in `tc`'s words, or as a list of parameters if Linux lacks it."""
     text = json.dumps(params)
     try:
         commands = _core.queue_commands(text, "DEV")
@@ -107,14 +110,14 @@ def _described(params: Mapping[str, Any]) -> str:
 
 
 def _said(value: Any) -> str:
-    """Returns a parameter of a plan in words."""
+    """Returns the value of a queue's parameter as text."""
     if isinstance(value, Mapping):
         return " ".join(f"{k} {_said(v)}" for k, v in value.items())
     return value if isinstance(value, str) else json.dumps(value)
 
 
 def metrics_section(metrics: Iterable[str]) -> Section:
-    """Returns the meaning of each metric."""
+    """Returns the section with the definition of each metric."""
     rows = [
         [
             Cell(labels.title(metric.name), sub=metric.name),
@@ -131,8 +134,8 @@ def metrics_section(metrics: Iterable[str]) -> Section:
         [
             Text(
                 "All counts begin after the warm-up and come from the queue's own counters. A "
-                "name before the point is a link or a group of flows; without it, the metric "
-                "belongs to the bottleneck, or is the sum over all flows."
+                "name before the point is a link or a group of flows. A metric without such a "
+                "name is for the bottleneck, or is the sum over all flows."
             ),
             Table(heads, rows),
         ],
@@ -140,7 +143,7 @@ def metrics_section(metrics: Iterable[str]) -> Section:
 
 
 def repeat_section(results: Results, commands: Sequence[str]) -> Section:
-    """Returns data for a repetition: commands, versions, machine, seeds, every run."""
+    """Returns the section for a repetition: commands, versions, machine, seeds and all runs."""
     m = results.manifest
     machine = m.machine
     runs = results.runs()
@@ -190,7 +193,7 @@ def repeat_section(results: Results, commands: Sequence[str]) -> Section:
 
 
 def statistics_text(seeds: int, what: str) -> Text:
-    """Returns how the numbers were calculated."""
+    """Returns a note on how numbers and intervals were computed; a warning for a single seed."""
     if seeds < 2:
         return Text(
             "Every number here comes from a single run and has no interval: another seed might "

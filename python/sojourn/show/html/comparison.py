@@ -1,4 +1,4 @@
-"""The report on a comparison of queues."""
+"""The report on a comparison of queues or other choices."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from sojourn.study.results import Results
 
 
 def page(c: Comparison) -> Page:
-    """Returns the whole report."""
+    """Returns the page of the report."""
     results = c.results
     if results is None:
         raise StudyError("a report requires a results folder: make the comparison with out=")
@@ -36,8 +36,8 @@ def page(c: Comparison) -> Page:
         Text(c.answer(), "answer"),
         *common.limits(results),
     ]
-    if told := caution(c, lambda levels: results.scenario_of(**levels)):
-        lead.append(Text(told, "warning"))
+    if text := caution(c, lambda levels: results.scenario_of(**levels)):
+        lead.append(Text(text, "warning"))
     if results.missing:
         lead.append(Text(f"{len(results.missing)} runs are still missing.", "warning"))
     parts = [f"{len(c.choices)} {c.noun}s", f"{len(c.seeds)} seeds", common.simulated(results)]
@@ -98,7 +98,7 @@ def _ranking(c: Comparison) -> list[Block]:
     rows = list(map(list, zip(*columns, strict=True)))
     out = [at for at, e in enumerate(entries) if not e.feasible]
     noun = c.noun
-    told = (
+    text = (
         f"{noun.capitalize()}s were run with the same seeds, so with the same arrivals, and are "
         "compared pair by pair. The intervals of all differences are simultaneous (Bonferroni). "
         f"One {noun} is better than another if the whole interval is beyond the smallest "
@@ -109,12 +109,12 @@ def _ranking(c: Comparison) -> list[Block]:
     return [
         Table(heads, rows, f"By {words(c.by)}, best first", out),
         *_conditions(c, short),
-        common.statistics_text(len(c.seeds), told),
+        common.statistics_text(len(c.seeds), text),
     ]
 
 
 def _conditions(c: Comparison, short: Mapping[str, str]) -> list[Block]:
-    """Returns the results of all conditions, if any is not met or only just met."""
+    """Returns a table of the conditions that a choice does not meet or meets only narrowly."""
     rows = []
     looks = dict(zip(c.choices, colours.slots(c.choices), strict=True))
     for e in c.entries:
@@ -136,7 +136,7 @@ def _conditions(c: Comparison, short: Mapping[str, str]) -> list[Block]:
 
 
 def _differences(c: Comparison) -> list[Cell]:
-    """Returns paired differences to the best, in the unit of the preceding column."""
+    """Returns the paired differences from the best choice, in the unit of the preceding column."""
     unit = c.table.units.get(c.by, "")
     scale = quantities.scale(unit, [e.value.estimate for e in c.entries], c.by)
     there = [e.difference for e in c.entries if e.difference is not None]
@@ -180,11 +180,11 @@ def _figures(c: Comparison, results: Results) -> list[Block]:
 
 
 def _courses(c: Comparison, results: Results, names: Mapping[str, str]) -> list[Block]:
-    """Returns distributions and time series at the place of the question."""
+    """Returns distributions and time series at the bottleneck, or distributions of a store."""
     blocks: list[Block] = []
     groups = {q: results.runs(**levels) for q, levels in c.levels.items()}
     store = store_of(c.by, c.table.metrics)
-    if store is not None:  # the question does not concern the queues of its links
+    if store is not None:  # the question is about the store and not about the queues of links
         for kind in ("reads", "writes", "scans"):
             drawn = plots.cdf(f"cdf-{kind}", groups, names, "latency", f"{store}.{kind}", "s")
             if drawn is not None:
@@ -217,7 +217,7 @@ def _deploy(c: Comparison, results: Results) -> list[Block]:
     if c.policy_of is not None:
         return _serve(c, results, c.policy_of)
     best = c.winners[0].choice
-    told = kept(c, _own(results))
+    sentence = kept(c, _own(results))
     try:
         deployment = results.scenario_of(queue=best).to_tc()
     except NoKernelEquivalent as error:
@@ -226,7 +226,7 @@ def _deploy(c: Comparison, results: Results) -> list[Block]:
         return []
     undo = "\n".join(deployment.undo)
     return [
-        *([Text(told, "note")] if told else []),
+        *([Text(sentence, "note")] if sentence else []),
         Text(f"These commands set the queue {best} on a real interface, {deployment.where}."),
         Code("\n".join(deployment.script)),
         Code(undo, "To undo"),
@@ -235,7 +235,7 @@ def _deploy(c: Comparison, results: Results) -> list[Block]:
 
 
 def _own(results: Results) -> str:
-    """Returns the scenario's queue; empty if it cannot be read any more."""
+    """Returns the name of the scenario's queue; empty if the scenario is no longer valid."""
     try:
         return results.scenario.queue_name
     except ScenarioError:
@@ -243,7 +243,7 @@ def _own(results: Results) -> str:
 
 
 def _serve(c: Comparison, results: Results, balancer: str) -> list[Block]:
-    """Returns instructions for the controller of a switch to use the best policy."""
+    """Returns the command by which a switch uses the best balancing policy."""
     best, note = c.winners[0], blind(c)
     return [
         Text(
@@ -256,12 +256,12 @@ def _serve(c: Comparison, results: Results, balancer: str) -> list[Block]:
 
 
 def _other(results: Results) -> list[str]:
-    """Returns the engine that made the runs, if it is not the simulator."""
+    """Returns the names of the engines other than the simulator."""
     return [e["name"] for e in results.manifest.engines if e["name"] != SIM]
 
 
 def command(c: Comparison, engines: Sequence[str] = ()) -> str:
-    """Returns the command that makes the comparison."""
+    """Returns the command that repeats the comparison."""
     parts = [
         "sojourn compare scenario.toml",
         *_varied(c),
@@ -274,7 +274,7 @@ def command(c: Comparison, engines: Sequence[str] = ()) -> str:
 
 
 def _varied(c: Comparison) -> list[str]:
-    """Returns the compared choices as options."""
+    """Returns the options that select the compared choices."""
     words = []
     for factor in c.table.factors:
         levels = [str(level) for level in c.table.levels(factor)]

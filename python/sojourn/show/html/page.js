@@ -18,12 +18,12 @@
   library.textContent = await unpacked(element("packed-library").textContent);
   document.head.append(library);
   const { figures, light, dark } = JSON.parse(await unpacked(element("packed-data").textContent));
-  // A finger that moves over a figure scrolls the page.
+  // Moving a finger over a figure scrolls the page.
   const touch = window.matchMedia("(pointer: coarse)").matches;
   const darkness = window.matchMedia("(prefers-color-scheme: dark)");
   const css = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 
-  // Colours are written as c0, c1, ...
+  // Colours in the data are c0, c1, ..., numbers of the palette.
   const painted = (value, colours) => {
     if (typeof value === "string" && /^c\d$/.test(value)) return colours[Number(value[1])];
     if (Array.isArray(value)) return value.map((v) => painted(v, colours));
@@ -67,7 +67,7 @@
           displaylogo: false,
           displayModeBar: figure.bar ? "hover" : false,
           modeBarButtonsToRemove: ["select2d", "lasso2d", "autoScale2d"],
-          // Nothing leaves the page: without both, a button sends the figure to Plotly.
+          // Both settings prevent a button that sends the figure to Plotly.
           showSendToCloud: false,
           plotlyServerURL: "",
         },

@@ -1,4 +1,4 @@
-"""The report on a published study: its findings with our verdicts, and the figures."""
+"""The report on a published study: its findings, our verdicts on them, and figures."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ def page(
     units: Mapping[str, str] | None = None,
     asides: Asides = no_asides,
 ) -> Page:
-    """Returns the whole report.
+    """Returns the page of the report.
 
-    `results` are the underlying studies, by name; `figures` are matplotlib figures with title and
-    caption; `remarks` are paragraphs on the findings and their reasons.
+    `results` are the results folders of the study, by name; `figures` are matplotlib figures with
+    title and caption; `remarks` are paragraphs on the findings and their reasons.
     """
     known = dict(units or {})
     for r in results.values():
@@ -117,9 +117,10 @@ def _findings(
             "predicted region, and does not hold if it is wholly outside. Otherwise it cannot "
             "be decided. Runs are paired by seed; alpha is 0.05 over all findings together "
             "(Holm). For a finding about several quantities, the table shows the decisive one; "
-            "all are below. Parts of a conjunction are listed below it without counting, with "
-            "simultaneous intervals: a single interval may cross the region's edge although all "
-            "together are inside. " + confidence(judgements),
+            "all quantities are below. The parts of a finding that joins several statements are "
+            "listed below it and are not counted. Their intervals are simultaneous: the "
+            "interval of a single part may cross the region's edge although all parts together "
+            "are inside. " + confidence(judgements),
             "note",
         ),
     ]

@@ -1,4 +1,4 @@
-"""The interactive figures, as plain data for Plotly."""
+"""Interactive figures, as data for Plotly."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ _DASHES = (
     "solid", "dash", "dashdot", "dot", "longdash", "longdashdot", "8px,2px", "3px,2px",
 )  # fmt: skip
 ROW = 18
-"""Characters of a line next to a plot."""
+"""Largest number of characters in a line of the text for a row or tick."""
 MOST_POINTS = 4800
-"""Highest number of points of all time series of a figure."""
+"""Largest number of points of all time series in a figure together."""
 PANEL = 110
-"""Height of one of several stacked plots, in pixels."""
+"""Height in pixels of each of several stacked plots."""
 _SYMBOLS = (
     "circle",
     "square",
@@ -47,12 +47,12 @@ def safe(text: str) -> str:
 
 
 def _lines(text: str, width: int) -> str:
-    """Returns a name for Plotly on lines of about this width."""
+    """Returns a name for Plotly, broken into lines of about `width` characters."""
     return safe(labels.wrap(text, width)).replace("\n", "<br>")
 
 
 def _legend(names: Sequence[str]) -> dict[str, Any]:
-    # The legend is above the plot, with as many rows as the names need.
+    # The legend is above the plot; its height depends on the lengths of the names.
     rows = 1 + sum(len(n) + 8 for n in names) // 95
     return {
         "legend": {"orientation": "h", "x": 0, "xanchor": "left", "y": 1.02, "yanchor": "bottom"},
@@ -69,7 +69,10 @@ def _line(look: int) -> dict[str, Any]:
 
 
 def _logarithmic(low: float, high: float, most: float = 3000) -> dict[str, Any]:
-    """Returns a logarithmic axis with round numbers: 1, 2, 5, 10, ... up to a ratio `most`."""
+    """Returns a logarithmic axis with the ticks 1, 2, 5, 10, ....
+
+    If `high` is at least `most` times `low`, the ticks are 1, 10, 100, ....
+    """
     decades = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
     steps = (1, 2, 5) if high / low < most else (1,)
     values = [step * 10.0**d for d in decades for step in steps]
@@ -91,7 +94,7 @@ def intervals(
     *,
     half: bool = True,
 ) -> Plot:
-    """Returns means with their intervals, one row per name."""
+    """Returns the means with their intervals, a row for each name."""
     there = {k: i for k, i in found.items() if math.isfinite(i.estimate)}
     means = [i.estimate for i in there.values()]
     scale = labels.scale_of(metric, unit, means)
@@ -165,7 +168,7 @@ def intervals(
 
 
 def _near_zero(found: Any) -> bool:
-    """Returns whether an axis from zero leaves the differences visible."""
+    """Returns whether differences remain visible on an axis that begins at zero."""
     values = [i.estimate for i in found]
     return bool(values) and min(values) < 0.7 * max(values)
 
@@ -175,7 +178,10 @@ def tradeoff(
     goodputs: tuple[str, str, Mapping[str, Interval]],
     names: Mapping[str, str],
 ) -> Plot:
-    """Returns goodput over delay with both intervals; each is metric, unit, values."""
+    """Returns goodput over delay with intervals.
+
+    `delays` and `goodputs` have the metric, its unit, and the intervals by name.
+    """
     (dm, du, ds), (gm, gu, gs) = delays, goodputs
     sx = labels.scale_of(dm, du, [i.estimate for i in ds.values()])
     sy = labels.scale_of(gm, gu, [i.estimate for i in gs.values()])
@@ -233,7 +239,7 @@ def cdf(
     place: str | None,
     unit: str,
 ) -> Plot | None:
-    """Returns distributions, all seeds pooled; None if none was recorded."""
+    """Returns distribution functions, each of all seeds together; None if none was recorded."""
     found = {k: distribution(runs, metric, place) for k, runs in groups.items()}
     there = {k: d for k, d in found.items() if d is not None}
     if not there:
@@ -301,7 +307,7 @@ def series(
     place: str,
     note: str,
 ) -> Plot | None:
-    """Returns time series of one run each, stacked; `None` if none was recorded."""
+    """Returns stacked time series of one run for each name; None if none was recorded."""
     found = {k: series_of(run, metric, place) for k, run in runs.items()}
     there = {names[k]: xy for k, xy in found.items() if xy is not None}
     if not there:
@@ -318,7 +324,7 @@ def series(
 
 
 def classes(id_: str, run: HasTables, place: str, queue: str, note: str) -> Plot | None:
-    """Returns the lengths of a queue's classes over time, stacked; `None` if it has none."""
+    """Returns stacked time series of the lengths of a queue's classes; None without classes."""
     found = classes_of(run, place)
     if not found:
         return None
@@ -339,7 +345,10 @@ def courses(
     looks: Sequence[int],
     note: str,
 ) -> Plot:
-    """Returns times and values by name as stacked plots, on equal axes."""
+    """Returns stacked plots on equal axes.
+
+    `lines` has times and values by name, `looks` a style number for each line.
+    """
     middle = [float(np.median(y)) for _, y in lines.values()]
     high = [float(np.quantile(y, 0.99)) for _, y in lines.values()]
     wide = style.wide(middle)
@@ -409,7 +418,7 @@ def over(
     *,
     half: bool = True,
 ) -> Plot:
-    """Returns a metric over a factor with intervals, one line per name."""
+    """Returns a metric over a factor with intervals, a line for each name."""
     everything = [i.estimate for line in lines.values() for _, i in line]
     scale = labels.scale_of(metric, unit, everything)
     across = labels.across(
@@ -445,7 +454,7 @@ def over(
         "ticktext": [_lines(text, ROW) for text in across.texts],
         **({"type": "log"} if across.log else {}),
     }
-    # The heading names the metric; next to the axis there is space for the unit only.
+    # The heading has the metric's name; the axis has space for the unit only.
     layout: dict[str, Any] = {"xaxis": axis, "yaxis": {"title": {"text": scale.unit}}}
     if everything and min(everything) >= 0:
         layout["yaxis"] |= {"rangemode": "nonnegative"}

@@ -1,4 +1,4 @@
-"""Renders pages to HTML: everything escaped, Plotly and its data included, nothing loaded."""
+"""Renders pages as HTML: all texts are escaped, and Plotly and the data are included."""
 
 from __future__ import annotations
 
@@ -19,29 +19,29 @@ from sojourn.show.html.blocks import Page, Plot
 from sojourn.study.disk import replace_file
 
 MOST_ROWS = 150
-"""Rows of a table; a longer table is folded."""
+"""Number of rows above which a table is folded."""
 
 
 @cache
 def _plotly() -> str:
-    """Returns the compressed library of charts; `make plotly` updates it."""
+    """Returns the compressed library Plotly in base64; `make plotly` updates it."""
     file = files("sojourn.show.html").joinpath("plotly", "plotly-basic.min.js.gz")
     return base64.b64encode(file.read_bytes()).decode()
 
 
 def packed(text: str) -> str:
-    """Returns a text as gzip in base64."""
+    """Returns a text compressed by gzip, in base64."""
     return base64.b64encode(gzip.compress(text.encode(), mtime=0)).decode()
 
 
 def data(value: Any) -> str:
-    """Returns JSON, with null for NaN and infinity."""
+    """Returns a value as JSON, with null for NaN and infinity."""
     return json.dumps(_finite(value), ensure_ascii=False, allow_nan=False, separators=(",", ":"))
 
 
 def _finite(value: Any) -> Any:
     if isinstance(value, float):
-        # Six digits exceed the resolution of a screen.
+        # Six digits are more than the resolution of a screen.
         return float(f"{value:.6g}") if math.isfinite(value) else None
     if isinstance(value, dict):
         return {str(k): _finite(v) for k, v in value.items()}
@@ -53,9 +53,9 @@ def _finite(value: Any) -> Any:
 
 
 def _ticked(text: str) -> Any:
-    """Returns a text's HTML: escaped, with text in backquotes as code."""
+    """Returns a text as HTML: escaped, and with text in backquotes as code."""
     parts = text.split("`")
-    if len(parts) % 2 == 0:  # an odd number of backquotes does not mean code
+    if len(parts) % 2 == 0:  # a single backquote does not mark code
         return escape(text)
     return Markup("").join(
         Markup("<code>{}</code>").format(part) if at % 2 else escape(part)
@@ -90,7 +90,7 @@ def render(page: Page) -> str:
 
 
 def write(page: Page, path: Path) -> Path:
-    """Writes the page atomically."""
+    """Writes the page to `path` atomically."""
     path.parent.mkdir(parents=True, exist_ok=True)
     replace_file(path, render(page).encode("utf-8", "backslashreplace"))
     return path

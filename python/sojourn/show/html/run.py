@@ -21,7 +21,7 @@ _MOST_WINDOWS = 8
 
 
 def page(results: Results) -> Page:
-    """Returns the whole report."""
+    """Returns the page of the report."""
     run = results.runs()[0]
     m = results.manifest
     summary = run.table("summary")
@@ -87,7 +87,7 @@ def _sentence(summary: pd.DataFrame, place: str) -> str:
 
 
 def _responsiveness(run: StoredRun, summary: pd.DataFrame) -> list[Block]:
-    """Returns the results of responsiveness tests."""
+    """Returns sentences on the results of the run's responsiveness tests."""
     found = groups_of(summary.columns)
     if not found:
         return []
@@ -141,7 +141,7 @@ def _figures(run: StoredRun, place: str | None) -> list[Block]:
 
 
 def _windows(run: StoredRun) -> Plot | None:
-    """Returns the congestion windows of the first flows."""
+    """Returns the congestion windows of the first flows over time; None without any."""
     frame = run.table("series")
     found = [str(c) for c in frame.columns if base(str(c)) == "cwnd"]
     places = [c.rpartition(".")[0] for c in found[:_MOST_WINDOWS]]

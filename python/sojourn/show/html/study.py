@@ -13,12 +13,13 @@ from sojourn.study.results import Results
 from sojourn.study.table import Table as StudyTable
 
 _MANY = 60
+"""Largest number of lines in a figure; figures with more are omitted."""
 _COLUMNS = 6
-"""Number of metrics that fit next to each other."""
+"""Number of metrics in one table."""
 
 
 def page(results: Results) -> Page:
-    """Returns the whole report."""
+    """Returns the page of the report."""
     table = results.table()
     m = results.manifest
     metrics = table.interesting()
@@ -91,8 +92,8 @@ def _results(table: StudyTable, metrics: list[str]) -> list[Block]:
     columns = [
         [Cell(str(level[at]), numeric=numeric[at]) for level in levels] for at in range(len(keys))
     ]
-    told = "All cells were run with the same seeds, so their differences are compared seed by seed."
-    blocks: list[Block] = [common.statistics_text(len(table.seeds), told)]
+    text = "All cells were run with the same seeds, so their differences are compared seed by seed."
+    blocks: list[Block] = [common.statistics_text(len(table.seeds), text)]
     for start in range(0, len(metrics), _COLUMNS):
         heads, measured = [(labels.factor(k), "") for k in keys], []
         for metric in metrics[start : start + _COLUMNS]:
@@ -111,9 +112,10 @@ def _intervals_all(table: StudyTable, metric: str) -> Interval:
 
 
 def axes(table: StudyTable) -> tuple[str | None, list[str]]:
-    """Returns the factor of the horizontal axis (a numerical one, if any), and the others.
+    """Returns the factor for the horizontal axis, and the other factors.
 
-    Engines do not share an axis with other factors: each has a separate line.
+    The axis shows a factor with numbers if there is one, and never the engine if there are other
+    factors. The first value is None for a single factor without numbers.
     """
     factors = [f for f in table.factors if f != ENGINE]
     engines = [f for f in table.factors if f == ENGINE and factors]
@@ -151,7 +153,7 @@ def _figures(table: StudyTable, results: Results, metrics: list[str]) -> list[Bl
 
 
 def _by_first(table: StudyTable, results: Results, factor: str | None) -> list[Plot]:
-    """Returns distributions by a factor if it has few levels and is the only one."""
+    """Returns distributions by the levels of a factor, if it is the only one and has few levels."""
     if factor is None or len(table.factors) > 1 or len(table.levels(factor)) > 8:
         return []
     groups: dict[str, Any] = {str(x): results.runs(**{factor: x}) for x in table.levels(factor)}

@@ -1,4 +1,4 @@
-"""A scenario's data as TOML, for readers and for `sojourn run`."""
+"""Writer of a scenario's data as TOML, for readers and for `sojourn run`."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def _value(value: Any) -> str:
     if isinstance(value, (int, float)):
         return repr(value)
     if isinstance(value, str):
-        # All of JSON's escapes are valid in TOML; in addition, DEL must be escaped.
+        # Escapes of JSON are valid in TOML, which also requires an escape for DEL.
         return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
     if isinstance(value, Mapping):
         inside = ", ".join(f"{_key(k)} = {_value(v)}" for k, v in value.items())

@@ -1,1 +1,1 @@
-"""A reader of shell scripts that executes nothing; it reads a subset of the POSIX language."""
+"""Reads shell scripts in a subset of the POSIX language, without executing anything."""

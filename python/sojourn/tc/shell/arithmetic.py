@@ -1,4 +1,4 @@
-"""Shell arithmetic: 64-bit integers, as in C."""
+"""Arithmetic of the shell: 64-bit integers, as in C."""
 
 from __future__ import annotations
 
@@ -17,24 +17,26 @@ DEPTH = 60
 
 
 class BadArithmetic(Exception):
-    """An expression without a value."""
+    """Raised for an expression that has no value."""
 
 
 def wrapped(value: int) -> int:
-    """Returns a number wrapped to 64 bits."""
+    """Returns a number wrapped around to a signed integer of 64 bits."""
     value &= (1 << 64) - 1
     return value - (1 << 64) if value >> 63 else value
 
 
 def evaluate(text: str, get: Callable[[str], str], put: Callable[[str, str], None]) -> int:
-    """Returns the value of an expression; `get` and `put` read and set names."""
+    """Returns the value of an expression; `get` returns and `put` sets the text of a variable."""
     tokens: list[str] = []
     at = 0
     text = text.strip()
     while at < len(text):
         match = _TOKEN.match(text, at)
         if match is None:
-            raise BadArithmetic(f"`{text[at : at + 20].strip()}` is out of place in arithmetic")
+            raise BadArithmetic(
+                f"`{text[at : at + 20].strip()}` is not allowed here in an arithmetic expression"
+            )
         tokens.append(match[1])
         at = match.end()
     if not tokens:
@@ -42,12 +44,14 @@ def evaluate(text: str, get: Callable[[str], str], put: Callable[[str, str], Non
     parser = _Parser(tokens, get, put)
     value = parser.comma()
     if parser.at < len(tokens):
-        raise BadArithmetic(f"`{tokens[parser.at]}` is out of place in arithmetic")
+        raise BadArithmetic(
+            f"`{tokens[parser.at]}` is not allowed here in an arithmetic expression"
+        )
     return value
 
 
 def integer(text: str) -> int:
-    """Returns a number as the shell reads it: decimal, `0x` hexadecimal, `0` octal."""
+    """Returns a number as the shell reads it: decimal, hexadecimal after `0x`, octal after `0`."""
     text = text.strip()
     match = re.fullmatch(r"([-+]?)(0[xX][0-9a-fA-F]+|\d+)", text)
     if match is None or len(text) > 30:
@@ -77,7 +81,7 @@ class _Parser:
     def take(self) -> str:
         sign = self.peek()
         if not sign:
-            raise BadArithmetic("an expression ends too early")
+            raise BadArithmetic("an arithmetic expression ends too early")
         self.at += 1
         return sign
 
@@ -101,7 +105,7 @@ class _Parser:
     def assignment(self) -> int:
         self.depth += 1
         if self.depth > DEPTH:
-            raise BadArithmetic("an expression is nested too deeply")
+            raise BadArithmetic("an arithmetic expression is nested too deeply")
         try:
             if re.match(r"[A-Za-z_]", self.peek()) and self.peek(1) in _SETS:
                 name, op = self.take(), self.take()
@@ -123,7 +127,7 @@ class _Parser:
         self.live = live and bool(test)
         yes = self.assignment()
         if self.take() != ":":
-            raise BadArithmetic("`:` is missing in arithmetic")
+            raise BadArithmetic("`:` is missing in an arithmetic expression")
         self.live = live and not test
         no = self.assignment()
         self.live = live
@@ -136,7 +140,7 @@ class _Parser:
         while self.peek() in _BINARY[level]:
             op = self.take()
             live = self.live
-            # The right side of these counts only if the left side does not decide.
+            # The right side has no effect if the left side decides the result.
             if op in ("&&", "||"):
                 self.live = live and bool(left) == (op == "&&")
             right = self.binary(level + 1)
@@ -147,7 +151,7 @@ class _Parser:
     def unary(self) -> int:
         self.depth += 1
         if self.depth > DEPTH:
-            raise BadArithmetic("an expression is nested too deeply")
+            raise BadArithmetic("an arithmetic expression is nested too deeply")
         try:
             return self._unary()
         finally:
@@ -164,7 +168,7 @@ class _Parser:
         if sign == "(":
             value = self.comma()
             if self.take() != ")":
-                raise BadArithmetic("`)` is missing in arithmetic")
+                raise BadArithmetic("`)` is missing in an arithmetic expression")
             return value
         if re.match(r"[A-Za-z_]", sign):
             value = self.value_of(sign)
@@ -175,7 +179,10 @@ class _Parser:
 
 
 def apply(op: str, left: int, right: int, live: bool = True) -> int:
-    """Returns the value of a binary operation; one that does not count never fails."""
+    """Returns the value of a binary operation.
+
+    `live` is false for an operation without effect, which then cannot fail.
+    """
     match op:
         case "||" | "&&":
             return int(bool(left or right) if op == "||" else bool(left and right))

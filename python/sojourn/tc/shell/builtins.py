@@ -1,4 +1,4 @@
-"""The shell's builtin commands, and commands that only produce text."""
+"""Builtin commands of the shell, and programs that only produce text."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ if TYPE_CHECKING:
     from sojourn.tc.shell.run import Shell
 
 NUMBERS = 10_000
-"""The most numbers that `seq` produces."""
+"""Largest number of values that `seq` produces."""
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "\\": "\\", "a": "", "b": "", "e": "", "c": ""}
 
 
 def run(shell: Shell, words: list[str], origins: Origins) -> bool:
-    """Runs a builtin command; returns whether it is one."""
+    """Runs a builtin command; returns whether the command is a builtin."""
     command = COMMANDS.get(words[0])
     if command is None:
         return False
@@ -91,11 +91,11 @@ def _formatted(form: str, values: list[str]) -> str:
         if not left or not wanted:
             return found
         if len(found) > 1 << 20:
-            raise TooMuch("`printf` writes too much")
+            raise TooMuch("the output of `printf` is too long")
 
 
 def _assign(shell: Shell, words: list[str], origins: Origins) -> None:
-    """`export`, `readonly`, `declare`: set the variables that they name."""
+    """Sets the variables that `export`, `readonly` or `declare` name."""
     for word in words:
         name, equals, text = word.partition("=")
         if equals and re.fullmatch(r"[A-Za-z_]\w*", name):
@@ -232,7 +232,7 @@ def _basename(shell: Shell, words: list[str], origins: Origins) -> None:
 
 
 def _cut(shell: Shell, words: list[str], origins: Origins) -> None:
-    """`cut -d. -f1`, with which scripts take a part of an address."""
+    """Writes a field of each line, as `cut -d. -f1` does, for example a part of an address."""
     match = re.fullmatch(r"(?:-d ?(.) -f ?(\d+)|-f ?(\d+) -d ?(.))", " ".join(words))
     text = shell.stdin
     if match is None or text is None:

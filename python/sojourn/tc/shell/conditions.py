@@ -6,21 +6,24 @@ from sojourn.tc.shell import patterns
 from sojourn.tc.shell.arithmetic import BadArithmetic, integer
 
 OF_FILES = set("abcdefghkprstuwxGLNOS")
-"""Tests of files, which are taken as true."""
+"""Letters of tests on files, which are assumed to be true."""
 _NUMBERS = {"-eq", "-ne", "-lt", "-le", "-gt", "-ge"}
 DEPTH = 50
 
 
 class BadTest(Exception):
-    """A condition that cannot be read."""
+    """Raised for a condition that cannot be read."""
 
 
 def holds(words: list[str], is_pattern: list[list[tuple[str, bool]]] | None = None) -> bool:
-    """Returns whether a condition is true; within `[[`, `is_pattern` has each word as a pattern."""
+    """Returns whether a condition is true.
+
+    `is_pattern` has each word as a pattern, for `[[`; None for `test` and `[`.
+    """
     test = _Test(words, is_pattern)
     found = test.either() if words else False
     if test.at < len(words):
-        raise BadTest(f"`{words[test.at]}` is out of place in a test")
+        raise BadTest(f"`{words[test.at]}` is not allowed here in a test")
     return found
 
 
@@ -85,7 +88,7 @@ class _Test:
                 return (op == "") == (word == "-z")
             if word[1] in OF_FILES or word == "-v":
                 return True
-            raise BadTest(f"`{word}` is not a test")
+            raise BadTest(f"`{word}` is not an operator of a test")
         self.at += 1
         return word != ""
 
@@ -100,7 +103,7 @@ class _Test:
                 "-ge": a >= b,
             }[op]  # fmt: skip
         if op == "=~":
-            raise BadTest("`=~` is not read")
+            raise BadTest("`=~` is not supported")
         if op in ("<", ">"):
             return left < right if op == "<" else left > right
         is_same = (

@@ -1,4 +1,4 @@
-"""Expands words: parameters, substitutions, arithmetic, splitting into fields."""
+"""Expansion of words: parameters, substitutions, arithmetic, splitting into fields."""
 
 from __future__ import annotations
 
@@ -17,20 +17,23 @@ from sojourn.tc.shell.syntax import (
 from sojourn.tc.shell.values import UNKNOWN, Origins, Value, Variables
 
 Run = Callable[[List, Origins], str]
-"""Runs a script and returns its output."""
+"""Function that runs a script, records the origins of its output, and returns the output."""
 CUT = 1024
-"""The most characters of a value from which a pattern can be cut."""
+"""Largest number of characters of a value from which a pattern can be removed."""
 
 
 class Expander:
-    """Expands words with variables; `run` runs substitutions."""
+    """Expands words with the values of variables; `run` runs command substitutions."""
 
     def __init__(self, variables: Variables, run: Run) -> None:
         self.variables = variables
         self._run = run
 
     def fields(self, words: list[Word], origins: Origins) -> list[Value]:
-        """Returns the words of a command, each with its origins; `origins` gets those of all."""
+        """Returns the fields of a command's words, each with its origins.
+
+        `origins` gets the origins of all fields.
+        """
         found: list[Value] = []
         for word in words:
             own = Origins()
@@ -40,16 +43,16 @@ class Expander:
         return found
 
     def text(self, word: Word, origins: Origins) -> str:
-        """Returns a word that is not split, as in an assignment."""
+        """Returns the text of a word that is not split into fields, as in an assignment."""
         return "".join(self._piece(piece, origins) for piece in word.pieces)
 
     def value(self, word: Word) -> Value:
-        """Returns the same with its origins."""
+        """Returns the text of a word that is not split into fields, with its origins."""
         origins = Origins()
         return origins.value(self.text(word, origins))
 
     def pattern(self, word: Word, origins: Origins) -> list[tuple[str, bool]]:
-        """Returns a word as a pattern."""
+        """Returns a word as a pattern; its quoted parts are literal."""
         found: list[tuple[str, bool]] = []
         for piece in word.pieces:
             text = self._piece(piece, origins)
@@ -57,7 +60,7 @@ class Expander:
         return found
 
     def number(self, word: Word, origins: Origins) -> int:
-        """Returns the value of an arithmetic expression."""
+        """Returns the value of an arithmetic expression; 0 if it contains an unknown output."""
         text = self.text(word, origins)
         if origins.unknown:
             return 0
@@ -66,7 +69,7 @@ class Expander:
             return self.variables.need(name, origins)
 
         def put(name: str, text: str) -> None:
-            # `n = n + 1` starts at 0.
+            # In `n = n + 1`, a variable without a value is 0 and then has a value.
             origins.missing.pop(name, None)
             self.variables.put(name, origins.value(text))
 
@@ -161,7 +164,7 @@ class Expander:
             return change(text) if len(op) == 2 else change(text[:1]) + text[1:]
         if len(text) > CUT:
             raise arithmetic.BadArithmetic(
-                f"patterns are cut from values of {CUT} characters at most"
+                f"a pattern can be removed only from values of at most {CUT} characters"
             )
         if op[0] == "/":
             return self._replaced(text, op, piece.word, origins)

@@ -1,20 +1,20 @@
-"""Shell patterns: `*`, `?`, `[...]`."""
+"""Patterns of the shell: `*`, `?`, `[...]`."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 Pattern = Sequence[tuple[str, bool]]
-"""Characters, and whether each is literal."""
+"""Characters of a pattern; true marks a literal one."""
 
 
 def quoted(text: str) -> list[tuple[str, bool]]:
-    """Returns a text as a pattern that matches only itself."""
+    """Returns a text as a pattern in which all characters are literal."""
     return [(char, True) for char in text]
 
 
 def unquoted(text: str) -> list[tuple[str, bool]]:
-    """Returns a text as a pattern; a backslash quotes."""
+    """Returns a text as a pattern; a character after a backslash is literal."""
     found: list[tuple[str, bool]] = []
     chars = iter(text)
     for char in chars:
@@ -26,7 +26,10 @@ def unquoted(text: str) -> list[tuple[str, bool]]:
 
 
 def fits(pattern: Pattern, text: str) -> bool:
-    """Returns whether the whole text matches, in time at most the product of both lengths."""
+    """Returns whether a pattern matches the whole text.
+
+    The time is at most proportional to the product of both lengths.
+    """
     parts = _parts(pattern)
     at = place = 0
     star, mark = -1, 0
@@ -51,7 +54,11 @@ def _one(part: str | tuple[bool, str] | None, char: str) -> bool:
 
 
 def _parts(pattern: Pattern) -> list[str | tuple[bool, str] | None]:
-    """Returns the parts: None is `*`, an empty text `?`, a pair a class and its negation."""
+    """Returns the parts of a pattern.
+
+    None is `*`, an empty text is `?`, another text is a character, and a pair is a class: whether
+    it is negated, and its characters.
+    """
     parts: list[str | tuple[bool, str] | None] = []
     at = 0
     while at < len(pattern):
@@ -75,7 +82,7 @@ def _parts(pattern: Pattern) -> list[str | tuple[bool, str] | None]:
 
 
 def _end(pattern: Pattern, at: int) -> int:
-    """Returns where the `]` of a class is whose members start at `at`; -1 without one."""
+    """Returns the position of the `]` of a class whose members begin at `at`; -1 without one."""
     n = at + 1
     inner = pattern[at][0] == "[" if at < len(pattern) else False
     while n < len(pattern):
@@ -100,7 +107,7 @@ _CLASSES = {
 
 
 def _members(text: str) -> str:
-    """Returns the characters of a class such as `0-9a`."""
+    """Returns all characters of a class such as `0-9a`."""
     for name, members in _CLASSES.items():
         text = text.replace(name, members)
     found = ""

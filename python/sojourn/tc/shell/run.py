@@ -1,7 +1,7 @@
 """Evaluates a script without executing it, and finds the commands that it would run.
 
 Assignments, functions, conditions, loops and text output of builtins have their effect. A command
-of another program is taken to succeed without effect; its output is unknown.
+of another program is assumed to succeed without effect; its output is unknown.
 """
 
 from __future__ import annotations
@@ -44,26 +44,31 @@ from sojourn.tc.shell.values import (
 )
 
 STEPS = 200_000
-"""The most commands and loop rounds of all files together."""
+"""Largest number of commands and loop iterations in all files together."""
 WHICH_IS = ", the output of "
-"""Separates a variable from the command that gives its value."""
+"""Text between a variable's name and the command whose output is its value."""
 CALLS = 30
-"""The deepest nesting of functions and substitutions."""
+"""Largest depth of nested functions and substitutions."""
 
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """A command of another program, as the script runs it."""
+    """A command of another program that a script would run."""
 
     words: list[str]
     line: int
     origins: Origins
     stdin: str | None
-    """Its input, if known."""
+    """Standard input of the command; None if it is unknown."""
 
 
 class Shell:
-    """Runs scripts; `program` gets commands of other programs and returns if it handled one."""
+    """Evaluates scripts.
+
+    `program` is called for a command of another program, and returns whether the command's output
+    is known to be empty. `doubt` is called with the line and a message for a construct that cannot
+    be read.
+    """
 
     def __init__(
         self,
@@ -76,9 +81,9 @@ class Shell:
         self.expander = Expander(self.variables, self._substitute)
         self.functions: dict[str, Command] = {}
         self.files: dict[str, str] = {}
-        """Files that the script has written, by name."""
+        """Texts of files that the script has written, by name."""
         self.sources: dict[str, str] = {}
-        """Other files given, by the last part of their name, which `.` may read."""
+        """Texts of other given files, by the last part of their name; `.` may read them."""
         self._program = program
         self._doubt = doubt
         self._out: list[str] | None = None
@@ -90,10 +95,10 @@ class Shell:
         self._callers: list[int] = []
         self._read: set[str] = set()
         self.absent: dict[str, int] = {}
-        """Files that `.` did not find, with the line of each."""
+        """Files that `.` did not find, with the line of the command."""
 
     def run(self, script: List) -> None:
-        """Runs a script to its end; raises `ShellSyntaxError` or `TooMuch`."""
+        """Evaluates a script to its end; raises `ShellSyntaxError` or `TooMuch`."""
         try:
             self._list(script)
         except (Exit, Return, Leave):
@@ -102,15 +107,15 @@ class Shell:
             raise TooMuch("functions and compound commands are nested too deeply") from None
 
     def step(self) -> None:
-        """Counts a step."""
+        """Counts a command or loop iteration; raises `TooMuch` above `STEPS`."""
         self._steps += 1
         if self._steps > STEPS:
-            raise TooMuch(f"the script runs for more than {STEPS} steps")
+            raise TooMuch(f"the script runs more than {STEPS} commands and loop iterations")
 
     # Output
 
     def write(self, text: str, origins: Origins | None = None) -> None:
-        """Writes to standard output."""
+        """Appends a text to standard output if it is captured; records the text's origins."""
         if self._out is None:
             return
         self._out.append(text)
@@ -121,17 +126,17 @@ class Shell:
             self._origins.unknown |= origins.unknown
 
     def write_unknown(self, what: str) -> None:
-        """Writes output that is unknown."""
+        """Records that standard output contains an unknown output of the command `what`."""
         if self._origins is not None:
             self._origins.unknown[what] = None
 
     def read(self) -> str | None:
-        """Returns a line of standard input; None at its end, or if it is unknown."""
+        """Returns the next line of standard input; None at its end, or if it is unknown."""
         return self._stdin.pop(0) if self._stdin else None
 
     @property
     def stdin(self) -> str | None:
-        """Returns the rest of standard input, if it is known."""
+        """The rest of standard input; None if it is unknown."""
         return None if self._stdin is None else "\n".join(self._stdin)
 
     def _capture(self, action: Callable[[], object], origins: Origins) -> str:
@@ -204,7 +209,7 @@ class Shell:
         )
 
     def _guarded(self, action: Callable[[], None]) -> None:
-        """Runs an action; reports what cannot be read, and goes on."""
+        """Runs an action; reports a construct that cannot be read, with the status 2."""
         try:
             action()
         except (BadArithmetic, BadTest) as why:
@@ -249,7 +254,7 @@ class Shell:
             self._list(command.otherwise)
 
     def _round(self, body: List) -> bool:
-        """Runs one round of a loop; returns whether another may follow."""
+        """Runs one iteration of a loop; returns whether another iteration may follow."""
         self.step()
         try:
             self._list(body)
@@ -319,12 +324,12 @@ class Shell:
         old = self.variables.get(name) if adds else None
         text = origins.add(old) if old is not None else ""
         value = origins.value(text + self.expander.text(word, origins))
-        # The user may give unknown output by the variable's name.
+        # The user may set an unknown output by the variable's name.
         unknown = (u if WHICH_IS in u else f"{name}{WHICH_IS}{u}" for u in value.unknown)
         self.variables.put(name, Value(value.text, value.missing, frozenset(unknown)))
 
     def _call(self, values: list[Value], origins: Origins) -> None:
-        """Runs one command: a function, a builtin or another program."""
+        """Runs a command: a function, a builtin or another program."""
         words = [value.text for value in values]
         body = self.functions.get(words[0])
         if body is not None:
@@ -336,7 +341,7 @@ class Shell:
             self.call_program(words, origins)
 
     def call_program(self, words: list[str], origins: Origins) -> None:
-        """Runs a command of another program."""
+        """Runs a command of another program, whose output is unknown unless it is empty."""
         line = self.line
         self.variables.status = 0
         if not self._program(Run(words, line, origins, self.stdin)):
@@ -374,7 +379,8 @@ class Shell:
             elif one.op in (">", ">>", ">|", "&>", "&>>") and one.number in ("", "1"):
                 target = (name, one.op.endswith(">>"))
             elif one.op == ">&" and one.number in ("", "1") and name != "1":
-                # Another descriptor is not the output that a substitution captures.
+                # A substitution captures only descriptor 1; output to other descriptors is
+                # discarded.
                 target = ("/dev/null" if name == "-" or name.isdecimal() else name, False)
         try:
             if target is None:
@@ -386,17 +392,20 @@ class Shell:
             if not origins.unknown and not name.startswith("/dev/"):
                 old = self.files.get(name, "") if adds else ""
                 if len(old) + len(found) > LENGTH or len(self.files) > 1000:
-                    raise TooMuch("the script writes too much")
+                    raise TooMuch(
+                        "the script writes more than {LENGTH} characters to a file, "
+                        "or too many files"
+                    )
                 self.files[name] = old + found
         finally:
             self._stdin = outer
 
     def doubt(self, message: str) -> None:
-        """Reports something about the line that runs."""
+        """Reports a message about the current line."""
         self._doubt(self.line, message)
 
     def evaluate(self, text: str) -> None:
-        """Runs a text as a part of the script."""
+        """Evaluates a text as a part of the script; raises `TooMuch`."""
         self._calls += 1
         try:
             if self._calls > CALLS:
@@ -406,13 +415,13 @@ class Shell:
             self._calls -= 1
 
     def had(self, name: str) -> None:
-        """Records that a file is read without `.`, which then skips it."""
+        """Records that a file is evaluated by itself, so that `.` skips it."""
         last = name.rpartition("/")[2]
         self.sources.pop(last, None)
         self._read.add(last)
 
     def source(self, name: str) -> bool:
-        """Runs another file, if it was given; returns whether it was."""
+        """Evaluates another file; returns whether the user has given this file."""
         last = name.rpartition("/")[2]
         text = self.sources.pop(last, None)
         if text is None:
@@ -422,7 +431,7 @@ class Shell:
         self._calls += 1
         try:
             if self._calls > CALLS:
-                raise TooMuch("files are nested too deeply")
+                raise TooMuch("files that read other files are nested too deeply")
             self._list(syntax.parse(text))
         except Return:
             pass
@@ -433,6 +442,9 @@ class Shell:
 
 
 def _passes_on(command: Simple) -> bool:
-    """Returns whether a command passes on its function's arguments: the caller's line counts."""
+    """Returns whether a command contains its function's arguments (`$@`).
+
+    The line of the function's call then counts as the line of the command.
+    """
     pieces = (piece for word in command.words for piece in word.pieces)
     return any(isinstance(piece, Parameter) and piece.name == "@" for piece in pieces)

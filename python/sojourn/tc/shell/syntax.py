@@ -1,7 +1,7 @@
-"""The syntax of scripts: words with their expansions, commands, compound commands.
+"""Syntax of scripts: words with their expansions, simple and compound commands.
 
-It follows POSIX.1-2024, Shell Command Language, with what many scripts take from bash: `[[ ]]`, `((
-))`, `for ((;;))`, `function`, `+=`, `&>`.
+It follows POSIX.1-2024, Shell Command Language, with extensions of bash that many scripts use: `[[
+]]`, `(( ))`, `for ((;;))`, `function`, `+=`, `&>`.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import re
 from dataclasses import dataclass, field
 
 DEPTH = 40
-"""The deepest nesting of compound commands and expansions."""
+"""Largest depth of nested compound commands and expansions."""
 
 KEYWORDS = {
     "if",
@@ -36,7 +36,7 @@ _REDIRECT = {"&>>", "&>", ">>", ">&", ">|", "<<<", "<<-", "<<", "<&", "<>", "<",
 
 
 class ShellSyntaxError(Exception):
-    """A text that is not a script; `line` says where."""
+    """Raised for a text that is not a script; `line` is the line of the error."""
 
     def __init__(self, message: str, line: int) -> None:
         super().__init__(message)
@@ -44,9 +44,7 @@ class ShellSyntaxError(Exception):
 
 
 LENGTH = "length"
-"""The operation of `${#NAME}`."""
-
-# Pieces of words
+"""Operation of `${#NAME}`, the length of a value."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +57,7 @@ class Literal:
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """`$NAME` or `${NAME...}`."""
+    """An expansion of a parameter: `$NAME` or `${NAME...}`."""
 
     name: str
     op: str = ""
@@ -69,7 +67,7 @@ class Parameter:
 
 @dataclass(frozen=True, slots=True)
 class Substitution:
-    """`$(...)` or backquotes."""
+    """A command substitution: `$(...)` or backquotes."""
 
     script: List
     text: str
@@ -78,7 +76,7 @@ class Substitution:
 
 @dataclass(frozen=True, slots=True)
 class Arithmetic:
-    """`$((...))`."""
+    """An arithmetic expansion: `$((...))`."""
 
     word: Word
     quoted: bool = False
@@ -89,13 +87,13 @@ Piece = Literal | Parameter | Substitution | Arithmetic
 
 @dataclass(frozen=True, slots=True)
 class Word:
-    """A word before its expansion."""
+    """A word before its expansion, as a sequence of pieces."""
 
     pieces: tuple[Piece, ...]
 
     @property
     def plain(self) -> str | None:
-        """Returns its text, if it has no quotes and no expansions."""
+        """Text of the word if it has no quotes and no expansions; otherwise None."""
         texts = [p.text for p in self.pieces if isinstance(p, Literal) and not p.quoted]
         return "".join(texts) if len(texts) == len(self.pieces) else None
 
@@ -105,25 +103,25 @@ class Word:
 
 @dataclass(slots=True)
 class Redirection:
-    """`> FILE` and its kind; `text` is the body of `<<`."""
+    """A redirection of input or output; `body` is the text after `<<`."""
 
     op: str
     target: Word
     number: str = ""
-    """The descriptor, if one is named."""
+    """Number of the redirected descriptor; empty for the default."""
     body: Word | None = None
 
 
 @dataclass(slots=True)
 class _Redirected:
-    """A command whose input and output may be redirected."""
+    """A command with redirections."""
 
     redirections: list[Redirection] = field(default_factory=list, kw_only=True)
 
 
 @dataclass(slots=True)
 class Simple(_Redirected):
-    """Assignments, a command and its words."""
+    """A simple command: assignments, words, and the line where it begins."""
 
     line: int
     assignments: list[tuple[str, bool, Word]] = field(default_factory=list)
@@ -132,7 +130,7 @@ class Simple(_Redirected):
 
 @dataclass(slots=True)
 class If(_Redirected):
-    """`if`."""
+    """An `if` command; `branches` are pairs of condition and commands."""
 
     branches: list[tuple[List, List]]
     otherwise: List | None
@@ -140,7 +138,7 @@ class If(_Redirected):
 
 @dataclass(slots=True)
 class For(_Redirected):
-    """`for NAME in WORDS`; without words it takes the positional parameters."""
+    """A loop `for NAME in WORDS`; `words` None means the positional parameters."""
 
     name: str
     words: list[Word] | None
@@ -149,7 +147,7 @@ class For(_Redirected):
 
 @dataclass(slots=True)
 class CountedFor(_Redirected):
-    """`for ((FIRST; TEST; STEP))`."""
+    """A loop `for ((FIRST; TEST; STEP))`."""
 
     first: Word
     test: Word
@@ -159,7 +157,7 @@ class CountedFor(_Redirected):
 
 @dataclass(slots=True)
 class While(_Redirected):
-    """`while` and `until`."""
+    """A `while` loop; an `until` loop if `until` is true."""
 
     test: List
     body: List
@@ -168,7 +166,7 @@ class While(_Redirected):
 
 @dataclass(slots=True)
 class Case(_Redirected):
-    """`case`, with what ends each branch."""
+    """A `case` command; a branch has patterns, commands, and the operator at its end."""
 
     word: Word
     branches: list[tuple[list[Word], List, str]]
@@ -184,7 +182,7 @@ class Function(_Redirected):
 
 @dataclass(slots=True)
 class Group(_Redirected):
-    """`{ ...; }` and `( ... )`."""
+    """Commands in a group: `{ ...; }`, or `( ... )` in a subshell."""
 
     body: List
     subshell: bool
@@ -192,14 +190,14 @@ class Group(_Redirected):
 
 @dataclass(slots=True)
 class Test(_Redirected):
-    """`[[ ... ]]`."""
+    """A test `[[ ... ]]`."""
 
     words: list[Word]
 
 
 @dataclass(slots=True)
 class Evaluation(_Redirected):
-    """`((...))`."""
+    """An arithmetic command `((...))`."""
 
     word: Word
 
@@ -209,7 +207,7 @@ Command = Simple | If | For | CountedFor | While | Case | Function | Group | Tes
 
 @dataclass(slots=True)
 class Pipeline:
-    """Commands, each of which reads the output of the one before."""
+    """A pipeline: each command reads the output of the one before."""
 
     commands: list[Command]
     negated: bool = False
@@ -217,7 +215,7 @@ class Pipeline:
 
 @dataclass(slots=True)
 class List:
-    """Pipelines, each with what precedes it: `;`, `&&` or `||`."""
+    """Pipelines, each with the operator before it: `;`, `&&` or `||`."""
 
     items: list[tuple[str, Pipeline]] = field(default_factory=list)
 
@@ -227,14 +225,14 @@ def parse(text: str, line: int = 1, depth: int = 0) -> List:
     parser = _Parser(text, line, depth)
     found = parser.commands(frozenset())
     if parser.sign is not None:
-        raise parser.error(f"`{parser.sign}` is out of place")
+        raise parser.error(f"`{parser.sign}` is not allowed here")
     return found
 
 
 class _Parser:
     def __init__(self, text: str, line: int = 1, depth: int = 0) -> None:
         if depth > DEPTH:
-            raise ShellSyntaxError("nested too deeply", line)
+            raise ShellSyntaxError("commands or expansions are nested too deeply", line)
         self.text, self.at, self.depth = text, 0, depth
         self.line = line
         self.pending: list[tuple[Redirection, str, bool, bool]] = []
@@ -243,10 +241,10 @@ class _Parser:
     def error(self, message: str) -> ShellSyntaxError:
         return ShellSyntaxError(message, self.line)
 
-    # Tokens: an operator or newline as text, or the sign that a word starts.
+    # A token is an operator or newline as text, or `word` for the beginning of a word.
 
     def advance(self) -> None:
-        """Moves to the next token, past blanks and comments."""
+        """Moves to the next token, skipping blanks and comments."""
         text, at = self.text, self.at
         while at < len(text):
             if text[at] in " \t\r":
@@ -268,7 +266,7 @@ class _Parser:
             self.sign = next((op for op in _OPERATORS if text.startswith(op, at)), "word")
 
     def skip(self) -> str:
-        """Takes the operator or newline that is next."""
+        """Takes the next token, an operator or newline, and returns it."""
         sign = self.sign or ""
         self.at += len(sign)
         if sign == "\n":
@@ -282,7 +280,7 @@ class _Parser:
             self.skip()
 
     def peek_name(self) -> str:
-        """Returns the plain word that is next, without taking it."""
+        """Returns the next word without taking it; empty if it has quotes or expansions."""
         if self.sign != "word":
             return ""
         match = re.compile(r"[^\s;&|()<>\"'`$\\#]+").match(self.text, self.at)
@@ -306,7 +304,7 @@ class _Parser:
     # Lists
 
     def commands(self, ends: frozenset[str]) -> List:
-        """Returns commands up to one of the words that end them, or to `)`."""
+        """Returns the commands up to one of the words in `ends`, or to `)`."""
         found = List()
         before = ";"
         self.newlines()
@@ -321,7 +319,7 @@ class _Parser:
                 self.skip()
                 self.newlines()
             elif self.sign not in (None, ")", ";;", ";&", ";;&"):
-                raise self.error(f"`{self.sign}` is out of place")
+                raise self.error(f"`{self.sign}` is not allowed here")
         return found
 
     def pipeline(self) -> Pipeline:
@@ -341,7 +339,7 @@ class _Parser:
     def command(self) -> Command:
         self.depth += 1
         if self.depth > DEPTH:
-            raise self.error("nested too deeply")
+            raise self.error("commands are nested too deeply")
         try:
             found = self._command()
             if not isinstance(found, Simple):
@@ -387,7 +385,7 @@ class _Parser:
             case "[[":
                 return self._test()
             case word if word in KEYWORDS:
-                raise self.error(f"`{word}` is out of place")
+                raise self.error(f"`{word}` is not allowed here")
             case _:
                 return self._simple()
 
@@ -397,7 +395,7 @@ class _Parser:
         self.skip()
 
     def _double(self) -> Word:
-        """Returns the text between `((` and `))`."""
+        """Takes and returns the text between `((` and `))`."""
         end = _double_end(self.text, self.at + 2)
         if end < 0:
             raise self.error("`))` is missing")
@@ -445,7 +443,7 @@ class _Parser:
             end = _double_end(self.text, self.at + 2)
             parts = self.text[self.at + 2 : end].split(";") if end >= 0 else []
             if len(parts) != 3:
-                raise self.error("`for ((` needs three parts")
+                raise self.error("`for ((` needs three expressions separated by `;`")
             self.line += sum(part.count("\n") for part in parts)
             self.at = end + 2
             self.advance()
@@ -453,7 +451,7 @@ class _Parser:
             return CountedFor(first, test, step, self._body())
         name = self.peek_name()
         if not _NAME.fullmatch(name):
-            raise self.error("`for` needs a name")
+            raise self.error("`for` needs the name of a variable")
         self.keyword(name)
         self.newlines()
         words: list[Word] | None = None
@@ -508,7 +506,7 @@ class _Parser:
         found = Simple(self.line)
         plain = _PLAIN.match(self.text, self.at)
         if plain is not None and self.text[plain.end() : plain.end() + 1] in ("", "\n"):
-            # Most lines of long lists have nothing to expand.
+            # Fast path: most lines of long lists have no quotes and no expansions.
             found.words = [Word((Literal(word),)) for word in plain[0].split()]
             self.at = plain.end()
             self.advance()
@@ -530,24 +528,24 @@ class _Parser:
             ):
                 self.at = match.end()
                 if self.text.startswith("(", self.at):
-                    raise self.error("arrays are not read")
+                    raise self.error("arrays are not supported")
                 value = self._word_here() if self._goes_on() else Word(())
                 found.assignments.append((match[1], bool(match[2]), value))
                 continue
             found.words.append(self.word())
         if not (found.words or found.assignments or found.redirections):
-            raise self.error(f"`{self.sign}` is out of place")
+            raise self.error(f"`{self.sign}` is not allowed here")
         return found
 
     def _goes_on(self) -> bool:
-        """Returns whether a word continues here."""
+        """Returns whether the current word continues here; at its end, moves to the next token."""
         if self.at < len(self.text) and self.text[self.at] not in " \t\r\n;&|()<>":
             return True
         self.advance()
         return False
 
     def redirection(self, found: list[Redirection]) -> bool:
-        """Takes a redirection, if one is next."""
+        """Takes a redirection, if one is next; returns whether there was one."""
         match = (
             re.compile(r"\d+(?=[<>])").match(self.text, self.at) if self.sign == "word" else None
         )
@@ -558,7 +556,7 @@ class _Parser:
             return False
         op = self.skip_operator()
         if self.sign != "word":
-            raise self.error(f"`{op}` needs a file")
+            raise self.error(f"`{op}` needs the name of a file")
         begin = self.at
         one = Redirection(op, self.word(), match[0] if match else "")
         if op in ("<<", "<<-"):
@@ -570,14 +568,14 @@ class _Parser:
         return True
 
     def skip_operator(self) -> str:
-        """Takes an operator on this line."""
+        """Takes an operator and returns it, without the bodies of `<<`."""
         sign = self.sign or ""
         self.at += len(sign)
         self.advance()
         return sign
 
     def _bodies(self) -> None:
-        """Takes the bodies of `<<` that start here."""
+        """Takes the bodies of `<<` that begin at this line."""
         for one, end, quoted, strips in self.pending:
             lines: list[str] = []
             first = self.line
@@ -618,11 +616,11 @@ class _Parser:
 
 
 class _WordReader:
-    """Reads the pieces of a word."""
+    """Reads the pieces of a word: text and expansions."""
 
     def __init__(self, text: str, at: int, line: int, depth: int) -> None:
         if depth > DEPTH:
-            raise ShellSyntaxError("nested too deeply", line)
+            raise ShellSyntaxError("expansions are nested too deeply", line)
         self.text, self.at, self.line, self.depth = text, at, line, depth
 
     def error(self, message: str) -> ShellSyntaxError:
@@ -665,7 +663,7 @@ class _WordReader:
         return pieces
 
     def quoted(self, end: str) -> list[Piece]:
-        """Returns the pieces within double quotes, up to `end`."""
+        """Returns the pieces within double quotes, up to `end` or the end of the text."""
         pieces: list[Piece] = []
         text = self.text
         plain: list[str] = []
@@ -699,7 +697,7 @@ class _WordReader:
     def _until(self, mark: str, skip: int) -> str:
         end = self.text.find(mark, self.at + skip)
         if end < 0:
-            raise self.error(f"a {mark} is missing")
+            raise self.error(f"a closing {mark} is missing")
         inner = self.text[self.at + skip : end]
         self.line += inner.count("\n")
         self.at = end + 1
@@ -707,7 +705,7 @@ class _WordReader:
 
     def _expect(self, mark: str) -> None:
         if not self.text.startswith(mark, self.at):
-            raise self.error(f"a {mark} is missing")
+            raise self.error(f"a closing {mark} is missing")
         self.at += len(mark)
 
     def _expansion(self, *, quoted: bool) -> Piece:
@@ -722,7 +720,7 @@ class _WordReader:
                 self.at = end + 2
                 return Arithmetic(quoted_text(inner, self.line, self.depth + 1), quoted)
         if text.startswith("$[", at) and (end := text.find("]", at)) > 0:
-            # The older form of bash.
+            # the old form `$[...]` of bash
             inner = text[at + 2 : end]
             self.at = end + 1
             return Arithmetic(quoted_text(inner, self.line, self.depth + 1), quoted)
@@ -753,7 +751,7 @@ class _WordReader:
             plain.append(self.text[at])
             at += 1
         if at >= len(self.text):
-            raise self.error("a ` is missing")
+            raise self.error("a closing ` is missing")
         self.at = at + 1
         return "".join(plain)
 
@@ -768,10 +766,10 @@ class _WordReader:
             return Parameter(name, LENGTH if length else "", None, quoted)
         op = re.compile(r":?[-=?+]|%%?|##?|//?|:|\^\^?|,,?").match(self.text, self.at)
         if op is None or length:
-            raise self.error(f"`${{{name}` is followed by an expansion that is not read")
+            raise self.error(f"`${{{name}` is followed by an expansion that is not supported")
         self.at = op.end()
         inner = _WordReader(self.text, self.at, self.line, self.depth + 1)
-        # Quotes around an expansion do not quote the pattern that is cut off.
+        # Quotes around the expansion do not make its pattern literal.
         takes_pattern = op[0][0] in "%#/"
         pieces = inner.quoted("}") if quoted and not takes_pattern else inner.unquoted("}")
         self.at, self.line = inner.at, inner.line
@@ -780,13 +778,13 @@ class _WordReader:
 
 
 def quoted_text(text: str, line: int, depth: int) -> Word:
-    """Returns a text with the expansions of double quotes."""
+    """Returns a text as a word, with expansions as within double quotes."""
     reader = _WordReader(text, 0, line, depth + 1)
     return Word(tuple(reader.quoted("")))
 
 
 def _double_end(text: str, at: int) -> int:
-    """Returns where the `))` is that closes what starts at `at`; -1 if it does not close it."""
+    """Returns the position of the `))` that closes an expression begun at `at`; -1 without one."""
     depth = 0
     while at < len(text):
         if text[at] == "(":
@@ -800,7 +798,7 @@ def _double_end(text: str, at: int) -> int:
 
 
 def _closing(text: str, at: int) -> int:
-    """Returns where the `)` is that closes the substitution starting at `at`; -1 without one."""
+    """Returns the position of the `)` that closes a substitution begun at `at`; -1 without one."""
     depth = 0
     quote = ""
     while at < len(text):

@@ -1,4 +1,4 @@
-"""The variables of a script and what is known about their values."""
+"""Variables of a script, and where their values come from."""
 
 from __future__ import annotations
 
@@ -7,25 +7,25 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 LENGTH = 1 << 20
-"""The most characters of a value."""
+"""Largest number of characters of a value or output."""
 UNKNOWN = "?"
-"""The placeholder for an unknown part of a text."""
+"""Placeholder for an unknown part of a text."""
 
 
 class TooMuch(Exception):
-    """Raised if a script runs too long or produces too much."""
+    """Raised if a script runs too many steps or produces too much text."""
 
 
 class Exit(Exception):
-    """Raised to end the script."""
+    """Raised by `exit` to end the script."""
 
 
 class Return(Exception):
-    """Raised to end a function."""
+    """Raised by `return` to end a function."""
 
 
 class Leave(Exception):
-    """Raised to end a loop or its round."""
+    """Raised by `break` and `continue` to leave a number of loops."""
 
     def __init__(self, loops: int, *, goes_on: bool) -> None:
         super().__init__()
@@ -34,18 +34,18 @@ class Leave(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Value:
-    """A text, with the missing variables and unknown outputs that it was made from."""
+    """A text, with the variables and outputs of unknown value that it was made from."""
 
     text: str
     missing: frozenset[str] = frozenset()
-    """Variables without a value."""
+    """Names of variables without a value."""
     unknown: frozenset[str] = frozenset()
     """Commands whose output is unknown."""
 
 
 @dataclass(slots=True)
 class Origins:
-    """Collects the origins of texts while they are made."""
+    """Collects the unknown origins of texts while they are made."""
 
     missing: dict[str, None] = field(default_factory=dict)
     unknown: dict[str, None] = field(default_factory=dict)
@@ -57,14 +57,17 @@ class Origins:
         return value.text
 
     def value(self, text: str) -> Value:
-        """Returns a text with all of these origins."""
+        """Returns a text with all collected origins; raises `TooMuch`."""
         if len(text) > LENGTH:
             raise TooMuch(f"a value is longer than {LENGTH} characters")
         return Value(text, frozenset(self.missing), frozenset(self.unknown))
 
 
 class Variables:
-    """Variables by name; a value that the user gives wins, as on the command line of `make`."""
+    """Variables by name.
+
+    A value that the user gives overrides the script's, as on `make`'s command line.
+    """
 
     def __init__(self, given: Mapping[str, str], script: str) -> None:
         self.given = dict(given)
@@ -78,10 +81,10 @@ class Variables:
         self._scopes: list[dict[str, Value | None]] = []
         self.status = 0
         self.asked: dict[str, None] = {}
-        """Names without a value that were needed, in order."""
+        """Names of used variables without a value, in the order of their first use."""
 
     def get(self, name: str) -> Value | None:
-        """Returns the value of a variable or parameter; None if it has none."""
+        """Returns the value of a variable or parameter; None if it has no value."""
         if name.isdecimal():
             number = int(name)
             if number == 0:
@@ -103,7 +106,10 @@ class Variables:
         return self._values.get(name)
 
     def need(self, name: str, origins: Origins) -> str:
-        """Returns the text of a variable; records one without a value and returns an empty text."""
+        """Returns the text of a variable.
+
+        A variable without a value is recorded in `asked` and has an empty text.
+        """
         value = self.get(name)
         if value is None:
             self.asked[name] = None
@@ -121,13 +127,13 @@ class Variables:
             self._values.pop(name, None)
 
     def local(self, name: str) -> None:
-        """Makes a variable local to the function that runs."""
+        """Makes a variable local to the function that is called."""
         if self._scopes and name not in self.given:
             self._scopes[-1].setdefault(name, self._values.pop(name, None))
 
     @contextmanager
     def call(self, arguments: list[Value]) -> Iterator[None]:
-        """Sets a function's own parameters and variables while it runs."""
+        """Sets the parameters of a function during its call, and restores variables afterwards."""
         outer, self.positional = self.positional, arguments
         self._scopes.append({})
         try:
@@ -142,7 +148,7 @@ class Variables:
 
     @contextmanager
     def copy(self) -> Iterator[None]:
-        """Discards changes within it afterwards, as a subshell does."""
+        """Restores all variables afterwards, as a subshell does."""
         values, positional = dict(self._values), list(self.positional)
         try:
             yield
