@@ -2,7 +2,8 @@
 
 `{verdicts} NAME`   a table of all findings, from the study's record, which
                     `docs/studies/record.py` writes from a study's results
-`{recorded} NAME FIGURE`  a figure of the same results, if it exists; the content is its caption
+`{recorded} NAME`   figures of the same results: each line of the content is `FIGURE: CAPTION`;
+                    a figure that does not exist is omitted
 `{standings}`       the number of findings of each study by verdict
 """
 
@@ -26,7 +27,7 @@ def columns(
     claims: list[dict[str, Any]],
 ) -> tuple[tuple[str, ...], list[tuple[str, ...]], tuple[int, ...]]:
     """Returns heads, rows and widths; with the verdicts on real runs, if any."""
-    there = {k: told for k, told in COLUMNS.items() if any(k in claim for claim in claims)}
+    there = {k: head for k, head in COLUMNS.items() if any(k in claim for claim in claims)}
     rows = [
         (
             claim["finding"],
@@ -67,34 +68,39 @@ class Verdicts(Recorded):
             f"{'does' if not_ == 1 else 'do'} not, and {unsure} are undecided. "
             f"{found['how']} The command is `{found['command']}`."
         )
-        made = [nodes.paragraph("", "", *inline(summary)), table(*columns(claims))]
+        built = [nodes.paragraph("", "", *inline(summary)), table(*columns(claims))]
         if "wall_clock" in found:
             text = f"The verdicts on real runs rest on the {WallClock(**found['wall_clock'])}."
-            made.append(nodes.paragraph("", "", *inline(text)))
+            built.append(nodes.paragraph("", "", *inline(text)))
         withdrawn = [
             (gone["text"], gone["verdict"], gone["date"], gone["reason"])
             for gone in found.get("withdrawn", ())
         ]
         if withdrawn:
             heads = ("withdrawn claim", "last verdict", "withdrawn on", "because")
-            made.append(table(heads, withdrawn, (36, 14, 14, 36)))
-        return made
+            built.append(table(heads, withdrawn, (36, 14, 14, 36)))
+        return built
 
 
-class Figure(Recorded):
-    required_arguments = 2
+class Figures(Recorded):
+    required_arguments = 1
     has_content = True
 
     def run(self) -> list[nodes.Node]:
-        uri = f"/images/studies/{'-'.join(self.arguments)}.png"
-        drawn = Path(self.env.srcdir) / uri.lstrip("/")
-        if not drawn.exists():
-            return []
-        caption = " ".join(self.content)
-        # Drawn twice as fine as it is shown.
-        width = f"{imagesize.get(drawn)[0] // 2}px"
-        image = nodes.image(uri=uri, alt=caption.replace("`", ""), width=width)
-        return [nodes.figure("", image, nodes.caption("", "", *inline(caption)))]
+        figures = []
+        for line in self.content:
+            figure, separator, caption = line.partition(": ")
+            if not separator:
+                raise self.error(f"expected FIGURE: CAPTION, found {line!r}")
+            uri = f"/images/studies/{self.arguments[0]}-{figure}.png"
+            drawn = Path(self.env.srcdir) / uri.lstrip("/")
+            if not drawn.exists():
+                continue
+            # Drawn twice as fine as it is shown.
+            width = f"{imagesize.get(drawn)[0] // 2}px"
+            image = nodes.image(uri=uri, alt=caption.replace("`", ""), width=width)
+            figures.append(nodes.figure("", image, nodes.caption("", "", *inline(caption))))
+        return figures
 
 
 class Standings(Recorded):
@@ -102,8 +108,8 @@ class Standings(Recorded):
         rows = []
         for name in STUDIES:
             found = self.recorded(name)
-            told = [str(n) for n in counts(found["claims"])] if found else ["–"] * 3
-            rows.append((f"`{name}`", *told, found["how"] if found else "not recorded here"))
+            numbers = [str(n) for n in counts(found["claims"])] if found else ["–"] * 3
+            rows.append((f"`{name}`", *numbers, found["how"] if found else "not recorded here"))
         heads = ("study", *WORDS, "from")
         built = table(heads, rows, (14, 10, 14, 16, 46))
         link_first(built, {name: f"{FOLDER}/{name}" for name in STUDIES}, self.env.docname)
@@ -112,6 +118,6 @@ class Standings(Recorded):
 
 def setup(app: Sphinx) -> dict[str, bool]:
     app.add_directive("verdicts", Verdicts)
-    app.add_directive("recorded", Figure)
+    app.add_directive("recorded", Figures)
     app.add_directive("standings", Standings)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
