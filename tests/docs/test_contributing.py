@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import runpy
+from pathlib import Path
 
 from tests.conftest import ROOT
 
@@ -31,3 +33,9 @@ def test_every_file_that_names_a_discipline_is_listed() -> None:
     made = {n for n in listed if "head_drop" in n or "NAME" in n}
     missing = {n for n in listed - made if not (ROOT / n).exists()}
     assert missing == set(), "CONTRIBUTING.md names files that are not there"
+
+
+def test_the_example_of_a_study_gives_a_verdict(tmp_path: Path) -> None:
+    paper = runpy.run_path(str(ROOT / "examples" / "papers" / "mathis.py"))["PAPER"]
+    outcome = paper.run(tmp_path, quick=True)
+    assert [judgement.verdict for judgement in outcome.judgements] == ["holds"]

@@ -179,7 +179,10 @@ def _tested(page: Path) -> list[Block]:
 
 LONG = {
     "README.md",
-    *(f"docs/guides/{name}.md" for name in ("balancers", "compare", "own", "store", "study")),
+    *(
+        f"docs/guides/{name}.md"
+        for name in ("balancers", "compare", "own", "own-policies", "store", "study")
+    ),
     *(f"docs/scenarios/{name}.md" for name in ("campus", "edge", "home", "rack")),
     *(
         f"docs/stories/{n}.md"
