@@ -85,7 +85,7 @@ def main() -> None:
             lambda e: f"{round(100 * e.excess.interval.estimate)}",
         ),
         table(
-            matrix, "cells of 5 in which it harms more",
+            matrix, "settings (of 5) in which the rival harms more",
             lambda e: str(harming[e.rival, e.queue]),
         ),
         table(
