@@ -2,7 +2,8 @@
 
 `{live} SCENARIO`     a ready-made scenario (`:queue: TEXT`, `:against: TEXT`: the queues side by
                       side, by default against `pfifo limit 1000p`; without `:queue:` the scenario's
-                      own question decides)
+                      own question decides; `:file:`: the scenario's file follows, with the
+                      command that writes it)
 {playground}`TEXT`    a link to the page that has all scenarios and all controls
 
 The element of a figure holds a sentence with a link, which readers see where scripts do not run and
@@ -72,6 +73,7 @@ class LiveDirective(SphinxDirective):
     option_spec: ClassVar = {
         "queue": directives.unchanged_required,
         "against": directives.unchanged_required,
+        "file": directives.flag,
     }
 
     def run(self) -> list[nodes.Node]:
@@ -84,7 +86,11 @@ class LiveDirective(SphinxDirective):
         figure = Live("", scenario=name, **queues)
         figure += self.still(name)
         self.set_source_info(figure)
-        return [figure]
+        if "file" not in self.options:
+            return [figure]
+        file = TEMPLATES[name].text().rstrip()
+        text = f"```console\n$ sojourn new --template {name}\n```\n\n```toml\n{file}\n```\n"
+        return [figure, *self.parse_text_to_nodes(text)]
 
     def queues(self, name: str) -> dict[str, str]:
         """Returns the queues' descriptions; raises an error for an unknown scenario or queue."""
@@ -93,11 +99,15 @@ class LiveDirective(SphinxDirective):
         scenario = TEMPLATES[name].scenario()
         if "queue" in self.options:
             self.options.setdefault("against", AGAINST)
-        return {key: scenario.with_queue(queue).queue for key, queue in self.options.items()}
+        return {key: scenario.with_queue(queue).queue for key, queue in self._sides()}
+
+    def _sides(self) -> list[tuple[str, str]]:
+        """Returns the options that name queues."""
+        return [(key, text) for key, text in self.options.items() if key != "file"]
 
     def still(self, name: str) -> nodes.paragraph:
         """Returns the replacement of the figure where it does not run."""
-        queues = [f"`{text}`" for text in self.options.values()]
+        queues = [f"`{text}`" for _, text in self._sides()]
         behind = f" behind {' and behind '.join(queues)}" if queues else ""
         link = guide("`sojourn play`", self.env.docname)
         return nodes.paragraph(

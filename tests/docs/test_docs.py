@@ -80,7 +80,11 @@ class Block:
 
 
 def blocks(page: Path) -> Iterator[Block]:
-    """All fenced code blocks of a page; directives (`{name}`) are not code."""
+    """Generates the fenced code blocks of a page.
+
+    Directives (`{name}`) are not code, except a live figure with the scenario's file: it shows the
+    command that writes the file.
+    """
     note: tuple[str, str] = ("", "")
     lines = iter(enumerate(page.read_text(encoding="utf-8").splitlines(), 1))
     for number, line in lines:
@@ -98,6 +102,9 @@ def blocks(page: Path) -> Iterator[Block]:
             if not language.startswith("{"):
                 text = "\n".join(body) + "\n"
                 yield Block(page, number, language, text, note[0] or None, note[1])
+            elif language.startswith("{live}") and ":file:" in body:
+                command = f"$ sojourn new --template {language.split()[1]}\n"
+                yield Block(page, number, "console", command, "run", "")
             elif note[0]:
                 raise ValueError(f"{page}:{number}: a directive cannot be tested")
             note = ("", "")
